@@ -1,0 +1,23 @@
+# Flags for our own code; generated code is compiled without the warnings.
+
+add_library(plughost_warnings INTERFACE)
+target_compile_options(plughost_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+
+# Sections that nothing calls are dropped: most of a static gRPC.
+add_compile_options(-ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections)
+
+if(PLUGHOST_SANITIZE)
+  add_compile_options(-fsanitize=${PLUGHOST_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)
+  add_link_options(-fsanitize=${PLUGHOST_SANITIZE})
+endif()
+
+# plughost_library(NAME SOURCES … DEPENDS …): one static library, one folder.
+function(plughost_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
+  add_library(plughost_${name} STATIC ${arg_SOURCES})
+  target_include_directories(plughost_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  list(TRANSFORM arg_DEPENDS PREPEND plughost_)
+  target_link_libraries(plughost_${name} PUBLIC ${arg_DEPENDS} PRIVATE plughost_warnings ${arg_PRIVATE})
+endfunction()

@@ -1,0 +1,48 @@
+# gRPC without TLS (unix sockets need none) and protobuf's lite runtime. Linked statically they take less
+# memory than as shared libraries (`./dev bench`, docs/performance.md). Sanitizers get the shared ones:
+# only there can a suppression name the library that is not instrumented.
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_program(PLUGHOST_PROTOC protoc REQUIRED)
+find_program(PLUGHOST_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
+pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
+pkg_check_modules(PROTOBUF REQUIRED protobuf-lite)
+
+add_library(plughost_grpc INTERFACE)
+if(PLUGHOST_SANITIZE)
+  target_link_libraries(plughost_grpc INTERFACE ${GRPC_LINK_LIBRARIES} ${PROTOBUF_LINK_LIBRARIES} Threads::Threads)
+else()
+  # grpc++_unsecure.pc names abseil, but not the other libraries that libgrpc_unsecure.a itself calls.
+  set(names ${GRPC_STATIC_LIBRARIES})
+  list(REMOVE_ITEM names rt atomic)
+  list(REMOVE_DUPLICATES names)
+  list(APPEND names address_sorting upb re2 cares z protobuf-lite)
+  foreach(name IN LISTS names)
+    find_library(PLUGHOST_STATIC_${name} lib${name}.a REQUIRED)
+    mark_as_advanced(PLUGHOST_STATIC_${name})
+    list(APPEND static_grpc ${PLUGHOST_STATIC_${name}})
+  endforeach()
+  target_link_libraries(plughost_grpc INTERFACE
+    -Wl,--start-group ${static_grpc} -Wl,--end-group Threads::Threads)
+endif()
+
+# plughost_proto(TARGET FILE): messages and gRPC stubs of one .proto, included as <FILE>.grpc.pb.h.
+function(plughost_proto target file)
+  get_filename_component(stem ${file} NAME_WE)
+  get_filename_component(folder ${file} DIRECTORY)
+  set(out ${PROJECT_BINARY_DIR}/proto)
+  set(generated)
+  foreach(suffix pb.cc pb.h grpc.pb.cc grpc.pb.h)
+    list(APPEND generated ${out}/${folder}/${stem}.${suffix})
+  endforeach()
+  add_custom_command(
+    OUTPUT ${generated}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${out}
+    COMMAND ${PLUGHOST_PROTOC} -I ${CMAKE_CURRENT_SOURCE_DIR} --cpp_out=${out} --grpc_out=${out}
+            --plugin=protoc-gen-grpc=${PLUGHOST_GRPC_PLUGIN} ${file}
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${file} VERBATIM)
+  add_library(${target} STATIC ${generated})
+  target_include_directories(${target} SYSTEM PUBLIC ${out})
+  target_link_libraries(${target} PUBLIC plughost_grpc)
+endfunction()

@@ -1,0 +1,83 @@
+#pragma once
+// The configuration: if a Config exists, it is valid. Immutable once loaded, and so thread-safe.
+
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "device/recipe.hpp"
+#include "document/diagnostics.hpp"
+#include "document/node.hpp"
+#include "kinds/kind.hpp"
+
+namespace plughost {
+
+struct KubeletConfig {
+  enum class Registration {
+    kRegister,         // we call the kubelet's Register: every kubelet, back within milliseconds
+    kPluginsRegistry,  // the kubelet finds our sockets in plugins_registry and asks
+  };
+  std::filesystem::path directory = "/var/lib/kubelet/device-plugins";
+  std::filesystem::path plugins_registry = "/var/lib/kubelet/plugins_registry";
+  Registration registration = Registration::kRegister;
+
+  // Where our sockets go.
+  const std::filesystem::path& socket_directory() const {
+    return registration == Registration::kRegister ? directory : plugins_registry;
+  }
+  bool operator==(const KubeletConfig&) const = default;
+};
+
+enum class LogLevel { kDebug, kInfo, kWarn, kError };
+enum class LogFormat { kAuto, kJson };  // auto: the journal's priorities or a terminal's colours
+
+struct LogConfig {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kAuto;
+  bool operator==(const LogConfig&) const = default;
+};
+
+// One entry of `resources`.
+struct ResourceConfig {
+  std::shared_ptr<const Recipe> recipe;
+  std::shared_ptr<const DeviceSource> source;
+  std::string kind;   // the registry's key
+  Node document;      // what was written: two entries are the same if they say the same
+  std::string where;  // "file:line:col", for messages
+};
+
+struct Config {
+  KubeletConfig kubelet;
+  LogConfig log;
+  std::vector<ResourceConfig> resources;
+  std::vector<std::filesystem::path> files;  // every file that was read, the main one first
+  std::vector<Diagnostic> warnings;
+};
+
+// The configuration cannot be used. what() is every diagnostic's text, one per line.
+struct ConfigError : std::runtime_error {
+  explicit ConfigError(std::vector<Diagnostic> found);
+  std::vector<Diagnostic> diagnostics;
+};
+
+// Command-line settings, which win over the file's.
+struct Overrides {
+  std::filesystem::path plugin_directory;  // empty: not given
+};
+
+// Reads file and what it includes. Throws ConfigError with all errors at once. May block on the file system.
+Config load_config(const std::filesystem::path& file, const Overrides& overrides = {});
+
+// What a reload would change. Entries are matched by their name's text.
+struct ConfigDiff {
+  std::vector<const ResourceConfig*> added;      // of the new one
+  std::vector<const ResourceConfig*> changed;    // of the new one
+  std::vector<const ResourceConfig*> removed;    // of the old one
+  std::vector<const ResourceConfig*> unchanged;  // of the new one
+  bool kubelet_changed = false;                  // our sockets have to move
+};
+ConfigDiff diff(const Config& before, const Config& after);
+
+}  // namespace plughost

@@ -1,0 +1,54 @@
+#pragma once
+// One device, as a plain value. Thread-safe as values are.
+
+#include <compare>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plughost {
+
+// A device node that a container gets.
+struct DeviceNode {
+  std::string host_path;
+  // A template (device/template.hpp) in which only {n} has a meaning: the device's position in the allocation.
+  // A literal brace is doubled: use Template::escape() for text that comes from the machine.
+  std::string container_path;
+  std::string permissions = "rw";  // of r, w and m; never empty: the runtime takes it as it is
+
+  auto operator<=>(const DeviceNode&) const = default;
+};
+
+// A file or directory that is bind-mounted into a container.
+struct Mount {
+  std::string host_path;
+  std::string container_path;  // a template, as in DeviceNode
+  bool read_only = false;
+
+  auto operator<=>(const Mount&) const = default;
+};
+
+// What a template can name beside the id.
+struct Attribute {
+  std::string name;
+  std::string value;
+
+  auto operator<=>(const Attribute&) const = default;
+};
+
+struct Device {
+  std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
+  std::string trouble;          // why it is Unhealthy, in words; empty: Healthy
+  std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
+  std::vector<DeviceNode> nodes;
+  std::vector<Mount> mounts;
+  std::vector<Attribute> attributes;
+  unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
+
+  bool healthy() const { return trouble.empty(); }
+  // nullptr if the device has no such attribute. "id" is one.
+  const std::string* attribute(std::string_view name) const;
+  bool operator==(const Device&) const = default;
+};
+
+}  // namespace plughost

@@ -1,0 +1,53 @@
+#pragma once
+// The devices of one resource at one moment. Immutable once made, and so thread-safe.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.hpp"
+
+namespace plughost {
+
+// The kubelet's limit for one message, in bytes (google.golang.org/grpc's default, which it does not raise).
+inline constexpr std::size_t kKubeletMessageLimit = 4u << 20;
+
+class Inventory {
+ public:
+  Inventory() = default;
+  // Sorts by id. Of devices with the same id the first stays.
+  explicit Inventory(std::vector<Device> devices);
+
+  std::span<const Device> devices() const { return devices_; }
+  bool empty() const { return devices_.empty(); }
+
+  // Calls visit(id, device) for every id that the kubelet is told, in order: a device with replicas has several.
+  template <typename Visit>
+  void for_each_id(Visit visit) const;
+  std::size_t id_count() const;
+  // The device behind an id that the kubelet was told; nullptr if there is none.
+  const Device* find(std::string_view id) const;
+
+  // Would the kubelet be told the same: ids, health and NUMA nodes?
+  bool lists_same_as(const Inventory& other) const;
+  bool operator==(const Inventory&) const = default;
+
+ private:
+  std::vector<Device> devices_;
+};
+
+// The id of a device's n-th replica; the id itself if it has just one.
+std::string replica_id(const Device& device, unsigned n);
+// Upper bound, in bytes, of what the device takes in a ListAndWatch message, all its replicas counted.
+std::size_t wire_size(const Device& device);
+
+template <typename Visit>
+void Inventory::for_each_id(Visit visit) const {
+  for (const Device& device : devices_) {
+    for (unsigned n = 0; n < device.replicas; ++n) visit(replica_id(device, n), device);
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,53 @@
+#pragma once
+// What an entry of the configuration says on top of its kind: how ids and resources are named, and what an
+// allocated device brings into a container. A plain value.
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "device/template.hpp"
+
+namespace plughost {
+
+enum class AllocationPolicy {
+  kNone,         // the kubelet chooses, at random
+  kPacked,       // fill the devices that are in use already
+  kDistributed,  // spread over the devices that are least in use
+};
+
+struct MountRecipe {
+  Template host_path;
+  Template container_path;
+  bool read_only = false;
+  bool operator==(const MountRecipe&) const = default;
+};
+
+struct NodeRecipe {
+  Template host_path;
+  Template container_path;
+  std::string permissions = "rw";
+  bool operator==(const NodeRecipe&) const = default;
+};
+
+// In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
+// (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand to
+// the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make one
+// key or path per device.
+struct Recipe {
+  using Pairs = std::vector<std::pair<Template, Template>>;
+
+  Template name;  // the resource's full name; with placeholders: one resource per distinct value
+  Template id;    // empty: the kind's own id. Here {n} is the device's position in the entry
+  unsigned replicas = 1;  // 1 to 10000
+  AllocationPolicy policy = AllocationPolicy::kNone;
+  std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
+  Pairs env;
+  Pairs annotations;
+  std::vector<MountRecipe> mounts;
+  std::vector<NodeRecipe> nodes;
+
+  bool operator==(const Recipe&) const = default;
+};
+
+}  // namespace plughost

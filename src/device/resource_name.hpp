@@ -1,0 +1,17 @@
+#pragma once
+// The kubelet's rule for the name of an extended resource. Thread-safe.
+
+#include <string>
+#include <string_view>
+
+namespace plughost {
+
+// Why the kubelet (1.20 to 1.36: v1helper.IsExtendedResourceName and the apimachinery's IsQualifiedName) would
+// refuse the name, as a sentence; empty: it takes it.
+std::string resource_name_trouble(std::string_view name);
+
+// The nearest valid last part ([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, at most 63 characters) for a value
+// that a machine gave: '/' and what is not allowed become '_'. Empty if nothing of it can be kept.
+std::string resource_name_part(std::string_view value);
+
+}  // namespace plughost

@@ -1,0 +1,50 @@
+#pragma once
+// Text with placeholders: "{resource}-{n}". A plain value.
+
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plughost {
+
+// A template's text is wrong; offset counts bytes from the text's start.
+struct TemplateError : std::runtime_error {
+  TemplateError(std::size_t at, const std::string& what) : std::runtime_error(what), offset(at) {}
+  std::size_t offset;
+};
+
+class Template {
+ public:
+  Template() = default;
+  // Throws TemplateError. "{name}" is a placeholder ([A-Za-z][A-Za-z0-9_]*), "{{" and "}}" are braces.
+  explicit Template(std::string_view text);
+
+  // The template that expands to text itself.
+  static std::string escape(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  // Every placeholder's name, in the order of the text, repeated where it is.
+  std::vector<std::string_view> placeholders() const;
+  bool names(std::string_view placeholder) const;
+  bool literal() const;
+  bool empty() const { return text_.empty(); }
+
+  // nullopt as soon as lookup has no value for a placeholder; its name is then in *missing, if given.
+  using Lookup = std::function<std::optional<std::string>(std::string_view placeholder)>;
+  std::optional<std::string> expand(const Lookup& lookup, std::string* missing = nullptr) const;
+
+  bool operator==(const Template& other) const { return text_ == other.text_; }
+
+ private:
+  struct Part {
+    bool placeholder;
+    std::string text;
+  };
+  std::string text_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace plughost

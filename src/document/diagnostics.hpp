@@ -1,0 +1,39 @@
+#pragma once
+// Everything that is wrong with a configuration, found in one pass. Not thread-safe.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "document/node.hpp"
+
+namespace plughost {
+
+struct Diagnostic {
+  enum class Severity { kError, kWarning };
+
+  Severity severity = Severity::kError;
+  Mark mark;
+  std::string path;  // "resources[2].groups[0].paths[1].path"; empty: the file as a whole
+  std::string what;  // what is wrong, and what would be right
+
+  std::string text() const;  // "file:line:col: path: what"
+};
+
+class Diagnostics {
+ public:
+  void error(const Mark& mark, std::string path, std::string what);
+  void warning(const Mark& mark, std::string path, std::string what);
+
+  std::span<const Diagnostic> all() const { return all_; }
+  bool has_errors() const;
+
+ private:
+  std::vector<Diagnostic> all_;
+};
+
+// " (did you mean 'permissions'?)" when one of the known words is close enough to a typing error; else "".
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace plughost

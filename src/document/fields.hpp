@@ -1,0 +1,68 @@
+#pragma once
+// Typed, strict reading of one map of a configuration. Every getter that finds something wrong reports it and
+// returns its fallback, so that one pass finds all errors. Not thread-safe.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/template.hpp"
+#include "document/diagnostics.hpp"
+#include "document/node.hpp"
+
+namespace plughost {
+
+class Fields {
+ public:
+  // Refers to node and diagnostics, which outlive it. Anything but a map is reported, and reads as an empty one.
+  // kubelet-style path of the map in the document, for messages: "resources[2].directory".
+  Fields(const Node& node, std::string path, Diagnostics& diagnostics);
+
+  Fields(const Fields&) = delete;
+  Fields& operator=(const Fields&) = delete;
+  // Reports each key that no getter has asked for, with the word that was probably meant.
+  ~Fields();
+
+  bool has(std::string_view key);
+  // The value as it stands, for what has no getter here; nullptr if absent.
+  const Node* node(std::string_view key);
+
+  // Absent: the fallback. require_text reports absence and emptiness.
+  std::string text(std::string_view key, std::string_view fallback);
+  std::string require_text(std::string_view key);
+  bool flag(std::string_view key, bool fallback);
+  // Decimal only; min <= n <= max, else it is reported with that range.
+  unsigned number(std::string_view key, unsigned fallback, unsigned min, unsigned max);
+  // "90s", "5m", "1h30m", "250ms", "never" is not accepted; a bare number is refused with a hint at the units.
+  std::chrono::milliseconds duration(std::string_view key, std::chrono::milliseconds fallback);
+  // One of the words; otherwise it is reported with the list of them. Returns its index.
+  std::size_t choice(std::string_view key, std::span<const std::string_view> words, std::size_t fallback);
+  // A template whose placeholders are all among known; others are reported with the list of known ones.
+  Template pattern(std::string_view key, std::string_view fallback, std::span<const std::string_view> known);
+  // An absolute path that is normal in form; others are reported.
+  std::string absolute_path(std::string_view key, std::string_view fallback);
+  // A list of scalars; a single scalar is a list of one.
+  std::vector<std::string> texts(std::string_view key);
+  // The items of a list; absent: none. Anything but a list is reported.
+  const std::vector<Node>& items(std::string_view key);
+
+  void error(std::string_view key, std::string what);    // at the key's value, or at the map if absent
+  void warning(std::string_view key, std::string what);
+  const Mark& mark() const { return node_.mark; }
+  std::string path_of(std::string_view key) const;
+  Diagnostics& diagnostics() { return diagnostics_; }
+
+ private:
+  const Node& node_;
+  std::string path_;
+  Diagnostics& diagnostics_;
+  std::vector<std::string> asked_;
+};
+
+// Parses text as a template and reports what is wrong with it at mark: unknown placeholders with the known ones.
+Template read_template(std::string_view text, std::span<const std::string_view> known, const Mark& mark,
+                       const std::string& path, Diagnostics& diagnostics);
+
+}  // namespace plughost

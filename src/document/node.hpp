@@ -1,0 +1,37 @@
+#pragma once
+// A configuration text as plain values that know where they stood. What it was parsed from (YAML) is not
+// visible here. Plain values.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plughost {
+
+// A place in a file, counted from 1 as editors do; line 0: the file as a whole.
+struct Mark {
+  std::string file;
+  int line = 0;
+  int column = 0;
+
+  std::string text() const;  // "file:line:col", or "file"
+};
+
+struct Node {
+  enum class Kind { kNull, kScalar, kSequence, kMap };
+
+  Kind kind = Kind::kNull;
+  Mark mark;
+  std::string scalar;                          // the text as written: 0451 stays 0451
+  bool quoted = false;                         // "true" in quotes is text, never a flag or a number
+  std::vector<Node> items;                     // kSequence
+  std::vector<std::pair<Node, Node>> members;  // kMap, in the order of the text; keys are scalars
+
+  const Node* find(std::string_view key) const;  // nullptr if this is no map or has no such key
+  const char* kind_name() const;                 // for messages: "text", "a list", "a map", "nothing"
+};
+
+// Do two nodes say the same? Marks, quotes and the order of keys do not count.
+bool same_content(const Node& a, const Node& b);
+
+}  // namespace plughost

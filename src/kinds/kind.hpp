@@ -1,0 +1,45 @@
+#pragma once
+// A kind of resource: a word in the configuration, what it takes, and how to find its devices.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.hpp"
+#include "document/fields.hpp"
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+// What a look at the machine found.
+struct Scan {
+  std::vector<Device> devices;          // in a stable order
+  std::vector<WatchedDirectory> watch;  // a change here is a reason to look again
+  std::vector<std::string> remarks;     // what somebody should know, one log line each
+};
+
+// Finds the devices of one entry of the configuration.
+class DeviceSource {
+ public:
+  virtual ~DeviceSource() = default;
+  // Worker thread; may block. Never runs twice at once for one source. Throws std::system_error when the
+  // machine does not let it look: what was known before then stands.
+  virtual Scan scan(const HostRoot& host) const = 0;
+  // The devices that do not depend on the machine: they are checked when the configuration is loaded.
+  virtual std::vector<Device> fixed_devices() const { return {}; }
+};
+
+// A row of the registry.
+struct Kind {
+  std::string_view key;                            // the entry's key: "directory"
+  std::span<const std::string_view> attributes;    // what its devices give to templates, beside id
+  // Reads the key's value. Problems are reported to entry.diagnostics(); the result is then not used.
+  std::unique_ptr<const DeviceSource> (*read)(Fields& entry);
+};
+
+// Every kind there is.
+std::span<const Kind> kinds();
+
+}  // namespace plughost
