@@ -1,0 +1,41 @@
+#pragma once
+// What a container gets for the devices that the kubelet gave it. Pure functions of values: no I/O, thread-safe.
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "device/inventory.hpp"
+#include "device/recipe.hpp"
+
+namespace plughost {
+
+// Knows nothing of the kubelet's protocol: container paths are expanded, everything is valid UTF-8.
+struct Allocation {
+  std::map<std::string, std::string> env;
+  std::vector<Mount> mounts;
+  std::vector<DeviceNode> nodes;
+  std::map<std::string, std::string> annotations;
+  std::vector<std::string> cdi;  // vendor.example/class=device
+
+  bool operator==(const Allocation&) const = default;
+};
+
+// Why there is no answer that would be right. The text ends up in the pod's events: it names the resource and
+// the device.
+struct Refusal {
+  enum class Reason { kUnknownDevice, kUnhealthyDevice, kConflict };
+  Reason reason;
+  std::string text;
+};
+
+// ids as the kubelet sent them. Replicas of one device count as that device once. Same ids, same answer.
+// Refuses: an id that inventory does not have, an Unhealthy device, two things in one place of the container,
+// an attribute that a device does not have but a template needs, text that is not UTF-8.
+std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
+                                           const Inventory& inventory, std::span<const std::string> ids);
+
+}  // namespace plughost

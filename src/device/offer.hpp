@@ -1,0 +1,18 @@
+#pragma once
+// What one resource offers at one moment: the devices, and how to answer for them. Immutable once made.
+
+#include <memory>
+#include <string>
+
+#include "device/inventory.hpp"
+#include "device/recipe.hpp"
+
+namespace plughost {
+
+struct Offer {
+  std::string resource;
+  Inventory inventory;
+  std::shared_ptr<const Recipe> recipe;
+};
+
+}  // namespace plughost

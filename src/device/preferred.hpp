@@ -1,0 +1,20 @@
+#pragma once
+// Which of the free devices a container should get. Pure functions of values, thread-safe.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "device/inventory.hpp"
+#include "device/recipe.hpp"
+
+namespace plughost {
+
+// Never fails, because an error would fail the pod's admission: the answer is a subset of available, holds
+// all of must_include, and has exactly `size` ids whenever available has that many. Ids that the inventory
+// does not know come last. A device's replicas that are not available are taken to be in use.
+std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
+                                   std::span<const std::string> available,
+                                   std::span<const std::string> must_include, std::size_t size);
+
+}  // namespace plughost
