@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.hpp"
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -29,9 +30,6 @@ struct KubeletConfig {
   }
   bool operator==(const KubeletConfig&) const = default;
 };
-
-enum class LogLevel { kDebug, kInfo, kWarn, kError };
-enum class LogFormat { kAuto, kJson };  // auto: the journal's priorities or a terminal's colours
 
 struct LogConfig {
   LogLevel level = LogLevel::kInfo;

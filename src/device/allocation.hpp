@@ -1,5 +1,6 @@
 #pragma once
-// What a container gets for the devices that the kubelet gave it. Pure functions of values: no I/O, thread-safe.
+// What a container gets for the devices that the kubelet gave it. Pure functions of values: no I/O,
+// thread-safe.
 
 #include <map>
 #include <span>
@@ -27,7 +28,11 @@ struct Allocation {
 // Why there is no answer that would be right. The text ends up in the pod's events: it names the resource and
 // the device.
 struct Refusal {
-  enum class Reason { kUnknownDevice, kUnhealthyDevice, kConflict };
+  enum class Reason {
+    kUnknownDevice,
+    kUnhealthyDevice,
+    kConflict,  // the recipe does not fit these devices: two things in one place, or a value that is missing
+  };
   Reason reason;
   std::string text;
 };

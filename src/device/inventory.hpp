@@ -2,6 +2,7 @@
 // The devices of one resource at one moment. Immutable once made, and so thread-safe.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,8 @@ namespace plughost {
 
 // The kubelet's limit for one message, in bytes (google.golang.org/grpc's default, which it does not raise).
 inline constexpr std::size_t kKubeletMessageLimit = 4u << 20;
+// What the devices of one list may take of it, by wire_size(): some room is left for the framing.
+inline constexpr std::size_t kListLimit = kKubeletMessageLimit - 1024;
 
 class Inventory {
  public:
@@ -23,7 +26,8 @@ class Inventory {
   std::span<const Device> devices() const { return devices_; }
   bool empty() const { return devices_.empty(); }
 
-  // Calls visit(id, device) for every id that the kubelet is told, in order: a device with replicas has several.
+  // Calls visit(id, device) for every id that the kubelet is told, in order: a device with replicas has
+  // several.
   template <typename Visit>
   void for_each_id(Visit visit) const;
   std::size_t id_count() const;
@@ -40,6 +44,15 @@ class Inventory {
 
 // The id of a device's n-th replica; the id itself if it has just one.
 std::string replica_id(const Device& device, unsigned n);
+
+// What "<id>::<n>" says. Views into the text.
+struct ReplicaName {
+  std::string_view id;
+  unsigned n;
+};
+// nullopt if the text is not of that form; n has no leading zeros.
+std::optional<ReplicaName> parse_replica_id(std::string_view text);
+
 // Upper bound, in bytes, of what the device takes in a ListAndWatch message, all its replicas counted.
 std::size_t wire_size(const Device& device);
 

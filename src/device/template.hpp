@@ -35,6 +35,8 @@ class Template {
   // nullopt as soon as lookup has no value for a placeholder; its name is then in *missing, if given.
   using Lookup = std::function<std::optional<std::string>(std::string_view placeholder)>;
   std::optional<std::string> expand(const Lookup& lookup, std::string* missing = nullptr) const;
+  // The template in which the placeholders that lookup has a value for stand as text, and the others stay.
+  Template bind(const Lookup& lookup) const;
 
   bool operator==(const Template& other) const { return text_ == other.text_; }
 

@@ -18,7 +18,7 @@ struct Diagnostic {
   std::string path;  // "resources[2].groups[0].paths[1].path"; empty: the file as a whole
   std::string what;  // what is wrong, and what would be right
 
-  std::string text() const;  // "file:line:col: path: what"
+  std::string text() const;  // "file:line:col: path: what", always one line
 };
 
 class Diagnostics {
@@ -27,11 +27,16 @@ class Diagnostics {
   void warning(const Mark& mark, std::string path, std::string what);
 
   std::span<const Diagnostic> all() const { return all_; }
-  bool has_errors() const;
+  bool has_errors() const { return error_count_ > 0; }
+  std::size_t error_count() const { return error_count_; }
 
  private:
   std::vector<Diagnostic> all_;
+  std::size_t error_count_ = 0;
 };
+
+// The text in single quotes as a message can show it: control characters as \xNN, a long text cut.
+std::string quote(std::string_view text);
 
 // " (did you mean 'permissions'?)" when one of the known words is close enough to a typing error; else "".
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known);

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,8 +18,9 @@ namespace plughost {
 
 class Fields {
  public:
-  // Refers to node and diagnostics, which outlive it. Anything but a map is reported, and reads as an empty one.
-  // kubelet-style path of the map in the document, for messages: "resources[2].directory".
+  // Refers to node and diagnostics, which outlive it. Nothing (a key without a value) reads as an empty map;
+  // what is no map is reported once, and nothing else is said of it.
+  // path is the map's place in the document, for messages: "resources[2].directory".
   Fields(const Node& node, std::string path, Diagnostics& diagnostics);
 
   Fields(const Fields&) = delete;
@@ -35,34 +38,48 @@ class Fields {
   bool flag(std::string_view key, bool fallback);
   // Decimal only; min <= n <= max, else it is reported with that range.
   unsigned number(std::string_view key, unsigned fallback, unsigned min, unsigned max);
-  // "90s", "5m", "1h30m", "250ms", "never" is not accepted; a bare number is refused with a hint at the units.
+  // "90s", "5m", "1h30m", "2d", "250ms"; a bare number is refused with a hint at the units. At most 1000
+  // days.
   std::chrono::milliseconds duration(std::string_view key, std::chrono::milliseconds fallback);
   // One of the words; otherwise it is reported with the list of them. Returns its index.
   std::size_t choice(std::string_view key, std::span<const std::string_view> words, std::size_t fallback);
   // A template whose placeholders are all among known; others are reported with the list of known ones.
   Template pattern(std::string_view key, std::string_view fallback, std::span<const std::string_view> known);
-  // An absolute path that is normal in form; others are reported.
+  // An absolute path that is normal in form; others are reported. Without the final '/' that it may have.
   std::string absolute_path(std::string_view key, std::string_view fallback);
   // A list of scalars; a single scalar is a list of one.
   std::vector<std::string> texts(std::string_view key);
-  // The items of a list; absent: none. Anything but a list is reported.
+  // The items of a list; absent or nothing: none. Anything but a list is reported.
   const std::vector<Node>& items(std::string_view key);
 
-  void error(std::string_view key, std::string what);    // at the key's value, or at the map if absent
+  // At the key's value, or at the map if absent. Of a value that a getter has refused no more is said.
+  void error(std::string_view key, std::string what);
   void warning(std::string_view key, std::string what);
   const Mark& mark() const { return node_.mark; }
   std::string path_of(std::string_view key) const;
   Diagnostics& diagnostics() { return diagnostics_; }
 
  private:
+  // The value, if it is a scalar; anything else that is there is reported.
+  const Node* scalar(std::string_view key);
+  void refuse(std::string_view key, std::string what);
+
   const Node& node_;
   std::string path_;
   Diagnostics& diagnostics_;
   std::vector<std::string> asked_;
+  std::set<std::string, std::less<>> refused_;
 };
 
-// Parses text as a template and reports what is wrong with it at mark: unknown placeholders with the known ones.
+// Parses text as a template and reports what is wrong with it at mark: unknown placeholders with the known
+// ones. Empty if something is.
 Template read_template(std::string_view text, std::span<const std::string_view> known, const Mark& mark,
                        const std::string& path, Diagnostics& diagnostics);
+
+// What to say of a list, a map or nothing where a scalar should stand.
+std::string not_a_scalar(const Node& node);
+
+// Why the text is no absolute path in normal form, as a sentence; empty: it is one. A final '/' is allowed.
+std::string path_trouble(std::string_view path);
 
 }  // namespace plughost

@@ -3,12 +3,13 @@
 // visible here. Plain values.
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace plughost {
 
-// A place in a file, counted from 1 as editors do; line 0: the file as a whole.
+// A place in a file, counted from 1 as editors do, columns in bytes; line 0: the file as a whole.
 struct Mark {
   std::string file;
   int line = 0;
@@ -23,7 +24,7 @@ struct Node {
   Kind kind = Kind::kNull;
   Mark mark;
   std::string scalar;                          // the text as written: 0451 stays 0451
-  bool quoted = false;                         // "true" in quotes is text, never a flag or a number
+  bool quoted = false;                         // "true" in quotes is text, never a flag
   std::vector<Node> items;                     // kSequence
   std::vector<std::pair<Node, Node>> members;  // kMap, in the order of the text; keys are scalars
 

@@ -33,8 +33,10 @@ class DeviceSource {
 
 // A row of the registry.
 struct Kind {
-  std::string_view key;                            // the entry's key: "directory"
-  std::span<const std::string_view> attributes;    // what its devices give to templates, beside id
+  std::string_view key;                          // the entry's key: "directory"
+  std::span<const std::string_view> attributes;  // what its devices give to templates, beside id
+  // A template for the entries that do not set `id`; empty: the devices' own ids.
+  std::string_view default_id;
   // Reads the key's value. Problems are reported to entry.diagnostics(); the result is then not used.
   std::unique_ptr<const DeviceSource> (*read)(Fields& entry);
 };

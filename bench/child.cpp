@@ -1,0 +1,73 @@
+#include "child.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <system_error>
+
+namespace plughost::bench {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// "Name:   123 kB".
+double field(const fs::path& file, const std::string& name) {
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with(name + ":")) return std::stod(line.substr(name.size() + 1));
+  }
+  return 0;
+}
+
+fs::path proc(pid_t pid) { return fs::path("/proc") / std::to_string(pid); }
+
+}  // namespace
+
+Child::Child(const fs::path& config, const fs::path& plugin_directory) {
+  const std::string log = (config.parent_path() / "daemon.log").string();
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  std::string arguments[] = {PLUGHOST_BINARY, "run", "--config", config, "--plugin-directory", plugin_directory};
+  char* argv[7] = {};
+  for (std::size_t i = 0; i < 6; ++i) argv[i] = arguments[i].data();
+  const int error = ::posix_spawn(&pid_, PLUGHOST_BINARY, &actions, nullptr, argv, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::system_error(error, std::generic_category(), PLUGHOST_BINARY);
+}
+
+Child::~Child() {
+  ::kill(pid_, SIGTERM);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+Memory Child::memory() const {
+  return {field(proc(pid_) / "status", "VmRSS"), field(proc(pid_) / "status", "RssAnon")};
+}
+
+double Child::cpu_ms() const {
+  std::ifstream stat(proc(pid_) / "stat");
+  std::string skipped;
+  std::getline(stat, skipped, ')');
+  for (int i = 0; i < 11; ++i) stat >> skipped;
+  double user = 0;
+  double system = 0;
+  stat >> user >> system;
+  return (user + system) * 1000 / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+unsigned long long Child::wakeups() const {
+  double sum = 0;
+  for (const auto& task : fs::directory_iterator(proc(pid_) / "task"))
+    sum += field(task.path() / "status", "voluntary_ctxt_switches");
+  return static_cast<unsigned long long>(sum);
+}
+
+std::size_t Child::threads() const { return static_cast<std::size_t>(field(proc(pid_) / "status", "Threads")); }
+
+}  // namespace plughost::bench

@@ -1,0 +1,58 @@
+#include "base/notify.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+namespace {
+
+std::optional<std::uint64_t> number_in(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  std::uint64_t value = 0;
+  const char* end = text + std::strlen(text);
+  const auto [rest, error] = std::from_chars(text, end, value);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+Notifier::Notifier() {
+  if (const char* socket = std::getenv("NOTIFY_SOCKET")) socket_ = socket;
+  const auto pid = number_in("WATCHDOG_PID");
+  const auto period = number_in("WATCHDOG_USEC");
+  if (period && *period > 0 && (!pid || *pid == static_cast<std::uint64_t>(::getpid())))
+    watchdog_ = std::chrono::milliseconds(std::max<std::uint64_t>(*period / 2000, 1));
+}
+
+void Notifier::send(std::string_view lines) const {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
+  std::memcpy(address.sun_path, socket_.data(), socket_.size());
+  if (socket_[0] == '@') address.sun_path[0] = '\0';  // the abstract namespace
+  const UniqueFd fd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+  if (fd)
+    ::sendto(fd.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+             reinterpret_cast<const sockaddr*>(&address), length);
+}
+
+std::string reloading_message() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const long long microseconds = static_cast<long long>(now.tv_sec) * 1'000'000 + now.tv_nsec / 1000;
+  return "RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds);
+}
+
+}  // namespace plughost

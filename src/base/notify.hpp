@@ -1,0 +1,30 @@
+#pragma once
+// systemd's readiness protocol (sd_notify(3)).
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace plughost {
+
+// Thread-safe. Does nothing where no manager listens (NOTIFY_SOCKET is not set).
+class Notifier {
+ public:
+  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
+  Notifier();
+
+  // Lines such as "READY=1\nSTATUS=3 resources". A manager that does not listen any more is no error.
+  void send(std::string_view lines) const;
+  // How often the manager wants to hear WATCHDOG=1, with a margin of two; nullopt: it does not ask.
+  std::optional<std::chrono::milliseconds> watchdog_interval() const { return watchdog_; }
+
+ private:
+  std::string socket_;
+  std::optional<std::chrono::milliseconds> watchdog_;
+};
+
+// "RELOADING=1" with the time stamp that Type=notify-reload asks for.
+std::string reloading_message();
+
+}  // namespace plughost

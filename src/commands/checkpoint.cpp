@@ -1,0 +1,89 @@
+// plughost checkpoint: the kubelet's checkpoint in words.
+
+#include "kubelet/checkpoint.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "commands/command.hpp"
+#include "commands/output.hpp"
+
+namespace plughost {
+
+namespace {
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw std::system_error(errno, std::generic_category(), "cannot read " + path);
+  return text.str();
+}
+
+void print_text(const Checkpoint& checkpoint) {
+  for (const auto& entry : checkpoint.entries) {
+    std::cout << "pod " << entry.pod_uid << ", container " << entry.container << " holds of " << entry.resource
+              << ":\n";
+    for (const auto& [node, ids] : entry.ids) {
+      std::cout << "  devices     ";
+      for (std::size_t i = 0; i < ids.size(); ++i) std::cout << (i > 0 ? ", " : "") << ids[i];
+      if (node >= 0) std::cout << " (NUMA node " << node << ")";
+      std::cout << '\n';
+    }
+    std::cout << (entry.answer ? text_of(*entry.answer, "  ") : "  the stored answer cannot be read\n");
+  }
+  if (checkpoint.entries.empty()) std::cout << "no pod holds a device\n";
+  for (const auto& [resource, ids] : checkpoint.registered)
+    std::cout << resource << ": " << ids.size() << (ids.size() == 1 ? " healthy device\n" : " healthy devices\n");
+}
+
+Json json_of(const Checkpoint& checkpoint) {
+  Json json{{"pods", Json::array()}, {"registered", checkpoint.registered}};
+  for (const auto& entry : checkpoint.entries) {
+    Json& pod = json["pods"].emplace_back(Json{{"podUID", entry.pod_uid},
+                                               {"container", entry.container},
+                                               {"resource", entry.resource},
+                                               {"devices", Json::array()}});
+    for (const auto& [node, ids] : entry.ids) {
+      for (const std::string& id : ids) {
+        Json& device = pod["devices"].emplace_back(Json{{"id", id}});
+        if (node >= 0) device["numa"] = node;
+      }
+    }
+    if (entry.answer) pod["answer"] = plughost::json_of(*entry.answer);
+  }
+  return json;
+}
+
+int checkpoint(const std::string& file, OutputFormat format) {
+  try {
+    const Checkpoint read = Checkpoint::parse(read_file(file));
+    if (format == OutputFormat::kTable)
+      print_text(read);
+    else
+      print(std::cout, json_of(read), format);
+    return 0;
+  } catch (const std::runtime_error& error) {
+    std::cerr << file << ": " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace
+
+void add_checkpoint_command(CLI::App& app, int& exit_code) {
+  struct Options {
+    std::string file = std::string("/var/lib/kubelet/device-plugins/") + kCheckpointName;
+    OutputFormat format = OutputFormat::kTable;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("checkpoint", "the kubelet's checkpoint in words: who holds what");
+  command->add_option("file", options->file, "the checkpoint")->capture_default_str();
+  add_output_option(*command, options->format);
+  command->callback([options, &exit_code] { exit_code = checkpoint(options->file, options->format); });
+}
+
+}  // namespace plughost

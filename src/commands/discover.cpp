@@ -1,0 +1,91 @@
+// plughost discover: what each resource would advertise now.
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <memory>
+
+#include "commands/command.hpp"
+#include "commands/output.hpp"
+#include "commands/table.hpp"
+#include "config/config.hpp"
+#include "supervisor/survey.hpp"
+
+namespace plughost {
+
+namespace {
+
+std::string joined(const std::vector<int>& numbers) {
+  std::string text;
+  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+std::string paths_of(const Device& device) {
+  std::string text;
+  for (const DeviceNode& node : device.nodes) text += (text.empty() ? "" : " ") + node.host_path;
+  for (const Mount& mount : device.mounts) text += (text.empty() ? "" : " ") + mount.host_path;
+  return text;
+}
+
+void print_offers(const Survey& found) {
+  std::vector<TableRow> rows;
+  for (const Offer& offer : found.offers) {
+    if (offer.inventory.empty()) rows.push_back({offer.resource, "", "no devices", "", ""});
+    for (const Device& device : offer.inventory.devices()) {
+      const std::string id = device.replicas > 1 ? device.id + " (x" + std::to_string(device.replicas) + ")" : device.id;
+      rows.push_back({offer.resource, id, device.healthy() ? "Healthy" : "Unhealthy: " + device.trouble,
+                      joined(device.numa_nodes), paths_of(device)});
+    }
+  }
+  print_table(std::cout, {"RESOURCE", "DEVICE", "HEALTH", "NUMA", "PATHS"}, rows);
+}
+
+Json json_of_offers(const Survey& found) {
+  Json json = Json::array();
+  for (const Offer& offer : found.offers) {
+    Json& resource = json.emplace_back(Json{{"resource", offer.resource}, {"devices", Json::array()}});
+    for (const Device& device : offer.inventory.devices()) {
+      Json& entry = resource["devices"].emplace_back(
+          Json{{"id", device.id}, {"health", device.healthy() ? "Healthy" : "Unhealthy"}});
+      if (!device.healthy()) entry["reason"] = device.trouble;
+      if (device.replicas > 1) entry["replicas"] = device.replicas;
+      if (!device.numa_nodes.empty()) entry["numa"] = device.numa_nodes;
+      for (const DeviceNode& node : device.nodes) entry["nodes"].push_back(json_of(node));
+      for (const Mount& mount : device.mounts) entry["mounts"].push_back(json_of(mount));
+      for (const Attribute& attribute : device.attributes) entry["attributes"][attribute.name] = attribute.value;
+    }
+  }
+  return json;
+}
+
+int discover(const std::string& file, OutputFormat format) {
+  try {
+    const Survey found = survey(load_config(file), HostRoot());
+    if (format == OutputFormat::kTable)
+      print_offers(found);
+    else
+      print(std::cout, json_of_offers(found), format);
+    for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
+    for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
+    return found.troubles.empty() ? 0 : 1;
+  } catch (const ConfigError& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace
+
+void add_discover_command(CLI::App& app, int& exit_code) {
+  struct Options {
+    std::string file = kDefaultConfig;
+    OutputFormat format = OutputFormat::kTable;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("discover", "what each resource would advertise now");
+  command->add_option("--config", options->file, "the configuration")->capture_default_str();
+  add_output_option(*command, options->format);
+  command->callback([options, &exit_code] { exit_code = discover(options->file, options->format); });
+}
+
+}  // namespace plughost

@@ -1,0 +1,63 @@
+#include "commands/output.hpp"
+
+#include <CLI/CLI.hpp>
+#include <ostream>
+
+#include "config/yaml_text.hpp"
+
+namespace plughost {
+
+Json json_of(const DeviceNode& node) {
+  return {{"hostPath", node.host_path},
+          {"containerPath", node.container_path},
+          {"permissions", node.permissions}};
+}
+
+Json json_of(const Mount& mount) {
+  return {{"hostPath", mount.host_path},
+          {"containerPath", mount.container_path},
+          {"readOnly", mount.read_only}};
+}
+
+Json json_of(const Allocation& allocation) {
+  Json json = Json::object();
+  if (!allocation.env.empty()) json["env"] = allocation.env;
+  for (const DeviceNode& node : allocation.nodes) json["nodes"].push_back(json_of(node));
+  for (const Mount& mount : allocation.mounts) json["mounts"].push_back(json_of(mount));
+  if (!allocation.annotations.empty()) json["annotations"] = allocation.annotations;
+  if (!allocation.cdi.empty()) json["cdi"] = allocation.cdi;
+  return json;
+}
+
+std::string text_of(const Allocation& allocation, const std::string& indent) {
+  std::string text;
+  for (const auto& [name, value] : allocation.env) text += indent + "env         " + name + "=" + value + "\n";
+  for (const DeviceNode& node : allocation.nodes)
+    text += indent + "node        " + node.host_path + " as " + node.container_path + " (" + node.permissions + ")\n";
+  for (const Mount& mount : allocation.mounts)
+    text += indent + "mount       " + mount.host_path + " as " + mount.container_path +
+            (mount.read_only ? " (read-only)\n" : "\n");
+  for (const auto& [name, value] : allocation.annotations)
+    text += indent + "annotation  " + name + "=" + value + "\n";
+  for (const std::string& name : allocation.cdi) text += indent + "cdi         " + name + "\n";
+  return text.empty() ? indent + "nothing\n" : text;
+}
+
+void print(std::ostream& out, const Json& json, OutputFormat format) {
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  if (format == OutputFormat::kYaml)
+    out << yaml_from_json(text) << '\n';
+  else
+    out << text << '\n';
+}
+
+void add_output_option(CLI::App& command, OutputFormat& format) {
+  static const std::map<std::string, OutputFormat> formats{
+      {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+  command.add_option("-o,--output", format, "table, json or yaml")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->type_name("FORMAT")
+      ->option_text("FORMAT");
+}
+
+}  // namespace plughost

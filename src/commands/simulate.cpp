@@ -1,0 +1,100 @@
+// plughost simulate: the exact Allocate answer, before any pod asks.
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "commands/command.hpp"
+#include "commands/output.hpp"
+#include "config/config.hpp"
+#include "device/preferred.hpp"
+#include "host/device_nodes.hpp"
+#include "supervisor/survey.hpp"
+
+namespace plughost {
+
+namespace {
+
+struct SimulateOptions {
+  std::string file = kDefaultConfig;
+  std::string what;  // NAME, NAME=3 or NAME=id,id
+  OutputFormat format = OutputFormat::kTable;
+};
+
+std::vector<std::string> healthy_ids(const Inventory& inventory) {
+  std::vector<std::string> ids;
+  inventory.for_each_id([&](std::string id, const Device& device) {
+    if (device.healthy()) ids.push_back(std::move(id));
+  });
+  return ids;
+}
+
+std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which) {
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), count);
+  const bool number = error == std::errc{} && end == which.data() + which.size();
+  if (number && offer.inventory.find(which) == nullptr) {
+    const std::vector<std::string> free = healthy_ids(offer.inventory);
+    if (count == 0) throw std::runtime_error("a container asks for at least one device");
+    if (count > free.size())
+      throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) + " healthy devices, not " + which);
+    return preferred(offer.recipe->policy, offer.inventory, free, {}, count);
+  }
+  std::vector<std::string> ids;
+  std::istringstream list(which);
+  for (std::string id; std::getline(list, id, ',');) ids.push_back(id);
+  return ids;
+}
+
+const Offer& offer_of(const Survey& found, const std::string& name) {
+  for (const Offer& offer : found.offers) {
+    if (offer.resource == name) return offer;
+  }
+  std::string known;
+  for (const Offer& offer : found.offers) known += (known.empty() ? "" : ", ") + offer.resource;
+  throw std::runtime_error("there is no resource " + name + "; there are " + (known.empty() ? "none" : known));
+}
+
+int simulate(const SimulateOptions& options) {
+  try {
+    const HostRoot host;
+    const Survey found = survey(load_config(options.file), host);
+    const std::size_t equals = options.what.find('=');
+    const Offer& offer = offer_of(found, options.what.substr(0, equals));
+    const std::vector<std::string> ids =
+        chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
+    const auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids);
+    if (const auto* refusal = std::get_if<Refusal>(&outcome)) throw std::runtime_error(refusal->text);
+    const auto& allocation = std::get<Allocation>(outcome);
+    if (const std::string missing = missing_device_node(host, allocation); !missing.empty())
+      throw std::runtime_error(offer.resource + ": " + missing);
+
+    if (options.format != OutputFormat::kTable) {
+      print(std::cout, {{"resource", offer.resource}, {"devices", ids}, {"answer", json_of(allocation)}},
+            options.format);
+      return 0;
+    }
+    std::cout << offer.resource << " gives a container\n";
+    for (const std::string& id : ids) std::cout << "  device      " << id << '\n';
+    std::cout << text_of(allocation, "  ");
+    return 0;
+  } catch (const std::runtime_error& error) {  // ConfigError among them
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, int& exit_code) {
+  const auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand("simulate", "the exact answer that a container would get");
+  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")->required()->option_text("NAME[=N]");
+  command->add_option("--config", options->file, "the configuration")->capture_default_str();
+  add_output_option(*command, options->format);
+  command->callback([options, &exit_code] { exit_code = simulate(*options); });
+}
+
+}  // namespace plughost

@@ -1,0 +1,52 @@
+#include "commands/table.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ostream>
+
+namespace plughost {
+
+namespace {
+
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      shown += c;
+    } else {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\x%02x", byte);
+      shown += escape;
+    }
+  }
+  return shown;
+}
+
+// In characters, not bytes: UTF-8's continuation bytes take no room.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
+void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows) {
+  std::vector<TableRow> all{head};
+  for (const TableRow& row : rows) {
+    TableRow& shown = all.emplace_back();
+    for (const std::string& cell : row) shown.push_back(cell.empty() ? "-" : printable(cell));
+  }
+  std::vector<std::size_t> widths(head.size(), 0);
+  for (const TableRow& row : all) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  for (const TableRow& row : all) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out << row[i];
+      if (i + 1 < row.size()) out << std::string(widths[i] - width(row[i]) + 2, ' ');
+    }
+    out << '\n';
+  }
+}
+
+}  // namespace plughost

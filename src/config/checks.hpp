@@ -1,0 +1,25 @@
+#pragma once
+// What can be wrong with a configuration as a whole although each part of it is right. Thread-safe.
+
+#include <span>
+
+#include "config/config.hpp"
+#include "config/entry.hpp"
+#include "document/diagnostics.hpp"
+
+namespace plughost {
+
+// plughost's sockets are named plughost-<up to 24 readable characters>-<8 hex digits>-<up to 10 digits>.sock.
+inline constexpr std::size_t kLongestSocketName = 60;
+
+// A socket in the directory, with a name of so many bytes, has a path that fits into an address. mark, path:
+// where the directory is set.
+void check_socket_directory(const std::filesystem::path& directory, std::size_t longest_name,
+                            const Mark& mark, const std::string& path, Diagnostics& diagnostics);
+
+// Errors: a name twice; a list that does not fit into one message to the kubelet; an id that two resources
+// have, as far as ids are known without looking at the machine. Warnings: two resources that could give an
+// environment variable, an annotation or a path in the container different values.
+void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics);
+
+}  // namespace plughost

@@ -1,0 +1,218 @@
+#include "config/entry.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "device/resource_name.hpp"
+#include "document/fields.hpp"
+
+namespace plughost {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed"};  // as in AllocationPolicy
+constexpr std::chrono::days kLongestForgetAfter{30};
+constexpr unsigned kMostReplicas = 10'000;
+// What every template of an allocation may name, whatever the kind.
+constexpr std::string_view kCommonNames[] = {"resource", "count", "id", "n"};
+
+Words with(Words names, std::span<const std::string_view> attributes) {
+  for (const std::string_view name : attributes) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+// The template with x for every placeholder: what can be checked before the values are known.
+std::string sample(const Template& pattern) {
+  return *pattern.expand([](std::string_view) { return std::optional<std::string>("x"); });
+}
+
+std::string joined_kinds() {
+  std::string list;
+  for (const Kind& kind : kinds()) list += (list.empty() ? "" : ", ") + std::string(kind.key);
+  return list;
+}
+
+// The kinds whose keys the entry has: one, or it is reported.
+std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
+  std::vector<const Kind*> found;
+  for (const Kind& kind : kinds()) {
+    if (entry.has(kind.key)) found.push_back(&kind);
+  }
+  if (found.empty()) {
+    entry.diagnostics().error(
+        entry.mark(), path, "the entry does not say what its devices are; it needs one of " + joined_kinds());
+  }
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    entry.error(found[i]->key, "the entry has '" + std::string(found[0]->key) +
+                                   "' already, and its devices come from one of " + joined_kinds() +
+                                   "; make two entries");
+  }
+  return found;
+}
+
+// Empty if there is no usable name.
+Template read_name(Fields& entry, std::string_view domain, const Words& known) {
+  if (entry.require_text("name").empty()) return {};
+  const Template written = entry.pattern("name", "", known);
+  if (written.empty()) return {};
+  const bool has_domain = written.text().find('/') != std::string::npos;
+  if (!has_domain && domain.empty()) {
+    entry.error("name", "the name has no domain; write it as vendor.example/" + written.text() +
+                            ", or set `domain` at the top of the file");
+    return {};
+  }
+  Template name = has_domain ? written : Template(Template::escape(domain) + '/' + written.text());
+  const std::string trouble = resource_name_trouble(sample(name));
+  if (trouble.empty()) return name;
+  entry.error("name", quote(name.text()) + " is no valid name. " + trouble);
+  return {};
+}
+
+Template read_id(Fields& entry, std::string_view fallback, const Words& known) {
+  if (!entry.has("id")) return Template(fallback);
+  Template id = entry.pattern("id", "", known);
+  if (id.empty()) entry.error("id", "the id is empty; leave the key out for the kind's own ids");
+  return id;
+}
+
+std::chrono::seconds read_forget_after(Fields& entry) {
+  const auto after = entry.duration("forgetAfter", std::chrono::minutes(5));
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(after);
+  if (seconds != after) entry.error("forgetAfter", "whole seconds are expected here, as in 90s");
+  if (after > kLongestForgetAfter) entry.error("forgetAfter", "at most 30 days (30d) are allowed");
+  return seconds;
+}
+
+// A map from text to text. Always as many pairs as the document has, in its order.
+Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
+  const Node* const map = entry.node(key);
+  if (!map || map->kind == Node::Kind::kNull) return {};
+  if (map->kind != Node::Kind::kMap) {
+    entry.error(key,
+                std::string("a map of names and values is expected here, and this is ") + map->kind_name());
+    return {};
+  }
+  Recipe::Pairs pairs;
+  for (const auto& [name, value] : map->members) {
+    const std::string path = entry.path_of(key) + '.' + name.scalar;
+    if (name.scalar.empty()) entry.diagnostics().error(name.mark, entry.path_of(key), "a name is empty");
+    if (value.kind == Node::Kind::kNull) {
+      entry.diagnostics().error(value.mark, path, "the key has no value; write \"\" for an empty text");
+    } else if (value.kind != Node::Kind::kScalar) {
+      entry.diagnostics().error(value.mark, path, not_a_scalar(value));
+    }
+    pairs.emplace_back(read_template(name.scalar, known, name.mark, path, entry.diagnostics()),
+                       read_template(value.scalar, known, value.mark, path, entry.diagnostics()));
+  }
+  return pairs;
+}
+
+Recipe::Pairs read_env(Fields& entry, const Words& known) {
+  Recipe::Pairs env = read_pairs(entry, "env", known);
+  for (std::size_t i = 0; i < env.size(); ++i) {
+    if (sample(env[i].first).find('=') == std::string::npos) continue;
+    const Node& name = entry.node("env")->members[i].first;
+    entry.diagnostics().error(name.mark, entry.path_of("env") + '.' + name.scalar,
+                              "the name of an environment variable cannot have '='");
+  }
+  return env;
+}
+
+// A template of an absolute path. Absent: *fallback; without one that is an error.
+Template read_path(Fields& fields, std::string_view key, const Template* fallback, const Words& known) {
+  if (!fields.has(key)) {
+    if (fallback) return *fallback;
+    fields.error(key, "the key '" + std::string(key) + "' is missing");
+    return {};
+  }
+  Template path = fields.pattern(key, "", known);
+  // An attribute in front, as in {path}, may bring the '/' itself.
+  const std::string& text = path.text();
+  const bool attribute_first =
+      text.starts_with('{') && !text.starts_with("{{") &&
+      std::ranges::find(kCommonNames, path.placeholders()[0]) == std::end(kCommonNames);
+  if (const std::string trouble = path_trouble(attribute_first ? '/' + text : text); !trouble.empty())
+    fields.error(key, trouble);
+  return path;
+}
+
+std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
+  std::vector<MountRecipe> mounts;
+  const std::vector<Node>& items = entry.items("mounts");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Fields fields(items[i], entry.path_of("mounts") + '[' + std::to_string(i) + ']', entry.diagnostics());
+    MountRecipe& mount = mounts.emplace_back();
+    mount.host_path = read_path(fields, "hostPath", nullptr, known);
+    mount.container_path = read_path(fields, "containerPath", &mount.host_path, known);
+    mount.read_only = fields.flag("readOnly", false);
+  }
+  return mounts;
+}
+
+std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
+  std::vector<NodeRecipe> nodes;
+  const std::vector<Node>& items = entry.items("nodes");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Fields fields(items[i], entry.path_of("nodes") + '[' + std::to_string(i) + ']', entry.diagnostics());
+    NodeRecipe& node = nodes.emplace_back();
+    node.host_path = read_path(fields, "hostPath", nullptr, known);
+    node.container_path = read_path(fields, "containerPath", &node.host_path, known);
+    node.permissions = fields.text("permissions", "rw");
+    if (node.permissions.empty() || node.permissions.find_first_not_of("rwm") != std::string::npos) {
+      fields.error("permissions",
+                   "permissions are one or more of r (read), w (write) and m (make the node), as in rw");
+    }
+  }
+  return nodes;
+}
+
+}  // namespace
+
+EntryDraft read_entry(const Node& node, std::string path, std::string_view domain, Diagnostics& diagnostics) {
+  EntryDraft draft;
+  draft.config.document = node;
+  draft.config.where = node.mark.text();
+  draft.path = path;
+  const auto recipe = std::make_shared<Recipe>();
+  draft.config.recipe = recipe;
+
+  const std::size_t errors = diagnostics.error_count();
+  {
+    Fields entry(node, path, diagnostics);
+    if (diagnostics.error_count() > errors) return draft;  // not a map
+
+    // An entry without a kind may use every kind's attributes: one error is enough.
+    const std::vector<const Kind*> found = find_kinds(entry, path);
+    Words attributes;
+    for (const Kind& kind : kinds()) {
+      const bool used = found.empty() || std::ranges::find(found, &kind) != found.end();
+      if (used) attributes = with(std::move(attributes), kind.attributes);
+    }
+    const Words known = with({std::begin(kCommonNames), std::end(kCommonNames)}, attributes);
+
+    recipe->name = read_name(entry, domain, with({"id"}, attributes));
+    for (const Kind* kind : found) {
+      draft.config.kind = kind->key;
+      draft.config.source = kind->read(entry);
+    }
+    recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
+                         with({"resource", "n", "id"}, attributes));
+    recipe->replicas = entry.number("replicas", 1, 1, kMostReplicas);
+    recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
+    recipe->forget_after = read_forget_after(entry);
+    recipe->env = read_env(entry, known);
+    recipe->annotations = read_pairs(entry, "annotations", known);
+    recipe->mounts = read_mounts(entry, known);
+    recipe->nodes = read_nodes(entry, known);
+  }
+  draft.sound = diagnostics.error_count() == errors;
+  return draft;
+}
+
+}  // namespace plughost

@@ -1,0 +1,262 @@
+#include <glob.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+#include "config/checks.hpp"
+#include "config/config.hpp"
+#include "config/entry.hpp"
+#include "config/text_file.hpp"
+#include "config/yaml.hpp"
+#include "device/resource_name.hpp"
+#include "document/fields.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
+constexpr std::string_view kWildcards = "*?[";
+constexpr std::string_view kRegistrationWords[] = {"register", "pluginsRegistry"};  // as in KubeletConfig
+constexpr std::string_view kLevelWords[] = {"debug", "info", "warn", "error"};      // as in LogLevel
+constexpr std::string_view kFormatWords[] = {"auto", "json"};                       // as in LogFormat
+
+std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
+  std::string all;
+  for (const Diagnostic& diagnostic : diagnostics) all += (all.empty() ? "" : "\n") + diagnostic.text();
+  return all;
+}
+
+// A directory that is not there has no files; one that cannot be read might have some.
+int stop_at_unreadable(const char*, int error) {
+  return error != ENOENT && error != ENOTDIR;
+}
+
+// The paths that match, sorted. Throws std::system_error if a directory cannot be read.
+std::vector<fs::path> expand(const fs::path& base, const fs::path& pattern) {
+  std::string whole;
+  if (pattern.is_relative() && !base.empty()) {
+    for (const char c : (base / "").string()) {
+      if (kWildcards.find(c) != std::string_view::npos || c == '\\') whole += '\\';
+      whole += c;
+    }
+  }
+  whole += pattern.string();
+  glob_t found{};
+  errno = 0;
+  const int result = ::glob(whole.c_str(), 0, stop_at_unreadable, &found);
+  const int error = errno;
+  const std::unique_ptr<glob_t, decltype(&::globfree)> owner(&found, &::globfree);
+  if (result == GLOB_NOSPACE) throw std::bad_alloc();
+  if (result == GLOB_ABORTED) throw std::system_error(error, std::generic_category());
+  std::vector<fs::path> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  std::ranges::sort(paths);
+  return paths;
+}
+
+class Loader {
+ public:
+  Config load(const fs::path& file, const Overrides& overrides);
+
+ private:
+  // A place that a message about a file points at.
+  struct Place {
+    Mark mark;
+    std::string path;
+  };
+
+  // nullopt: reported, at the place if the file cannot be read.
+  std::optional<Node> read_document(const fs::path& file, const Place* included_at);
+  void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
+  void read_kubelet(Fields& top, const Overrides& overrides);
+  void read_log(Fields& top);
+  std::string read_domain(Fields& top, std::string_view fallback);
+  void read_resources(Fields& top, std::string_view domain);
+  void read_includes(Fields& top, const fs::path& file, std::string_view domain);
+  void include(const fs::path& file, const Place& place, std::string_view domain);
+  bool is_new(const fs::path& file);
+
+  Diagnostics diagnostics_;
+  Config config_;
+  std::vector<EntryDraft> entries_;
+  std::set<fs::path> seen_;
+};
+
+std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
+  config_.files.push_back(file);
+  const Mark whole{.file = file.string()};
+  const auto text = read_text_file(file);
+  if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
+    if (included_at) {
+      diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + trouble->what);
+    } else {
+      diagnostics_.error(whole, "", "the file " + trouble->what);
+    }
+    return std::nullopt;
+  }
+  auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
+  if (!root || root->kind == Node::Kind::kMap) return root;
+  if (root->kind == Node::Kind::kNull) {
+    diagnostics_.error(whole, "", "the file is empty; it should have a map with `resources:` in it");
+  } else {
+    diagnostics_.error(
+        root->mark, "",
+        std::string("the file should have a map with `resources:` in it, and this is ") + root->kind_name());
+  }
+  return std::nullopt;
+}
+
+void Loader::read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
+  Fields top(root, "", diagnostics_);
+  const std::string domain = read_domain(top, "");
+  read_kubelet(top, overrides);
+  read_log(top);
+  read_resources(top, domain);
+  read_includes(top, file, domain);
+}
+
+void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
+  static const Node kNothing;
+  const Node* const node = top.node("kubelet");
+  Fields fields(node ? *node : kNothing, "kubelet", diagnostics_);
+  KubeletConfig& kubelet = config_.kubelet;
+  kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
+  kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
+  kubelet.registration =
+      static_cast<KubeletConfig::Registration>(fields.choice("registration", kRegistrationWords, 0));
+
+  const bool ours = kubelet.registration == KubeletConfig::Registration::kRegister;
+  const std::size_t longest_name = ours ? kLongestSocketName : std::string_view("kubelet.sock").size();
+  const auto mark_of = [&](std::string_view key) {
+    const Node* const value = fields.node(key);
+    return value ? value->mark : fields.mark();
+  };
+  if (overrides.plugin_directory.empty()) {
+    check_socket_directory(kubelet.directory, longest_name, mark_of("directory"), "kubelet.directory",
+                           diagnostics_);
+  } else {
+    std::error_code failed;
+    const std::string path = fs::absolute(overrides.plugin_directory, failed).lexically_normal().native();
+    kubelet.directory = path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+    check_socket_directory(kubelet.directory, longest_name, {.file = "--plugin-directory"}, "", diagnostics_);
+  }
+  if (!ours) {
+    check_socket_directory(kubelet.plugins_registry, kLongestSocketName, mark_of("pluginsRegistry"),
+                           "kubelet.pluginsRegistry", diagnostics_);
+  }
+}
+
+void Loader::read_log(Fields& top) {
+  const Node* const node = top.node("log");
+  if (!node) return;
+  Fields fields(*node, "log", diagnostics_);
+  config_.log.level = static_cast<LogLevel>(fields.choice("level", kLevelWords, 1));
+  config_.log.format = static_cast<LogFormat>(fields.choice("format", kFormatWords, 0));
+}
+
+std::string Loader::read_domain(Fields& top, std::string_view fallback) {
+  if (!top.has("domain")) return std::string(fallback);
+  const std::string domain = top.text("domain", "");
+  const std::string trouble = resource_name_trouble(domain + "/x");
+  if (trouble.empty()) return domain;
+  top.error("domain", quote(domain) + " is no valid domain. " + trouble);
+  // With a valid one in its place, the names that need it are not reported as well.
+  return "vendor.example";
+}
+
+void Loader::read_resources(Fields& top, std::string_view domain) {
+  if (top.has("resources") && top.has("devices"))
+    top.error("devices",
+              "this is another word for `resources`, which is here already; move its entries there");
+  for (const std::string_view key : {"resources", "devices"}) {
+    const std::vector<Node>& items = top.items(key);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      entries_.push_back(
+          read_entry(items[i], std::string(key) + '[' + std::to_string(i) + ']', domain, diagnostics_));
+    }
+  }
+}
+
+void Loader::read_includes(Fields& top, const fs::path& file, std::string_view domain) {
+  const Node* const node = top.node("include");
+  const Place place = node ? Place{node->mark, "include"} : Place{{.file = file.string()}, "include"};
+  const fs::path base = file.parent_path();
+  const auto patterns = node ? top.texts("include") : std::vector{std::string(kDefaultInclude)};
+  for (const std::string& pattern : patterns) {
+    if (pattern.find_first_of(kWildcards) == std::string::npos) {
+      include(base / pattern, place, domain);
+      continue;
+    }
+    try {
+      for (const fs::path& path : expand(base, pattern)) include(path, place, domain);
+    } catch (const std::system_error& error) {
+      top.error("include", "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
+    }
+  }
+}
+
+void Loader::include(const fs::path& file, const Place& place, std::string_view domain) {
+  if (!is_new(file)) return;
+  const auto root = read_document(file, &place);
+  if (!root) return;
+  Fields top(*root, "", diagnostics_);
+  const std::string own_domain = read_domain(top, domain);
+  read_resources(top, own_domain);
+  for (const std::string_view key : {"kubelet", "log", "include"}) {
+    if (root->find(key))
+      top.error(key, "this belongs into the main file; an included one has only domain and resources");
+  }
+}
+
+bool Loader::is_new(const fs::path& file) {
+  std::error_code failed;
+  const fs::path path = fs::canonical(file, failed);
+  return seen_.insert(failed ? file : path).second;
+}
+
+Config Loader::load(const fs::path& file, const Overrides& overrides) {
+  is_new(file);
+  if (const auto root = read_document(file, nullptr)) {
+    read_main(*root, file, overrides);
+    if (entries_.empty() && !diagnostics_.has_errors()) {
+      diagnostics_.error({.file = file.string()}, "resources",
+                         "nothing to do: neither this file nor what it includes has an entry in `resources`");
+    }
+  }
+  check_entries(entries_, diagnostics_);
+
+  std::vector<Diagnostic> errors;
+  for (const Diagnostic& diagnostic : diagnostics_.all()) {
+    const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
+    (is_error ? errors : config_.warnings).push_back(diagnostic);
+  }
+  // As somebody who goes through the files would find them.
+  const auto position = [this](const Diagnostic& diagnostic) {
+    const auto in = std::ranges::find(config_.files, fs::path(diagnostic.mark.file));
+    return std::tuple(in - config_.files.begin(), diagnostic.mark.line, diagnostic.mark.column);
+  };
+  std::ranges::stable_sort(errors, {}, position);
+  std::ranges::stable_sort(config_.warnings, {}, position);
+  if (!errors.empty()) throw ConfigError(std::move(errors));
+
+  for (EntryDraft& entry : entries_) config_.resources.push_back(std::move(entry.config));
+  return std::move(config_);
+}
+
+}  // namespace
+
+ConfigError::ConfigError(std::vector<Diagnostic> found)
+    : std::runtime_error(texts_of(found)), diagnostics(std::move(found)) {}
+
+Config load_config(const fs::path& file, const Overrides& overrides) {
+  return Loader().load(file, overrides);
+}
+
+}  // namespace plughost

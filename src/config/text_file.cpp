@@ -1,0 +1,87 @@
+#include "config/text_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <system_error>
+
+#include "base/unique_fd.hpp"
+#include "device/id.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::size_t kLargestFile = 16u << 20;
+
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
+
+// The first byte that no text has; yaml-cpp would take 0x04 for the end of the file.
+std::optional<std::size_t> first_foreign_byte(std::string_view text) {
+  for (std::size_t line = 0; line < text.size();) {
+    const std::size_t end = std::min(text.find('\n', line), text.size() - 1) + 1;
+    const std::string_view rest = text.substr(line, end - line);
+    const auto control = std::ranges::find_if(rest, [](char c) {
+      return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+    });
+    if (control != rest.end()) return line + static_cast<std::size_t>(control - rest.begin());
+    if (!valid_utf8(rest)) {
+      std::size_t valid = 0;
+      for (std::size_t length = 1; valid + length <= rest.size() && length <= 4;) {
+        const bool whole = valid_utf8(rest.substr(valid, length));
+        valid += whole ? length : 0;
+        length = whole ? 1 : length + 1;
+      }
+      return line + valid;
+    }
+    line = end;
+  }
+  return std::nullopt;
+}
+
+std::string describe_byte(std::string_view text, std::size_t at) {
+  const std::string_view before = text.substr(0, at);
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  char byte[8];
+  std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[at])));
+  return std::string("byte ") + byte + " at " + std::to_string(line) + ':' +
+         std::to_string(at - line_start + 1);
+}
+
+}  // namespace
+
+std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::path& file) {
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return FileTrouble{"cannot be opened: " + reason(errno)};
+  struct stat status {};
+  if (::fstat(fd.get(), &status) < 0) return FileTrouble{"cannot be looked at: " + reason(errno)};
+  if (S_ISDIR(status.st_mode)) return FileTrouble{"is a directory, not a file"};
+  if (!S_ISREG(status.st_mode)) return FileTrouble{"is not a regular file"};
+
+  std::string text;
+  for (ssize_t got = 1; got != 0;) {
+    constexpr std::size_t kChunk = 64u << 10;
+    const std::size_t size = text.size();
+    text.resize(size + kChunk);
+    got = ::read(fd.get(), text.data() + size, kChunk);
+    if (got < 0 && errno == EINTR) {
+      text.resize(size);
+      continue;
+    }
+    if (got < 0) return FileTrouble{"cannot be read: " + reason(errno)};
+    text.resize(size + static_cast<std::size_t>(got));
+    if (text.size() > kLargestFile) return FileTrouble{"is larger than 16 MiB, which no configuration is"};
+  }
+
+  if (const auto at = first_foreign_byte(text))
+    return FileTrouble{"is not a text file (" + describe_byte(text, *at) + ")"};
+  return text;
+}
+
+}  // namespace plughost

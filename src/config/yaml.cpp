@@ -1,0 +1,312 @@
+#include "config/yaml.hpp"
+
+#include <yaml-cpp/depthguard.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <map>
+#include <new>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plughost {
+namespace {
+
+// The text cannot be used at all.
+struct Stop {
+  Mark mark;
+  std::string what;
+};
+
+Node make_node(Node::Kind kind, Mark mark) {
+  Node node;
+  node.kind = kind;
+  node.mark = std::move(mark);
+  return node;
+}
+
+std::size_t node_count(const Node& node) {
+  std::size_t count = 1;
+  for (const Node& item : node.items) count += node_count(item);
+  for (const auto& [key, value] : node.members) count += 1 + node_count(value);
+  return count;
+}
+
+std::size_t text_bytes(const Node& node) {
+  std::size_t bytes = node.scalar.size();
+  for (const Node& item : node.items) bytes += text_bytes(item);
+  for (const auto& [key, value] : node.members) bytes += key.scalar.size() + text_bytes(value);
+  return bytes;
+}
+
+std::size_t depth(const Node& node) {
+  std::size_t deepest = 0;
+  for (const Node& item : node.items) deepest = std::max(deepest, depth(item));
+  for (const auto& [key, value] : node.members) deepest = std::max(deepest, depth(value));
+  return deepest + 1;
+}
+
+// Builds the Node from the parser's events, so that every limit is seen before memory is spent.
+class Builder final : public YAML::EventHandler {
+ public:
+  // Refer to what outlives it.
+  Builder(std::string_view text, const std::string& file, Diagnostics& diagnostics)
+      : text_(text), file_(file), diagnostics_(diagnostics) {}
+
+  Mark mark_of(const YAML::Mark& mark) const {
+    if (mark.line < 0) return {.file = file_, .line = 0, .column = 0};
+    if (static_cast<std::size_t>(mark.pos) >= text_.size()) return mark_before(mark);
+    return {.file = file_, .line = mark.line + 1, .column = mark.column + 1};
+  }
+
+  // The last thing that is written before: what is missing is missing there.
+  Mark mark_before(const YAML::Mark& mark) const {
+    const std::size_t pos = static_cast<std::size_t>(mark.pos);
+    const std::size_t last = text_.substr(0, pos).find_last_not_of(" \t\r\n");
+    if (last == std::string_view::npos)
+      return {.file = file_, .line = mark.line + 1, .column = mark.column + 1};
+    const std::size_t end = std::min(pos, text_.size());
+    const std::string_view between = text_.substr(last, end - last);
+    const auto lines = static_cast<int>(std::ranges::count(between, '\n'));
+    if (lines == 0 && pos < text_.size())
+      return {.file = file_, .line = mark.line + 1, .column = mark.column + 1 - static_cast<int>(pos - last)};
+    const std::size_t line_start = text_.rfind('\n', last) + 1;  // npos + 1 is 0
+    const int beyond = pos > text_.size() ? 1 : 0;               // the line that parse_yaml adds
+    return {.file = file_,
+            .line = std::max(1, mark.line + 1 - lines - beyond),
+            .column = static_cast<int>(last - line_start) + 1};
+  }
+
+  bool has_root() const { return documents_ > 0; }
+  Node take_root() { return std::move(root_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1)
+      throw Stop{mark_of(mark), "a second YAML document begins here; a configuration has one document"};
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(make_node(Node::Kind::kNull, mark_before(mark)), anchor);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    Node node = make_node(Node::Kind::kScalar, mark_of(mark));
+    node.scalar = value;
+    // yaml-cpp's words for "in quotes" and "plain" are these two tags.
+    node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
+    if (!node.quoted) check_tag(node.mark, tag);
+    if (value.find('\0') != std::string::npos) {
+      diagnostics_.error(node.mark, "",
+                         "the text has a zero character, which nothing that is configured can have");
+    }
+    add(std::move(node), anchor);
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) throw Stop{mark_of(mark), "the alias is inside of what it stands for"};
+    const Node& node = found->second;
+    count(mark_of(mark), node_count(node), text_bytes(node));
+    check_depth(mark_of(mark), open_.size() + depth(node));
+    place(node);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(Node::Kind::kSequence, mark_of(mark), tag, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(Node::Kind::kMap, mark_of(mark), tag, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A list or a map whose end has not come.
+  struct Open {
+    Node node;
+    YAML::anchor_t anchor = 0;
+    std::optional<Node> key;  // of the value that comes next
+    std::map<std::string, Mark> keys;
+  };
+
+  void check_tag(const Mark& mark, const std::string& tag) {
+    if (tag.empty() || tag == "?" || tag == "!") return;
+    diagnostics_.error(mark, "", "the tag " + quote(tag) + " has no meaning here; leave it out");
+  }
+
+  void count(const Mark& mark, std::size_t nodes, std::size_t bytes) {
+    nodes_ += nodes;
+    bytes_ += bytes;
+    if (nodes_ > kMostNodes) {
+      throw Stop{mark, "the file expands to more than " + std::to_string(kMostNodes) +
+                           " values, which no configuration has"};
+    }
+    if (bytes_ > kMostExpandedBytes)
+      throw Stop{mark, "the file's aliases expand to more than 64 MiB, which no configuration has"};
+  }
+
+  void check_depth(const Mark& mark, std::size_t levels) const {
+    if (levels > kDeepest)
+      throw Stop{mark, "nested too deeply: more than " + std::to_string(kDeepest) + " levels"};
+  }
+
+  void open(Node::Kind kind, Mark mark, const std::string& tag, YAML::anchor_t anchor) {
+    check_tag(mark, tag);
+    count(mark, 1, 0);
+    check_depth(mark, open_.size() + 1);
+    open_.push_back({.node = make_node(kind, std::move(mark)), .anchor = anchor, .key = {}, .keys = {}});
+  }
+
+  void close() {
+    Open closed = std::move(open_.back());
+    open_.pop_back();
+    remember(closed.node, closed.anchor);
+    place(std::move(closed.node));
+  }
+
+  void add(Node node, YAML::anchor_t anchor) {
+    count(node.mark, 1, node.scalar.size());
+    remember(node, anchor);
+    place(std::move(node));
+  }
+
+  void remember(const Node& node, YAML::anchor_t anchor) {
+    if (anchor == 0) return;
+    count(node.mark, node_count(node), text_bytes(node));
+    anchored_.insert_or_assign(anchor, node);
+  }
+
+  void place(Node node) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node.kind == Node::Kind::kSequence) {
+      parent.node.items.push_back(std::move(node));
+    } else if (!parent.key) {
+      parent.key = std::move(node);
+    } else {
+      Node key = std::move(*parent.key);
+      parent.key.reset();
+      if (node.kind == Node::Kind::kNull) node.mark = key.mark;
+      if (is_usable(key, parent)) parent.node.members.emplace_back(std::move(key), std::move(node));
+    }
+  }
+
+  bool is_usable(const Node& key, Open& map) {
+    if (key.kind != Node::Kind::kScalar) {
+      diagnostics_.error(key.mark, "", std::string("a key is text, and this is ") + key.kind_name());
+      return false;
+    }
+    if (key.scalar == "<<" && !key.quoted) {
+      diagnostics_.error(key.mark, "",
+                         "merge keys (<<) are not supported; write the keys out, or use an alias as a value");
+      return false;
+    }
+    const auto [first, is_new] = map.keys.try_emplace(key.scalar, key.mark);
+    if (is_new) return true;
+    diagnostics_.error(key.mark, "",
+                       "the key " + quote(key.scalar) + " is there twice, first at " + first->second.text());
+    return false;
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  int documents_ = 0;
+  std::size_t nodes_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Node> anchored_;
+  Node root_;
+};
+
+// yaml-cpp's words, and what usually is the reason.
+std::string explain(const std::string& words) {
+  static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
+      {"end of map not found",
+       "a key is indented unlike the others of its map, its ':' is missing, or a text that begins with '{' "
+       "has no quotes"},
+      {"end of sequence not found",
+       "an item is indented unlike the others of its list, or its '- ' is missing"},
+      {"end of map flow not found",
+       "a '{' has no '}', or a ',' is missing; a text that begins with '{' needs quotes"},
+      {"end of sequence flow not found",
+       "a '[' has no ']', or a ',' is missing; a text that begins with '[' needs quotes"},
+      {"illegal map value",
+       "the line is indented unlike its neighbours, or a text with ': ' in it has no quotes"},
+      {"illegal map key", "a key cannot stand here; is the line before complete?"},
+      {"illegal block entry", "a list item cannot stand here; is the line before complete?"},
+      {"illegal flow end", "a ']' or '}' closes nothing"},
+      {"illegal EOF in scalar", "a quotation mark is not closed"},
+      {"illegal document indicator in scalar", "a quotation mark is not closed"},
+      {"unknown token", "quote a text that begins with @, ` or %"},
+      {"alias not found after *", "quote a text that begins with *"},
+      {"illegal character found while scanning alias", "quote a text that begins with *"},
+      {"anchor not found after &", "quote a text that begins with &"},
+      {"illegal character found while scanning anchor", "quote a text that begins with &"},
+      {"the referenced anchor is not defined",
+       "no &name before it has this *name; quote a text that begins with *"},
+  };
+  const auto* const found =
+      std::ranges::find(kReasons, words, &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(kReasons) ? words : words + ": " + std::string(found->second);
+}
+
+// Is the line, or the one before it, indented with a tab? Lines count from 1.
+bool tab_indents(std::string_view text, int line) {
+  for (int current = 1; current <= line && !text.empty(); ++current) {
+    const std::string_view whole = text.substr(0, text.find('\n'));
+    const std::string_view indent = whole.substr(0, whole.find_first_not_of(" \t"));
+    if (current >= line - 1 && indent.find('\t') != std::string_view::npos) return true;
+    text.remove_prefix(std::min(whole.size() + 1, text.size()));
+  }
+  return false;
+}
+
+std::string explain_syntax(const std::string& words, std::string_view text, int line) {
+  if (tab_indents(text, line))
+    return "not valid YAML: a tab indents this line or the one before it; use spaces";
+  return "not valid YAML: " + explain(words);
+}
+
+}  // namespace
+
+std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const std::string_view body = std::string_view(text).substr(text.starts_with(kByteOrderMark) ? 3 : 0);
+  Builder builder(body, file, diagnostics);
+  try {
+    // A quotation mark that is never closed is an error for yaml-cpp only if no line ends after it.
+    std::istringstream stream(std::string(body) + "\n#");
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+    if (builder.has_root()) return builder.take_root();
+    return make_node(Node::Kind::kNull, {.file = file});
+  } catch (const Stop& stop) {
+    diagnostics.error(stop.mark, "", stop.what);
+  } catch (const YAML::DeepRecursion& error) {
+    diagnostics.error(builder.mark_of(error.mark), "", "nested too deeply");
+  } catch (const YAML::Exception& error) {
+    const Mark mark = builder.mark_of(error.mark);
+    diagnostics.error(mark, "", explain_syntax(error.msg, body, mark.line));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    diagnostics.error({.file = file}, "", std::string("not valid YAML: ") + error.what());
+  }
+  return std::nullopt;
+}
+
+}  // namespace plughost

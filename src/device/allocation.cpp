@@ -1,0 +1,223 @@
+#include "device/allocation.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "device/id.hpp"
+
+namespace plughost {
+namespace {
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+// Does the template name more than {resource} and {count}?
+bool belongs_to_a_device(const Template& pattern) {
+  return std::ranges::any_of(pattern.placeholders(),
+                             [](std::string_view name) { return name != "resource" && name != "count"; });
+}
+
+// Collects what the container gets. The first problem is kept; what is added after it does not matter.
+class Answer {
+ public:
+  // Refers to the resource's name, and the devices, which outlive it.
+  Answer(std::string_view resource, std::vector<const Device*> devices)
+      : resource_(resource), devices_(std::move(devices)) {}
+
+  void add_devices() {
+    for (std::size_t n = 0; n < devices_.size(); ++n) {
+      for (const DeviceNode& node : devices_[n]->nodes) {
+        add_node(checked(node.host_path, node.host_path), expand_position(node.container_path, n),
+                 node.permissions);
+      }
+      for (const Mount& mount : devices_[n]->mounts) {
+        add_mount(checked(mount.host_path, mount.host_path), expand_position(mount.container_path, n),
+                  mount.read_only);
+      }
+    }
+  }
+
+  void add(const NodeRecipe& node) {
+    for_each_place(node.host_path, node.container_path, [&](Text host, Text container) {
+      add_node(std::move(host), std::move(container), node.permissions);
+    });
+  }
+
+  void add(const MountRecipe& mount) {
+    for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container) {
+      add_mount(std::move(host), std::move(container), mount.read_only);
+    });
+  }
+
+  void add_env(const Recipe::Pairs& env) {
+    for (const auto& [name, value] : env) add_pair("environment variable", allocation_.env, name, value);
+    for (const auto& [name, value] : allocation_.env) {
+      if (name.empty() || name.find('=') != std::string::npos)
+        refuse(quoted(name) + " cannot be an environment variable's name");
+    }
+  }
+
+  void add_annotations(const Recipe::Pairs& annotations) {
+    for (const auto& [key, value] : annotations) add_pair("annotation", allocation_.annotations, key, value);
+  }
+
+  std::variant<Allocation, Refusal> finish() && {
+    if (trouble_.empty()) return std::move(allocation_);
+    return Refusal{.reason = Refusal::Reason::kConflict, .text = std::move(trouble_)};
+  }
+
+ private:
+  using Text = std::optional<std::string>;  // nullopt: refused already
+
+  void refuse(const std::string& why) {
+    if (trouble_.empty()) trouble_ = "resource " + std::string(resource_) + ": " + why;
+  }
+
+  Text checked(std::string text, std::string_view origin) {
+    if (valid_utf8(text)) return text;
+    refuse(valid_utf8(origin) ? quoted(origin) + " gives text that is not UTF-8"
+                              : "a path of a device is not UTF-8 text");
+    return std::nullopt;
+  }
+
+  Text scalar(std::string_view placeholder) const {
+    if (placeholder == "resource") return std::string(resource_);
+    if (placeholder == "count") return std::to_string(devices_.size());
+    return std::nullopt;
+  }
+
+  // What the placeholder stands for at position n of the allocation.
+  Text value(std::string_view placeholder, std::size_t n) {
+    if (placeholder == "n") return std::to_string(n);
+    if (const std::string* attribute = devices_[n]->attribute(placeholder)) return *attribute;
+    refuse("device " + quoted(devices_[n]->id) + " has no {" + std::string(placeholder) +
+           "}, which this resource's configuration needs");
+    return std::nullopt;
+  }
+
+  Text expand_position(std::string_view pattern, std::size_t n) {
+    std::string missing;
+    Text text = Template(pattern).expand(
+        [n](std::string_view placeholder) {
+          return placeholder == "n" ? Text(std::to_string(n)) : std::nullopt;
+        },
+        &missing);
+    if (text) return checked(std::move(*text), pattern);
+    refuse("the container path " + quoted(pattern) + " of device " + quoted(devices_[n]->id) + " names {" +
+           missing + "}, which has no meaning there");
+    return std::nullopt;
+  }
+
+  Text expand_one(const Template& pattern, std::size_t n) {
+    Text text = pattern.expand([&](std::string_view placeholder) {
+      Text found = scalar(placeholder);
+      return found ? found : value(placeholder, n);
+    });
+    return text ? checked(std::move(*text), pattern.text()) : std::nullopt;
+  }
+
+  Text expand_all(const Template& pattern) {
+    Text text = pattern.expand([&](std::string_view placeholder) {
+      Text joined = scalar(placeholder);
+      if (joined) return joined;
+      for (std::size_t n = 0; n < devices_.size(); ++n) {
+        const Text one = value(placeholder, n);
+        if (!one) return Text();
+        joined = n == 0 ? *one : std::move(*joined) + ',' + *one;
+      }
+      return joined;
+    });
+    return text ? checked(std::move(*text), pattern.text()) : std::nullopt;
+  }
+
+  // One place for all devices, or one for each, if the paths tell them apart.
+  template <typename Add>
+  void for_each_place(const Template& host, const Template& container, Add add_place) {
+    if (!belongs_to_a_device(host) && !belongs_to_a_device(container)) {
+      return add_place(expand_all(host), expand_all(container));
+    }
+    for (std::size_t n = 0; n < devices_.size(); ++n)
+      add_place(expand_one(host, n), expand_one(container, n));
+  }
+
+  void add_node(Text host, Text container, const std::string& permissions) {
+    if (!host || !container || !is_new(*container, "device " + *host + " (" + permissions + ")")) return;
+    allocation_.nodes.push_back(
+        {.host_path = std::move(*host), .container_path = std::move(*container), .permissions = permissions});
+  }
+
+  void add_mount(Text host, Text container, bool read_only) {
+    const auto what = [&] { return "mount " + *host + (read_only ? " (read-only)" : " (read-write)"); };
+    if (!host || !container || !is_new(*container, what())) return;
+    allocation_.mounts.push_back(
+        {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
+  }
+
+  // false: the same thing stands at that path already. Refuses if another does.
+  bool is_new(const std::string& container_path, std::string what) {
+    const auto [place, added] = places_.try_emplace(container_path, std::move(what));
+    if (!added && place->second != what) {
+      refuse(container_path + " in the container would be both " + place->second + " and " + what +
+             "; put {n} into the container path, so that each device has its own");
+    }
+    return added;
+  }
+
+  void add_pair(std::string_view what, std::map<std::string, std::string>& pairs, const Template& key,
+                const Template& value_pattern) {
+    const auto put = [&](Text name, Text text) {
+      if (!name || !text) return;
+      const auto [pair, added] = pairs.try_emplace(std::move(*name), *text);
+      if (!added && pair->second != *text) {
+        refuse("the " + std::string(what) + ' ' + pair->first + " would be both " + quoted(pair->second) +
+               " and " + quoted(*text) + "; put {n} into its name, so that each device has its own");
+      }
+    };
+    if (!belongs_to_a_device(key)) return put(expand_all(key), expand_all(value_pattern));
+    for (std::size_t n = 0; n < devices_.size(); ++n) put(expand_one(key, n), expand_one(value_pattern, n));
+  }
+
+  std::string_view resource_;
+  std::vector<const Device*> devices_;
+  Allocation allocation_;
+  std::unordered_map<std::string, std::string> places_;  // container path → what stands there
+  std::string trouble_;
+};
+
+}  // namespace
+
+std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
+                                           const Inventory& inventory, std::span<const std::string> ids) {
+  std::vector<const Device*> devices;
+  std::unordered_set<const Device*> seen;
+  for (const std::string& id : ids) {
+    const Device* device = inventory.find(id);
+    if (!device) {
+      const std::size_t count = inventory.id_count();
+      return Refusal{.reason = Refusal::Reason::kUnknownDevice,
+                     .text = "resource " + std::string(resource) + " has no device " + quoted(id) +
+                             "; it lists " + std::to_string(count) +
+                             (count == 1 ? " device now" : " devices now")};
+    }
+    if (!device->healthy()) {
+      return Refusal{.reason = Refusal::Reason::kUnhealthyDevice,
+                     .text = "device " + quoted(id) + " of " + std::string(resource) +
+                             " is Unhealthy: " + device->trouble};
+    }
+    if (seen.insert(device).second) devices.push_back(device);
+  }
+
+  Answer answer(resource, std::move(devices));
+  answer.add_devices();
+  for (const NodeRecipe& node : recipe.nodes) answer.add(node);
+  for (const MountRecipe& mount : recipe.mounts) answer.add(mount);
+  answer.add_env(recipe.env);
+  answer.add_annotations(recipe.annotations);
+  return std::move(answer).finish();
+}
+
+}  // namespace plughost

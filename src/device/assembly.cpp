@@ -1,0 +1,213 @@
+#include "device/assembly.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "device/id.hpp"
+#include "device/resource_name.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::size_t kMostResources = 1000;
+constexpr std::size_t kMostRemarks = 20;
+
+// What is said of single devices: a directory of a hundred thousand bad names must not fill the log.
+class Remarks {
+ public:
+  void add(std::string text) {
+    if (texts_.size() < kMostRemarks) {
+      texts_.push_back(std::move(text));
+    } else {
+      ++more_;
+    }
+  }
+
+  void append_to(std::vector<std::string>& all) && {
+    std::ranges::move(texts_, std::back_inserter(all));
+    if (more_ > 0) all.push_back("and " + std::to_string(more_) + " more of this kind");
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  std::size_t more_ = 0;
+};
+
+std::string quoted(const std::string& text) {
+  return '"' + text + '"';
+}
+
+// A device by the name that its kind gave it, in characters that a log can take.
+std::string unsettled(const Device& device) {
+  return "device " + quoted(device.id.empty() ? device.id : stable_id(device.id));
+}
+
+std::optional<std::string> value_of(std::string_view placeholder, const Device& device, std::size_t n) {
+  if (placeholder == "n") return std::to_string(n);
+  const std::string* attribute = device.attribute(placeholder);
+  return attribute ? std::optional(*attribute) : std::nullopt;
+}
+
+// The full name of the resource that a device belongs to; nullopt and a remark if it can belong to none.
+std::optional<std::string> resource_of(const Template& name, const Device& device, std::size_t n,
+                                       Remarks& remarks) {
+  std::string missing;
+  auto resource = name.expand(
+      [&](std::string_view placeholder) -> std::optional<std::string> {
+        const auto value = value_of(placeholder, device, n);
+        std::string part = value ? resource_name_part(*value) : "";
+        return part.empty() ? std::nullopt : std::optional(std::move(part));
+      },
+      &missing);
+  if (!resource) {
+    remarks.add(unsettled(device) + " is left out: it has no {" + missing +
+                "} that could be in a resource's name");
+  } else if (const std::string trouble = resource_name_trouble(*resource); !trouble.empty()) {
+    remarks.add(unsettled(device) + " is left out: " + quoted(*resource) + " is no valid name. " + trouble);
+    resource.reset();
+  }
+  return resource;
+}
+
+// Gives the device the id under which it is listed. false and a remark if it can have none.
+bool settle_id(Device& device, const Template& id, const std::string& resource, std::size_t n,
+               Remarks& remarks) {
+  if (!id.empty()) {
+    std::string missing;
+    auto expanded = id.expand(
+        [&](std::string_view placeholder) {
+          return placeholder == "resource" ? std::optional(resource) : value_of(placeholder, device, n);
+        },
+        &missing);
+    if (!expanded) {
+      remarks.add(unsettled(device) + " is left out: it has no {" + missing + "}, which `id` asks for");
+      return false;
+    }
+    if (expanded->empty()) {
+      remarks.add(unsettled(device) + " is left out: its id would be empty");
+      return false;
+    }
+    device.id = std::move(*expanded);
+  }
+  const std::size_t suffix = device.replicas > 1 ? 2 + std::to_string(device.replicas - 1).size() : 0;
+  std::string listed = stable_id(device.id, kLongestId - suffix);
+  if (listed != device.id) {
+    remarks.add("a device is listed as " + quoted(listed) +
+                ", because its own name is too long or has characters that an id cannot have");
+  }
+  device.id = std::move(listed);
+  return true;
+}
+
+bool is_container_path(const std::string& text) {
+  if (!valid_utf8(text)) return false;
+  try {
+    const Template path(text);
+    return std::ranges::all_of(path.placeholders(), [](std::string_view name) { return name == "n"; });
+  } catch (const TemplateError&) {
+    return false;
+  }
+}
+
+void drop_bad_paths(Device& device) {
+  const auto bad = [](const auto& thing) {
+    return !valid_utf8(thing.host_path) || !is_container_path(thing.container_path);
+  };
+  const std::size_t dropped = std::erase_if(device.nodes, bad) + std::erase_if(device.mounts, bad);
+  if (dropped > 0 && device.healthy())
+    device.trouble = "a path of it is not UTF-8 text, and the kubelet takes no other";
+}
+
+// Of the sorted devices, those that can be told apart by their ids.
+void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource, Remarks& remarks) {
+  const auto remark = [&](const Device& device) {
+    remarks.add("resource " + resource + ": a second device with the id " + quoted(device.id) +
+                " is left out; set `id` to something that tells the devices apart");
+  };
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    if (devices[i].id == devices[i - 1].id) remark(devices[i]);
+  }
+  const auto repeats = std::ranges::unique(devices, {}, &Device::id);
+  devices.erase(repeats.begin(), repeats.end());
+
+  // "gpu::1" may be a device of its own, and a replica of "gpu".
+  const auto names_replica = [&](const Device& device) {
+    if (device.replicas != 1) return false;
+    const auto replica = parse_replica_id(device.id);
+    if (!replica) return false;
+    const auto other = std::ranges::lower_bound(devices, replica->id, {}, &Device::id);
+    return other != devices.end() && other->id == replica->id && other->replicas > 1 &&
+           replica->n < other->replicas;
+  };
+  std::vector<std::string> repeated;
+  for (const Device& device : devices) {
+    if (!names_replica(device)) continue;
+    remark(device);
+    repeated.push_back(device.id);
+  }
+  if (repeated.empty()) return;
+  std::erase_if(devices,
+                [&](const Device& device) { return std::ranges::binary_search(repeated, device.id); });
+}
+
+// The devices in front that one message to the kubelet can hold.
+std::size_t count_that_fits(const std::vector<Device>& devices) {
+  std::size_t bytes = 0;
+  const auto first_beyond = std::ranges::find_if(devices, [&](const Device& device) {
+    bytes += wire_size(device);
+    return bytes > kListLimit;
+  });
+  return static_cast<std::size_t>(first_beyond - devices.begin());
+}
+
+}  // namespace
+
+Assembly assemble(const Recipe& recipe, std::vector<Device> scanned) {
+  Assembly assembly;
+  Remarks remarks;
+  std::optional<std::string> only_resource;
+  if (recipe.name.literal()) {
+    only_resource = recipe.name.expand([](std::string_view) { return std::nullopt; });
+    assembly.resources[*only_resource].reserve(scanned.size());
+  }
+
+  std::size_t without_resource = 0;
+  for (std::size_t n = 0; n < scanned.size(); ++n) {
+    Device& device = scanned[n];
+    const auto resource = only_resource ? only_resource : resource_of(recipe.name, device, n, remarks);
+    if (!resource) continue;
+    device.replicas *= recipe.replicas;
+    if (!settle_id(device, recipe.id, *resource, n, remarks)) continue;
+    if (assembly.resources.size() == kMostResources && !assembly.resources.contains(*resource)) {
+      ++without_resource;
+      continue;
+    }
+    drop_bad_paths(device);
+    std::erase_if(device.numa_nodes, [](int node) { return node < 0; });
+    assembly.resources[*resource].push_back(std::move(device));
+  }
+  if (without_resource > 0) {
+    assembly.remarks.push_back(
+        "the name " + recipe.name.text() + " gives more than " + std::to_string(kMostResources) +
+        " resources: " + std::to_string(without_resource) +
+        " devices of further ones are left out; name the resources by something coarser");
+  }
+
+  for (auto& [resource, devices] : assembly.resources) {
+    if (!std::ranges::is_sorted(devices, {}, &Device::id)) std::ranges::stable_sort(devices, {}, &Device::id);
+    drop_repeated_ids(devices, resource, remarks);
+    const std::size_t fits = count_that_fits(devices);
+    if (fits == devices.size()) continue;
+    assembly.remarks.push_back(
+        "resource " + resource + ": only " + std::to_string(fits) + " of " + std::to_string(devices.size()) +
+        " devices fit into one message to the kubelet (4 MiB), and the others are left out; "
+        "use a coarser unit, or several resources");
+    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(fits), devices.end());
+  }
+  std::move(remarks).append_to(assembly.remarks);
+  return assembly;
+}
+
+}  // namespace plughost

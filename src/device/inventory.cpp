@@ -1,0 +1,82 @@
+#include "device/inventory.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace plughost {
+namespace {
+
+std::size_t varint_size(std::uint64_t value) {
+  std::size_t bytes = 1;
+  for (; value >= 0x80; value >>= 7) ++bytes;
+  return bytes;
+}
+
+// A length-delimited protobuf field whose number is below 16.
+std::size_t field_size(std::size_t payload) {
+  return 1 + varint_size(payload) + payload;
+}
+
+}  // namespace
+
+Inventory::Inventory(std::vector<Device> devices) : devices_(std::move(devices)) {
+  if (!std::ranges::is_sorted(devices_, {}, &Device::id)) std::ranges::stable_sort(devices_, {}, &Device::id);
+  const auto repeated = std::ranges::unique(devices_, {}, &Device::id);
+  devices_.erase(repeated.begin(), repeated.end());
+}
+
+std::size_t Inventory::id_count() const {
+  std::size_t count = 0;
+  for (const Device& device : devices_) count += device.replicas;
+  return count;
+}
+
+const Device* Inventory::find(std::string_view id) const {
+  const auto device_of = [this](std::string_view device_id) -> const Device* {
+    const auto found = std::ranges::lower_bound(devices_, device_id, {}, &Device::id);
+    return found != devices_.end() && found->id == device_id ? &*found : nullptr;
+  };
+  if (const Device* device = device_of(id); device && device->replicas == 1) return device;
+  const auto replica = parse_replica_id(id);
+  if (!replica) return nullptr;
+  const Device* device = device_of(replica->id);
+  return device && device->replicas > 1 && replica->n < device->replicas ? device : nullptr;
+}
+
+bool Inventory::lists_same_as(const Inventory& other) const {
+  return std::ranges::equal(devices_, other.devices_, [](const Device& a, const Device& b) {
+    return a.id == b.id && a.healthy() == b.healthy() && a.replicas == b.replicas &&
+           a.numa_nodes == b.numa_nodes;
+  });
+}
+
+std::string replica_id(const Device& device, unsigned n) {
+  return device.replicas == 1 ? device.id : device.id + "::" + std::to_string(n);
+}
+
+std::optional<ReplicaName> parse_replica_id(std::string_view text) {
+  const std::size_t colons = text.rfind("::");
+  if (colons == std::string_view::npos) return std::nullopt;
+  const std::string_view digits = text.substr(colons + 2);
+  if (digits.starts_with('0') && digits != "0") return std::nullopt;
+  ReplicaName replica{.id = text.substr(0, colons), .n = 0};
+  const char* const end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, replica.n);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return replica;
+}
+
+std::size_t wire_size(const Device& device) {
+  std::size_t nodes = 0;
+  for (const int node : device.numa_nodes) {
+    nodes += field_size(1 + varint_size(static_cast<std::uint64_t>(node)));
+  }
+  // The longest of its ids, and the longer word for its health: it may change.
+  const std::size_t id =
+      device.id.size() + (device.replicas > 1 ? 2 + std::to_string(device.replicas - 1).size() : 0);
+  const std::size_t topology = device.numa_nodes.empty() ? 0 : field_size(nodes);
+  return device.replicas *
+         field_size(field_size(id) + field_size(std::string_view("Unhealthy").size()) + topology);
+}
+
+}  // namespace plughost

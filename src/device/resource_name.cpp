@@ -1,0 +1,86 @@
+#include "device/resource_name.hpp"
+
+#include <algorithm>
+
+namespace plughost {
+namespace {
+
+// The kubelet checks the name with "requests." before it, as a quota would call it: 253 - 9.
+constexpr std::size_t kLongestDomain = 244;
+constexpr std::size_t kLongestPart = 63;
+
+bool is_lower_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+bool is_alphanumeric(char c) {
+  return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
+}
+
+// RFC 1123, as k8s.io/apimachinery's IsDNS1123Subdomain reads it: labels have no limit of their own.
+bool is_domain(std::string_view text) {
+  while (true) {
+    const std::string_view label = text.substr(0, text.find('.'));
+    if (label.empty() || label.front() == '-' || label.back() == '-') return false;
+    if (!std::ranges::all_of(label, [](char c) { return is_lower_or_digit(c) || c == '-'; })) return false;
+    if (label.size() == text.size()) return true;
+    text.remove_prefix(label.size() + 1);
+  }
+}
+
+bool is_part_character(char c) {
+  return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
+}
+
+}  // namespace
+
+std::string resource_name_trouble(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) {
+    return "A resource's name has a domain and a '/', as in vendor.example/device.";
+  }
+  if (name.find('/', slash + 1) != std::string_view::npos) {
+    return "A resource's name has exactly one '/', after its domain.";
+  }
+  if (name.find("kubernetes.io/") != std::string_view::npos) {
+    return "Names in kubernetes.io belong to Kubernetes; use a domain of your own.";
+  }
+  if (name.starts_with("requests.")) {
+    return "A resource's name must not begin with 'requests.', which is the quotas' prefix; use another "
+           "domain.";
+  }
+  const std::string_view domain = name.substr(0, slash);
+  const std::string_view part = name.substr(slash + 1);
+  if (domain.size() > kLongestDomain) {
+    return "The domain before '/' has " + std::to_string(domain.size()) +
+           " characters; at most 244 are allowed.";
+  }
+  if (!is_domain(domain)) {
+    return "The domain before '/' must consist of lower-case letters, digits, '-' and '.', and each of its "
+           "labels must begin and end with a letter or a digit, as in vendor.example.";
+  }
+  if (part.size() > kLongestPart) {
+    return "The part after '/' has " + std::to_string(part.size()) + " characters; at most 63 are allowed.";
+  }
+  if (part.empty() || !std::ranges::all_of(part, is_part_character) || !is_alphanumeric(part.front()) ||
+      !is_alphanumeric(part.back())) {
+    return "The part after '/' must consist of letters, digits, '-', '_' and '.', and must begin and end "
+           "with a "
+           "letter or a digit.";
+  }
+  return {};
+}
+
+std::string resource_name_part(std::string_view value) {
+  const auto trim_end = [](std::string& text) {
+    while (!text.empty() && !is_alphanumeric(text.back())) text.pop_back();
+  };
+  std::string part(std::ranges::find_if(value, is_alphanumeric), value.end());
+  trim_end(part);
+  std::ranges::replace_if(
+      part, [](char c) { return !is_part_character(c); }, '_');
+  if (part.size() > kLongestPart) part.resize(kLongestPart);
+  trim_end(part);
+  return part;
+}
+
+}  // namespace plughost

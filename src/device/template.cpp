@@ -1,0 +1,104 @@
+#include "device/template.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+}  // namespace
+
+Template::Template(std::string_view text) : text_(text) {
+  std::string literal;
+  const auto end_literal = [&] {
+    if (!literal.empty()) parts_.push_back({.placeholder = false, .text = std::exchange(literal, {})});
+  };
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    const bool brace = c == '{' || c == '}';
+    if (!brace || (at + 1 < text.size() && text[at + 1] == c)) {
+      literal += c;
+      at += brace ? 2 : 1;
+      continue;
+    }
+    if (c == '}') throw TemplateError(at, "'}' has no '{' before it; write '}}' for the brace itself");
+    const std::size_t close = text.find('}', at);
+    if (close == std::string_view::npos) {
+      throw TemplateError(at, "'{' has no '}' after it; write '{{' for the brace itself");
+    }
+    const std::string name(text.substr(at + 1, close - at - 1));
+    if (!is_name(name)) {
+      throw TemplateError(at, "'{" + name +
+                                  "}' is not a placeholder: a name has letters, digits and '_', and begins "
+                                  "with a letter; write '{{' for the brace itself");
+    }
+    end_literal();
+    parts_.push_back({.placeholder = true, .text = name});
+    at = close + 1;
+  }
+  end_literal();
+}
+
+std::string Template::escape(std::string_view text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char c : text) escaped.append(c == '{' || c == '}' ? 2 : 1, c);
+  return escaped;
+}
+
+std::vector<std::string_view> Template::placeholders() const {
+  std::vector<std::string_view> names;
+  for (const Part& part : parts_) {
+    if (part.placeholder) names.push_back(part.text);
+  }
+  return names;
+}
+
+bool Template::names(std::string_view placeholder) const {
+  return std::ranges::any_of(parts_,
+                             [&](const Part& part) { return part.placeholder && part.text == placeholder; });
+}
+
+bool Template::literal() const {
+  return std::ranges::none_of(parts_, &Part::placeholder);
+}
+
+std::optional<std::string> Template::expand(const Lookup& lookup, std::string* missing) const {
+  std::string expanded;
+  for (const Part& part : parts_) {
+    if (!part.placeholder) {
+      expanded += part.text;
+    } else if (const auto value = lookup(part.text)) {
+      expanded += *value;
+    } else {
+      if (missing) *missing = part.text;
+      return std::nullopt;
+    }
+  }
+  return expanded;
+}
+
+Template Template::bind(const Lookup& lookup) const {
+  std::string bound;
+  for (const Part& part : parts_) {
+    if (!part.placeholder) {
+      bound += escape(part.text);
+    } else if (const auto value = lookup(part.text)) {
+      bound += escape(*value);
+    } else {
+      bound += '{' + part.text + '}';
+    }
+  }
+  return Template(bound);
+}
+
+}  // namespace plughost

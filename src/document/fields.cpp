@@ -1,0 +1,278 @@
+#include "document/fields.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongestDuration = std::chrono::days(1000);
+
+std::string shown(const Node& node) {
+  return node.kind == Node::Kind::kScalar ? quote(node.scalar) : node.kind_name();
+}
+
+std::string joined(std::span<const std::string_view> words) {
+  std::string list;
+  for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + std::string(word);
+  return list;
+}
+
+// Digits only, and no leading zero: others read 010 as eight.
+std::optional<unsigned> decimal(std::string_view text) {
+  if (text.starts_with('0') && text.size() > 1) return std::nullopt;
+  unsigned value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return value;
+}
+
+// nullopt unless the text is <number><unit>…, the units falling, and no longer than kLongestDuration.
+std::optional<milliseconds> parse_duration(std::string_view text) {
+  static constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
+      {"d", std::chrono::days(1)},    {"h", std::chrono::hours(1)}, {"m", std::chrono::minutes(1)},
+      {"s", std::chrono::seconds(1)}, {"ms", milliseconds(1)},
+  };
+  milliseconds total{0};
+  milliseconds last_unit = milliseconds::max();
+  while (!text.empty()) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view rest = text.substr(digits);
+    const std::string_view word = rest.substr(0, rest.find_first_of("0123456789"));
+    const auto* const unit =
+        std::ranges::find(kUnits, word, &std::pair<std::string_view, milliseconds>::first);
+    const auto count = decimal(text.substr(0, digits));
+    if (!count || unit == std::end(kUnits) || unit->second >= last_unit) return std::nullopt;
+    if (*count > kLongestDuration / unit->second) return std::nullopt;
+    total += *count * unit->second;
+    last_unit = unit->second;
+    text = rest.substr(word.size());
+  }
+  if (last_unit == milliseconds::max() || total > kLongestDuration) return std::nullopt;
+  return total;
+}
+
+std::string flag_hint(const Node& value) {
+  static constexpr std::string_view kYes[] = {"yes", "Yes",  "YES",  "on", "On",
+                                              "ON",  "True", "TRUE", "y",  "1"};
+  static constexpr std::string_view kNo[] = {"no",  "No",    "NO",    "off", "Off",
+                                             "OFF", "False", "FALSE", "n",   "0"};
+  if (value.quoted) return "; leave out the quotes";
+  if (std::ranges::find(kYes, value.scalar) != std::end(kYes)) return "; write true";
+  if (std::ranges::find(kNo, value.scalar) != std::end(kNo)) return "; write false";
+  return "";
+}
+
+}  // namespace
+
+Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
+    : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
+  if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
+    diagnostics_.error(node.mark, path_, "a map is expected here, and this is " + shown(node));
+}
+
+Fields::~Fields() {
+  std::vector<std::string_view> known(asked_.begin(), asked_.end());
+  for (const auto& [key, value] : node_.members) {
+    if (std::ranges::find(known, key.scalar) != known.end()) continue;
+    const std::string hint = did_you_mean(key.scalar, known);
+    diagnostics_.error(
+        key.mark, path_,
+        "unknown key " + quote(key.scalar) + (hint.empty() ? "; known here: " + joined(known) : hint));
+  }
+}
+
+bool Fields::has(std::string_view key) {
+  return node(key) != nullptr;
+}
+
+const Node* Fields::node(std::string_view key) {
+  if (std::ranges::find(asked_, key) == asked_.end()) asked_.emplace_back(key);
+  return node_.find(key);
+}
+
+const Node* Fields::scalar(std::string_view key) {
+  const Node* const value = node(key);
+  if (!value || value->kind == Node::Kind::kScalar) return value;
+  if (value->kind == Node::Kind::kNull) {
+    refuse(key, "the key has no value");
+  } else {
+    refuse(key, not_a_scalar(*value));
+  }
+  return nullptr;
+}
+
+std::string Fields::text(std::string_view key, std::string_view fallback) {
+  const Node* const value = scalar(key);
+  return value ? value->scalar : std::string(fallback);
+}
+
+std::string Fields::require_text(std::string_view key) {
+  if (!has(key)) refuse(key, "the key '" + std::string(key) + "' is missing");
+  const Node* const value = scalar(key);
+  if (!value) return {};
+  if (value->scalar.empty()) refuse(key, "the value is empty");
+  return value->scalar;
+}
+
+bool Fields::flag(std::string_view key, bool fallback) {
+  const Node* const value = scalar(key);
+  if (!value) return fallback;
+  if (!value->quoted && value->scalar == "true") return true;
+  if (!value->quoted && value->scalar == "false") return false;
+  refuse(key, "true or false is expected here, and this is " + shown(*value) + flag_hint(*value));
+  return fallback;
+}
+
+unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, unsigned max) {
+  const Node* const value = scalar(key);
+  if (!value) return fallback;
+  const auto number = decimal(value->scalar);
+  if (number && *number >= min && *number <= max) return *number;
+  const std::string range = std::to_string(min) + " to " + std::to_string(max);
+  const bool digits = !value->scalar.empty() && !value->scalar.starts_with('0') &&
+                      value->scalar.find_first_not_of("0123456789") == std::string::npos;
+  if (number || digits) {
+    refuse(key, quote(value->scalar) + " is out of range; it can be " + range);
+  } else {
+    refuse(key, "a whole number from " + range +
+                    " is expected here, in decimal digits without a leading 0, " + "and this is " +
+                    shown(*value));
+  }
+  return fallback;
+}
+
+milliseconds Fields::duration(std::string_view key, milliseconds fallback) {
+  const Node* const value = scalar(key);
+  if (!value) return fallback;
+  if (const auto parsed = parse_duration(value->scalar)) return *parsed;
+  std::string hint;
+  if (decimal(value->scalar)) hint = "; add a unit: ms, s, m, h or d";
+  refuse(key,
+         "a duration such as 90s, 5m, 1h30m or 2d is expected here, and this is " + shown(*value) + hint);
+  return fallback;
+}
+
+std::size_t Fields::choice(std::string_view key, std::span<const std::string_view> words,
+                           std::size_t fallback) {
+  const Node* const value = scalar(key);
+  if (!value) return fallback;
+  const auto found = std::ranges::find(words, value->scalar);
+  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
+  refuse(key, shown(*value) + " is not one of " + joined(words) + did_you_mean(value->scalar, words));
+  return fallback;
+}
+
+Template Fields::pattern(std::string_view key, std::string_view fallback,
+                         std::span<const std::string_view> known) {
+  const Node* const value = scalar(key);
+  if (!value) return Template(fallback);
+  const std::size_t errors = diagnostics_.error_count();
+  Template pattern = read_template(value->scalar, known, value->mark, path_of(key), diagnostics_);
+  if (diagnostics_.error_count() == errors) return pattern;
+  refused_.emplace(key);
+  return Template(fallback);
+}
+
+std::string Fields::absolute_path(std::string_view key, std::string_view fallback) {
+  const Node* const value = scalar(key);
+  if (!value) return std::string(fallback);
+  if (std::string trouble = path_trouble(value->scalar); !trouble.empty()) {
+    refuse(key, std::move(trouble));
+    return std::string(fallback);
+  }
+  std::string path = value->scalar;
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+std::vector<std::string> Fields::texts(std::string_view key) {
+  const Node* const value = node(key);
+  if (!value || value->kind == Node::Kind::kNull) return {};
+  if (value->kind == Node::Kind::kScalar) return {value->scalar};
+  std::vector<std::string> texts;
+  const std::vector<Node>& all = items(key);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].kind == Node::Kind::kScalar) {
+      texts.push_back(all[i].scalar);
+    } else {
+      diagnostics_.error(all[i].mark, path_of(key) + '[' + std::to_string(i) + ']', not_a_scalar(all[i]));
+    }
+  }
+  return texts;
+}
+
+const std::vector<Node>& Fields::items(std::string_view key) {
+  static const std::vector<Node> kNone;
+  const Node* const value = node(key);
+  if (!value || value->kind == Node::Kind::kNull) return kNone;
+  if (value->kind == Node::Kind::kSequence) return value->items;
+  refuse(key, "a list is expected here, each item after '- ', and this is " + shown(*value));
+  return kNone;
+}
+
+void Fields::error(std::string_view key, std::string what) {
+  const Node* const value = node(key);
+  const bool is_map = node_.kind == Node::Kind::kMap || node_.kind == Node::Kind::kNull;
+  if (!is_map || refused_.contains(key)) return;
+  diagnostics_.error(value ? value->mark : node_.mark, path_of(key), std::move(what));
+}
+
+void Fields::warning(std::string_view key, std::string what) {
+  const Node* const value = node(key);
+  diagnostics_.warning(value ? value->mark : node_.mark, path_of(key), std::move(what));
+}
+
+void Fields::refuse(std::string_view key, std::string what) {
+  error(key, std::move(what));
+  refused_.emplace(key);
+}
+
+std::string Fields::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
+}
+
+Template read_template(std::string_view text, std::span<const std::string_view> known, const Mark& mark,
+                       const std::string& path, Diagnostics& diagnostics) try {
+  Template pattern(text);
+  std::set<std::string_view> unknown;
+  for (const std::string_view name : pattern.placeholders()) {
+    if (std::ranges::find(known, name) == known.end()) unknown.insert(name);
+  }
+  if (unknown.empty()) return pattern;
+  std::string list;
+  for (const std::string_view name : known) list += (list.empty() ? "{" : ", {") + std::string(name) + '}';
+  for (const std::string_view name : unknown) {
+    diagnostics.error(
+        mark, path,
+        "unknown placeholder " + quote('{' + std::string(name) + '}') + did_you_mean(name, known) +
+            (known.empty() ? "; none is known here" : "; known here: " + list) + "; '{{' is a brace");
+  }
+  return {};
+} catch (const TemplateError& wrong) {
+  diagnostics.error(mark, path, wrong.what());
+  return {};
+}
+
+std::string not_a_scalar(const Node& node) {
+  std::string what = std::string("a single value is expected here, and this is ") + node.kind_name();
+  if (node.kind == Node::Kind::kMap) what += "; a text that begins with '{' needs quotes";
+  return what;
+}
+
+std::string path_trouble(std::string_view path) {
+  if (!path.starts_with('/')) return "an absolute path is expected here, and this is " + quote(path);
+  for (std::string_view rest = path.substr(1); !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find('/'));
+    if (part.empty() || part == "." || part == "..")
+      return "the path is not in its plain form; write it without '//', '.' and '..'";
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  }
+  return {};
+}
+
+}  // namespace plughost

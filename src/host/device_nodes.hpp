@@ -1,0 +1,15 @@
+#pragma once
+// Is what an answer promises still in /dev? Thread-safe, and never blocks: /dev is a file system in memory.
+
+#include <string>
+
+#include "device/allocation.hpp"
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+// Why a device node below /dev cannot be given to a container, as a sentence; empty: all can. What lies
+// elsewhere may be on a file system that hangs, and is not looked at.
+std::string missing_device_node(const HostRoot& host, const Allocation& allocation);
+
+}  // namespace plughost

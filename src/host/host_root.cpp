@@ -1,0 +1,124 @@
+#include "host/host_root.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <span>
+#include <system_error>
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as many as the kernel follows: MAXSYMLINKS
+
+bool is_pattern(const std::string& component) {
+  return component.find_first_of("*?[") != std::string::npos;
+}
+
+// The fnmatch pattern that matches just this name.
+std::string escape(const std::string& name) {
+  std::string pattern;
+  for (const char c : name) {
+    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
+    pattern += c;
+  }
+  return pattern;
+}
+
+class Walk {
+ public:
+  // host outlives the walk.
+  explicit Walk(const HostRoot& host) : host_(host) {}
+
+  // base: a directory's path without the final '/', so "" is the root.
+  void descend(std::string base, std::span<const std::string> components) {
+    while (components.size() > 1 && !is_pattern(components.front())) {
+      base += '/' + components.front();
+      components = components.subspan(1);
+    }
+    const std::string& component = components.front();
+    const bool last = components.size() == 1;
+    const fs::path directory = base.empty() ? "/" : base;
+    if (!is_pattern(component)) {
+      match_.watch.push_back({.path = directory, .name = escape(component)});
+      const std::string path = base + '/' + component;
+      std::error_code failed;
+      if (fs::is_symlink(host_.at(path), failed)) watch_targets(path);
+      return take_existing(path);
+    }
+    match_.watch.push_back({.path = directory, .name = component});
+
+    std::vector<std::string> subdirectories;
+    std::error_code failed;
+    for (fs::directory_iterator entry(host_.at(directory), failed);
+         !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+      const std::string name = entry->path().filename();
+      if (::fnmatch(component.c_str(), name.c_str(), 0) != 0) continue;
+      std::error_code unreadable;
+      const std::string path = base + '/' + name;
+      if (last) {
+        if (!entry->is_symlink(unreadable)) {
+          match_.paths.push_back(path);
+        } else {
+          watch_targets(path);
+          take_existing(path);
+        }
+      } else if (entry->is_directory(unreadable)) {
+        subdirectories.push_back(path);
+      }
+    }
+    for (std::string& subdirectory : subdirectories) descend(std::move(subdirectory), components.subspan(1));
+  }
+
+  HostRoot::Match finish() && {
+    std::ranges::sort(match_.paths);
+    std::ranges::sort(match_.watch);
+    const auto repeated = std::ranges::unique(match_.watch);
+    match_.watch.erase(repeated.begin(), repeated.end());
+    return std::move(match_);
+  }
+
+ private:
+  void take_existing(const std::string& path) {
+    std::error_code failed;
+    if (fs::exists(host_.at(path), failed)) match_.paths.push_back(path);
+  }
+
+  // A link stays as it is when what it points to goes and comes back.
+  void watch_targets(fs::path path) {
+    for (int links = 0; links < kMostLinks; ++links) {
+      std::error_code failed;
+      const fs::path target = fs::read_symlink(host_.at(path), failed);
+      if (failed) return;
+      path = (path.parent_path() / target).lexically_normal();
+      if (!path.has_filename()) path = path.parent_path();
+      if (!path.has_filename()) return;
+      match_.watch.push_back({.path = path.parent_path(), .name = escape(path.filename())});
+    }
+  }
+
+  const HostRoot& host_;
+  HostRoot::Match match_;
+};
+
+}  // namespace
+
+HostRoot::HostRoot(fs::path prefix) : prefix_(std::move(prefix)) {}
+
+fs::path HostRoot::at(const fs::path& path) const {
+  return prefix_ / path.relative_path();
+}
+
+HostRoot::Match HostRoot::glob(const std::string& pattern) const {
+  std::vector<std::string> components;
+  for (const fs::path& component : fs::path(pattern).relative_path()) {
+    if (!component.empty()) components.push_back(component);
+  }
+  Walk walk(*this);
+  if (!components.empty()) walk.descend("", components);
+  return std::move(walk).finish();
+}
+
+}  // namespace plughost

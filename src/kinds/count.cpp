@@ -1,0 +1,38 @@
+// `count: 10`: devices that exist because the configuration says so.
+
+#include "kinds/kind.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr unsigned kMost = 1'000'000;  // far more than fit into a message: what fits depends on the ids
+
+class Count final : public DeviceSource {
+ public:
+  explicit Count(unsigned count) : count_(count) {}
+
+  Scan scan(const HostRoot&) const override {
+    return {.devices = fixed_devices(), .watch = {}, .remarks = {}};
+  }
+
+  std::vector<Device> fixed_devices() const override {
+    std::vector<Device> devices(count_);
+    for (unsigned n = 0; n < count_; ++n) devices[n].id = std::to_string(n);
+    return devices;
+  }
+
+ private:
+  unsigned count_;
+};
+
+std::unique_ptr<const DeviceSource> read(Fields& entry) {
+  return std::make_unique<Count>(entry.number("count", 1, 1, kMost));
+}
+
+}  // namespace
+
+Kind count_kind() {
+  return {.key = "count", .attributes = {}, .default_id = "{resource}-{n}", .read = read};
+}
+
+}  // namespace plughost

@@ -1,0 +1,138 @@
+// `directory: {path, match, recursive}`: every file in a directory is a device.
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "device/id.hpp"
+#include "kinds/kind.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostWatched = 1000;  // each costs one of the user's inotify watches
+constexpr std::size_t kLongestName = 1000;  // of a directory, in a remark
+constexpr std::string_view kAttributes[] = {"name", "path"};
+
+enum class Depth { kFlat, kRecursive };
+
+class Directory final : public DeviceSource {
+ public:
+  Directory(fs::path path, std::string match, Depth depth)
+      : path_(std::move(path)), match_(std::move(match)), depth_(depth) {}
+
+  Scan scan(const HostRoot& host) const override;
+
+ private:
+  // What one directory holds: names relative to path_.
+  struct Listing {
+    std::vector<std::string> files;
+    std::vector<fs::path> subdirectories;
+    std::error_code failed;
+  };
+  Listing list(const HostRoot& host, const fs::path& subdirectory) const;
+
+  std::string why_unlisted(const std::error_code& failed) const {
+    if (failed == std::errc::not_a_directory)
+      return path_.string() + " is a file, and its files cannot be listed";
+    return "the directory " + path_.string() + " cannot be read";
+  }
+
+  fs::path path_;
+  std::string match_;
+  Depth depth_;
+};
+
+bool vanished(const std::error_code& failed) {
+  return failed == std::errc::no_such_file_or_directory;
+}
+
+// The type that readdir told is enough, but for links: a hundred thousand files are not asked one by one.
+Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdirectory) const {
+  Listing listing;
+  fs::directory_iterator entry(host.at(path_ / subdirectory), listing.failed);
+  for (; !listing.failed && entry != fs::directory_iterator(); entry.increment(listing.failed)) {
+    std::error_code unreadable;
+    const std::string name = entry->path().filename();
+    if (entry->is_directory(unreadable)) {
+      if (depth_ == Depth::kRecursive && !entry->is_symlink(unreadable)) {
+        listing.subdirectories.push_back(subdirectory / name);
+      }
+    } else if (::fnmatch(match_.c_str(), name.c_str(), 0) == 0 && entry->exists(unreadable)) {
+      listing.files.push_back(subdirectory / name);
+    }
+  }
+  std::ranges::sort(listing.subdirectories);
+  return listing;
+}
+
+Scan Directory::scan(const HostRoot& host) const {
+  Scan scan;
+  std::vector<std::string> names;
+  std::vector<fs::path> directories = {""};
+  std::size_t unreadable = 0;
+  std::string first_unreadable;
+  for (std::size_t i = 0; i < directories.size(); ++i) {
+    // Joining "" would add a '/' to the path.
+    const fs::path path = i == 0 ? path_ : path_ / directories[i];
+    if (i < kMostWatched) {
+      scan.watch.push_back({.path = path, .name = depth_ == Depth::kFlat ? match_ : "*"});
+    }
+    Listing listing = list(host, directories[i]);
+    if (listing.failed && !vanished(listing.failed)) {
+      if (i == 0) throw std::system_error(listing.failed, why_unlisted(listing.failed));
+      if (unreadable++ == 0) {
+        first_unreadable = stable_id(path.string(), kLongestName) + ": " + listing.failed.message();
+      }
+    }
+    std::ranges::move(listing.files, std::back_inserter(names));
+    std::ranges::move(listing.subdirectories, std::back_inserter(directories));
+  }
+  if (unreadable > 0) {
+    scan.remarks.push_back(std::to_string(unreadable) +
+                           (unreadable == 1 ? " directory below " : " directories below ") + path_.string() +
+                           " cannot be read, the first: " + first_unreadable);
+  }
+  if (directories.size() > kMostWatched) {
+    scan.remarks.push_back(path_.string() + " has " + std::to_string(directories.size() - 1) +
+                           " directories below it; changes in the deeper ones are seen late");
+  }
+
+  std::ranges::sort(names);
+  scan.devices.reserve(names.size());
+  for (std::string& name : names) {
+    Device& device = scan.devices.emplace_back();
+    device.attributes = {{.name = "name", .value = name}, {.name = "path", .value = path_ / name}};
+    device.id = std::move(name);
+  }
+  return scan;
+}
+
+std::unique_ptr<const DeviceSource> read(Fields& entry) {
+  const Node* node = entry.node("directory");
+  if (!node) return nullptr;
+  Fields fields(*node, entry.path_of("directory"), entry.diagnostics());
+  if (!fields.has("path")) fields.error("path", "the directory is missing, as in path: /etc/gophers");
+  std::string path = fields.absolute_path("path", "/");
+  std::string match = fields.text("match", "*");
+  if (match.empty() || match.find('/') != std::string::npos) {
+    fields.error("match",
+                 "a pattern for file names has no '/' and is not empty, as in \"*.dev\"; set "
+                 "recursive: true for the files of subdirectories");
+  }
+  const Depth depth = fields.flag("recursive", false) ? Depth::kRecursive : Depth::kFlat;
+  return std::make_unique<Directory>(std::move(path), std::move(match), depth);
+}
+
+}  // namespace
+
+Kind directory_kind() {
+  return {.key = "directory", .attributes = kAttributes, .default_id = "", .read = read};
+}
+
+}  // namespace plughost

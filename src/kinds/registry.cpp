@@ -1,0 +1,21 @@
+#include <array>
+
+#include "kinds/kind.hpp"
+
+namespace plughost {
+
+// Each is defined in the file of its name.
+Kind count_kind();
+Kind directory_kind();
+Kind groups_kind();
+
+std::span<const Kind> kinds() {
+  static const std::array rows = {
+      directory_kind(),
+      count_kind(),
+      groups_kind(),
+  };
+  return rows;
+}
+
+}  // namespace plughost

@@ -1,0 +1,69 @@
+#include "kubelet/checkpoint.hpp"
+
+#include <absl/strings/escaping.h>
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "kubelet/wire.hpp"
+
+namespace plughost {
+
+namespace {
+
+using nlohmann::json;
+
+const json& member(const json& object, const char* name) {
+  static const json null;
+  const auto found = object.find(name);
+  return found == object.end() ? null : *found;
+}
+
+int numa_node(const std::string& text) {
+  int node = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw std::runtime_error("'" + text + "' is no NUMA node");
+  return node;
+}
+
+Checkpoint::Entry entry_of(const json& from) {
+  Checkpoint::Entry entry{from.at("PodUID").get<std::string>(), from.at("ContainerName").get<std::string>(),
+                          from.at("ResourceName").get<std::string>(), {}, std::nullopt};
+  const json& ids = member(from, "DeviceIDs");
+  if (ids.is_array()) {
+    entry.ids[-1] = ids.get<std::vector<std::string>>();
+  } else if (ids.is_object()) {
+    for (const auto& [node, on_node] : ids.items())
+      entry.ids[numa_node(node)] = on_node.get<std::vector<std::string>>();
+  }
+  if (const json& stored = member(from, "AllocResp"); stored.is_string()) {
+    std::string bytes;
+    if (absl::Base64Unescape(stored.get_ref<const std::string&>(), &bytes))
+      entry.answer = parse_allocation(bytes);
+  }
+  return entry;
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::parse(std::string_view text) {
+  try {
+    Checkpoint checkpoint;
+    const json document = json::parse(text);
+    const json& data = document.at("Data");
+    if (const json& entries = member(data, "PodDeviceEntries"); !entries.is_null()) {
+      for (const json& entry : entries) checkpoint.entries.push_back(entry_of(entry));
+    }
+    if (const json& registered = member(data, "RegisteredDevices"); !registered.is_null()) {
+      for (const auto& [resource, ids] : registered.items()) {
+        if (!ids.is_null()) checkpoint.registered[resource] = ids.get<std::vector<std::string>>();
+      }
+    }
+    return checkpoint;
+  } catch (const json::exception& error) {
+    throw std::runtime_error(std::string("this is not a kubelet's checkpoint: ") + error.what());
+  }
+}
+
+}  // namespace plughost

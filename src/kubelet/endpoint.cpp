@@ -1,0 +1,125 @@
+#include "kubelet/endpoint.hpp"
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/server_posix.h>
+
+#include <ctime>
+#include <map>
+#include <mutex>
+
+#include "kubelet/plugin_service.hpp"
+#include "kubelet/registry_service.hpp"
+#include "kubelet/socket_name.hpp"
+
+namespace plughost {
+
+namespace {
+
+// Streams have ended by then, as a rule: what is left is a peer that does not read.
+constexpr std::chrono::milliseconds kShutdownDeadline{200};
+constexpr std::chrono::seconds kShutdownIsWedged{5};
+
+// gRPC names the peer of a descriptor that it was handed so.
+std::string peer_name(int fd) { return "fd:" + std::to_string(fd); }
+
+}  // namespace
+
+// What gRPC's threads use, and what a worker takes down when the endpoint goes.
+struct Endpoint::Served {
+  Served(EventLoop& loop, std::weak_ptr<const bool> its_endpoint, const std::string& resource,
+         std::shared_ptr<InventoryFeed> its_feed, PluginOptions options, CheckAnswer check_answer,
+         const Events& events)
+      : endpoint(std::move(its_endpoint)),
+        feed(std::move(its_feed)),
+        post(loop.poster()),
+        plugin(feed, options,
+               {std::move(check_answer),
+                [this, opened = events.stream_opened](const std::string& name) { tell(opened, name); },
+                [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); }}),
+        registry(resource, [this, refused = events.refused](const std::string& why) {
+          post([refused, why, token = endpoint] {
+            if (!token.expired()) refused(why);
+          });
+        }) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&plugin);
+    builder.RegisterService(&registry);
+    server = builder.BuildAndStart();
+    if (!server) throw std::runtime_error("gRPC cannot start a server");
+  }
+
+  ~Served() { server->Shutdown(deadline); }
+
+  void tell(const std::function<void(Peer)>& whom, const std::string& name) {
+    Peer peer;
+    {
+      const std::lock_guard lock(mutex);
+      if (const auto found = peers.find(name); found != peers.end()) peer = found->second;
+    }
+    post([whom, peer, token = endpoint] {
+      if (!token.expired()) whom(peer);
+    });
+  }
+
+  const std::weak_ptr<const bool> endpoint;  // expired: nobody wants to hear of events any more
+  const std::shared_ptr<InventoryFeed> feed;
+  const EventLoop::Poster post;
+  std::chrono::system_clock::time_point deadline = std::chrono::system_clock::now();
+  std::mutex mutex;
+  std::map<std::string, Peer> peers;  // by gRPC's name of the connection: descriptors are few and reused
+  PluginService plugin;
+  RegistryService registry;
+  std::unique_ptr<grpc::Server> server;
+};
+
+Endpoint::Endpoint(EventLoop& loop, Workers& workers, std::string resource,
+                   std::shared_ptr<InventoryFeed> feed, PluginOptions options, CheckAnswer check_answer,
+                   Events events)
+    : loop_(loop),
+      workers_(workers),
+      resource_(std::move(resource)),
+      events_(std::move(events)),
+      alive_(std::make_shared<const bool>(true)),
+      served_(std::make_shared<Served>(loop, alive_, resource_, std::move(feed), options,
+                                       std::move(check_answer), events_)),
+      // Later than any that an earlier process used here.
+      incarnation_(static_cast<std::uint32_t>(std::time(nullptr))) {}
+
+Endpoint::~Endpoint() {
+  listener_.reset();
+  alive_.reset();
+  served_->feed->close();
+  // From now, not from when its turn comes: many endpoints that go together take no longer than one.
+  served_->deadline = std::chrono::system_clock::now() + kShutdownDeadline;
+  workers_.run([served = std::move(served_)]() mutable { served.reset(); }, [] {}, kShutdownIsWedged, [] {});
+}
+
+void Endpoint::listen_anew(const std::filesystem::path& directory) {
+  ++incarnation_;
+  socket_ = directory / plughost::socket_name(resource_, incarnation_);
+  listen();
+}
+
+void Endpoint::listen_again() { listen(); }
+
+void Endpoint::listen() {
+  listener_.reset();
+  listener_.emplace(loop_, socket_, [this](UniqueFd connection, const ucred& peer) {
+    on_connection(std::move(connection), peer);
+  });
+}
+
+void Endpoint::on_connection(UniqueFd connection, const ucred& peer) {
+  if (peer.uid != 0 && peer.uid != ::geteuid()) {
+    events_.stranger(peer.uid);
+    return;
+  }
+  const int fd = connection.release();
+  {
+    const std::lock_guard lock(served_->mutex);
+    served_->peers[peer_name(fd)] = {incarnation_, peer.pid};
+  }
+  grpc::AddInsecureChannelFromFd(served_->server.get(), fd);
+}
+
+}  // namespace plughost

@@ -1,0 +1,48 @@
+#pragma once
+// Which kubelet is there now, or none. Loop thread only.
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/dir_watch.hpp"
+
+namespace plughost {
+
+// A file, told from any other that has or had its name. Inodes are reused, so the time of a socket's making
+// counts too; a directory's changes with its entries, and does not.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+  std::int64_t changed_ns = 0;  // ctime; 0 for a directory
+
+  bool operator==(const FileIdentity&) const = default;
+};
+
+class KubeletWatcher {
+ public:
+  using OnChange = std::function<void()>;
+
+  // sign: kubelet.sock where we register; the plugins_registry directory where the kubelet looks for us.
+  // own_sockets: the directory of our own sockets; on_own_sockets is called when one of them may be gone.
+  // The watcher outlives it. Nothing is called from within the constructor.
+  KubeletWatcher(DirWatcher& watcher, std::filesystem::path sign, OnChange on_change,
+                 const std::filesystem::path& own_sockets, OnChange on_own_sockets);
+
+  const std::optional<FileIdentity>& current() const { return current_; }
+  // Looks now; calls on_change if it is another than before, or none. A late event finds no difference.
+  void look();
+
+ private:
+  std::filesystem::path sign_;
+  OnChange on_change_;
+  std::unique_ptr<DirWatch> sign_watch_;
+  std::unique_ptr<DirWatch> own_watch_;
+  std::optional<FileIdentity> current_;  // looked at after the watch is placed
+};
+
+}  // namespace plughost

@@ -1,0 +1,43 @@
+#pragma once
+// A unix socket that we listen on, and its file. Loop thread only.
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "base/event_loop.hpp"
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+class Listener {
+ public:
+  // connection is non-blocking and close-on-exec; peer is who connected (pid 0: in another pid namespace).
+  using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
+
+  // Throws std::system_error. The loop outlives it.
+  Listener(EventLoop& loop, std::filesystem::path path, Accept accept);
+  // Removes the file, if it still is ours.
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  // Does the path still lead here? The kubelet empties its directory when it starts.
+  bool reachable() const;
+
+ private:
+  void on_readable();
+
+  std::filesystem::path path_;
+  Accept accept_;
+  UniqueFd fd_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  IoWatch watch_;
+  Timer retry_;
+};
+
+}  // namespace plughost

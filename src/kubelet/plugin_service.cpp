@@ -1,0 +1,175 @@
+#include "kubelet/plugin_service.hpp"
+
+#include <mutex>
+#include <vector>
+
+#include "device/preferred.hpp"
+#include "kubelet/wire.hpp"
+
+namespace plughost {
+
+namespace {
+
+// One ListAndWatch call. At most one write is in flight; a slow reader gets the newest list when it is ready
+// for one, and costs nothing until then. It owns itself until gRPC says OnDone.
+class ListStream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>, public FeedReader {
+ public:
+  static ListStream* open(std::shared_ptr<InventoryFeed> feed, std::function<void()> on_done) {
+    const auto stream = std::make_shared<ListStream>(std::move(feed), std::move(on_done));
+    stream->self_ = stream;
+    stream->feed_->subscribe(stream);
+    stream->advance();
+    return stream.get();
+  }
+
+  ListStream(std::shared_ptr<InventoryFeed> feed, std::function<void()> on_done)
+      : feed_(std::move(feed)), on_done_(std::move(on_done)) {}
+
+  void on_new_list() override { advance(); }
+  void on_closed() override { end(); }
+  void OnCancel() override { end(); }
+
+  void OnWriteDone(bool ok) override {
+    {
+      const std::lock_guard lock(mutex_);
+      message_.reset();
+      if (!ok) ending_ = true;
+    }
+    advance();
+  }
+
+  void OnDone() override {
+    feed_->unsubscribe(this);
+    on_done_();
+    const auto last = std::move(self_);
+  }
+
+ private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    advance();
+  }
+
+  // Decides under the lock and acts outside it: gRPC may call back from within.
+  void advance() {
+    const v1beta1::ListAndWatchResponse* to_write = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      if (message_ || finished_) return;
+      if (ending_) {
+        finished_ = true;
+      } else {
+        const InventoryFeed::Newest newest = feed_->newest();
+        if (newest.list == sent_list_) return;
+        sent_list_ = newest.list;
+        message_ = std::make_unique<v1beta1::ListAndWatchResponse>();
+        write_list(newest.offer->inventory, *message_);
+        to_write = message_.get();
+      }
+    }
+    if (to_write != nullptr)
+      StartWrite(to_write);
+    else
+      Finish(grpc::Status::OK);
+  }
+
+  std::shared_ptr<InventoryFeed> feed_;
+  std::function<void()> on_done_;
+  std::shared_ptr<ListStream> self_;
+  std::mutex mutex_;
+  std::unique_ptr<v1beta1::ListAndWatchResponse> message_;  // while its write is in flight
+  std::uint64_t sent_list_ = 0;
+  bool ending_ = false;
+  bool finished_ = false;
+};
+
+grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grpc::Status& status) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+grpc::StatusCode code_of(Refusal::Reason reason) {
+  switch (reason) {
+    case Refusal::Reason::kUnknownDevice:
+      return grpc::StatusCode::NOT_FOUND;
+    case Refusal::Reason::kUnhealthyDevice:
+      return grpc::StatusCode::UNAVAILABLE;
+    case Refusal::Reason::kConflict:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+  }
+  return grpc::StatusCode::INTERNAL;
+}
+
+}  // namespace
+
+PluginService::PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks)
+    : feed_(std::move(feed)), options_(options), hooks_(std::move(hooks)) {}
+
+grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackServerContext* context,
+                                                                const v1beta1::Empty*,
+                                                                v1beta1::DevicePluginOptions* response) {
+  response->set_pre_start_required(options_.pre_start_required);
+  response->set_get_preferred_allocation_available(options_.preferred_allocation_available);
+  return finish(context, grpc::Status::OK);
+}
+
+grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndWatch(
+    grpc::CallbackServerContext* context, const v1beta1::Empty*) {
+  const std::string peer = context->peer();
+  hooks_.stream_opened(peer);
+  return ListStream::open(feed_, [closed = hooks_.stream_closed, peer] { closed(peer); });
+}
+
+grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
+    grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
+    v1beta1::PreferredAllocationResponse* response) {
+  const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  for (const auto& container : request->container_requests()) {
+    const std::vector<std::string> available(container.available_deviceids().begin(),
+                                             container.available_deviceids().end());
+    const std::vector<std::string> must_include(container.must_include_deviceids().begin(),
+                                                container.must_include_deviceids().end());
+    const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
+    auto& ids = *response->add_container_responses()->mutable_deviceids();
+    for (std::string& id :
+         preferred(offer->recipe->policy, offer->inventory, available, must_include, size))
+      ids.Add(std::move(id));
+  }
+  return finish(context, grpc::Status::OK);
+}
+
+grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* context,
+                                                  const v1beta1::AllocateRequest* request,
+                                                  v1beta1::AllocateResponse* response) {
+  const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  for (const auto& container : request->container_requests()) {
+    if (const grpc::Status status = answer(*offer, container, *response->add_container_responses());
+        !status.ok())
+      return finish(context, status);
+  }
+  return finish(context, grpc::Status::OK);
+}
+
+grpc::Status PluginService::answer(const Offer& offer, const v1beta1::ContainerAllocateRequest& request,
+                                   v1beta1::ContainerAllocateResponse& response) const {
+  const std::vector<std::string> ids(request.devices_ids().begin(), request.devices_ids().end());
+  const auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids);
+  if (const auto* refusal = std::get_if<Refusal>(&outcome)) return {code_of(refusal->reason), refusal->text};
+  const auto& allocation = std::get<Allocation>(outcome);
+  if (const std::string missing = hooks_.check_answer(allocation); !missing.empty())
+    return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
+  write_allocation(allocation, response);
+  return grpc::Status::OK;
+}
+
+grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
+                                                           const v1beta1::PreStartContainerRequest*,
+                                                           v1beta1::PreStartContainerResponse*) {
+  return finish(context, grpc::Status::OK);
+}
+
+}  // namespace plughost

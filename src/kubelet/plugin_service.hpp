@@ -1,0 +1,54 @@
+#pragma once
+// The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots and
+// never waits, so an answer takes microseconds whatever the hardware does.
+
+#include <grpcpp/grpcpp.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "device/allocation.hpp"
+#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "kubelet/inventory_feed.hpp"
+#include "kubelet/plugin_options.hpp"
+
+namespace plughost {
+
+class PluginService final : public v1beta1::DevicePlugin::CallbackService {
+ public:
+  struct Hooks {
+    // Why the machine cannot give what an answer promises; empty: it can. Must not block.
+    std::function<std::string(const Allocation&)> check_answer;
+    // peer is grpc::ServerContextBase::peer() of the stream's connection.
+    std::function<void(const std::string& peer)> stream_opened;
+    std::function<void(const std::string& peer)> stream_closed;
+  };
+
+  PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks);
+
+  grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
+                                                   const v1beta1::Empty* request,
+                                                   v1beta1::DevicePluginOptions* response) override;
+  grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(grpc::CallbackServerContext* context,
+                                                                        const v1beta1::Empty*) override;
+  grpc::ServerUnaryReactor* GetPreferredAllocation(grpc::CallbackServerContext* context,
+                                                   const v1beta1::PreferredAllocationRequest* request,
+                                                   v1beta1::PreferredAllocationResponse* response) override;
+  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
+                                     const v1beta1::AllocateRequest* request,
+                                     v1beta1::AllocateResponse* response) override;
+  grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
+                                              const v1beta1::PreStartContainerRequest*,
+                                              v1beta1::PreStartContainerResponse*) override;
+
+ private:
+  grpc::Status answer(const Offer& offer, const v1beta1::ContainerAllocateRequest& request,
+                      v1beta1::ContainerAllocateResponse& response) const;
+
+  std::shared_ptr<InventoryFeed> feed_;
+  PluginOptions options_;
+  Hooks hooks_;
+};
+
+}  // namespace plughost

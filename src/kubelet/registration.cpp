@@ -1,0 +1,77 @@
+#include "kubelet/registration.hpp"
+
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+
+#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "kubelet/unix_socket.hpp"
+
+namespace plughost {
+
+// Connected by us, not by gRPC: a refusal is known at once, and no resolver, back-off or shared subchannel
+// stands between a kubelet's start and our call.
+struct RegistrationClient::Connection {
+  explicit Connection(UniqueFd fd)
+      : stub(v1beta1::Registration::NewStub(grpc::CreateInsecureChannelFromFd("localhost", fd.release()))) {}
+
+  std::unique_ptr<v1beta1::Registration::Stub> stub;
+  bool broken = false;  // loop thread only
+};
+
+RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket)
+    : loop_(loop), socket_(std::move(kubelet_socket)) {}
+
+RegistrationClient::~RegistrationClient() = default;
+
+void RegistrationClient::send(Request request, Done done) {
+  std::shared_ptr<Connection> connection = connection_.lock();
+  if (!connection || connection->broken) {
+    try {
+      connection = std::make_shared<Connection>(connect_unix(socket_));
+    } catch (const std::system_error& error) {
+      loop_.poster()([done = std::move(done), why = std::string(error.what())] {
+        done(Result::kNobodyListens, why);
+      });
+      return;
+    }
+    connection_ = connection;
+  }
+
+  struct Call {
+    std::shared_ptr<Connection> connection;
+    grpc::ClientContext context;
+    v1beta1::RegisterRequest request;
+    v1beta1::Empty response;
+  };
+  const auto call = std::make_shared<Call>();
+  call->connection = connection;
+  call->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  call->request.set_version(kApiVersion);
+  call->request.set_endpoint(std::move(request.endpoint));
+  call->request.set_resource_name(std::move(request.resource));
+  v1beta1::DevicePluginOptions& options = *call->request.mutable_options();
+  options.set_pre_start_required(request.options.pre_start_required);
+  options.set_get_preferred_allocation_available(request.options.preferred_allocation_available);
+  connection->stub->async()->Register(
+      &call->context, &call->request, &call->response,
+      [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) {
+        post([connection = call->connection, done, status] {
+          if (status.error_code() == grpc::StatusCode::UNAVAILABLE) connection->broken = true;
+          done(status.ok() ? Result::kAccepted : Result::kFailed, status.error_message());
+        });
+      });
+}
+
+std::optional<pid_t> RegistrationClient::listening_process() const {
+  try {
+    const UniqueFd fd = connect_unix(socket_);
+    ucred peer{};
+    socklen_t size = sizeof peer;
+    check(::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size), "SO_PEERCRED");
+    return peer.pid;
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,50 @@
+#pragma once
+// Calls to the kubelet's Registration service. Loop thread only.
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/event_loop.hpp"
+#include "kubelet/plugin_options.hpp"
+
+namespace plughost {
+
+inline constexpr const char* kApiVersion = "v1beta1";
+
+class RegistrationClient {
+ public:
+  // The kubelet dials back, for up to 10 s, before it answers.
+  static constexpr std::chrono::seconds kDeadline{15};
+
+  struct Request {
+    std::string resource;
+    std::string endpoint;  // relative to the kubelet's directory
+    PluginOptions options;
+  };
+  enum class Result {
+    kAccepted,       // older kubelets dial back only now: a stream is the proof, not this
+    kNobodyListens,  // not even asked: no kubelet has seen the endpoint's name
+    kFailed,         // the kubelet said no, went away, or said nothing in time
+  };
+  using Done = std::function<void(Result result, const std::string& why)>;
+
+  RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket);
+  ~RegistrationClient();
+
+  // done runs in the loop, later. Calls that are under way share a connection; when none is, it is closed, so
+  // that each new attempt meets the kubelet that listens then.
+  void send(Request request, Done done);
+  // The process that listens on the kubelet's socket; 0: not to be seen from here. nullopt: nobody listens.
+  std::optional<pid_t> listening_process() const;
+
+ private:
+  struct Connection;
+  EventLoop& loop_;
+  std::filesystem::path socket_;
+  std::weak_ptr<Connection> connection_;  // the calls under way own it
+};
+
+}  // namespace plughost

@@ -1,0 +1,19 @@
+#pragma once
+// Unix stream sockets by path. Thread-safe.
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <filesystem>
+
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+// Non-blocking and close-on-exec. Throws std::system_error: ENAMETOOLONG for a path over 107 bytes, before
+// anything is tried.
+UniqueFd connect_unix(const std::filesystem::path& path);
+// Likewise, and listening; the file's mode is 0600 from the first moment.
+UniqueFd listen_unix(const std::filesystem::path& path);
+
+}  // namespace plughost

@@ -1,0 +1,55 @@
+#pragma once
+// The kubelet's own socket, and the Registration service behind it.
+
+#include <grpcpp/server.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "base/event_loop.hpp"
+#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+
+namespace plughost {
+
+// The service. Made in any thread; destroyed in any but the loop, which has to answer what is pending: ends
+// all connections.
+class RegistrationServer {
+ public:
+  // Must be called exactly once, from any thread.
+  using Answer = std::function<void(const grpc::Status&)>;
+  // Comes in the loop.
+  using OnRegister = std::function<void(const v1beta1::RegisterRequest&, Answer)>;
+
+  RegistrationServer(const EventLoop& loop, OnRegister on_register);
+  ~RegistrationServer();
+  RegistrationServer(const RegistrationServer&) = delete;
+  RegistrationServer& operator=(const RegistrationServer&) = delete;
+
+  // Thread-safe.
+  void serve(UniqueFd connection);
+
+ private:
+  class Service;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// kubelet.sock. Loop thread only. Its file outlives it, as a killed kubelet's does.
+class KubeletSocket {
+ public:
+  static constexpr const char* kName = "kubelet.sock";
+
+  // Throws std::system_error.
+  KubeletSocket(EventLoop& loop, const std::filesystem::path& directory,
+                std::function<void(UniqueFd connection)> on_connection);
+
+ private:
+  void accept_all();
+
+  std::function<void(UniqueFd)> on_connection_;
+  UniqueFd fd_;
+  IoWatch watch_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,130 @@
+#pragma once
+// The stand-in's domain: clients, streams, and the book of devices. Loop thread only. Names in brackets are
+// the kubelet's functions (pkg/kubelet/cm/devicemanager) whose order of steps is kept, mistakes included.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "standin/checkpoint_file.hpp"
+#include "standin/device_book.hpp"
+#include "standin/found_plugins.hpp"
+#include "standin/list_reader.hpp"
+#include "standin/plugin_client.hpp"
+#include "standin/registration_server.hpp"
+#include "standin/shared_state.hpp"
+#include "standin/standin_kubelet.hpp"
+
+namespace plughost {
+
+class StandInCore {
+ public:
+  using PluginCalls = v1beta1::DevicePlugin::StubInterface::async_interface;
+
+  // The references outlive it.
+  StandInCore(EventLoop& loop, CallsUnderWay& calls, SharedState& state, StandInKubelet::Options options,
+              StandInKubelet::OnEvent on_event);
+
+  // A new incarnation. Throws std::system_error.
+  void start();
+  // As a kill does. The server is to be destroyed outside the loop. nullptr: it was stopped.
+  std::unique_ptr<RegistrationServer> stop();
+  bool running() const { return socket_ != nullptr; }
+  unsigned incarnation() const { return incarnation_; }
+
+  void set_faults(StandInKubelet::Faults faults);
+  bool cancel_stream(const std::string& resource);
+  bool open_second_stream(const std::string& resource);
+
+  // A call to the endpoint that allocations go to. Without one done comes at once, with UNAVAILABLE.
+  template <typename Request, typename Response>
+  void call(const std::string& resource, PluginClient::Method<PluginCalls, Request, Response> method,
+            Request request, std::optional<std::chrono::milliseconds> timeout,
+            std::function<void(const grpc::Status&, const Response&)> done);
+
+  DeviceBook& book() { return book_; }
+  // The book as it is now, to be written; wait for the number outside the loop.
+  struct Writing {
+    std::shared_ptr<CheckpointFile> file;
+    std::uint64_t number = 0;
+  };
+  Writing write_checkpoint();
+
+ private:
+  struct Client {  // one per registration
+    std::string resource;
+    std::shared_ptr<PluginClient> connection;
+    unsigned incarnation = 0;            // the kubelet's
+    bool connected = false;              // once
+    std::shared_ptr<ListReader> reader;  // nullptr: no stream
+  };
+  using ClientPointer = std::shared_ptr<Client>;
+  using Done = std::function<void(const std::string& error)>;
+
+  void on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Answer answer);
+  std::size_t note_registration(const std::string& resource, const std::string& endpoint,
+                                const EndpointOptions& options);
+  void finish_registration(const std::string& resource, std::size_t index, const std::string& error);
+  void answer(std::uint64_t number, const std::string& resource, std::size_t index, const std::string& error);
+  void register_found(const std::string& resource, const std::filesystem::path& endpoint, Done done);
+
+  void connect_client(const std::string& resource, const std::filesystem::path& socket,
+                      const EndpointOptions& options, Done done);
+  void ask_options(const ClientPointer& client, const Done& done);
+  void plugin_connected(const ClientPointer& client, const EndpointOptions& options);
+  void run_client(const ClientPointer& client);
+  void on_list(const std::string& resource, const v1beta1::ListAndWatchResponse& list);
+  void on_stream_end(const ClientPointer& client, const grpc::Status& status);
+  void disconnect_client(const std::string& resource);
+  std::shared_ptr<PluginClient> make_client(const std::filesystem::path& socket);
+
+  // Does the kubelet that it belongs to still run?
+  bool is_current(const Client& client) const { return running() && client.incarnation == incarnation_; }
+  void show(const std::string& resource);
+  void forget_expired();
+  void await_next_expiry();
+  void tell(KubeletEvent::Type type, const std::string& resource, std::string text);
+  bool answers_first() const { return options_.registering == StandInKubelet::Registering::kAnswersFirst; }
+
+  EventLoop& loop_;
+  CallsUnderWay& calls_;
+  SharedState& state_;
+  StandInKubelet::Options options_;
+  StandInKubelet::OnEvent on_event_;
+  unsigned incarnation_ = 0;
+
+  // One incarnation's.
+  DeviceBook book_;
+  std::shared_ptr<CheckpointFile> checkpoint_;
+  std::unique_ptr<RegistrationServer> server_;
+  std::unique_ptr<KubeletSocket> socket_;
+  std::unique_ptr<FoundPlugins> found_;
+  std::map<std::string, ClientPointer> clients_;    // by resource: who comes last is the one
+  std::map<std::string, ClientPointer> endpoints_;  // where allocations go; once connected
+  std::set<ClientPointer> streaming_;
+  std::vector<std::weak_ptr<PluginClient>> connections_;  // all that may live, to be closed by stop()
+  std::map<std::string, std::shared_ptr<ListReader>> second_streams_;
+  std::map<std::uint64_t, RegistrationServer::Answer> unanswered_;
+  std::uint64_t next_number_ = 0;
+  std::vector<std::function<void()>> held_dials_;
+  std::vector<std::function<void()>> held_answers_;
+  Timer forget_timer_;
+};
+
+template <typename Request, typename Response>
+void StandInCore::call(const std::string& resource,
+                       PluginClient::Method<PluginCalls, Request, Response> method, Request request,
+                       std::optional<std::chrono::milliseconds> timeout,
+                       std::function<void(const grpc::Status&, const Response&)> done) {
+  const auto endpoint = endpoints_.find(resource);
+  if (endpoint == endpoints_.end())
+    return done({grpc::StatusCode::UNAVAILABLE, "no endpoint of " + resource}, {});
+  PluginClient& connection = *endpoint->second->connection;
+  PluginCalls* calls = connection.plugin().async();
+  connection.call(calls, method, std::move(request), timeout, std::move(done));
+}
+
+}  // namespace plughost

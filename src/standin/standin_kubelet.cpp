@@ -1,0 +1,368 @@
+#include "standin/standin_kubelet.hpp"
+
+#include <algorithm>
+#include <future>
+#include <random>
+#include <thread>
+
+#include "standin/protocol_text.hpp"
+#include "standin/standin_core.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr std::chrono::seconds kPreStartTimeout{30};
+constexpr const char* kStopped = "the kubelet is stopped";
+
+using Calls = StandInCore::PluginCalls;
+
+// What is wrong with a plugin's preference; empty: nothing.
+std::string objection_to(const v1beta1::PreferredAllocationResponse& response,
+                         const std::vector<std::string>& available, std::size_t count) {
+  if (response.container_responses_size() != 1) {
+    return "the answer has " + std::to_string(response.container_responses_size()) +
+           " container responses, and 1 was asked for";
+  }
+  const auto& ids = response.container_responses(0).deviceids();
+  const std::set<std::string> unique(ids.begin(), ids.end());
+  if (unique.size() != static_cast<std::size_t>(ids.size())) return "the answer has an id twice";
+  if (unique.size() != count)
+    return "the answer has " + std::to_string(ids.size()) + " ids, and " + std::to_string(count) +
+           " were asked for";
+  for (const std::string& id : unique) {
+    if (std::ranges::find(available, id) == available.end()) return id + " in the answer is not available";
+  }
+  return {};
+}
+
+v1beta1::PreferredAllocationRequest preferred_request(const std::vector<std::string>& available,
+                                                      const std::vector<std::string>& must_include,
+                                                      int size) {
+  v1beta1::PreferredAllocationRequest request;
+  auto& container = *request.add_container_requests();
+  for (const std::string& id : available) container.add_available_deviceids(id);
+  for (const std::string& id : must_include) container.add_must_include_deviceids(id);
+  container.set_allocation_size(size);
+  return request;
+}
+
+v1beta1::AllocateRequest allocate_request(const std::vector<std::string>& ids) {
+  v1beta1::AllocateRequest request;
+  auto& container = *request.add_container_requests();
+  for (const std::string& id : ids) container.add_devices_ids(id);
+  return request;
+}
+
+Allocation parsed(const std::string& bytes) {
+  v1beta1::ContainerAllocateResponse response;
+  response.ParseFromString(bytes);
+  return to_allocation(response);
+}
+
+void shuffle(std::vector<std::string>& ids) {
+  static thread_local std::mt19937 random{std::random_device{}()};
+  std::ranges::shuffle(ids, random);
+}
+
+}  // namespace
+
+class StandInKubelet::Runtime {
+ public:
+  Runtime(Options options, OnEvent on_event)
+      : core_(loop_, calls_, state_, std::move(options), std::move(on_event)),
+        thread_([this] { loop_.run(); }) {}
+  ~Runtime() {
+    stop();
+    calls_.wait_for_none();
+    loop_.poster()([this] { loop_.stop(); });
+    thread_.join();
+  }
+
+  void start() {
+    const std::lock_guard lock(lifecycle_);
+    in_loop([this] { core_.start(); });
+  }
+  void stop() {
+    const std::lock_guard lock(lifecycle_);
+    const auto server = in_loop([this] { return core_.stop(); });
+  }
+
+  const SharedState& state() const { return state_; }
+
+  // The result of task(), which runs in the loop; what it throws comes out here.
+  template <typename Task>
+  std::invoke_result_t<Task> in_loop(Task task) {
+    const auto packaged = std::make_shared<std::packaged_task<std::invoke_result_t<Task>()>>(std::move(task));
+    auto result = packaged->get_future();
+    loop_.poster()([packaged] { (*packaged)(); });
+    return result.get();
+  }
+
+  template <typename Request, typename Response>
+  std::pair<grpc::Status, Response> call(const std::string& resource,
+                                         PluginClient::Method<Calls, Request, Response> method,
+                                         Request request,
+                                         std::optional<std::chrono::milliseconds> timeout = {}) {
+    const auto answer = std::make_shared<std::promise<std::pair<grpc::Status, Response>>>();
+    auto result = answer->get_future();
+    loop_.poster()([&, answer] {
+      core_.call<Request, Response>(resource, method, std::move(request), timeout,
+                                    [answer](const grpc::Status& status, const Response& response) {
+                                      answer->set_value({status, response});
+                                    });
+    });
+    return result.get();
+  }
+
+  // named empty: the choice is free. [ManagerImpl.allocateContainerResources, devicesToAllocate]
+  Admission admit(const std::string& pod, const std::string& container, const std::string& resource,
+                  std::size_t count, const std::vector<std::string>& named);
+  std::string start_container(const std::string& pod);
+  bool free(const std::string& pod);
+  std::vector<PodDevices> pods();
+
+  StandInCore& core() { return core_; }
+
+ private:
+  struct Beginning {
+    Admission held;  // an error, or what the container holds already
+    bool is_held = false;
+    std::vector<std::string> available;
+    EndpointOptions options;
+    unsigned incarnation = 0;
+  };
+  Beginning begin(const std::string& pod, const std::string& container, const std::string& resource,
+                  std::size_t count);
+  // Leaves in ids the ones to take, of those that are available. The error, if there is one.
+  std::string pick(const std::string& resource, const Beginning& beginning, std::size_t count,
+                   const std::vector<std::string>& named, std::vector<std::string>& ids);
+
+  EventLoop loop_;
+  CallsUnderWay calls_;
+  SharedState state_;
+  StandInCore core_;
+  std::mutex lifecycle_;
+  std::mutex admission_;
+  std::thread thread_;
+};
+
+StandInKubelet::Runtime::Beginning StandInKubelet::Runtime::begin(const std::string& pod,
+                                                                  const std::string& container,
+                                                                  const std::string& resource,
+                                                                  std::size_t count) {
+  return in_loop([&] {
+    Beginning beginning;
+    beginning.incarnation = core_.incarnation();
+    if (!core_.running()) {
+      beginning.held.error = kStopped;
+      return beginning;
+    }
+    auto choice = core_.book().choose(pod, container, resource, count);
+    beginning.held.error = std::move(choice.error);
+    beginning.available = std::move(choice.available);
+    if (choice.held) {
+      beginning.is_held = true;
+      beginning.held.ids = choice.held->unique_ids();
+      beginning.held.answer = parsed(choice.held->answer);
+    }
+    const DeviceBook::Resource* known = core_.book().find(resource);
+    if (known) beginning.options = known->options;
+    if (known && known->stopped && beginning.held.error.empty() && !choice.held)
+      beginning.held.error = "endpoint of " + resource + " has been stopped";
+    return beginning;
+  });
+}
+
+std::string StandInKubelet::Runtime::pick(const std::string& resource, const Beginning& beginning,
+                                          std::size_t count, const std::vector<std::string>& named,
+                                          std::vector<std::string>& ids) {
+  const auto& available = beginning.available;
+  if (!named.empty()) {
+    ids = named;
+    for (const std::string& id : named) {
+      if (std::ranges::find(available, id) == available.end())
+        return "device " + id + " of " + resource + " is not free and healthy";
+    }
+    return {};
+  }
+  ids = available;
+  shuffle(ids);
+  if (beginning.options.preferred_allocation_available) {
+    const auto [status, response] =
+        call(resource, &Calls::GetPreferredAllocation, preferred_request(ids, {}, static_cast<int>(count)));
+    if (!status.ok()) return "device plugin GetPreferredAllocation rpc failed with err: " + rpc_error(status);
+    if (const std::string objection = objection_to(response, available, count); !objection.empty())
+      return "GetPreferredAllocation of " + resource + " broke the rules: " + objection;
+    const auto& preferred = response.container_responses(0).deviceids();
+    ids.assign(preferred.begin(), preferred.end());
+  }
+  ids.resize(count);
+  return {};
+}
+
+Admission StandInKubelet::Runtime::admit(const std::string& pod, const std::string& container,
+                                         const std::string& resource, std::size_t count,
+                                         const std::vector<std::string>& named) {
+  const std::lock_guard lock(admission_);
+  const Beginning beginning = begin(pod, container, resource, count);
+  if (!beginning.held.error.empty() || beginning.is_held || count == 0) return beginning.held;
+
+  Admission admission;
+  admission.error = pick(resource, beginning, count, named, admission.ids);
+  if (!admission.admitted()) return admission;
+  in_loop([&] { core_.book().mark_allocated(resource, admission.ids); });
+  const auto [status, response] = call(resource, &Calls::Allocate, allocate_request(admission.ids));
+  if (!status.ok()) {
+    in_loop([&] { core_.book().forget_marks(); });
+    admission.error = rpc_error(status);
+    return admission;
+  }
+  if (response.container_responses().empty()) {  // the devices stay marked: so it is in the kubelet
+    admission.error = "no containers return in allocation response";
+    return admission;
+  }
+  const auto& first = response.container_responses(0);
+  const auto writing = in_loop([&]() -> StandInCore::Writing {
+    if (!core_.running() || core_.incarnation() != beginning.incarnation) return {};
+    core_.book().hold(pod, container, resource, admission.ids, first.SerializeAsString());
+    return core_.write_checkpoint();
+  });
+  if (!writing.file) {
+    admission.error = kStopped;
+    return admission;
+  }
+  writing.file->wait_for(writing.number);
+  admission.answer = to_allocation(first);
+  return admission;
+}
+
+std::string StandInKubelet::Runtime::start_container(const std::string& pod) {
+  struct Start {
+    std::string resource;
+    std::vector<std::string> ids;
+  };
+  bool known = false;
+  const auto starts = in_loop([&] {
+    std::vector<Start> found;
+    for (const auto& holding : core_.book().holdings()) {
+      if (holding.pod != pod) continue;
+      known = true;
+      const DeviceBook::Resource* resource = core_.book().find(holding.resource);
+      if (resource && resource->options.pre_start_required)
+        found.push_back({holding.resource, holding.unique_ids()});
+    }
+    return found;
+  });
+  if (!known) return "no devices found allocated in local cache for pod " + pod;
+  for (const Start& start : starts) {
+    v1beta1::PreStartContainerRequest request;
+    for (const std::string& id : start.ids) request.add_devices_ids(id);
+    const auto [status, response] =
+        call(start.resource, &Calls::PreStartContainer, request, kPreStartTimeout);
+    if (!status.ok()) return "device plugin PreStartContainer rpc failed with err: " + rpc_error(status);
+  }
+  return {};
+}
+
+bool StandInKubelet::Runtime::free(const std::string& pod) {
+  const auto writing = in_loop([&]() -> StandInCore::Writing {
+    return core_.book().free(pod) ? core_.write_checkpoint() : StandInCore::Writing{};
+  });
+  if (!writing.file) return false;
+  writing.file->wait_for(writing.number);
+  return true;
+}
+
+std::vector<PodDevices> StandInKubelet::Runtime::pods() {
+  return in_loop([&] {
+    std::vector<PodDevices> pods;
+    for (const auto& holding : core_.book().holdings())
+      pods.push_back({holding.pod, holding.container, holding.resource, holding.ids, parsed(holding.answer)});
+    return pods;
+  });
+}
+
+StandInKubelet::StandInKubelet(Options options, OnEvent on_event) {
+  options.directory = std::filesystem::absolute(options.directory);
+  if (!options.plugins_registry.empty())
+    options.plugins_registry = std::filesystem::absolute(options.plugins_registry);
+  runtime_ = std::make_unique<Runtime>(std::move(options), std::move(on_event));
+  runtime_->start();
+}
+
+StandInKubelet::~StandInKubelet() = default;
+
+void StandInKubelet::stop() {
+  runtime_->stop();
+}
+
+void StandInKubelet::restart() {
+  runtime_->stop();
+  runtime_->start();
+}
+
+void StandInKubelet::set_faults(Faults faults) {
+  runtime_->in_loop([&] { runtime_->core().set_faults(std::move(faults)); });
+}
+
+KubeletState StandInKubelet::state() const {
+  return runtime_->state().copy();
+}
+
+bool StandInKubelet::wait_for(const std::function<bool(const KubeletState&)>& predicate,
+                              std::chrono::milliseconds timeout) const {
+  return runtime_->state().wait_for(predicate, timeout);
+}
+
+Admission StandInKubelet::allocate(const std::string& pod, const std::string& container,
+                                   const std::string& resource, std::size_t count) {
+  return runtime_->admit(pod, container, resource, count, {});
+}
+
+Admission StandInKubelet::allocate_named(const std::string& pod, const std::string& container,
+                                         const std::string& resource, const std::vector<std::string>& ids) {
+  return runtime_->admit(pod, container, resource, ids.size(), ids);
+}
+
+std::string StandInKubelet::start_container(const std::string& pod) {
+  return runtime_->start_container(pod);
+}
+
+bool StandInKubelet::free(const std::string& pod) {
+  return runtime_->free(pod);
+}
+
+std::vector<PodDevices> StandInKubelet::pods() const {
+  return runtime_->pods();
+}
+
+AllocateAnswer StandInKubelet::allocate_ids(const std::string& resource,
+                                            const std::vector<std::string>& ids) {
+  const auto [status, response] = runtime_->call(resource, &Calls::Allocate, allocate_request(ids));
+  AllocateAnswer answer{static_cast<int>(status.error_code()), status.error_message(), {}};
+  for (const auto& container : response.container_responses())
+    answer.containers.push_back(to_allocation(container));
+  return answer;
+}
+
+PreferredAnswer StandInKubelet::preferred_ids(const std::string& resource,
+                                              const std::vector<std::string>& available,
+                                              const std::vector<std::string>& must_include, int size) {
+  const auto [status, response] = runtime_->call(resource, &Calls::GetPreferredAllocation,
+                                                 preferred_request(available, must_include, size));
+  PreferredAnswer answer{static_cast<int>(status.error_code()), status.error_message(), {}};
+  for (const auto& container : response.container_responses())
+    answer.containers.emplace_back(container.deviceids().begin(), container.deviceids().end());
+  return answer;
+}
+
+bool StandInKubelet::cancel_stream(const std::string& resource) {
+  return runtime_->in_loop([&] { return runtime_->core().cancel_stream(resource); });
+}
+
+bool StandInKubelet::open_second_stream(const std::string& resource) {
+  return runtime_->in_loop([&] { return runtime_->core().open_second_stream(resource); });
+}
+
+}  // namespace plughost

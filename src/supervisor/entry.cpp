@@ -1,0 +1,219 @@
+#include "supervisor/entry.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <variant>
+
+#include "supervisor/survey.hpp"
+
+namespace plughost {
+
+namespace {
+
+using Clock = EventLoop::Clock;
+
+// With more names than this in one directory, one watch for all of it is cheaper.
+constexpr std::size_t kNamesPerDirectory = 8;
+
+std::set<WatchedDirectory> few_watches(const std::vector<WatchedDirectory>& wanted) {
+  std::map<std::filesystem::path, std::set<std::string>> by_path;
+  for (const WatchedDirectory& each : wanted) by_path[each.path].insert(each.name);
+  std::set<WatchedDirectory> few;
+  for (const auto& [path, names] : by_path) {
+    if (names.size() > kNamesPerDirectory || names.contains("*"))
+      few.insert({path, "*"});
+    else
+      for (const std::string& name : names) few.insert({path, name});
+  }
+  return few;
+}
+
+}  // namespace
+
+// What a worker brings back.
+struct Entry::Outcome {
+  std::shared_ptr<const DeviceSource> source;  // a reload may have brought another since
+  std::shared_ptr<const Recipe> recipe;
+  std::variant<Look, std::string> found;  // or why it could not look
+};
+
+PluginOptions options_of(const Recipe& recipe) {
+  return {.pre_start_required = false,
+          .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone};
+}
+
+Entry::Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks hooks)
+    : platform_(platform),
+      link_(link),
+      config_(std::move(config)),
+      hooks_(std::move(hooks)),
+      hint_timer_(platform.loop, [this] { scan(); }),
+      later_(platform.loop, [this] { hint(); }) {
+  scan();
+}
+
+Entry::~Entry() {
+  for (auto& [name, live] : live_) {
+    live.resource.reset();
+    hooks_.removed(name);
+  }
+}
+
+void Entry::update(ResourceConfig config) {
+  config_ = std::move(config);
+  if (scanning_)
+    hinted_while_scanning_ = true;
+  else
+    scan();
+}
+
+void Entry::on_kubelet() {
+  for (auto& [name, live] : live_) {
+    if (live.resource) live.resource->on_kubelet();
+  }
+}
+
+void Entry::on_sockets() {
+  for (auto& [name, live] : live_) {
+    if (live.resource) live.resource->on_sockets();
+  }
+}
+
+void Entry::hint() {
+  if (scanning_) {
+    hinted_while_scanning_ = true;
+    return;
+  }
+  const auto now = Clock::now();
+  if (!hint_timer_.armed()) {
+    if (now - last_scan_ >= kQuiet) return scan();
+    first_hint_ = now;
+  }
+  hint_timer_.arm_at(std::min(now + kQuiet, first_hint_ + kLongestWait));
+}
+
+void Entry::scan() {
+  hint_timer_.cancel();
+  scanning_ = true;
+  hinted_while_scanning_ = false;
+  last_scan_ = Clock::now();
+  const auto outcome = std::make_shared<Outcome>();
+  outcome->source = config_.source;
+  outcome->recipe = config_.recipe;
+  platform_.workers.run(
+      [outcome, host = platform_.host] {
+        try {
+          outcome->found = look(*outcome->source, *outcome->recipe, host);
+        } catch (const std::exception& error) {
+          outcome->found = std::string(error.what());
+        }
+      },
+      [this, outcome, alive = std::weak_ptr(alive_)] {
+        if (!alive.expired()) on_scanned(*outcome);
+      },
+      kScanDeadline,
+      [this, alive = std::weak_ptr(alive_)] {
+        if (!alive.expired()) on_overdue();
+      });
+}
+
+void Entry::on_overdue() {
+  stalled_ = true;
+  platform_.log.error("looking for devices takes too long: the list stands as it was",
+                      {{"entry", config_.recipe->name.text()},
+                       {"seconds", std::to_string(kScanDeadline.count())},
+                       {"at", config_.where}});
+}
+
+void Entry::on_scanned(Outcome& outcome) {
+  scanning_ = false;
+  if (std::exchange(stalled_, false))
+    platform_.log.info("looking for devices came to an end after all", {{"entry", config_.recipe->name.text()}});
+  if (outcome.source != config_.source) return scan();
+  if (const auto* why = std::get_if<std::string>(&outcome.found)) return on_scan_failed(*why);
+
+  scan_trouble_.clear();
+  scan_failed_.reset();
+  auto& found = std::get<Look>(outcome.found);
+  remark(std::move(found.assembly.remarks));
+  take(std::move(found.assembly.resources));
+  const bool hinted = std::exchange(hinted_while_scanning_, false);
+  // What changed before a watch was placed nobody has seen: look again, now that it would be told.
+  if (watch(found.watch))
+    scan();
+  else if (hinted)
+    hint();
+}
+
+void Entry::on_scan_failed(const std::string& why) {
+  if (scan_trouble_ != why)
+    platform_.log.error("cannot look for devices: the list stands as it was",
+                        {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});
+  scan_trouble_ = why;
+  later_.arm(scan_failed_.next());
+}
+
+void Entry::remark(std::vector<std::string> remarks) {
+  std::set<std::string> now(std::make_move_iterator(remarks.begin()), std::make_move_iterator(remarks.end()));
+  for (const std::string& text : now) {
+    if (!remarked_.contains(text))
+      platform_.log.warn(text, {{"entry", config_.recipe->name.text()}, {"at", config_.where}});
+  }
+  remarked_ = std::move(now);
+}
+
+void Entry::take(std::map<std::string, std::vector<Device>> resources) {
+  for (auto& [name, live] : live_) resources.try_emplace(name);  // devices that are remembered, but not there
+  auto forget_at = Clock::time_point::max();
+  for (auto& [name, devices] : resources) {
+    Live& live = live_[name];
+    publish(name, live, live.remembered.merge(std::move(devices), Clock::now(), config_.recipe->forget_after));
+    forget_at = std::min(forget_at, live.remembered.next_forgetting());
+  }
+  // A resource that was named after its devices goes with the last of them.
+  if (!config_.recipe->name.literal()) {
+    for (auto item = live_.begin(); item != live_.end();) {
+      auto& [name, live] = *item;
+      if (live.resource && !live.resource->offer()->inventory.empty()) {
+        ++item;
+        continue;
+      }
+      live.resource.reset();
+      hooks_.removed(name);
+      platform_.log.info("resource removed with its last device", {{"resource", name}});
+      item = live_.erase(item);
+    }
+  }
+  if (forget_at == Clock::time_point::max())
+    later_.cancel();
+  else
+    later_.arm_at(forget_at);
+  hooks_.changed();
+}
+
+void Entry::publish(const std::string& name, Live& live, std::vector<Device> devices) {
+  Offer offer{name, Inventory(std::move(devices)), config_.recipe};
+  if (live.resource) return live.resource->publish(std::move(offer));
+  try {
+    live.resource = std::make_unique<Resource>(platform_, link_, std::move(offer), options_of(*config_.recipe),
+                                               hooks_.not_before(name), hooks_.changed);
+  } catch (const std::runtime_error& error) {
+    platform_.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
+    hinted_while_scanning_ = true;  // with the next scan again
+  }
+}
+
+bool Entry::watch(const std::vector<WatchedDirectory>& wanted) {
+  const std::set<WatchedDirectory> few = few_watches(wanted);
+  std::erase_if(watches_, [&](const auto& item) { return !few.contains(item.first); });
+  bool more = false;
+  for (const WatchedDirectory& each : few) {
+    if (watches_.contains(each)) continue;
+    watches_[each] = platform_.directories.watch(platform_.host.at(each.path), each.name,
+                                                 [this](std::string_view) { hint(); });
+    more = true;
+  }
+  return more;
+}
+
+}  // namespace plughost

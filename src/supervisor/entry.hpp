@@ -1,0 +1,93 @@
+#pragma once
+// One entry of the configuration, running: its scans, and the resources that they make. Loop thread only.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "device/assembly.hpp"
+#include "supervisor/backoff.hpp"
+#include "supervisor/node_link.hpp"
+#include "supervisor/resource.hpp"
+
+namespace plughost {
+
+class Entry {
+ public:
+  // Events are hints, scans are truth. The first hint is followed at once; more of them wait for a quiet moment,
+  // but not for ever.
+  static constexpr std::chrono::milliseconds kQuiet{100};
+  static constexpr std::chrono::milliseconds kLongestWait{1000};
+  // A scan that takes longer is wedged: a driver, or a dead network file system.
+  static constexpr std::chrono::seconds kScanDeadline{5};
+
+  struct Hooks {
+    // When the resource of that name may register first: the kubelet may still be forgetting it.
+    std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
+    std::function<void(const std::string& resource)> removed;  // its stream has just been ended
+    std::function<void()> changed;                             // a stage, a list, or the set of resources
+  };
+
+  // platform and link outlive it. Resources appear with the first scan's result.
+  Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks hooks);
+  ~Entry();
+
+  const ResourceConfig& config() const { return config_; }
+  // Takes the new devices and terms without touching a stream. The options are the same (see options_of).
+  void update(ResourceConfig config);
+  void on_kubelet();
+  void on_sockets();
+  // Look at the machine: at once, or after a quiet moment.
+  void hint();
+
+  template <typename Visit>
+  void for_each_resource(Visit visit) const {
+    for (const auto& [name, live] : live_) {
+      if (live.resource) visit(*live.resource);
+    }
+  }
+
+ private:
+  struct Live {
+    Remembered remembered;
+    std::unique_ptr<Resource> resource;
+  };
+  struct Outcome;
+
+  void scan();
+  void on_scanned(Outcome& outcome);
+  void on_scan_failed(const std::string& why);
+  void on_overdue();
+  void remark(std::vector<std::string> remarks);
+  void take(std::map<std::string, std::vector<Device>> resources);
+  void publish(const std::string& name, Live& live, std::vector<Device> devices);
+  // Says whether something is watched now that was not before.
+  bool watch(const std::vector<WatchedDirectory>& wanted);
+
+  Platform& platform_;
+  NodeLink& link_;
+  ResourceConfig config_;
+  Hooks hooks_;
+  std::map<std::string, Live> live_;
+  std::map<WatchedDirectory, std::unique_ptr<DirWatch>> watches_;
+  std::set<std::string> remarked_;  // by the last scan
+  std::string scan_trouble_;
+  Backoff scan_failed_{std::chrono::seconds(1), std::chrono::seconds(60)};
+  bool scanning_ = false;
+  bool stalled_ = false;
+  bool hinted_while_scanning_ = false;
+  EventLoop::Clock::time_point last_scan_{};
+  EventLoop::Clock::time_point first_hint_{};
+  Timer hint_timer_;
+  Timer later_;  // forgetting, or another try after a failed scan
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+};
+
+// What an endpoint of this entry says that it can do. Fixed for an endpoint's life.
+PluginOptions options_of(const Recipe& recipe);
+
+}  // namespace plughost

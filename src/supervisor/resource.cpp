@@ -1,0 +1,198 @@
+#include "supervisor/resource.hpp"
+
+#include "host/device_nodes.hpp"
+
+namespace plughost {
+
+namespace {
+
+using Clock = EventLoop::Clock;
+
+// A process that ends closes its streams before another can take its socket's place: what still lives after
+// this belongs to a kubelet that lives, too.
+constexpr std::chrono::milliseconds kGrace{500};
+// A stream that has lived so long was no accident: the next loss is answered at once again.
+constexpr std::chrono::seconds kSettled{10};
+constexpr std::chrono::seconds kFlapping{1};
+
+std::string milliseconds_since(Clock::time_point start) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count());
+}
+
+}  // namespace
+
+Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOptions options,
+                   Clock::time_point not_before, std::function<void()> on_stage)
+    : platform_(platform),
+      link_(link),
+      name_(first.resource),
+      options_(options),
+      not_before_(not_before),
+      on_stage_(std::move(on_stage)),
+      feed_(std::make_shared<InventoryFeed>(std::move(first))),
+      retry_(platform.loop, [this] { on_retry(); }),
+      grace_(platform.loop, [this] { after_grace(); }),
+      endpoint_(platform.loop, platform.workers, name_, feed_, options_,
+                [&host = platform.host](const Allocation& answer) { return missing_device_node(host, answer); },
+                {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
+                 [this](Endpoint::Peer peer) { on_stream_closed(peer); },
+                 [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
+                 [this](uid_t uid) {
+                   platform_.log.warn("connection turned away: only root and our own user may ask",
+                                      {{"resource", name_}, {"uid", std::to_string(uid)}});
+                 }}) {
+  on_kubelet();
+}
+
+Resource::~Resource() = default;
+
+void Resource::publish(Offer offer) { feed_->publish(std::move(offer)); }
+
+void Resource::on_kubelet() {
+  const std::optional<FileIdentity>& present = link_.watcher().current();
+  if (kubelet_ == present) return;  // a late event of a kubelet that we know
+  kubelet_ = present;
+  retry_.cancel();
+  grace_.cancel();
+  ++attempt_;
+  asking_ = false;
+  unreachable_.reset();
+  refused_.reset();
+  if (!kubelet_) {
+    if (streams_ == 0) enter(Stage::kWaiting);
+    return;
+  }
+  searching_since_ = Clock::now();
+  // KUBELET rule: never register while a stream to this kubelet lives. Is it this kubelet's?
+  if (streams_ > 0)
+    grace_.arm(kGrace);
+  else
+    attach();
+}
+
+void Resource::after_grace() {
+  if (streams_ == 0) return;
+  const std::optional<pid_t> listening = link_.registration().listening_process();
+  if (!listening) {
+    grace_.arm(kGrace);
+  } else if (*listening == stream_process_) {
+    platform_.log.info("the kubelet made its socket anew and kept its stream", {{"resource", name_}});
+  } else {
+    attach();
+  }
+}
+
+void Resource::attach() {
+  retry_.cancel();
+  grace_.cancel();
+  if (!kubelet_) return enter(Stage::kWaiting);
+  enter(Stage::kRegistering);
+  if (Clock::now() < not_before_) return retry_.arm_at(not_before_);
+  ++attempt_;
+  try {
+    link_.directory().hold();
+    if (name_spent_ || !endpoint_.reachable()) {
+      endpoint_.listen_anew(link_.directory().path());
+      streams_ = 0;  // the former listener's streams belong to a kubelet that is gone
+      name_spent_ = false;
+    }
+  } catch (const std::runtime_error& error) {
+    return fail(error.what(), unreachable_);
+  }
+  if (!link_.registers()) {
+    name_spent_ = true;  // the kubelet looks for it by itself, whenever it comes
+    return;
+  }
+  asking_ = true;
+  link_.registration().send(
+      {name_, endpoint_.socket_name(), options_},
+      [this, attempt = attempt_, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
+        if (!alive.expired() && attempt == attempt_) on_registered(result, why);
+      });
+}
+
+void Resource::on_registered(RegistrationClient::Result result, const std::string& why) {
+  using enum RegistrationClient::Result;
+  asking_ = false;
+  name_spent_ = result != kNobodyListens;
+  if (streams_ > 0) return;  // attached already, whatever the answer says
+  switch (result) {
+    case kAccepted:
+      return retry_.arm(kStreamWatchdog);
+    case kNobodyListens:
+      return fail(why, unreachable_);
+    case kFailed:
+      return fail("the kubelet refuses it: " + why, refused_);
+  }
+}
+
+void Resource::on_retry() {
+  const bool watchdog = stage_ == Stage::kRegistering && name_spent_;
+  if (watchdog)
+    fail("the kubelet accepted it, but opened no stream", refused_);
+  else
+    attach();
+}
+
+void Resource::on_stream_opened(Endpoint::Peer peer) {
+  if (peer.incarnation != endpoint_.incarnation()) return;
+  stream_process_ = peer.process;
+  if (++streams_ > 1) return;
+  retry_.cancel();
+  name_spent_ = true;
+  attached_since_ = Clock::now();
+  trouble_.clear();
+  enter(Stage::kAttached);
+  platform_.log.info("attached", {{"resource", name_},
+                                  {"devices", std::to_string(offer()->inventory.id_count())},
+                                  {"after_ms", milliseconds_since(searching_since_)},
+                                  {"socket", endpoint_.socket_name()}});
+}
+
+void Resource::on_stream_closed(Endpoint::Peer peer) {
+  if (peer.incarnation != endpoint_.incarnation() || streams_ == 0 || --streams_ > 0) return;
+  platform_.log.info("the kubelet ended the stream", {{"resource", name_}});
+  searching_since_ = Clock::now();
+  const auto lived = searching_since_ - attached_since_;
+  if (lived >= kSettled) refused_.reset();
+  // A lost stream is the one sign of a kubelet's plight that comes without a new socket.
+  if (lived >= kFlapping || !kubelet_)
+    attach();
+  else
+    fail("the kubelet ended the stream at once", refused_);
+}
+
+void Resource::on_sockets() {
+  if (endpoint_.socket_name().empty() || endpoint_.reachable() || asking_) return;
+  if (streams_ == 0) {
+    if (kubelet_ && stage_ == Stage::kRegistering) attach();
+    return;
+  }
+  try {
+    link_.directory().hold();
+    endpoint_.listen_again();
+    platform_.log.info("somebody removed our socket: made again",
+                       {{"resource", name_}, {"socket", endpoint_.socket_name()}});
+  } catch (const std::runtime_error& error) {
+    // No directory: its return, or the next kubelet's coming, is an event of its own.
+    platform_.log.debug("our socket cannot be made again", {{"resource", name_}, {"error", error.what()}});
+  }
+}
+
+void Resource::fail(const std::string& why, Backoff& backoff) {
+  const Backoff::Duration delay = backoff.next();
+  retry_.arm(delay);
+  if (trouble_ != why) {
+    platform_.log.warn("not attached", {{"resource", name_}, {"why", why}});
+    trouble_ = why;
+  }
+  enter(Stage::kBackingOff);
+}
+
+void Resource::enter(Stage stage) {
+  if (stage == stage_) return;
+  stage_ = stage;
+  on_stage_();
+}
+
+}  // namespace plughost

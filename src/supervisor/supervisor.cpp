@@ -1,0 +1,160 @@
+#include "supervisor/supervisor.hpp"
+
+#include <unordered_map>
+
+namespace plughost {
+
+namespace {
+
+using Clock = EventLoop::Clock;
+
+// Ids are compared once a burst of new lists is over.
+constexpr std::chrono::seconds kAfterBurst{1};
+
+std::string count(std::size_t number, const char* noun) {
+  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string Supervisor::Summary::text() const {
+  if (!kubelet) return count(resources, "resource") + ", waiting for the kubelet";
+  return std::to_string(attached) + " of " + count(resources, "resource") + " attached";
+}
+
+Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> on_change)
+    : platform_(platform),
+      config_(std::move(config)),
+      on_change_(std::move(on_change)),
+      safety_(platform.loop, [this] { on_safety(); }),
+      ids_timer_(platform.loop, [this] { look_for_shared_ids(); }),
+      link_(make_link(config_.kubelet)) {
+  safety_.arm(kSafetyInterval);
+  for (const ResourceConfig& resource : config_.resources) add(resource);
+  if (!link_->watcher().current())
+    platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
+}
+
+Supervisor::~Supervisor() = default;
+
+std::unique_ptr<NodeLink> Supervisor::make_link(const KubeletConfig& config) {
+  return std::make_unique<NodeLink>(
+      platform_, config, [this] { on_kubelet(); },
+      [this] {
+        for (const auto& [name, entry] : entries_) entry->on_sockets();
+      });
+}
+
+Entry::Hooks Supervisor::hooks() {
+  return {.not_before =
+              [this](const std::string& resource) {
+                const auto found = ended_.find(resource);
+                return found == ended_.end() ? Clock::time_point{} : found->second + Resource::kForgetting;
+              },
+          .removed = [this](const std::string& resource) { ended_[resource] = Clock::now(); },
+          .changed =
+              [this] {
+                if (!ids_timer_.armed()) ids_timer_.arm(kAfterBurst);
+                on_change_();
+              }};
+}
+
+void Supervisor::add(const ResourceConfig& resource) {
+  entries_[resource.recipe->name.text()] = std::make_unique<Entry>(platform_, *link_, resource, hooks());
+}
+
+void Supervisor::apply(Config config) {
+  const ConfigDiff changes = diff(config_, config);
+  std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
+  if (changes.kubelet_changed) {
+    std::unique_ptr<NodeLink> link = make_link(config.kubelet);
+    entries_.clear();
+    link_ = std::move(link);
+    for (const ResourceConfig& resource : config.resources) add(resource);
+  } else {
+    for (const ResourceConfig* resource : changes.removed) {
+      const std::string& name = resource->recipe->name.text();
+      entries_.erase(name);
+      platform_.log.warn("resource removed: its name stays on the node, with a count of 0, until the node is "
+                         "made anew (kubernetes/kubernetes#52510)",
+                         {{"resource", name}});
+    }
+    for (const ResourceConfig* resource : changes.changed) {
+      const std::string& name = resource->recipe->name.text();
+      Entry& entry = *entries_.at(name);
+      if (options_of(*entry.config().recipe) == options_of(*resource->recipe)) {
+        entry.update(*resource);
+      } else {  // the kubelet asks for the options once, when it dials
+        entries_.erase(name);
+        add(*resource);
+      }
+    }
+    for (const ResourceConfig* resource : changes.added) add(*resource);
+  }
+  platform_.log.info("configuration reloaded", {{"added", std::to_string(changes.added.size())},
+                                                {"changed", std::to_string(changes.changed.size())},
+                                                {"removed", std::to_string(changes.removed.size())},
+                                                {"unchanged", std::to_string(changes.unchanged.size())}});
+  config_ = std::move(config);
+  on_change_();
+}
+
+Supervisor::Summary Supervisor::summary() const {
+  Summary summary;
+  summary.kubelet = link_->watcher().current().has_value();
+  for (const auto& [name, entry] : entries_) {
+    entry->for_each_resource([&](const Resource& resource) {
+      ++summary.resources;
+      if (resource.stage() == Resource::Stage::kAttached) ++summary.attached;
+    });
+  }
+  return summary;
+}
+
+void Supervisor::on_kubelet() {
+  if (link_->watcher().current())
+    platform_.log.info("a kubelet is there", {{"directory", link_->config().directory.string()}});
+  else
+    platform_.log.info("the kubelet's socket is gone: waiting for the next",
+                       {{"directory", link_->config().directory.string()}});
+  for (const auto& [name, entry] : entries_) entry->on_kubelet();
+  on_change_();
+}
+
+void Supervisor::on_safety() {
+  safety_.arm(kSafetyInterval);
+  platform_.directories.refresh();
+  link_->watcher().look();
+  for (const auto& [name, entry] : entries_) {
+    entry->on_sockets();
+    entry->hint();
+  }
+}
+
+void Supervisor::look_for_shared_ids() {
+  std::vector<std::shared_ptr<const Offer>> offers;
+  for (const auto& [name, entry] : entries_)
+    entry->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
+  if (offers.size() < 2) return;
+
+  std::unordered_map<std::string_view, const Offer*> owners;
+  std::map<std::string, std::pair<const Offer*, const Offer*>> shared;
+  for (const auto& offer : offers) {
+    for (const Device& device : offer->inventory.devices()) {
+      const auto [owner, first] = owners.try_emplace(device.id, offer.get());
+      if (!first) shared.try_emplace(device.id, owner->second, offer.get());
+    }
+  }
+  if (shared.size() > shared_ids_ && !shared.empty()) {
+    const auto& [id, both] = *shared.begin();
+    platform_.log.warn("two resources list the same id, and the kubelet looks health up by id alone: give one of "
+                       "them an `id` such as \"{resource}-{name}\"",
+                       {{"id", id},
+                        {"resource", both.first->resource},
+                        {"other", both.second->resource},
+                        {"ids", std::to_string(shared.size())}});
+  }
+  shared_ids_ = shared.size();
+}
+
+}  // namespace plughost

@@ -1,0 +1,57 @@
+#pragma once
+// Makes what runs equal to a Config; what did not change is not touched. Loop thread only.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "config/config.hpp"
+#include "supervisor/entry.hpp"
+#include "supervisor/node_link.hpp"
+
+namespace plughost {
+
+class Supervisor {
+ public:
+  // The one safety net under every event source: kubelet, sockets, watches and devices are looked at again.
+  static constexpr std::chrono::seconds kSafetyInterval{60};
+
+  struct Summary {
+    std::size_t resources = 0;
+    std::size_t attached = 0;
+    bool kubelet = false;
+    std::string text() const;
+    bool operator==(const Summary&) const = default;
+  };
+
+  // on_change is called when summary() may be another. Throws DirectoryHeld, or std::system_error.
+  // platform outlives it.
+  Supervisor(Platform& platform, Config config, std::function<void()> on_change);
+  ~Supervisor();
+
+  // Throws as the constructor does, and then nothing has changed.
+  void apply(Config config);
+  const Config& config() const { return config_; }
+  Summary summary() const;
+
+ private:
+  std::unique_ptr<NodeLink> make_link(const KubeletConfig& config);
+  void add(const ResourceConfig& resource);
+  Entry::Hooks hooks();
+  void on_kubelet();
+  void on_safety();
+  void look_for_shared_ids();
+
+  Platform& platform_;
+  Config config_;
+  std::function<void()> on_change_;
+  std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
+  std::size_t shared_ids_ = 0;  // that were told of
+  Timer safety_;
+  Timer ids_timer_;
+  std::unique_ptr<NodeLink> link_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
+};
+
+}  // namespace plughost

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"errors"
+	"sync"
+
+	cadvisorapi "github.com/google/cadvisor/info/v1"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
+	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+)
+
+var errStopped = errors.New("the kubelet is stopped")
+
+// kubelet is a succession of device managers in one directory, and the pods that outlive them.
+// Thread-safe, but for start and stop, which the reader of commands calls.
+type kubelet struct {
+	socket         string
+	nodes          []cadvisorapi.Node
+	topologyPolicy string
+	topologyScope  string
+	out            *output
+
+	mutex   sync.Mutex
+	number  int
+	manager *devicemanager.ObservedManager // nil while stopped
+	pods    podSet
+}
+
+// start makes a new manager, as a kubelet's process does when it starts.
+func (k *kubelet) start() error {
+	if _, err := k.running(); err == nil {
+		return errors.New("the kubelet runs already")
+	}
+	topology, err := topologymanager.NewManager(k.nodes, k.topologyPolicy, k.topologyScope, nil)
+	if err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	k.number++
+	observer := incarnation{k.out, k.number}
+	k.mutex.Unlock()
+	manager, err := devicemanager.NewObservedManager(k.socket, k.nodes, topology, observer)
+	if err != nil {
+		return err
+	}
+	if err := manager.Listen(k.pods.list); err != nil {
+		return err
+	}
+	// A kubelet learns of its pods from the API server. Here the checkpoint must tell: pods that
+	// nobody names are free to take from.
+	for pod, containers := range manager.Allocations() {
+		k.pods.addAllocated(pod, containers[containerName])
+	}
+	k.mutex.Lock()
+	k.manager = manager
+	k.mutex.Unlock()
+	observer.started(k.socket)
+	return nil
+}
+
+// stop ends the manager's streams and unlinks its socket. A call that hangs in a plugin fails.
+func (k *kubelet) stop() error {
+	manager, err := k.running()
+	if err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	k.manager = nil
+	observer := incarnation{k.out, k.number}
+	k.mutex.Unlock()
+	if err := manager.Close(); err != nil {
+		return err
+	}
+	observer.stopped()
+	return nil
+}
+
+func (k *kubelet) running() (*devicemanager.ObservedManager, error) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.manager == nil {
+		return nil, errStopped
+	}
+	return k.manager, nil
+}
+
+// podSet is the pods that are admitted and not yet gone. Thread-safe.
+type podSet struct {
+	mutex sync.Mutex
+	pods  map[string]*v1.Pod
+}
+
+func (s *podSet) list() []*v1.Pod {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	pods := make([]*v1.Pod, 0, len(s.pods))
+	for _, pod := range s.pods {
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func (s *podSet) find(name string) (*v1.Pod, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	pod, found := s.pods[name]
+	return pod, found
+}
+
+func (s *podSet) add(pod *v1.Pod) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.pods == nil {
+		s.pods = map[string]*v1.Pod{}
+	}
+	s.pods[pod.Name] = pod
+}
+
+func (s *podSet) remove(name string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.pods, name)
+}
+
+// addAllocated makes a pod that asks for what it was given, unless there is one of that name.
+func (s *podSet) addAllocated(name string, allocations map[string]devicemanager.Allocation) {
+	if _, found := s.find(name); found {
+		return
+	}
+	wants := map[string]int64{}
+	for resource, allocation := range allocations {
+		wants[resource] = int64(len(allocation.IDs))
+	}
+	s.add(newPod(name, wants))
+}

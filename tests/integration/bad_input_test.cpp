@@ -1,0 +1,218 @@
+// What the machine and the kubelet can do wrong: one resource waits and says why, and the others go on.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "example.com/a";
+const std::string kGopher = "example.com/gopher";
+
+bool is_root() { return ::geteuid() == 0; }
+
+// Runs the rest of the command in a mount namespace of its own, after a shell script. {} in it stands for the
+// directory.
+std::vector<std::string> mounted(std::string script, const std::string& directory) {
+  for (std::size_t at = script.find("{}"); at != std::string::npos; at = script.find("{}"))
+    script.replace(at, 2, directory);
+  return {"unshare", "--mount", "--", "sh", "-ec", script + "; exec \"$@\"", "sh"};
+}
+
+}  // namespace
+
+TEST_CASE("a device that vanished between list and Allocate: an error that names it") {
+  Node node;
+  // The list cannot know: what goes is not the link that is watched, but the one that it leads to.
+  const TempDir real;
+  real.link("node", "/dev/null");
+  const std::filesystem::path in_dev = "/dev/shm" / node.files().path().filename();
+  std::filesystem::create_directory(in_dev);
+  const std::unique_ptr<const std::filesystem::path, void (*)(const std::filesystem::path*)> cleaner(
+      &in_dev, [](const std::filesystem::path* path) { std::filesystem::remove_all(*path); });
+  std::filesystem::create_symlink(real.at("node"), in_dev / "tty0");
+  node.configure("- {name: example.com/port, groups: [{paths: [{path: \"" + (in_dev / "tty*").string() +
+                 "\"}]}]}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/port"}));
+  const std::vector<std::string> ids = ids_of(node.of("example.com/port"));
+  REQUIRE(ids.size() == 1);
+  const Admission before = node.kubelet().allocate("pod", "c", "example.com/port", 1);
+  REQUIRE(before.admitted());
+  CHECK(before.answer.nodes.at(0).host_path == in_dev / "tty0");
+
+  real.remove("node");
+  const AllocateAnswer answer = node.kubelet().allocate_ids("example.com/port", ids);
+  CHECK(answer.code != 0);
+  CHECK(answer.text.find("example.com/port") != std::string::npos);
+  CHECK(answer.text.find(in_dev / "tty0") != std::string::npos);
+}
+
+TEST_CASE("an Unhealthy device: Allocate says so") {
+  Node node;
+  node.files().file("gophers/one");
+  node.configure(listed(kGopher, node.path("gophers")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kGopher, "one"));
+  node.files().remove("gophers/one");
+  REQUIRE(node.unhealthy(kGopher, "one"));
+  const AllocateAnswer answer = node.kubelet().allocate_ids(kGopher, {"one"});
+  CHECK(answer.code != 0);
+  CHECK(answer.text.find("one") != std::string::npos);
+  CHECK(answer.text.find(kGopher) != std::string::npos);
+}
+
+TEST_CASE("a read-only plugin directory: wait, say why, and go on when it can be written" *
+          doctest::skip(!is_root())) {
+  Node node;
+  node.configure(counted(kA, 2));
+  node.start_kubelet();
+  const std::string directory = node.plugins();
+  node.start_daemon({}, mounted("mount --bind {} {}; mount -o remount,bind,ro {}", directory));
+  REQUIRE(node.daemon().wait_for_line({"not attached", kA, "Read-only"}, kLong));
+  CHECK(node.daemon().running());
+  const std::string remount = "nsenter --target " + std::to_string(node.daemon().pid()) +
+                              " --mount mount -o remount,bind,rw " + directory;
+  REQUIRE(std::system(remount.c_str()) == 0);
+  CHECK(node.attached({kA}));
+}
+
+TEST_CASE("a full disk below the plugin directory: wait, say why, and go on when there is room" *
+          doctest::skip(!is_root())) {
+  Node node;
+  node.configure(counted(kA, 2));
+  node.start_daemon({}, mounted("mount -t tmpfs -o nr_inodes=2 none {}", node.plugins()));
+  REQUIRE(node.daemon().wait_for_line({"waiting for the kubelet"}, kLong));
+  const std::filesystem::path inside =
+      "/proc/" + std::to_string(node.daemon().pid()) + "/root" + node.plugins().string();
+  StandInKubelet kubelet({.directory = inside});  // its socket is the last file that fits
+  REQUIRE(node.daemon().wait_for_line({"not attached", kA, "No space"}, kLong));
+  CHECK(node.daemon().running());
+  const std::string remount = "nsenter --target " + std::to_string(node.daemon().pid()) +
+                              " --mount mount -o remount,nr_inodes=100 " + node.plugins().string();
+  REQUIRE(std::system(remount.c_str()) == 0);
+  CHECK(kubelet.wait_for([](const KubeletState& state) { return state.of(kA).attached; }, kLong));
+  node.end_daemon();
+}
+
+TEST_CASE("a plugin directory that becomes a file, and a directory again") {
+  Node node;
+  node.configure(counted(kA, 2));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+  node.kubelet().stop();
+  node.files().remove("plugins");
+  node.files().file("plugins", "no directory");
+  REQUIRE(node.daemon().wait_for_line({"is gone"}, kLong));
+  node.files().remove("plugins");
+  node.kubelet().restart();
+  CHECK(node.attached({kA}));
+}
+
+TEST_CASE("too few descriptors: the daemon lives, says why, and serves what it can") {
+  Node node;
+  std::string resources;
+  for (int i = 0; i < 40; ++i) resources += counted("example.com/r" + std::to_string(i), 2);
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon({}, {"prlimit", "--nofile=64:1024"});
+  REQUIRE(node.daemon().wait_for_line({"Too many open files"}, kLong));
+  CHECK(node.wait_for([](const KubeletState& state) {
+    return std::ranges::any_of(state.resources, [](const auto& item) { return item.second.attached; });
+  }));
+  CHECK(node.daemon().running());
+  const auto before = node.daemon().processor_time();
+  CHECK_FALSE(node.daemon().wait_for_line({"nothing happens"}, kWatched));
+  CHECK(node.daemon().processor_time() - before <= kWatched / 2);  // it does not spin
+
+  const rlimit more{.rlim_cur = 1024, .rlim_max = 1024};
+  REQUIRE(::prlimit(node.daemon().pid(), RLIMIT_NOFILE, &more, nullptr) == 0);
+  Node::Names all;
+  for (int i = 0; i < 40; ++i) all.push_back("example.com/r" + std::to_string(i));
+  CHECK(node.attached(all, 2 * kLong));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
+}
+
+TEST_CASE("a kubelet that answers garbage: wait, say why, and attach when it talks sense") {
+  Node node;
+  node.configure(counted(kA, 2) + counted("example.com/b", 2));
+  node.start_kubelet({.answers_garbage = true});
+  node.start_daemon();
+  REQUIRE(node.daemon().wait_for_line({"not attached", kA}, kLong));
+  REQUIRE(node.daemon().wait_for_line({"not attached", "example.com/b"}, kLong));
+  CHECK(node.daemon().running());
+  const std::size_t from = node.daemon().mark();
+  CHECK_FALSE(node.daemon().wait_for_line({"nothing of this kind"}, 2 * kWatched, from));
+  CHECK(node.daemon().mark() - from <= 10);  // one line per change of state
+  node.kubelet().set_faults({});
+  CHECK(node.attached({kA, "example.com/b"}, 10s + kLong));
+}
+
+TEST_CASE("a hundred thousand files in one directory do not stall another resource") {
+  Node node;
+  node.files().file("small/one");
+  node.files().directory("big");
+  const UniqueFd big(::open(node.path("big").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const auto create = [&](int n) {
+    const UniqueFd file(::openat(big.get(), std::to_string(n).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
+    REQUIRE(file);
+  };
+  constexpr int kFiles = 100'000;
+  for (int n = 0; n < kFiles; ++n) create(n);
+  node.configure(listed("example.com/big", node.path("big")) + listed("example.com/small", node.path("small")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/small"}));
+  REQUIRE(node.count("example.com/big", kFiles, 3 * kLong));
+
+  for (int round = 0; round < 3; ++round) {
+    CAPTURE(round);
+    create(kFiles + round);  // a scan of all begins
+    node.files().file("small/round-" + std::to_string(round));
+    CHECK(node.healthy("example.com/small", "round-" + std::to_string(round), limit(1s)));
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(node.kubelet().allocate_ids("example.com/small", {"one"}).code == 0);
+    CHECK(std::chrono::steady_clock::now() - start <= limit(1s));
+  }
+  CHECK(node.count("example.com/big", kFiles + 3, 3 * kLong));
+  CHECK(node.of("example.com/big").streams_ever == 1);
+}
+
+TEST_CASE("endpoints named after their devices come and go with them") {
+  Node node(Node::Options{.registration = each_registration()});
+  node.files().file("things/video0");
+  node.configure(listed("\"smarter-devices/{name}\"", node.path("things"),
+                        "forgetAfter: 1s, env: {WHO: \"{resource}\"}"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"smarter-devices/video0"}));
+  node.files().file("things/video1");
+  node.files().file("things/a b");
+  CHECK(node.attached({"smarter-devices/video1", "smarter-devices/a_b"}));
+  CHECK(node.kubelet().allocate("pod", "c", "smarter-devices/video1", 1).answer.env.at("WHO") ==
+        "smarter-devices/video1");
+  CHECK(node.socket_files().size() == 3);
+
+  node.files().remove("things/video1");
+  CHECK(node.unhealthy("smarter-devices/video1", "video1"));
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of("smarter-devices/video1").streams == 0; }));
+  CHECK(eventually([&] { return node.socket_files().size() == 2; }));
+  CHECK(node.of("smarter-devices/video0").streams_ever == 1);
+  node.files().file("things/video1");
+  CHECK(node.attached({"smarter-devices/video1"}));
+}

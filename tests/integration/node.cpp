@@ -1,0 +1,170 @@
+#include "integration/node.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <exception>
+#include <iostream>
+
+#include "kubelet/unix_socket.hpp"
+
+namespace plughost::test {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+const ListedDevice* find(const KubeletState& state, const std::string& resource, const std::string& id) {
+  const auto& devices = *state.of(resource).devices;
+  const auto found = std::ranges::find(devices, id, &ListedDevice::id);
+  return found == devices.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Node::Node(Options options) : options_(options) {
+  files_.directory("plugins");
+  files_.directory("registry");
+}
+
+Node::~Node() {
+  if (kubelet_) {
+    for (const auto& [name, resource] : kubelet_->state().resources) {
+      CAPTURE(name);
+      CHECK(std::ranges::none_of(resource.registrations, &ResourceState::Registration::while_streaming));
+    }
+  }
+  if (std::uncaught_exceptions() > 0 && daemon_) std::cerr << "The daemon:\n" << daemon_->output();
+}
+
+fs::path Node::sockets() const {
+  return options_.registration == Registration::kRegister ? plugins() : files_.path() / "registry";
+}
+
+void Node::configure(const std::string& resources) {
+  const char* const way = options_.registration == Registration::kRegister ? "register" : "pluginsRegistry";
+  files_.file("config.yaml", "kubelet: {directory: " + plugins().string() +
+                                 ", pluginsRegistry: " + path("registry") + ", registration: " + way + "}\n" +
+                                 "resources:\n" + resources);
+}
+
+void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent on_event) {
+  StandInKubelet::Options options{.directory = plugins(),
+                                  .clearing = options_.clearing,
+                                  .registering = options_.registering,
+                                  .faults = std::move(faults)};
+  if (options_.registration == Registration::kPluginsRegistry) options.plugins_registry = sockets();
+  kubelet_ = std::make_unique<StandInKubelet>(std::move(options), std::move(on_event));
+}
+
+void Node::start_daemon(const std::vector<std::string>& environment, const std::vector<std::string>& wrapper) {
+  daemon_.reset();
+  daemon_ = std::make_unique<Process>(std::vector<std::string>{"run", "--config", configuration()}, environment,
+                                      wrapper);
+}
+
+bool Node::reload() {
+  const std::size_t from = daemon_->mark();
+  daemon_->signal(SIGHUP);
+  return daemon_->wait_for_line({"reloaded"}, kLong, from);
+}
+
+const ResourceState& Node::of(const std::string& resource) {
+  shown_ = kubelet_->state();
+  return shown_.of(resource);
+}
+
+bool Node::wait_for(const std::function<bool(const KubeletState&)>& predicate, Milliseconds deadline) const {
+  return kubelet_->wait_for(predicate, deadline);
+}
+
+bool Node::attached(const Names& resources, Milliseconds deadline) const {
+  return wait_for(
+      [&](const KubeletState& state) {
+        return std::ranges::all_of(resources, [&](const std::string& name) {
+          const ResourceState& resource = state.of(name);
+          return resource.attached && resource.first_list.has_value();
+        });
+      },
+      deadline);
+}
+
+bool Node::healthy(const std::string& resource, const std::string& id, Milliseconds deadline) const {
+  return wait_for(
+      [&](const KubeletState& state) {
+        const ListedDevice* device = find(state, resource, id);
+        return device != nullptr && device->healthy;
+      },
+      deadline);
+}
+
+bool Node::unhealthy(const std::string& resource, const std::string& id, Milliseconds deadline) const {
+  return wait_for(
+      [&](const KubeletState& state) {
+        const ListedDevice* device = find(state, resource, id);
+        return device != nullptr && !device->healthy;
+      },
+      deadline);
+}
+
+bool Node::count(const std::string& resource, std::size_t devices, Milliseconds deadline) const {
+  return wait_for([&](const KubeletState& state) { return state.of(resource).allocatable == devices; },
+                  deadline);
+}
+
+bool Node::reachable(const std::string& resource) {
+  const auto& registrations = of(resource).registrations;
+  if (registrations.empty()) return false;
+  try {
+    connect_unix(sockets() / fs::path(registrations.back().endpoint).filename());
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
+std::vector<std::string> Node::socket_files() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(sockets())) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("plughost-")) names.push_back(name);
+  }
+  return names;
+}
+
+Registration each_registration() {
+  Registration registration = Registration::kRegister;
+  SUBCASE("register") { registration = Registration::kRegister; }
+  SUBCASE("plugins_registry") { registration = Registration::kPluginsRegistry; }
+  return registration;
+}
+
+Node::Options each_kubelet() {
+  using enum StandInKubelet::Registering;
+  Node::Options options;
+  SUBCASE("register, and the kubelet dials before it answers") { options.registering = kDialsBeforeAnswer; }
+  SUBCASE("register, and the kubelet answers first and empties its directory") {
+    options.registering = kAnswersFirst;
+    options.clearing = StandInKubelet::Clearing::kEverything;
+  }
+  SUBCASE("plugins_registry") { options.registration = Registration::kPluginsRegistry; }
+  return options;
+}
+
+std::string counted(const std::string& name, int count, const std::string& more) {
+  return "- {name: " + name + ", count: " + std::to_string(count) + (more.empty() ? "" : ", " + more) + "}\n";
+}
+
+std::string listed(const std::string& name, const std::string& directory, const std::string& more) {
+  return "- {name: " + name + ", directory: {path: " + directory + "}" + (more.empty() ? "" : ", " + more) +
+         "}\n";
+}
+
+std::vector<std::string> ids_of(const ResourceState& resource) {
+  std::vector<std::string> ids;
+  for (const ListedDevice& device : *resource.devices) ids.push_back(device.id);
+  return ids;
+}
+
+}  // namespace plughost::test

@@ -1,0 +1,165 @@
+// How the daemon starts, ends and tells its manager: conformance 42 to 44, and sd_notify(3).
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <csignal>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "example.com/a";
+const std::string kGopher = "example.com/gopher";
+
+void start(Node& node) {
+  node.files().file("gophers/one");
+  node.configure(counted(kA, 4, "env: {IDS: \"{id}\"}") + listed(kGopher, node.path("gophers")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kA, kGopher}));
+}
+
+// What systemd does with NOTIFY_SOCKET.
+class ServiceManager {
+ public:
+  explicit ServiceManager(const std::filesystem::path& path)
+      : fd_(check(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket")) {
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+    check(::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind");
+  }
+
+  // Waits for a message that begins so; STATUS and WATCHDOG in between are skipped, any other is not.
+  bool next_is(const std::string& beginning) {
+    std::string message;
+    const bool came = eventually([&] {
+      char buffer[1024];
+      const ssize_t length = ::recv(fd_.get(), buffer, sizeof buffer, 0);
+      if (length < 0) return false;
+      message.assign(buffer, static_cast<std::size_t>(length));
+      if (message.starts_with("WATCHDOG=1")) ++watchdogs_;
+      return !message.starts_with("STATUS=") && !message.starts_with("WATCHDOG=1");
+    });
+    return came && message.starts_with(beginning);
+  }
+  int watchdogs() const { return watchdogs_; }
+
+ private:
+  UniqueFd fd_;
+  int watchdogs_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("7.42 SIGKILL and start again: streams within 2 s, the same ids, and pods keep their devices") {
+  Node node(each_kubelet());
+  start(node);
+  const Admission pod = node.kubelet().allocate("pod", "c", kA, 3);
+  REQUIRE(pod.admitted());
+  const auto ids = ids_of(node.of(kA));
+  const auto devices = *node.of(kA).devices;
+  for (std::size_t i = 2; i <= 4; ++i) {
+    node.daemon().signal(SIGKILL);
+    REQUIRE(node.daemon().wait_for_exit(kLong) == 128 + SIGKILL);
+    node.start_daemon();
+    CHECK(node.wait_for(
+        [&](const KubeletState& state) {
+          return state.of(kA).streams_ever == i && state.of(kA).attached && state.of(kA).first_list &&
+                 state.of(kGopher).attached && state.of(kGopher).first_list;
+        },
+        limit(2s)));
+    CHECK(*node.of(kA).devices == devices);
+    CHECK(node.of(kA).allocatable == 4);
+    CHECK(node.kubelet().pods().size() == 1);
+    CHECK(node.kubelet().allocate("pod", "c", kA, 3).ids.size() == 3);
+    CHECK(node.socket_files().size() == 2);  // what the dead one left is gone
+  }
+  CHECK_FALSE(node.kubelet().allocate("another", "c", kA, 2).admitted());
+  CHECK(node.kubelet().allocate("another", "c", kA, 1).admitted());
+}
+
+TEST_CASE("7.43 SIGTERM: own sockets unlinked and nothing else, within 1 s") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  const auto directory = node.sockets().lexically_relative(node.files().path());
+  node.files().file(directory / "somebody.sock");
+  node.files().file(directory / "plughost-notes");
+  const std::size_t from = node.daemon().mark();
+  int number = SIGTERM;
+  SUBCASE("SIGTERM") {}
+  SUBCASE("SIGINT") { number = SIGINT; }
+  node.daemon().signal(number);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  CHECK(node.daemon().wait_for_line({"stopping"}, 0ms, from));
+  CHECK(node.socket_files() == std::vector<std::string>{"plughost-notes"});
+  CHECK(std::filesystem::exists(node.sockets() / "somebody.sock"));
+  CHECK(std::filesystem::is_socket(node.plugins() / "kubelet.sock"));
+  CHECK(node.wait_for([](const KubeletState& state) {
+    return state.of(kA).streams == 0 && state.of(kA).allocatable == 0 && state.of(kGopher).streams == 0;
+  }));
+}
+
+TEST_CASE("SIGTERM ends the daemon within 1 s whatever the kubelet does") {
+  Node node;
+  node.configure(counted(kA, 1000) + counted("example.com/b", 2));
+  SUBCASE("it hangs in Register") { node.start_kubelet({.dial_held = {kA, "example.com/b"}}); }
+  SUBCASE("it does not answer Register") { node.start_kubelet({.answer_held = {kA, "example.com/b"}}); }
+  SUBCASE("it does not read lists") { node.start_kubelet({.unread = {kA, "example.com/b"}}); }
+  node.start_daemon();
+  REQUIRE(node.wait_for([](const KubeletState& state) {
+    return !state.of(kA).registrations.empty() && !state.of("example.com/b").registrations.empty();
+  }));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  CHECK(node.socket_files().empty());
+}
+
+TEST_CASE("7.44 a second host on the same directory refuses to start, and says who holds it") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  const Finished second = run_plughost({"run", "--config", node.configuration()});
+  CHECK(second.exit_code == 1);
+  CHECK(second.output.find(node.sockets()) != std::string::npos);
+  CHECK(second.output.find("process " + std::to_string(node.daemon().pid()) + " (plughost)") !=
+        std::string::npos);
+  CHECK(node.socket_files().size() == 2);
+  CHECK(node.attached({kA, kGopher}, 0ms));
+  CHECK(node.of(kA).streams_ever == 1);
+
+  node.end_daemon();
+  node.start_daemon();
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams_ever == 2; }));
+}
+
+TEST_CASE("the service manager hears READY, RELOADING with its time, READY again and STOPPING") {
+  Node node;
+  ServiceManager manager(node.files().at("notify"));
+  node.configure(counted(kA, 1));
+  node.start_daemon({"NOTIFY_SOCKET=" + node.path("notify"), "WATCHDOG_USEC=200000"});
+  CHECK(manager.next_is("READY=1"));  // without a kubelet, too
+  node.daemon().signal(SIGHUP);
+  CHECK(manager.next_is("RELOADING=1\nMONOTONIC_USEC="));
+  CHECK(manager.next_is("READY=1"));
+  node.files().file("config.yaml", "resources: none");
+  node.daemon().signal(SIGHUP);
+  CHECK(manager.next_is("RELOADING=1\nMONOTONIC_USEC="));
+  CHECK(manager.next_is("READY=1"));
+  node.daemon().signal(SIGTERM);
+  CHECK(manager.next_is("STOPPING=1"));
+  CHECK(manager.watchdogs() >= 1);
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
+}
+
+TEST_CASE("an idle daemon sleeps") {
+  Node node;
+  start(node);
+  const auto before = node.daemon().processor_time();
+  CHECK_FALSE(node.daemon().wait_for_line({"nothing happens"}, 2 * kWatched));
+  CHECK(node.daemon().processor_time() - before <= (kSanitized ? 500ms : 50ms));
+}

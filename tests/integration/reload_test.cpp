@@ -1,0 +1,158 @@
+// SIGHUP: conformance 30 to 34.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "example.com/a";
+const std::string kB = "example.com/b";
+
+void start(Node& node) {
+  node.configure(counted(kA, 2) + counted(kB, 3));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kA, kB}));
+}
+
+// One registration, one stream, and so many lists.
+void check_untouched(Node& node, const std::string& resource, std::size_t lists = 1) {
+  CAPTURE(resource);
+  CHECK(node.of(resource).registrations.size() == 1);
+  CHECK(node.of(resource).streams_ever == 1);
+  CHECK(node.of(resource).lists == lists);
+  CHECK(node.attached({resource}, 0ms));
+}
+
+}  // namespace
+
+TEST_CASE("7.30 SIGHUP without a change: no message, the same process, the same streams") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  for (int i = 0; i < 3; ++i) REQUIRE(node.reload());
+  CHECK_FALSE(node.wait_for(
+      [](const KubeletState& state) { return state.of(kA).lists > 1 || state.of(kB).lists > 1; }, kWatched));
+  check_untouched(node, kA);
+  check_untouched(node, kB);
+  CHECK(node.daemon().running());
+}
+
+TEST_CASE("7.31 SIGHUP, a device changed: one list, no Register") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  node.configure(counted(kA, 4) + counted(kB, 3));
+  REQUIRE(node.reload());
+  REQUIRE(node.count(kA, 4));
+  CHECK_FALSE(node.wait_for([](const KubeletState& state) { return state.of(kA).lists > 2; }, kWatched));
+  check_untouched(node, kA, 2);
+  check_untouched(node, kB);
+}
+
+TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, without a message") {
+  Node node;
+  start(node);
+  CHECK(node.kubelet().allocate_ids(kA, {kA + "-0"}).containers.at(0).env.empty());
+  node.configure(counted(kA, 2, "env: {WHO: \"{id}\"}") + counted(kB, 3));
+  REQUIRE(node.reload());
+  CHECK(eventually([&] {
+    const auto answer = node.kubelet().allocate_ids(kA, {kA + "-0"});
+    return answer.containers.at(0).env == std::map<std::string, std::string>{{"WHO", kA + "-0"}};
+  }));
+  check_untouched(node, kA);
+  check_untouched(node, kB);
+}
+
+TEST_CASE("7.32 SIGHUP that adds or removes a resource touches only that one") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  node.configure(counted(kB, 3) + counted(kA, 2) + counted("example.com/c", 1));
+  REQUIRE(node.reload());
+  REQUIRE(node.attached({"example.com/c"}));
+  node.configure(counted(kA, 2) + counted("example.com/c", 1));
+  REQUIRE(node.reload());
+  REQUIRE(node.wait_for([](const KubeletState& state) { return !state.of(kB).attached; }));
+  check_untouched(node, kA);
+  check_untouched(node, "example.com/c");
+}
+
+TEST_CASE("7.33 a removed resource: the stream ended, the socket unlinked, allocatable 0 within 15 s") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  CHECK(node.socket_files().size() == 2);
+  node.configure(counted(kB, 3));
+  REQUIRE(node.reload());
+  CHECK(node.wait_for(
+      [](const KubeletState& state) { return state.of(kA).streams == 0 && state.of(kA).allocatable == 0; },
+      limit(15s)));
+  CHECK(eventually([&] { return node.socket_files().size() == 1; }));
+  CHECK(node.daemon().wait_for_line({"resource removed", kA}, kLong));
+  check_untouched(node, kB);
+}
+
+TEST_CASE("a resource that is removed and comes back at once registers when the kubelet has forgotten it") {
+  Node node(each_kubelet());
+  start(node);
+  for (int i = 0; i < 3; ++i) {
+    node.configure(counted(kB, 3));
+    REQUIRE(node.reload());
+    node.configure(counted(kA, 2) + counted(kB, 3));
+    REQUIRE(node.reload());
+    REQUIRE(node.wait_for([&](const KubeletState& state) {
+      const ResourceState& resource = state.of(kA);
+      return resource.streams_ever == static_cast<std::size_t>(i) + 2 && resource.attached && resource.first_list;
+    }));
+    CHECK(node.of(kA).registrations.back().at - *node.of(kA).stream_ended >= (kSanitized ? 0ms : 300ms));
+  }
+  check_untouched(node, kB);
+}
+
+TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every error is logged with its line") {
+  Node node;
+  start(node);
+  const std::size_t from = node.daemon().mark();
+  node.configure(counted(kA, 5) + "- {name: example.com/Upper_, count: none}\n" +
+                 "- {name: kubernetes.io/x, count: 1, colour: red}\n");
+  node.daemon().signal(SIGHUP);
+  REQUIRE(node.daemon().wait_for_line({"not reloaded"}, kLong, from));
+  const std::string file = node.configuration();
+  CHECK(node.daemon().wait_for_line({file + ":4:", "name"}, 0ms, from));
+  CHECK(node.daemon().wait_for_line({file + ":4:", "count"}, 0ms, from));
+  CHECK(node.daemon().wait_for_line({file + ":5:", "kubernetes.io"}, 0ms, from));
+  CHECK(node.daemon().wait_for_line({file + ":5:", "colour"}, 0ms, from));
+  check_untouched(node, kA);
+  check_untouched(node, kB);
+  CHECK(node.kubelet().allocate("pod", "c", kB, 3).admitted());
+
+  SUBCASE("a file that is gone") { node.files().remove("config.yaml"); }
+  SUBCASE("a file that is no YAML") { node.files().file("config.yaml", "{[}"); }
+  SUBCASE("an empty file") { node.files().file("config.yaml", ""); }
+  const std::size_t again = node.daemon().mark();
+  node.daemon().signal(SIGHUP);
+  CHECK(node.daemon().wait_for_line({"not reloaded"}, kLong, again));
+  check_untouched(node, kA);
+
+  node.configure(counted(kA, 5) + counted(kB, 3));
+  REQUIRE(node.reload());
+  CHECK(node.count(kA, 5));
+}
+
+TEST_CASE("SIGHUP that names another way to register moves every socket") {
+  Node node;
+  start(node);
+  Node other(Node::Options{.registration = Registration::kPluginsRegistry});
+  node.files().file("config.yaml", "kubelet: {directory: " + other.plugins().string() +
+                                       ", pluginsRegistry: " + other.sockets().string() +
+                                       ", registration: pluginsRegistry}\nresources:\n" + counted(kA, 2));
+  other.start_kubelet();
+  REQUIRE(node.reload());
+  CHECK(other.attached({kA}));
+  CHECK(node.socket_files().empty());
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 0; }));
+}

@@ -1,0 +1,214 @@
+// The kubelet goes and comes, and what else happens around its socket: conformance 18, 21 to 27, 46.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Node::Names kThree{"example.com/a", "example.com/b", "example.com/gopher"};
+
+void start(Node& node) {
+  node.files().file("gophers/one");
+  node.configure(counted("example.com/a", 2) + counted("example.com/b", 3) +
+                 listed("example.com/gopher", node.path("gophers")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached(kThree));
+}
+
+std::size_t registrations_of_this_kubelet(Node& node, const std::string& resource) {
+  const auto& all = node.of(resource).registrations;
+  return static_cast<std::size_t>(
+      std::ranges::count(all, node.kubelet().state().incarnation, &ResourceState::Registration::incarnation));
+}
+
+}  // namespace
+
+TEST_CASE("7.18 a new kubelet.sock: all resources stream again within 1 s") {
+  Node node(each_kubelet());
+  start(node);
+  for (int i = 0; i < 3; ++i) {
+    CAPTURE(i);
+    node.kubelet().restart();
+    REQUIRE(node.attached(kThree, limit(1s)));
+    for (const std::string& name : kThree) CHECK(registrations_of_this_kubelet(node, name) == 1);
+  }
+  CHECK(node.kubelet().allocate("pod", "c", "example.com/b", 3).admitted());
+}
+
+TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again when it comes") {
+  Node node(each_kubelet());
+  start(node);
+  node.kubelet().stop();
+  std::filesystem::remove(node.plugins() / "kubelet.sock");
+  if (node.sockets() == node.plugins()) REQUIRE(node.daemon().wait_for_line({"waiting for the next"}, kLong));
+  node.kubelet().restart();
+  CHECK(node.attached(kThree, limit(1s)));
+}
+
+TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") {
+  Node node(each_kubelet());
+  start(node);
+  bool seen = true;
+  SUBCASE("after the daemon has seen it gone") {}
+  SUBCASE("at once") { seen = false; }
+  node.kubelet().stop();
+  std::filesystem::remove_all(node.plugins());
+  std::filesystem::remove_all(node.sockets());
+  if (seen) REQUIRE(node.daemon().wait_for_line({"is gone"}, kLong));
+  node.kubelet().restart();
+  CHECK(node.attached(kThree, limit(5s)));
+  CHECK(node.kubelet().allocate("pod", "c", "example.com/a", 1).admitted());
+}
+
+TEST_CASE("7.21 the directory is renamed, and another takes its place: recovered within 5 s") {
+  Node node;
+  start(node);
+  node.kubelet().stop();
+  std::filesystem::rename(node.plugins(), node.files().at("old"));
+  node.kubelet().restart();
+  CHECK(node.attached(kThree, limit(5s)));
+}
+
+TEST_CASE("7.22 own socket unlinked while the kubelet lives: bound anew and streaming within 2 s") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  const std::string name = "example.com/a";
+  const std::string socket = std::filesystem::path(node.of(name).registrations.back().endpoint).filename();
+  std::filesystem::remove(node.sockets() / socket);
+  CHECK(eventually([&] { return node.reachable(name) && node.attached({name}, 0ms); }, limit(2s)));
+  CHECK(node.kubelet().allocate("pod", "c", name, 1).admitted());
+  CHECK(node.of("example.com/b").streams_ever == 1);
+  // A kubelet that still has its stream is not to be asked again: only the plugin registry ends it.
+  if (node.sockets() == node.plugins()) CHECK(node.of(name).registrations.size() == 1);
+}
+
+TEST_CASE("7.23 other files touched in the directory: no registration") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  for (const auto& directory : {node.plugins(), node.sockets()}) {
+    const auto file = directory.lexically_relative(node.files().path());
+    for (int i = 0; i < 20; ++i) {  // as the kubelet writes its checkpoint
+      node.files().file(file / ".kubelet_internal_checkpoint-1", "{}");
+      std::filesystem::rename(directory / ".kubelet_internal_checkpoint-1", directory / "some_checkpoint");
+    }
+    node.files().file(file / "plughost-of-somebody-else", "");
+    node.files().remove(file / "plughost-of-somebody-else");
+  }
+  CHECK_FALSE(node.wait_for(
+      [](const KubeletState& state) { return state.of("example.com/a").registrations.size() > 1; }, kWatched));
+  for (const std::string& name : kThree) {
+    CHECK(node.of(name).streams_ever == 1);
+    CHECK(node.of(name).lists == 1);
+  }
+}
+
+TEST_CASE("7.24 a late event of a kubelet that we are attached to: no registration") {
+  Node node;
+  start(node);
+  const std::filesystem::path socket = node.plugins() / "kubelet.sock";
+
+  SUBCASE("the daemon sleeps through a kubelet's restart, and hears of it all at once") {
+    node.daemon().signal(SIGSTOP);
+    node.kubelet().restart();
+    node.daemon().signal(SIGCONT);
+    REQUIRE(node.attached(kThree));
+  }
+  SUBCASE("the kubelet's socket is given away, and its stream lives") {
+    REQUIRE(::chmod(socket.c_str(), 0777) == 0);
+    std::filesystem::rename(socket, node.plugins() / "moved");
+    std::filesystem::rename(node.plugins() / "moved", socket);
+  }
+  const std::size_t one = 1;
+  CHECK_FALSE(node.wait_for(
+      [&](const KubeletState& state) {
+        return std::ranges::any_of(kThree, [&](const std::string& name) {
+          return std::ranges::count(state.of(name).registrations, state.incarnation,
+                                    &ResourceState::Registration::incarnation) > 1;
+        });
+      },
+      2 * kWatched));
+  for (const std::string& name : kThree) CHECK(registrations_of_this_kubelet(node, name) == one);
+  CHECK(node.attached(kThree, 0ms));
+}
+
+TEST_CASE("7.25 a stream cancelled by the kubelet: a new stream within 1 s") {
+  Node node(each_kubelet());
+  start(node);
+  for (std::size_t i = 1; i <= 3; ++i) {
+    CAPTURE(i);
+    REQUIRE(node.kubelet().cancel_stream("example.com/a"));
+    CHECK(node.wait_for(
+        [&](const KubeletState& state) {
+          const ResourceState& resource = state.of("example.com/a");
+          return resource.streams_ever == i + 1 && resource.attached && resource.first_list;
+        },
+        limit(1s)));
+  }
+  CHECK(node.of("example.com/b").streams_ever == 1);
+}
+
+TEST_CASE("7.26 whatever happens, plughost never registers while a stream to this kubelet lives") {
+  Node node(each_kubelet());
+  start(node);
+  for (int round = 0; round < 5; ++round) {
+    CAPTURE(round);
+    node.kubelet().cancel_stream("example.com/a");
+    node.files().file("gophers/file-" + std::to_string(round));
+    node.configure(counted("example.com/a", 3 + round) + listed("example.com/gopher", node.path("gophers")) +
+                   (round % 2 == 0 ? counted("example.com/b", 3) : ""));
+    REQUIRE(node.reload());
+    if (round == 2) node.kubelet().restart();
+    if (round == 3) node.start_daemon();
+    for (const std::string& socket : node.socket_files()) std::filesystem::remove(node.sockets() / socket);
+    REQUIRE(node.count("example.com/a", static_cast<std::size_t>(3 + round)));
+    REQUIRE(node.healthy("example.com/gopher", "file-" + std::to_string(round)));
+  }
+  CHECK(node.attached(kThree));  // Node's destructor looks at every registration
+}
+
+TEST_CASE("7.27 ten kubelet restarts in a row: settled within 2 s of the last") {
+  Node node(each_kubelet());
+  start(node);
+  paced(10, 3s, [&](int) { node.kubelet().restart(); });
+  CHECK(node.attached(kThree, limit(2s)));
+  CHECK_FALSE(node.wait_for(
+      [](const KubeletState& state) {
+        return std::ranges::any_of(kThree, [&](const std::string& name) { return !state.of(name).attached; });
+      },
+      kWatched));
+  for (const std::string& name : kThree) CHECK(registrations_of_this_kubelet(node, name) <= 2);
+  CHECK(node.kubelet().allocate("pod", "c", "example.com/b", 3).admitted());
+}
+
+TEST_CASE("7.46 a thousand kubelet restarts: descriptors and memory do not grow") {
+  constexpr int kRestarts = kSanitized ? 50 : 1000;
+  Node node;
+  start(node);
+  const auto restart = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      node.kubelet().restart();
+      REQUIRE(node.attached(kThree));
+    }
+  };
+  restart(kRestarts / 10);
+  const std::size_t descriptors = node.daemon().open_descriptors();
+  const std::size_t kilobytes = node.daemon().resident_kilobytes();
+  restart(kRestarts - kRestarts / 10);
+  // The last kubelet's connections may be on their way out.
+  CHECK(eventually([&] { return node.daemon().open_descriptors() <= descriptors + 1; }));
+  if (!kSanitized) CHECK(node.daemon().resident_kilobytes() <= kilobytes + 2048);
+  CAPTURE(kilobytes);
+  CAPTURE(node.daemon().resident_kilobytes());
+  CHECK(node.kubelet().allocate("pod", "c", "example.com/b", 3).admitted());
+}

@@ -1,0 +1,138 @@
+// What the authors of other device plugins showed of theirs, with plughost in their place.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kVisible = "NVIDIA_VISIBLE_DEVICES/";
+
+std::string simulated(const std::string& name) {
+  return counted(name, 10, "id: \"{resource}-{n}\", env: {\"NVIDIA_VISIBLE_DEVICES/{resource}\": \"{id}\"}");
+}
+
+std::string joined(const std::vector<std::string>& ids) {
+  std::string text;
+  for (const std::string& id : ids) text += (text.empty() ? "" : ",") + id;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the gopher plugin: every file is a device, and a second pod waits for a second gopher") {
+  Node node;
+  const std::string gopher = "lixueduan.com/gopher";
+  node.files().file("gophers/g1");
+  node.files().directory("gophers/no-gopher");
+  node.configure(listed(gopher, node.path("gophers"), "env: {Gopher: \"{id}\"}"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(gopher, 1));
+  const Admission one = node.kubelet().allocate("pod-one", "c", gopher, 1);
+  REQUIRE(one.admitted());
+  CHECK(one.answer.env == std::map<std::string, std::string>{{"Gopher", "g1"}});
+  CHECK(node.kubelet().start_container("pod-one").empty());
+
+  CHECK_FALSE(node.kubelet().allocate("pod-two", "c", gopher, 1).admitted());
+  node.files().file("gophers/g2");
+  REQUIRE(node.count(gopher, 2));
+  CHECK(node.kubelet().allocate("pod-two", "c", gopher, 1).answer.env.at("Gopher") == "g2");
+
+  node.kubelet().restart();  // theirs does not come back
+  CHECK(node.attached({gopher}, limit(1s)));
+  CHECK(node.of(gopher).allocatable == 2);
+  CHECK(node.kubelet().pods().size() == 2);
+  CHECK(node.kubelet().allocate_ids(gopher, {"g2", "g1"}).containers.at(0).env.at("Gopher") == "g2,g1");
+}
+
+TEST_CASE("simulated GPUs and RDMA: 8 run, 3 more wait, another node takes them, and the checkpoint has all") {
+  const std::string gpu = "nicktming.com/gpu";
+  const std::string rdma = "nicktming.com/rdma";
+  Node first;
+  first.configure(simulated(gpu));
+  first.start_kubelet();
+  first.start_daemon();
+  REQUIRE(first.count(gpu, 10));
+  CHECK(first.of(gpu).capacity == 10);
+  CHECK(ids_of(first.of(gpu)).front() == gpu + "-0");
+  CHECK(ids_of(first.of(gpu)).back() == gpu + "-9");
+
+  const Admission eight = first.kubelet().allocate("test-gpu-8", "podtest-8", gpu, 8);
+  REQUIRE(eight.admitted());
+  CHECK(eight.answer.env == std::map<std::string, std::string>{{kVisible + gpu, joined(eight.ids)}});
+  const Admission three = first.kubelet().allocate("test-gpu-3", "c", gpu, 3);
+  CHECK_FALSE(three.admitted());
+  CHECK(three.error.find("Available: 2") != std::string::npos);
+
+  Node second;
+  second.configure(simulated(gpu));
+  second.start_kubelet();
+  second.start_daemon();
+  REQUIRE(second.count(gpu, 10));
+  CHECK(second.kubelet().allocate("test-gpu-3", "c", gpu, 3).admitted());
+
+  first.configure(simulated(gpu) + simulated(rdma));
+  REQUIRE(first.reload());
+  REQUIRE(first.count(rdma, 10));
+  CHECK(first.of(gpu).streams_ever == 1);
+  const Admission both_gpu = first.kubelet().allocate("test-gpu2-rdma10", "testpod", gpu, 2);
+  const Admission both_rdma = first.kubelet().allocate("test-gpu2-rdma10", "testpod", rdma, 10);
+  REQUIRE(both_gpu.admitted());
+  REQUIRE(both_rdma.admitted());
+  CHECK(both_gpu.answer.env == std::map<std::string, std::string>{{kVisible + gpu, joined(both_gpu.ids)}});
+  CHECK(both_rdma.answer.env == std::map<std::string, std::string>{{kVisible + rdma, joined(both_rdma.ids)}});
+
+  const std::string checkpoint = first.plugins() / "kubelet_internal_checkpoint";
+  const Finished words = run_plughost({"checkpoint", checkpoint});
+  CHECK(words.exit_code == 0);
+  CHECK(words.output.find("pod test-gpu-8, container podtest-8 holds of " + gpu) != std::string::npos);
+  CHECK(words.output.find(kVisible + rdma + "=" + joined(both_rdma.ids)) != std::string::npos);
+
+  const Finished json = run_plughost({"checkpoint", checkpoint, "-o", "json"});
+  REQUIRE(json.exit_code == 0);
+  const auto document = nlohmann::json::parse(json.output);
+  CHECK(document["pods"].size() == 3);
+  CHECK(document["registered"][gpu].size() == 10);
+  CHECK(document["registered"][rdma].size() == 10);
+  for (const auto& pod : document["pods"]) {
+    if (pod["podUID"] != "test-gpu-8") continue;
+    CHECK(pod["devices"].size() == 8);
+    CHECK(pod["answer"]["env"][kVisible + gpu] == joined(eight.ids));
+  }
+}
+
+TEST_CASE("the checkpoints that their authors showed: our Allocate gives the stored answer for the stored ids") {
+  Node node;
+  node.configure(simulated("nicktming.com/gpu") + simulated("nicktming.com/rdma"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"nicktming.com/gpu", "nicktming.com/rdma"}));
+  for (const std::string file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
+    CAPTURE(file);
+    const Finished decoded = run_plughost({"checkpoint", PLUGHOST_SOURCE_DIR "/tests/golden/" + file, "-o", "json"});
+    REQUIRE(decoded.exit_code == 0);
+    const auto document = nlohmann::json::parse(decoded.output);
+    CHECK(document["pods"].size() == (file == "checkpoint-one-pod.json" ? 1 : 3));
+    for (const auto& pod : document["pods"]) {
+      const std::string resource = pod["resource"];
+      const std::string value = pod["answer"]["env"][kVisible + resource];
+      std::vector<std::string> ids{""};  // in the order that the kubelet asked
+      for (const char c : value) {
+        if (c == ',')
+          ids.emplace_back();
+        else
+          ids.back() += c;
+      }
+      CHECK(ids.size() == pod["devices"].size());
+      CHECK(node.kubelet().allocate_ids(resource, ids).containers.at(0).env.at(kVisible + resource) == value);
+    }
+  }
+}

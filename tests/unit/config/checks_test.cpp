@@ -1,0 +1,138 @@
+#include "config/checks.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using test::TempDir;
+using Texts = std::vector<std::string>;
+
+// What a configuration of these entries is warned of: "line: path: …".
+Texts warnings(const std::string& entries) {
+  const TempDir dir;
+  dir.file("a.yaml", "domain: example.com\nresources:\n" + entries);
+  Texts texts;
+  for (const Diagnostic& warning : load_config(dir.at("a.yaml")).warnings) {
+    CHECK(warning.severity == Diagnostic::Severity::kWarning);
+    std::string what = warning.what.substr(0, warning.what.find(" ("));
+    texts.push_back(std::to_string(warning.mark.line) + ": " + warning.path + ": " + what);
+  }
+  return texts;
+}
+
+bool loads(const std::string& entries) {
+  const TempDir dir;
+  dir.file("a.yaml", "domain: example.com\nresources:\n" + entries);
+  try {
+    load_config(dir.at("a.yaml"));
+  } catch (const ConfigError&) {
+    return false;
+  }
+  return true;
+}
+
+std::string may_differ(const std::string& what, const std::string& from) {
+  return "the " + what + " may get another value from " + from;
+}
+
+TEST_CASE("a socket's longest path has 107 bytes") {
+  const auto errors = [](std::size_t length, std::size_t name) {
+    Diagnostics diagnostics;
+    check_socket_directory(std::string(length, 'x'), name, {}, "kubelet.directory", diagnostics);
+    return diagnostics.error_count();
+  };
+  CHECK(errors(107 - 1 - kLongestSocketName, kLongestSocketName) == 0);
+  CHECK(errors(107 - kLongestSocketName, kLongestSocketName) == 1);
+  CHECK(errors(94, std::string("kubelet.sock").size()) == 0);
+  CHECK(errors(95, std::string("kubelet.sock").size()) == 1);
+}
+
+TEST_CASE("what fits into one message to the kubelet is loaded, and no more") {
+  // An id of 22 characters takes 37 bytes: 113,000 of them fit.
+  CHECK(loads("- {name: unit, count: 90000}\n"));
+  CHECK_FALSE(loads("- {name: unit, count: 120000}\n"));
+  CHECK_FALSE(loads("- {name: unit, count: 1000000}\n"));
+  CHECK(loads("- {name: unit, count: 9, replicas: 9000}\n"));
+  CHECK_FALSE(loads("- {name: unit, count: 20, replicas: 9000}\n"));
+}
+
+TEST_CASE("ids of one entry's resources are unique, too") {
+  CHECK(loads("- {name: \"a{id}\", count: 2}\n"));
+  CHECK(loads("- {name: \"a{id}\", count: 2, id: \"x{n}\"}\n"));
+  CHECK_FALSE(loads("- {name: \"a{id}\", count: 2, id: x}\n"));
+}
+
+TEST_CASE("replicas of a device are told apart from devices of their name") {
+  CHECK(loads("- {name: a, count: 1, id: x}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
+  CHECK(loads("- {name: a, count: 1, id: \"x::2\"}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
+  CHECK_FALSE(loads("- {name: a, count: 1, id: \"x::1\"}\n- {name: b, count: 1, id: x, replicas: 2}\n"));
+}
+
+TEST_CASE("ids that have to be shortened are warned of") {
+  const Texts found = warnings("- {name: a-name-that-is-so-long-that-no-number-fits-behind-it, count: 2}\n");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].starts_with("3: resources[0].count: a device is listed as "));
+}
+
+TEST_CASE("two resources that give one variable different values are warned of") {
+  CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: 2}}\n") ==
+        Texts{"4: resources[1].env.A: " + may_differ("environment variable 'A'", "resources[0]")});
+  CHECK(warnings("- {name: a, count: 1, env: {A: \"{id}\"}}\n- {name: b, count: 1, env: {A: \"{id}\"}}\n") ==
+        Texts{"4: resources[1].env.A: " + may_differ("environment variable 'A'", "resources[0]")});
+  CHECK(warnings("- {name: a, count: 1, env: {A: \"{resource}\"}}\n- {name: b, count: 1, env: {A: "
+                 "\"{resource}\"}}\n")
+            .size() == 1);
+  CHECK(warnings("- {name: a, count: 1, env: {X/example.com/b: 1}}\n- {name: b, count: 1, env: "
+                 "{\"X/{resource}\": 2}}\n")
+            .size() == 1);
+}
+
+TEST_CASE("the same value from two resources is no trouble, nor are different names") {
+  CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: \"1\"}}\n").empty());
+  CHECK(warnings("- {name: a, count: 1, env: {\"A/{resource}\": \"{id}\"}}\n"
+                 "- {name: b, count: 1, env: {\"A/{resource}\": \"{id}\"}}\n")
+            .empty());
+  CHECK(warnings("- {name: a, count: 1, env: {\"A_{id}\": \"{n}\"}}\n- {name: b, count: 1, env: {\"A_{id}\": "
+                 "\"{n}\"}}\n")
+            .empty());
+  CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, annotations: {A: 2}}\n").empty());
+}
+
+TEST_CASE("each later entry is warned of once, and told the first that differs") {
+  CHECK(warnings("- {name: a, count: 1, env: {A: 1}}\n- {name: b, count: 1, env: {A: 1}}\n"
+                 "- {name: c, count: 1, env: {A: 2}}\n- {name: d, count: 1, env: {A: 1}}\n") ==
+        Texts{"5: resources[2].env.A: " + may_differ("environment variable 'A'", "resources[0]"),
+              "6: resources[3].env.A: " + may_differ("environment variable 'A'", "resources[2]")});
+}
+
+TEST_CASE("annotations and paths in the container are watched like variables") {
+  CHECK(
+      warnings("- {name: a, count: 1, annotations: {A: 1}}\n- {name: b, count: 1, annotations: {A: 2}}\n") ==
+      Texts{"4: resources[1].annotations.A: " + may_differ("annotation 'A'", "resources[0]")});
+  CHECK(warnings("- {name: a, count: 1, mounts: [{hostPath: /a, containerPath: /x}]}\n"
+                 "- {name: b, count: 1, nodes: [{hostPath: /dev/a, containerPath: /x}]}\n") ==
+        Texts{"4: resources[1].nodes[0]: " + may_differ("path in the container '/x'", "resources[0]")});
+  CHECK(warnings("- {name: a, count: 1, mounts: [{hostPath: /a}]}\n- {name: b, count: 1, mounts: [{hostPath: "
+                 "/a}]}\n")
+            .empty());
+  CHECK(warnings("- {name: a, count: 1, mounts: [{hostPath: /a}]}\n"
+                 "- {name: b, count: 1, mounts: [{hostPath: /a, readOnly: true}]}\n")
+            .size() == 1);
+}
+
+TEST_CASE("an entry with several resources may disagree with itself") {
+  CHECK(
+      warnings("- {name: \"{name}\", directory: {path: /a}, env: {A: \"{path}\"}}\n") ==
+      Texts{"3: resources[0].env.A: the environment variable 'A' may get another value from another resource "
+            "of this "
+            "entry; a container with devices of both has either, at random; tell them apart, for example by "
+            "{resource} in the name"});
+  CHECK(warnings("- {name: \"{name}\", directory: {path: /a}, env: {\"A/{resource}\": \"{path}\", B: 1}}\n")
+            .empty());
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,265 @@
+#include <doctest/doctest.h>
+
+#include "config/config.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using test::TempDir;
+
+std::vector<std::string> names(const Config& config) {
+  std::vector<std::string> names;
+  for (const ResourceConfig& resource : config.resources) names.push_back(resource.recipe->name.text());
+  return names;
+}
+
+// What is wrong with the configuration, without the directory's name.
+std::string wrong(const TempDir& dir, const Overrides& overrides = {}) {
+  try {
+    load_config(dir.at("main.yaml"), overrides);
+  } catch (const ConfigError& error) {
+    std::string text = error.what();
+    const std::string prefix = dir.path().string() + '/';
+    for (std::size_t at; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
+    return text;
+  }
+  return "nothing";
+}
+
+std::string entry(const std::string& name) {
+  return "resources: [{name: " + name + ", directory: {path: /etc/a}}]\n";
+}
+
+using Names = std::vector<std::string>;
+
+TEST_CASE("a small configuration has the defaults") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/a"));
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.kubelet == KubeletConfig{});
+  CHECK(config.kubelet.directory == "/var/lib/kubelet/device-plugins");
+  CHECK(config.log == LogConfig{});
+  CHECK(config.warnings.empty());
+  CHECK(config.files == std::vector{dir.at("main.yaml")});
+  REQUIRE(config.resources.size() == 1);
+  const ResourceConfig& resource = config.resources[0];
+  CHECK(resource.kind == "directory");
+  CHECK(resource.source);
+  CHECK(resource.where == dir.at("main.yaml").string() + ":1:13");
+  Recipe plain;
+  plain.name = Template("example.com/a");
+  CHECK(*resource.recipe == plain);
+}
+
+TEST_CASE("every key arrives where it belongs") {
+  const TempDir dir;
+  dir.file("main.yaml", R"(
+domain: example.com
+kubelet: {directory: /run/k/, pluginsRegistry: /run/r, registration: pluginsRegistry}
+log: {level: warn, format: json}
+include: []
+devices:
+- name: a-{name}
+  directory: {path: /etc/a}
+  id: "{name}"
+  replicas: 4
+  allocationPolicy: distributed
+  forgetAfter: 1m30s
+  env: {A: "{id}", B: 1, C: true}
+  annotations: {example.com/a: "{n}"}
+  mounts:
+  - {hostPath: "{path}", containerPath: "/a/{n}", readOnly: true}
+  - {hostPath: /b}
+  nodes: [{hostPath: /dev/null, permissions: r}]
+)");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.kubelet.directory == "/run/k");
+  CHECK(config.kubelet.plugins_registry == "/run/r");
+  CHECK(config.kubelet.registration == KubeletConfig::Registration::kPluginsRegistry);
+  CHECK(config.kubelet.socket_directory() == "/run/r");
+  CHECK(config.log == LogConfig{.level = LogLevel::kWarn, .format = LogFormat::kJson});
+  REQUIRE(config.resources.size() == 1);
+  const Recipe& recipe = *config.resources[0].recipe;
+  CHECK(recipe.name.text() == "example.com/a-{name}");
+  CHECK(recipe.id.text() == "{name}");
+  CHECK(recipe.replicas == 4);
+  CHECK(recipe.policy == AllocationPolicy::kDistributed);
+  CHECK(recipe.forget_after == std::chrono::seconds(90));
+  CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
+                                    {Template("B"), Template("1")},
+                                    {Template("C"), Template("true")}});
+  CHECK(recipe.annotations == Recipe::Pairs{{Template("example.com/a"), Template("{n}")}});
+  REQUIRE(recipe.mounts.size() == 2);
+  CHECK(recipe.mounts[0] == MountRecipe{Template("{path}"), Template("/a/{n}"), true});
+  CHECK(recipe.mounts[1] == MountRecipe{Template("/b"), Template("/b"), false});
+  REQUIRE(recipe.nodes.size() == 1);
+  CHECK(recipe.nodes[0] == NodeRecipe{Template("/dev/null"), Template("/dev/null"), "r"});
+}
+
+TEST_CASE("an entry without an id takes the kind's") {
+  const TempDir dir;
+  dir.file("main.yaml",
+           "resources: [{name: example.com/a, count: 2}, {name: example.com/b, count: 2, id: \"b{n}\"}]");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.resources[0].recipe->id.text() == "{resource}-{n}");
+  CHECK(config.resources[1].recipe->id.text() == "b{n}");
+}
+
+TEST_CASE("the directory of the command line wins, and is checked in its place") {
+  const TempDir dir;
+  dir.file("main.yaml", "kubelet: {directory: /x/" + std::string(60, 'y') + "}\n" + entry("example.com/a"));
+  CHECK(load_config(dir.at("main.yaml"), {.plugin_directory = "/run/p/"}).kubelet.directory == "/run/p");
+  CHECK(load_config(dir.at("main.yaml"), {.plugin_directory = "p"}).kubelet.directory ==
+        std::filesystem::current_path() / "p");
+  const std::filesystem::path longest = "/" + std::string(45, 'p');
+  CHECK(load_config(dir.at("main.yaml"), {.plugin_directory = longest}).kubelet.directory == longest);
+  CHECK(wrong(dir, {.plugin_directory = longest.string() + 'p'})
+            .starts_with("--plugin-directory: the directory's path has 47 bytes"));
+}
+
+TEST_CASE("drop-ins are read in the order of their names, and once") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/main"));
+  dir.file("plugins.d/b.yaml", entry("example.com/b"));
+  dir.file("plugins.d/a.yaml", entry("example.com/a"));
+  dir.file("plugins.d/.hidden.yaml", "not read");
+  dir.file("plugins.d/note.txt", "not read");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(names(config) == Names{"example.com/main", "example.com/a", "example.com/b"});
+  CHECK(config.files ==
+        std::vector{dir.at("main.yaml"), dir.at("plugins.d/a.yaml"), dir.at("plugins.d/b.yaml")});
+
+  dir.file("main.yaml", "include: [plugins.d/b.yaml, plugins.d/*.yaml, link.yaml, main.yaml]\n");
+  dir.link("link.yaml", "plugins.d/a.yaml");
+  CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/b", "example.com/a"});
+}
+
+TEST_CASE("the main file may have nothing but drop-ins") {
+  const TempDir dir;
+  dir.file("main.yaml", "log: {level: debug}\n");
+  dir.file("plugins.d/a.yaml", entry("example.com/a"));
+  CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/a"});
+}
+
+TEST_CASE("an empty include reads nothing") {
+  const TempDir dir;
+  dir.file("main.yaml", "include: []\n" + entry("example.com/a"));
+  dir.file("plugins.d/a.yaml", "not read");
+  CHECK(load_config(dir.at("main.yaml")).files.size() == 1);
+}
+
+TEST_CASE("a drop-in's domain is its own, or the main file's") {
+  const TempDir dir;
+  dir.file("main.yaml", "domain: main.example\n");
+  dir.file("plugins.d/a.yaml", entry("a"));
+  dir.file("plugins.d/b.yaml", "domain: b.example\n" + entry("b"));
+  CHECK(names(load_config(dir.at("main.yaml"))) == Names{"main.example/a", "b.example/b"});
+}
+
+TEST_CASE("a directory whose name looks like a pattern is taken by its name") {
+  const TempDir dir;
+  dir.file("[x]*/main.yaml", "include: [\"*.d/?.yaml\"]\n");
+  dir.file("[x]*/more.d/a.yaml", entry("example.com/a"));
+  dir.file("x/more.d/b.yaml", entry("example.com/b"));
+  CHECK(names(load_config(dir.at("[x]*/main.yaml"))) == Names{"example.com/a"});
+}
+
+TEST_CASE("an absolute include stands for itself") {
+  const TempDir dir;
+  const TempDir other;
+  other.file("a.yaml", entry("example.com/a"));
+  other.file("b.yaml", entry("example.com/b"));
+  dir.file("main.yaml",
+           "include: [" + other.at("b.yaml").string() + ", " + other.at("*.yaml").string() + "]\n");
+  CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/b", "example.com/a"});
+}
+
+TEST_CASE("an included file that is named must be there, one that is matched need not") {
+  const TempDir dir;
+  dir.file("main.yaml", "include:\n- none/*.yaml\n- none.yaml\n" + entry("example.com/a"));
+  CHECK(wrong(dir) == "main.yaml:2:1: include: 'none.yaml' cannot be opened: No such file or directory");
+}
+
+TEST_CASE("an included directory, and one that cannot be listed, are errors") {
+  const TempDir dir;
+  dir.directory("plugins.d/dir.yaml");
+  dir.file("main.yaml", entry("example.com/a"));
+  CHECK(wrong(dir) == "main.yaml: include: 'plugins.d/dir.yaml' is a directory, not a file");
+  dir.remove("plugins.d");
+  dir.link("plugins.d", "plugins.d");
+  CHECK(wrong(dir) ==
+        "main.yaml:1:1: include: the files of 'plugins.d/*.yaml' cannot be listed: Too many levels of "
+        "symbolic links");
+}
+
+TEST_CASE("an included file has only a domain and resources") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/a"));
+  dir.file("plugins.d/b.yaml", "log: {level: debug}\ninclude: [x]\nfoo: 1\n" + entry("example.com/b"));
+  CHECK(
+      wrong(dir) ==
+      "plugins.d/b.yaml:1:6: log: this belongs into the main file; an included one has only domain and "
+      "resources\n"
+      "plugins.d/b.yaml:2:10: include: this belongs into the main file; an included one has only domain and "
+      "resources\n"
+      "plugins.d/b.yaml:3:1: unknown key 'foo'; known here: domain, resources, devices, log, include");
+}
+
+TEST_CASE("errors of all files come together, in the order of the files and their lines") {
+  const TempDir dir;
+  dir.file(
+      "main.yaml",
+      "include: [b.yaml, a.yaml]\nlog: {level: x}\nresources: [{name: example.com/a, count: 0}]\nx: 1\n");
+  dir.file("a.yaml", "y: 1\n");
+  dir.file("b.yaml", "");
+  CHECK(wrong(dir) ==
+        "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
+        "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
+        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, resources, devices, include\n"
+        "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
+        "a.yaml:1:1: unknown key 'y'; known here: domain, resources, devices");
+}
+
+TEST_CASE("names and ids are unique over all files") {
+  const TempDir dir;
+  dir.file("main.yaml",
+           "resources: [{name: example.com/a, count: 1}, {name: example.com/b, count: 1, id: x}]\n");
+  dir.file("plugins.d/c.yaml",
+           "resources: [{name: example.com/a, count: 1}, {name: example.com/c, count: 1, id: x}]\n");
+  CHECK(wrong(dir) ==
+        "plugins.d/c.yaml:1:20: resources[0].name: 'example.com/a' is the name of resources[0] "
+        "(main.yaml:1:13) "
+        "already; each entry needs its own\n"
+        "plugins.d/c.yaml:1:82: resources[1].id: the id 'x' of example.com/c is also an id of example.com/b, "
+        "from "
+        "resources[1] (main.yaml:1:46), and the kubelet needs ids that are unique on the node; put "
+        "{resource} into "
+        "`id`");
+}
+
+TEST_CASE("a main file that is none is one clear error") {
+  const TempDir dir;
+  CHECK(wrong(dir) == "main.yaml: the file cannot be opened: No such file or directory");
+  dir.directory("main.yaml");
+  CHECK(wrong(dir) == "main.yaml: the file is a directory, not a file");
+  dir.remove("main.yaml");
+  dir.file("main.yaml", "\x01");
+  CHECK(wrong(dir) == "main.yaml: the file is not a text file (byte 0x01 at 1:1)");
+}
+
+TEST_CASE("an error carries its diagnostics one by one") {
+  const TempDir dir;
+  dir.file("main.yaml", "x: 1\ny: 2\n");
+  try {
+    load_config(dir.at("main.yaml"));
+    FAIL("it was loaded");
+  } catch (const ConfigError& error) {
+    REQUIRE(error.diagnostics.size() == 2);
+    CHECK(error.diagnostics[1].mark.line == 2);
+    CHECK(error.diagnostics[0].severity == Diagnostic::Severity::kError);
+  }
+}
+
+}  // namespace
+}  // namespace plughost

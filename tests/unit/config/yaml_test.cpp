@@ -1,0 +1,185 @@
+#include "config/yaml.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+struct Parsed {
+  std::optional<Node> root;
+  std::vector<std::string> said;
+};
+
+Parsed parse(const std::string& text) {
+  Diagnostics diagnostics;
+  Parsed parsed{.root = parse_yaml(text, "a.yaml", diagnostics), .said = {}};
+  for (const Diagnostic& diagnostic : diagnostics.all()) parsed.said.push_back(diagnostic.text());
+  return parsed;
+}
+
+// The one thing that is said of a text that cannot be used.
+std::string refusal(const std::string& text) {
+  const Parsed parsed = parse(text);
+  CHECK_FALSE(parsed.root);
+  CHECK(parsed.said.size() == 1);
+  return parsed.said.empty() ? "" : parsed.said[0];
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST_CASE("scalars keep the text that was written") {
+  const Parsed parsed = parse("{a: 0451, b: 1e3, c: yes, d: 0x1a86, e: \"true\", f: 'x'}");
+  REQUIRE(parsed.root);
+  CHECK(parsed.said.empty());
+  for (const auto& [key, value] :
+       {std::pair("a", "0451"), {"b", "1e3"}, {"c", "yes"}, {"d", "0x1a86"}, {"e", "true"}, {"f", "x"}}) {
+    CAPTURE(key);
+    REQUIRE(parsed.root->find(key));
+    CHECK(parsed.root->find(key)->scalar == value);
+    CHECK(parsed.root->find(key)->quoted == (*key >= 'e'));
+  }
+}
+
+TEST_CASE("marks count from 1, and nothing stands where its key stands") {
+  const Parsed parsed = parse("a: 1\nb:\n  - x\n  - {c: y}\nd:\n");
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->find("a")->mark.text() == "a.yaml:1:4");
+  CHECK(parsed.root->find("b")->items[0].mark.text() == "a.yaml:3:5");
+  CHECK(parsed.root->find("b")->items[1].find("c")->mark.text() == "a.yaml:4:9");
+  CHECK(parsed.root->find("d")->kind == Node::Kind::kNull);
+  CHECK(parsed.root->find("d")->mark.text() == "a.yaml:5:1");
+}
+
+TEST_CASE("an alias is a copy of what it stands for") {
+  const Parsed parsed = parse("a: &x {b: [1, 2]}\nc: *x\n");
+  REQUIRE(parsed.root);
+  CHECK(same_content(*parsed.root->find("a"), *parsed.root->find("c")));
+  CHECK(parsed.root->find("c")->find("b")->items.size() == 2);
+}
+
+TEST_CASE("an empty text is nothing") {
+  for (const char* text : {"", "\n\n", "# a comment\n", "---\n", "---\n...\n", "~"}) {
+    CAPTURE(text);
+    const Parsed parsed = parse(text);
+    REQUIRE(parsed.root);
+    CHECK(parsed.root->kind == Node::Kind::kNull);
+  }
+}
+
+TEST_CASE("a billion laughs are stopped") {
+  std::string text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 12; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    text +=
+        "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + repeated(last + ", ", 9) + last + "]\n";
+  }
+  CHECK(refusal(text).find("expands to more than 200000 values") != std::string::npos);
+}
+
+TEST_CASE("aliases of a long text are stopped before they fill the memory") {
+  const std::string text = "a: &a " + std::string(1 << 20, 'x') + "\nb: [" + repeated("*a, ", 100) + "]\n";
+  CHECK(refusal(text).find("aliases expand to more than 64 MiB") != std::string::npos);
+}
+
+TEST_CASE("anchors in anchors do not multiply what is kept") {
+  const std::string text = repeated("&a [", 60) + repeated("x, ", 150'000) + repeated("]", 60);
+  CHECK(refusal(text).find("expands to more than 200000 values") != std::string::npos);
+}
+
+TEST_CASE("more values than any configuration has are refused") {
+  CHECK(refusal("[" + repeated("x, ", 200'001) + "]").find("more than 200000 values") != std::string::npos);
+}
+
+TEST_CASE("deep nesting is refused in every style") {
+  const std::string words = "nested too deeply: more than 64 levels";
+  CHECK(refusal(repeated("[", 100'000)).find(words) != std::string::npos);
+  CHECK(refusal(repeated("{a: ", 100'000)).find(words) != std::string::npos);
+  CHECK(refusal(repeated("- ", 10'000) + "x").find(words) != std::string::npos);
+  CHECK(refusal("a: &a " + repeated("[", 40) + repeated("]", 40) + "\nb: " + repeated("[", 40) + "*a" +
+                repeated("]", 40) + "\n")
+            .find(words) != std::string::npos);
+  CHECK(parse(repeated("[", 64) + repeated("]", 64)).root);
+}
+
+TEST_CASE("an unclosed quotation mark is found whatever stands at the end") {
+  for (const char* text : {"a: \"b", "a: \"b\n", "a: \"b\n\n\n", "a: 'b\nc: 1\n", "a: \"b\nc: 1\n# x\n"}) {
+    CAPTURE(text);
+    CHECK(refusal(text).find("a quotation mark is not closed") != std::string::npos);
+  }
+}
+
+TEST_CASE("the text's last line means the same with and without its end") {
+  CHECK(parse("a: |\n  x\n").root->find("a")->scalar == "x\n");
+  CHECK(parse("a: b").root->find("a")->scalar == "b");
+  CHECK(parse("a: 'b'").root->find("a")->scalar == "b");
+  CHECK(parse("a: b\n...").root->find("a")->scalar == "b");
+}
+
+TEST_CASE("an alias inside of itself is refused") {
+  CHECK(refusal("a: &a [*a]") == "a.yaml:1:8: the alias is inside of what it stands for");
+  CHECK(refusal("&a {b: *a}").find("inside of what it stands for") != std::string::npos);
+}
+
+TEST_CASE("no bytes make the parser do more than complain") {
+  // Each is a shape at which a YAML parser has been seen to fail.
+  const std::string shapes[] = {"%",
+                                "%YAML 9.9\n---\na",
+                                "%TAG\n",
+                                "&",
+                                "*",
+                                "!",
+                                "!<",
+                                "!!",
+                                "? ",
+                                "? ? ?",
+                                ": : :",
+                                "- - -",
+                                "|",
+                                "|9",
+                                ">-\n \n  x",
+                                "\"\\",
+                                "\"\\x",
+                                "\"\\uD800\"",
+                                "\"\\U00110000\"",
+                                "'",
+                                "@",
+                                "`",
+                                "[,]",
+                                "{,}",
+                                "{:}",
+                                "[:]",
+                                "{a:b:c}",
+                                "a: b: c",
+                                "]",
+                                "}",
+                                "--- ---",
+                                "...",
+                                "---\n---",
+                                "- \t- a",
+                                "\t",
+                                "a:\n\t- b",
+                                "&a &b c",
+                                "&a *a",
+                                "!a !b c",
+                                "*a : b",
+                                "&a : b",
+                                "<<: <<",
+                                "\xEF\xBB\xBF",
+                                "\xEF\xBB\xBF\xEF\xBB\xBF",
+                                "\r\r\r",
+                                "a\r\nb: \r\n"};
+  for (const std::string& shape : shapes) {
+    CAPTURE(shape);
+    for (const std::string& text :
+         {shape, "a: " + shape, shape + "\na: 1", "[" + shape, "{a: " + shape + "}"}) {
+      CHECK_NOTHROW(parse(text));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plughost

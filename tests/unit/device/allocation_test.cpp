@@ -1,0 +1,193 @@
+#include "device/allocation.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+using Reason = Refusal::Reason;
+
+Device device(std::string id, std::vector<Attribute> attributes = {}) {
+  Device made;
+  made.id = std::move(id);
+  made.attributes = std::move(attributes);
+  return made;
+}
+
+Recipe with_env(std::string_view name, std::string_view value) {
+  Recipe recipe;
+  recipe.env = {{Template(name), Template(value)}};
+  return recipe;
+}
+
+Allocation given(const Recipe& recipe, std::vector<Device> devices, const std::vector<std::string>& ids,
+                 std::string_view resource = "example.com/gpu") {
+  auto answer = allocate(resource, recipe, Inventory(std::move(devices)), ids);
+  const Refusal* refusal = std::get_if<Refusal>(&answer);
+  REQUIRE_MESSAGE(!refusal, (refusal ? refusal->text : ""));
+  return std::get<Allocation>(answer);
+}
+
+Refusal refused(const Recipe& recipe, std::vector<Device> devices, const std::vector<std::string>& ids) {
+  auto answer = allocate("example.com/gpu", recipe, Inventory(std::move(devices)), ids);
+  REQUIRE(std::holds_alternative<Refusal>(answer));
+  return std::get<Refusal>(answer);
+}
+
+std::vector<Device> ten(const std::string& resource) {
+  std::vector<Device> devices;
+  for (int n = 0; n < 10; ++n) devices.push_back(device(resource + '-' + std::to_string(n)));
+  return devices;
+}
+
+TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet stored") {
+  const std::string gpu = "nicktming.com/gpu";
+  const std::string rdma = "nicktming.com/rdma";
+  const Recipe per_resource = with_env("NVIDIA_VISIBLE_DEVICES/{resource}", "{id}");
+  // tests/golden/checkpoint-two-resources.json, testpod-gpu2-rdma10
+  CHECK(given(per_resource, ten(gpu), {gpu + "-0", gpu + "-4"}, gpu).env ==
+        std::map<std::string, std::string>{
+            {"NVIDIA_VISIBLE_DEVICES/nicktming.com/gpu", "nicktming.com/gpu-0,nicktming.com/gpu-4"}});
+  std::vector<std::string> ids;
+  std::string joined;
+  for (const char n : std::string("4273950168")) {
+    ids.push_back(rdma + '-' + n);
+    joined += (joined.empty() ? "" : ",") + ids.back();
+  }
+  CHECK(given(per_resource, ten(rdma), ids, rdma).env ==
+        std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES/nicktming.com/rdma", joined}});
+  // podtest-8
+  CHECK(given(with_env("NVIDIA_VISIBLE_DEVICES", "{id}"), ten(gpu), {gpu + "-2", gpu + "-3", gpu + "-7"}, gpu)
+            .env.at("NVIDIA_VISIBLE_DEVICES") ==
+        "nicktming.com/gpu-2,nicktming.com/gpu-3,nicktming.com/gpu-7");
+}
+
+TEST_CASE("a value joins the devices' values in the order that was asked") {
+  const std::vector<Device> devices = {device("a", {{"serial", "A"}}), device("b", {{"serial", "B"}})};
+  const Allocation allocation = given(with_env("X", "{count}:{id}:{serial}:{n}"), devices, {"b", "a"});
+  CHECK(allocation.env.at("X") == "2:b,a:B,A:0,1");
+}
+
+TEST_CASE("a device's placeholder in a name makes one variable per device") {
+  const Allocation allocation =
+      given(with_env("X_{n}", "{id} of {count}"), {device("a"), device("b")}, {"b", "a"});
+  CHECK(allocation.env == std::map<std::string, std::string>{{"X_0", "b of 2"}, {"X_1", "a of 2"}});
+}
+
+TEST_CASE("replicas of one device count as that device once") {
+  Device shared = device("gpu");
+  shared.replicas = 4;
+  const Allocation allocation =
+      given(with_env("X", "{count}:{id}"), {shared, device("z")}, {"gpu::3", "z", "gpu::0"});
+  CHECK(allocation.env.at("X") == "2:gpu,z");
+}
+
+TEST_CASE("a device brings its nodes and mounts, placed by its position in the allocation") {
+  Device a = device("a");
+  a.nodes = {{"/dev/ttyUSB0", "/dev/modem{n}", "rw"}, {"/dev/ctl", "/dev/ctl", "r"}};
+  a.mounts = {{"/etc/a{}", "/etc/{{x}}{n}", true}};
+  Device b = a;
+  b.id = "b";
+  b.nodes[0].host_path = "/dev/ttyUSB1";
+  const Allocation allocation = given({}, {a, b}, {"b", "a"});
+  CHECK(allocation.nodes == std::vector<DeviceNode>{{"/dev/ttyUSB1", "/dev/modem0", "rw"},
+                                                    {"/dev/ctl", "/dev/ctl", "r"},
+                                                    {"/dev/ttyUSB0", "/dev/modem1", "rw"}});
+  CHECK(allocation.mounts ==
+        std::vector<Mount>{{"/etc/a{}", "/etc/{x}0", true}, {"/etc/a{}", "/etc/{x}1", true}});
+}
+
+TEST_CASE("an entry's nodes and mounts come once, or once per device that they name") {
+  Recipe recipe;
+  recipe.nodes = {{Template("/dev/ctl"), Template("/dev/ctl"), "rw"},
+                  {Template("/dev/{id}"), Template("/dev/x{n}"), "r"}};
+  recipe.mounts = {{Template("/var/lib/{resource}"), Template("/data"), false}};
+  recipe.annotations = {{Template("example.com/ids"), Template("{id}")}};
+  const Allocation allocation = given(recipe, {device("a"), device("b")}, {"a", "b"});
+  CHECK(allocation.nodes == std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "rw"},
+                                                    {"/dev/a", "/dev/x0", "r"},
+                                                    {"/dev/b", "/dev/x1", "r"}});
+  CHECK(allocation.mounts == std::vector<Mount>{{"/var/lib/example.com/gpu", "/data", false}});
+  CHECK(allocation.annotations.at("example.com/ids") == "a,b");
+}
+
+TEST_CASE("the same request has the same answer") {
+  Recipe recipe = with_env("X_{id}", "{n}");
+  recipe.mounts = {{Template("/{id}"), Template("/{n}"), false}};
+  const std::vector<std::string> ids = {"b", "c", "a"};
+  const std::vector<Device> devices = {device("a"), device("b"), device("c")};
+  CHECK(given(recipe, devices, ids) == given(recipe, devices, ids));
+}
+
+TEST_CASE("an unknown id is refused with the number of devices there are") {
+  const Refusal refusal = refused({}, {device("a"), device("b"), device("c")}, {"a", "x"});
+  CHECK(refusal.reason == Reason::kUnknownDevice);
+  CHECK(refusal.text == "resource example.com/gpu has no device \"x\"; it lists 3 devices now");
+}
+
+TEST_CASE("an Unhealthy device is refused with its trouble") {
+  Device sick = device("a");
+  sick.trouble = "it is gone";
+  const Refusal refusal = refused({}, {sick}, {"a"});
+  CHECK(refusal.reason == Reason::kUnhealthyDevice);
+  CHECK(refusal.text == "device \"a\" of example.com/gpu is Unhealthy: it is gone");
+}
+
+TEST_CASE("two things in one place are refused and both are named") {
+  Device a = device("a");
+  a.nodes = {{"/dev/ttyUSB0", "/dev/modem", "rw"}};
+  Device b = device("b");
+  b.nodes = {{"/dev/ttyUSB1", "/dev/modem", "rw"}};
+  const Refusal refusal = refused({}, {a, b}, {"a", "b"});
+  CHECK(refusal.reason == Reason::kConflict);
+  CHECK(refusal.text ==
+        "resource example.com/gpu: /dev/modem in the container would be both device /dev/ttyUSB0 (rw) and "
+        "device "
+        "/dev/ttyUSB1 (rw); put {n} into the container path, so that each device has its own");
+  CHECK(given({}, {a, b}, {"b"}).nodes == b.nodes);
+}
+
+TEST_CASE("a mount and a node in one place are refused") {
+  Device a = device("a");
+  a.nodes = {{"/dev/x", "/x", "rw"}};
+  a.mounts = {{"/dev/x", "/x", false}};
+  CHECK(refused({}, {a}, {"a"}).text.find("device /dev/x (rw) and mount /dev/x (read-write)") !=
+        std::string::npos);
+}
+
+TEST_CASE("one variable or annotation with two values is refused") {
+  const std::vector<Device> devices = {device("a", {{"bus", "1"}}), device("b", {{"bus", "1"}})};
+  CHECK(refused(with_env("X_{bus}", "{id}"), devices, {"a", "b"}).text ==
+        "resource example.com/gpu: the environment variable X_1 would be both \"a\" and \"b\"; put {n} into "
+        "its name, "
+        "so that each device has its own");
+  CHECK(given(with_env("X_{bus}", "{bus}"), devices, {"a", "b"}).env.size() == 1);
+  Recipe annotated;
+  annotated.annotations = {{Template("k"), Template("1")}, {Template("k"), Template("2")}};
+  CHECK(refused(annotated, devices, {"a"}).text.find("the annotation k would be both") != std::string::npos);
+}
+
+TEST_CASE("an attribute that a device lacks is refused by name") {
+  const std::vector<Device> devices = {device("a", {{"serial", "A"}}), device("b")};
+  CHECK(refused(with_env("X", "{serial}"), devices, {"a", "b"}).text ==
+        "resource example.com/gpu: device \"b\" has no {serial}, which this resource's configuration needs");
+  CHECK(given(with_env("X", "{serial}"), devices, {"a"}).env.at("X") == "A");
+}
+
+TEST_CASE("text that is not UTF-8 is refused without repeating it") {
+  const std::vector<Device> devices = {device("a", {{"serial", "A\xFF"}})};
+  CHECK(refused(with_env("X", "{serial}"), devices, {"a"}).text ==
+        "resource example.com/gpu: \"{serial}\" gives text that is not UTF-8");
+  Device bad = device("a");
+  bad.nodes = {{"/dev/\xFF", "/dev/x", "rw"}};
+  CHECK(refused({}, {bad}, {"a"}).text == "resource example.com/gpu: a path of a device is not UTF-8 text");
+}
+
+TEST_CASE("a name that cannot be a variable's is refused") {
+  const std::vector<Device> devices = {device("a", {{"path", "x=y"}, {"empty", ""}})};
+  CHECK(refused(with_env("{path}", "1"), devices, {"a"}).text.find("\"x=y\" cannot be") != std::string::npos);
+  CHECK(refused(with_env("{empty}", "1"), devices, {"a"}).text.find("\"\" cannot be") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,200 @@
+#include "device/assembly.hpp"
+
+#include <doctest/doctest.h>
+
+#include "device/id.hpp"
+#include "device/resource_name.hpp"
+
+namespace plughost {
+namespace {
+
+Device device(std::string id, std::vector<Attribute> attributes = {}) {
+  Device made;
+  made.id = std::move(id);
+  made.attributes = std::move(attributes);
+  return made;
+}
+
+Recipe named(std::string_view name, std::string_view id = {}, unsigned replicas = 1) {
+  Recipe recipe;
+  recipe.name = Template(name);
+  recipe.id = Template(id);
+  recipe.replicas = replicas;
+  return recipe;
+}
+
+std::vector<std::string> ids_of(const Assembly& assembly, const std::string& resource = "example.com/x") {
+  std::vector<std::string> ids;
+  for (const Device& each : assembly.resources.at(resource)) ids.push_back(each.id);
+  return ids;
+}
+
+bool remarked(const Assembly& assembly, std::string_view words) {
+  for (const std::string& remark : assembly.remarks) {
+    if (remark.find(words) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST_CASE("a resource without devices is there") {
+  const Assembly assembly = assemble(named("example.com/x"), {});
+  CHECK(assembly.resources.size() == 1);
+  CHECK(ids_of(assembly).empty());
+  CHECK(assembly.remarks.empty());
+}
+
+TEST_CASE("devices keep the kind's ids, sorted") {
+  CHECK(ids_of(assemble(named("example.com/x"), {device("b"), device("a")})) ==
+        std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("an id template names the resource, the position, the kind's id and attributes") {
+  const Assembly assembly = assemble(named("example.com/x", "{resource}-{n}-{id}-{serial}"),
+                                     {device("b", {{"serial", "S"}}), device("a", {{"serial", "T"}})});
+  CHECK(ids_of(assembly) == std::vector<std::string>{"example.com/x-0-b-S", "example.com/x-1-a-T"});
+}
+
+TEST_CASE("a device without what its id is made of is left out") {
+  const Assembly assembly =
+      assemble(named("example.com/x", "{serial}"),
+               {device("a"), device("b", {{"serial", ""}}), device("c", {{"serial", "S"}})});
+  CHECK(ids_of(assembly) == std::vector<std::string>{"S"});
+  CHECK(assembly.remarks ==
+        std::vector<std::string>{"device \"a\" is left out: it has no {serial}, which `id` asks for",
+                                 "device \"b\" is left out: its id would be empty"});
+}
+
+TEST_CASE("ids leave room for the longest replica's suffix") {
+  Device shared = device(std::string(70, 'x'));
+  shared.replicas = 5;
+  const Assembly assembly = assemble(named("example.com/x", "", 20), {shared});
+  const Device& listed = assembly.resources.at("example.com/x")[0];
+  CHECK(listed.replicas == 100);
+  CHECK(listed.id.size() == 63 - 4);
+  CHECK(replica_id(listed, 99).size() == 63);
+  CHECK(remarked(assembly, "too long"));
+}
+
+TEST_CASE("an id that has to change is remarked on, and one that need not is not") {
+  const Assembly assembly = assemble(named("example.com/x"), {device("my disk"), device("fine")});
+  CHECK(ids_of(assembly) == std::vector<std::string>{"fine", "my%20disk"});
+  CHECK(assembly.remarks.size() == 1);
+  CHECK(remarked(assembly, "\"my%20disk\""));
+}
+
+TEST_CASE("of devices with one id the first stays, and the remark tells what to do") {
+  const Assembly assembly = assemble(named("example.com/x"), {device("b", {{"path", "1"}}), device("a"),
+                                                              device("b", {{"path", "2"}}), device("b")});
+  CHECK(ids_of(assembly) == std::vector<std::string>{"a", "b"});
+  CHECK(*assembly.resources.at("example.com/x")[1].attribute("path") == "1");
+  CHECK(assembly.remarks.size() == 2);
+  CHECK(remarked(assembly, "set `id`"));
+}
+
+TEST_CASE("a device whose id is another's replica is left out") {
+  Device shared = device("gpu");
+  shared.replicas = 2;
+  const Assembly assembly = assemble(named("example.com/x"), {shared, device("gpu::1"), device("gpu::2")});
+  CHECK(ids_of(assembly) == std::vector<std::string>{"gpu", "gpu::2"});
+  CHECK(remarked(assembly, "\"gpu::1\""));
+}
+
+TEST_CASE("a name template makes one resource per value") {
+  const Assembly assembly =
+      assemble(named("example.com/{name}", "{resource}-{n}"),
+               {device("1", {{"name", "snd/timer"}}), device("2", {{"name", "kvm"}}),
+                device("3", {{"name", "kvm"}}), device("4", {{"name", "--"}}), device("5")});
+  CHECK(assembly.resources.size() == 2);
+  CHECK(ids_of(assembly, "example.com/snd_timer") == std::vector<std::string>{"example.com/snd_timer-0"});
+  CHECK(ids_of(assembly, "example.com/kvm") ==
+        std::vector<std::string>{"example.com/kvm-1", "example.com/kvm-2"});
+  CHECK(assembly.remarks.size() == 2);
+  CHECK(remarked(assembly, "device \"4\" is left out: it has no {name}"));
+}
+
+TEST_CASE("a name that the kubelet would refuse leaves its device out") {
+  const Assembly assembly = assemble(named("example.com/" + std::string(60, 'x') + "{name}"),
+                                     {device("a", {{"name", "long"}}), device("b", {{"name", "y"}})});
+  CHECK(assembly.resources.size() == 1);
+  CHECK(remarked(assembly, "has 64 characters"));
+}
+
+TEST_CASE("an entry has at most a thousand resources") {
+  std::vector<Device> devices;
+  for (int i = 0; i < 1003; ++i) devices.push_back(device(std::to_string(i)));
+  devices.push_back(device("0"));
+  const Assembly assembly = assemble(named("example.com/{id}", "{id}-{n}"), std::move(devices));
+  CHECK(assembly.resources.size() == 1000);
+  CHECK(assembly.resources.at("example.com/0").size() == 2);
+  CHECK_FALSE(assembly.resources.contains("example.com/1000"));
+  CHECK(assembly.remarks.size() == 1);
+  CHECK(remarked(assembly, "3 devices of further ones are left out"));
+}
+
+TEST_CASE("a list that is too long for one message is cut") {
+  std::vector<Device> devices;
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string digits = std::to_string(100'000 + i);
+    devices.push_back(device(std::string(63 - digits.size(), 'x') + digits));
+  }
+  const std::string first = devices.front().id;
+  const Assembly assembly = assemble(named("example.com/x"), std::move(devices));
+  const std::vector<Device>& kept = assembly.resources.at("example.com/x");
+  CHECK(kept.size() == kListLimit / wire_size(kept.front()));
+  CHECK(kept.front().id == first);
+  CHECK(remarked(assembly, "only " + std::to_string(kept.size()) + " of 60000 devices fit"));
+  CHECK(remarked(assembly, "coarser unit"));
+}
+
+TEST_CASE("many remarks are counted, not told") {
+  std::vector<Device> devices;
+  for (int i = 0; i < 50; ++i) devices.push_back(device("a " + std::to_string(i)));
+  const Assembly assembly = assemble(named("example.com/x"), std::move(devices));
+  CHECK(assembly.remarks.size() == 21);
+  CHECK(assembly.remarks.back() == "and 30 more of this kind");
+}
+
+TEST_CASE("paths that are not UTF-8 go, and their device turns Unhealthy") {
+  Device bad = device("bad");
+  bad.nodes = {{"/dev/\xFF", "/dev/a", "rw"}, {"/dev/ok", "/dev/ok", "rw"}};
+  bad.mounts = {{"/x", "/\xFF", true}, {"/y", "/{{y}}{n}", true}};
+  Device sick = bad;
+  sick.id = "sick";
+  sick.trouble = "its own";
+  const Assembly assembly = assemble(named("example.com/x"), {bad, sick});
+  const std::vector<Device>& listed = assembly.resources.at("example.com/x");
+  CHECK(listed[0].trouble.find("UTF-8") != std::string::npos);
+  CHECK(listed[0].nodes == std::vector<DeviceNode>{{"/dev/ok", "/dev/ok", "rw"}});
+  CHECK(listed[0].mounts == std::vector<Mount>{{"/y", "/{{y}}{n}", true}});
+  CHECK(listed[1].trouble == "its own");
+}
+
+TEST_CASE("a container path that is no template is dropped like a bad path") {
+  for (const char* path : {"/dev/{", "/dev/{serial}"}) {
+    Device bad = device("bad");
+    bad.nodes = {{"/dev/a", path, "rw"}};
+    const Assembly assembly = assemble(named("example.com/x"), {bad});
+    CHECK_FALSE(assembly.resources.at("example.com/x")[0].healthy());
+    CHECK(assembly.resources.at("example.com/x")[0].nodes.empty());
+  }
+}
+
+TEST_CASE("NUMA node -1 is never told") {
+  Device near = device("a");
+  near.numa_nodes = {-1, 1};
+  CHECK(assemble(named("example.com/x"), {near}).resources.at("example.com/x")[0].numa_nodes ==
+        std::vector<int>{1});
+}
+
+TEST_CASE("any name that a file can have becomes a valid id") {
+  std::vector<Device> devices;
+  for (int byte = 1; byte < 256; ++byte)
+    devices.push_back(device(std::string(1, static_cast<char>(byte)) + "x"));
+  const Assembly assembly = assemble(named("example.com/x"), std::move(devices));
+  CHECK(assembly.resources.at("example.com/x").size() == 255);
+  for (const Device& each : assembly.resources.at("example.com/x")) CHECK(valid_utf8(each.id));
+  for (const std::string& remark : assembly.remarks) CHECK(valid_utf8(remark));
+}
+
+}  // namespace
+}  // namespace plughost

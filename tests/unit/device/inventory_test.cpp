@@ -1,0 +1,75 @@
+#include "device/inventory.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+Device device(std::string id, unsigned replicas = 1) {
+  Device made;
+  made.id = std::move(id);
+  made.replicas = replicas;
+  return made;
+}
+
+std::vector<std::string> listed(const Inventory& inventory) {
+  std::vector<std::string> ids;
+  inventory.for_each_id([&](std::string id, const Device&) { ids.push_back(std::move(id)); });
+  return ids;
+}
+
+TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
+  Device second = device("a");
+  second.trouble = "the second one";
+  const Inventory inventory({device("b"), device("a"), second, device("10"), device("9")});
+  CHECK(listed(inventory) == std::vector<std::string>{"10", "9", "a", "b"});
+  CHECK(inventory.find("a")->healthy());
+}
+
+TEST_CASE("a device with replicas is listed and found by its replicas' ids only") {
+  const Inventory inventory({device("gpu", 3), device("plain")});
+  CHECK(listed(inventory) == std::vector<std::string>{"gpu::0", "gpu::1", "gpu::2", "plain"});
+  CHECK(inventory.id_count() == 4);
+  CHECK(inventory.find("gpu::2") == &inventory.devices()[0]);
+  CHECK(inventory.find("plain") == &inventory.devices()[1]);
+  for (const char* id : {"gpu", "gpu::3", "gpu::", "gpu::01", "gpu::-1", "gpu::+1", "gpu::1 ",
+                         "gpu::99999999999999", "plain::0", "plai", "", "::0"}) {
+    CHECK_MESSAGE(inventory.find(id) == nullptr, id);
+  }
+}
+
+TEST_CASE("ids that have colons of their own are found") {
+  const Inventory inventory({device("a::0"), device("b::0", 2)});
+  CHECK(inventory.find("a::0"));
+  CHECK(inventory.find("b::0::1"));
+  CHECK_FALSE(inventory.find("b::0"));
+  CHECK_FALSE(inventory.find("a::0::0"));
+}
+
+TEST_CASE("what the kubelet is told is ids, health and NUMA nodes") {
+  const Inventory before({device("a"), device("b")});
+  const auto lists_same_if = [&](auto change) {
+    std::vector<Device> devices = {device("a"), device("b")};
+    change(devices[1]);
+    return before.lists_same_as(Inventory(devices));
+  };
+  CHECK(lists_same_if([](Device& d) { d.attributes = {{"serial", "1"}}; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.trouble = "lost"; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.numa_nodes = {0}; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.replicas = 2; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.id = "c"; }));
+  CHECK_FALSE(before.lists_same_as(Inventory({device("a")})));
+}
+
+TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
+  // Device in the list: tag, length; ID: tag, length, 63; health: tag, length, "Unhealthy".
+  CHECK(wire_size(device(std::string(63, 'x'))) == 2 + 2 + 63 + 2 + 9);
+  CHECK(wire_size(device(std::string(60, 'x'), 10)) == 10 * wire_size(device(std::string(63, 'x'))));
+  Device with_numa = device("x");
+  with_numa.numa_nodes = {0, 200};
+  // topology: tag, length, two nodes of tag, length, tag and varint.
+  CHECK(wire_size(with_numa) == wire_size(device("x")) + 2 + (2 + 2) + (2 + 3));
+}
+
+}  // namespace
+}  // namespace plughost

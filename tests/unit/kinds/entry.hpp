@@ -1,0 +1,62 @@
+#pragma once
+// Entries of a configuration, written as values, and what a kind makes of them. Not thread-safe.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "document/fields.hpp"
+#include "kinds/kind.hpp"
+
+namespace plughost::test {
+
+inline Node text(std::string scalar) {
+  Node node;
+  node.kind = Node::Kind::kScalar;
+  node.scalar = std::move(scalar);
+  return node;
+}
+
+inline Node list(std::vector<Node> items) {
+  Node node;
+  node.kind = Node::Kind::kSequence;
+  node.items = std::move(items);
+  return node;
+}
+
+inline Node map(std::vector<std::pair<std::string, Node>> members) {
+  Node node;
+  node.kind = Node::Kind::kMap;
+  for (auto& [key, value] : members) node.members.emplace_back(text(key), std::move(value));
+  return node;
+}
+
+struct Entry {
+  std::unique_ptr<const DeviceSource> source;
+  std::vector<std::string> problems;  // "path: what"
+};
+
+// The entry `key: value`, read by the kind of that key.
+inline Entry read_entry(const std::string& key, Node value) {
+  const Node node = map({{key, std::move(value)}});
+  Diagnostics diagnostics;
+  Entry entry;
+  for (const Kind& kind : kinds()) {
+    if (kind.key != key) continue;
+    Fields fields(node, "resources[0]", diagnostics);
+    entry.source = kind.read(fields);
+  }
+  for (const Diagnostic& diagnostic : diagnostics.all()) {
+    entry.problems.push_back(diagnostic.path + ": " + diagnostic.what);
+  }
+  return entry;
+}
+
+inline std::vector<std::string> ids_of(const Scan& scan) {
+  std::vector<std::string> ids;
+  for (const Device& device : scan.devices) ids.push_back(device.id);
+  return ids;
+}
+
+}  // namespace plughost::test

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "base/event_loop.hpp"
+
+namespace plughost::test {
+
+// Runs the loop until the condition holds. False if it does not within the deadline.
+inline bool run_until(EventLoop& loop, const std::function<bool()>& condition,
+                      std::chrono::milliseconds deadline = std::chrono::seconds(10)) {
+  const auto end = EventLoop::Clock::now() + deadline;
+  bool holds = condition();
+  Timer look(loop, [&] {
+    holds = condition();
+    if (holds || EventLoop::Clock::now() >= end)
+      loop.stop();
+    else
+      look.arm(std::chrono::milliseconds(1));
+  });
+  if (!holds) {
+    look.arm(std::chrono::milliseconds(0));
+    loop.run();
+  }
+  return holds;
+}
+
+// Runs the loop until everything that was posted or is ready now has been handled.
+inline void run_once(EventLoop& loop) {
+  Timer end(loop, [&] { loop.stop(); });
+  end.arm(std::chrono::milliseconds(0));
+  loop.run();
+}
+
+}  // namespace plughost::test

@@ -1,0 +1,90 @@
+#include "standin/checkpoint_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using test::TempDir;
+
+namespace {
+
+const std::string kResource = "vendor.example/thing";
+
+DeviceBook some_book() {
+  DeviceBook book;
+  book.connect(kResource, {});
+  book.replace_list(kResource, {{"a", true, {0}}, {"b", false, {}}});
+  return book;
+}
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("the checkpoint has the kubelet's members, ids by NUMA node, and healthy devices only") {
+  DeviceBook book = some_book();
+  book.hold("pod-1", "main", kResource, {"a"}, "\x0a\x01");
+  CHECK(checkpoint_text(book) ==
+        R"({"Data":{"PodDeviceEntries":[{"PodUID":"pod-1","ContainerName":"main",)"
+        R"("ResourceName":"vendor.example/thing","DeviceIDs":{"0":["a"]},"AllocResp":"CgE="}],)"
+        R"("RegisteredDevices":{"vendor.example/thing":["a"]}},"Checksum":0})");
+}
+
+TEST_CASE("without pods the entries are null, as Go writes them") {
+  const auto document = nlohmann::json::parse(checkpoint_text(some_book()));
+  CHECK(document.at("Data").at("PodDeviceEntries").is_null());
+}
+
+TEST_CASE("a checkpoint that was written is read again, with its resources stopped and empty") {
+  const TempDir directory;
+  DeviceBook book = some_book();
+  book.hold("pod-1", "main", kResource, {"a"}, std::string("\0\xff", 2));
+  directory.file(CheckpointFile::kName, checkpoint_text(book));
+  const DeviceBook again = read_checkpoint(directory.path());
+  REQUIRE(again.holdings().size() == 1);
+  CHECK(again.holdings()[0].answer == std::string("\0\xff", 2));
+  CHECK(again.holdings()[0].ids == book.holdings()[0].ids);
+  REQUIRE(again.find(kResource));
+  CHECK(again.find(kResource)->devices->empty());
+  CHECK(again.find(kResource)->stopped.has_value());
+}
+
+TEST_CASE("no file is an empty book, and a file that is no checkpoint is an error") {
+  const TempDir directory;
+  CHECK(read_checkpoint(directory.path()).resources().empty());
+  directory.file(CheckpointFile::kName, "{}");
+  CHECK_THROWS_AS(read_checkpoint(directory.path()), std::exception);
+}
+
+TEST_CASE("the newest text is in the file when the wait is over, and no other file is left") {
+  const TempDir directory;
+  CheckpointFile file(directory.path(), [](const std::string& trouble) { FAIL(trouble); });
+  file.write("first");
+  file.wait_for(file.write("second"));
+  CHECK(content(directory.at(CheckpointFile::kName)) == "second");
+  CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) == 1);
+}
+
+TEST_CASE("what was given is written before the file's object is gone") {
+  const TempDir directory;
+  CheckpointFile(directory.path(), [](const std::string&) {}).write("last");
+  CHECK(content(directory.at(CheckpointFile::kName)) == "last");
+}
+
+TEST_CASE("a text that cannot be written is told, and nobody waits for it") {
+  const TempDir directory;
+  std::string told;
+  {
+    CheckpointFile file(directory.at("missing"), [&](std::string trouble) { told = std::move(trouble); });
+    file.wait_for(file.write("text"));
+  }
+  CHECK(told.find("No such file") != std::string::npos);
+}

@@ -1,0 +1,176 @@
+#include <doctest/doctest.h>
+
+#include "unit/standin/test_plugin.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kResource = AttachedPlugin::kResource;
+
+}  // namespace
+
+TEST_CASE("each message replaces the whole list") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 3);
+  REQUIRE(attached.listed);
+  CHECK(attached.now().capacity == 3);
+  attached.plugin.list({{"x", true, {1}}, {"y", false, {}}});
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.lists == 2; }));
+  CHECK(*attached.now().devices == std::vector<ListedDevice>{{"x", true, {1}}, {"y", false, {}}});
+  CHECK(attached.now().capacity == 2);
+  CHECK(attached.now().allocatable == 1);
+}
+
+TEST_CASE("when the stream ends, allocatable is 0 at once and capacity stays") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 3);
+  REQUIRE(attached.listed);
+  attached.plugin.end_streams();
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.stream_ended.has_value(); }));
+  CHECK(attached.now().allocatable == 0);
+  CHECK(attached.now().capacity == 3);
+  CHECK_FALSE(attached.now().attached);
+}
+
+TEST_CASE("after the grace period capacity is 0 too") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 3, {.grace_period = 0ms});
+  REQUIRE(attached.listed);
+  attached.plugin.end_streams();
+  CHECK(attached.wait_for([](const ResourceState& state) { return state.capacity == 0; }));
+}
+
+TEST_CASE("the end of an old stream disconnects the new client of that name") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 2);
+  REQUIRE(attached.listed);
+  TestPlugin newer(directory.at("newer.sock"));
+  newer.list(healthy_devices(2));
+  REQUIRE(register_at(directory.path(), kResource, "newer.sock").ok());
+  REQUIRE(attached.wait_for(
+      [](const ResourceState& state) { return state.streams == 2 && state.lists_since_registration > 0; }));
+  CHECK(attached.now().registrations.at(1).while_streaming);
+  CHECK(newer.cancelled() == 0);
+
+  attached.plugin.end_streams();
+  CHECK(newer.wait_until_cancelled(1));
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.streams == 0; }));
+  CHECK(attached.now().allocatable == 0);
+  CHECK_FALSE(attached.now().attached);
+}
+
+TEST_CASE("a registration without an old stream survives") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 2);
+  REQUIRE(attached.listed);
+  attached.plugin.end_streams();
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.streams == 0; }));
+  REQUIRE(register_at(directory.path(), kResource, "thing.sock").ok());
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.allocatable == 2; }));
+  CHECK(attached.now().attached);
+  CHECK_FALSE(attached.now().registrations.at(1).while_streaming);
+}
+
+TEST_CASE("a failed registration leaves the old list, and nobody notices the old stream's end") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 2, {.dial_timeout = 1s});
+  REQUIRE(attached.listed);
+  CHECK_FALSE(register_at(directory.path(), kResource, "nobody.sock").ok());
+  CHECK(attached.now().allocatable == 2);
+  attached.plugin.end_streams();
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.streams == 0; }));
+  CHECK(attached.now().allocatable == 2);
+}
+
+TEST_CASE("a message of more than 4 MiB ends the stream") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 1);
+  REQUIRE(attached.listed);
+  attached.plugin.list(healthy_devices(60000, std::string(58, 'x')));
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.streams == 0; }));
+  CHECK(attached.now().allocatable == 0);
+  CHECK(attached.now().lists == 1);
+}
+
+TEST_CASE("50,000 devices with long ids are listed") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 1);
+  REQUIRE(attached.listed);
+  attached.plugin.list(healthy_devices(50000, std::string(58, 'x')));
+  CHECK(attached.wait_for([](const ResourceState& state) { return state.allocatable == 50000; }));
+}
+
+TEST_CASE("the kubelet cancels a stream when it is told to") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 1);
+  REQUIRE(attached.listed);
+  CHECK(attached.kubelet.cancel_stream(kResource));
+  CHECK(attached.plugin.wait_until_cancelled(1));
+  CHECK(attached.wait_for([](const ResourceState& state) { return state.allocatable == 0; }));
+  CHECK_FALSE(attached.kubelet.cancel_stream(kResource));
+}
+
+TEST_CASE("an unread stream brings nothing until it is read again") {
+  const TempDir directory;
+  StandInKubelet kubelet({.directory = directory.path(), .faults = {.unread = {kResource}}});
+  TestPlugin plugin(directory.at("thing.sock"));
+  plugin.list(healthy_devices(2));
+  REQUIRE(register_at(directory.path(), kResource, "thing.sock").ok());
+  CHECK(kubelet.state().of(kResource).attached);
+  CHECK(kubelet.state().of(kResource).lists == 0);
+  kubelet.set_faults({});
+  CHECK(kubelet.wait_for([](const KubeletState& state) { return state.of(kResource).allocatable == 2; },
+                         kSoon));
+}
+
+TEST_CASE("an unread stream does not hold up the kubelet's end") {
+  const TempDir directory;
+  TestPlugin plugin(directory.at("thing.sock"));
+  {
+    // A directory of its own: a start would remove the plugin's socket.
+    const TempDir kubelets;
+    std::filesystem::create_symlink(plugin.socket(), kubelets.at("thing.link"));
+    StandInKubelet kubelet({.directory = kubelets.at("plugins"), .faults = {.unread = {kResource}}});
+    REQUIRE(register_at(kubelets.at("plugins"), kResource, "../thing.link").ok());
+  }
+  CHECK(plugin.wait_until_cancelled(1));
+}
+
+TEST_CASE("a second stream gets the lists, too") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 2);
+  REQUIRE(attached.listed);
+  REQUIRE(attached.kubelet.open_second_stream(kResource));
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.second.lists == 1; }));
+  attached.plugin.list(healthy_devices(3));
+  CHECK(attached.wait_for(
+      [](const ResourceState& state) { return state.second.devices->size() == 3 && state.capacity == 3; }));
+  CHECK(attached.now().second.open);
+  CHECK(attached.now().streams == 1);
+}
+
+TEST_CASE("events come in order") {
+  const TempDir directory;
+  std::mutex mutex;
+  std::vector<KubeletEvent::Type> types;
+  {
+    StandInKubelet kubelet({.directory = directory.path()}, [&](const KubeletEvent& event) {
+      const std::lock_guard lock(mutex);
+      types.push_back(event.type);
+    });
+    TestPlugin plugin(directory.at("thing.sock"));
+    plugin.list(healthy_devices(1));
+    REQUIRE(register_at(directory.path(), kResource, "thing.sock").ok());
+    REQUIRE(kubelet.wait_for([](const KubeletState& state) { return state.of(kResource).lists > 0; }, kSoon));
+    plugin.end_streams();
+    REQUIRE(kubelet.wait_for(
+        [](const KubeletState& state) { return state.of(kResource).stream_ended.has_value(); }, kSoon));
+  }
+  using enum KubeletEvent::Type;
+  CHECK(types ==
+        std::vector{kListening, kRegistering, kStreamOpened, kRegistered, kList, kStreamEnded, kStopped});
+}
