@@ -1,5 +1,7 @@
 // plughost run: the daemon.
 
+#include <sys/resource.h>
+
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <iostream>
@@ -159,7 +161,16 @@ class Daemon {
   std::unique_ptr<Supervisor> supervisor_;
 };
 
+// Each resource takes a few descriptors, and the soft limit is for programs that use select(2).
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int run(const RunOptions& options) {
+  raise_descriptor_limit();
   // Before the first other thread: gRPC's threads inherit the mask.
   block_signals({SIGHUP, SIGTERM, SIGINT});
   try {

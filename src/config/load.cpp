@@ -244,6 +244,8 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   };
   std::ranges::stable_sort(errors, {}, position);
   std::ranges::stable_sort(config_.warnings, {}, position);
+  if (const std::size_t more = diagnostics_.error_count() - errors.size(); more > 0)
+    errors.push_back({.mark = {.file = file.string()}, .what = std::to_string(more) + " more errors"});
   if (!errors.empty()) throw ConfigError(std::move(errors));
 
   for (EntryDraft& entry : entries_) config_.resources.push_back(std::move(entry.config));

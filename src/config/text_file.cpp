@@ -15,7 +15,9 @@
 namespace plughost {
 namespace {
 
-constexpr std::size_t kLargestFile = 16u << 20;
+// yaml-cpp keeps the tokens of a whole [list] or {map} before it hands out the first, which takes 250 times
+// the text's size: the bound on values comes too late for them.
+constexpr std::size_t kLargestFile = 1u << 20;
 
 std::string reason(int error) {
   return std::generic_category().message(error);
@@ -76,7 +78,7 @@ std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::pat
     }
     if (got < 0) return FileTrouble{"cannot be read: " + reason(errno)};
     text.resize(size + static_cast<std::size_t>(got));
-    if (text.size() > kLargestFile) return FileTrouble{"is larger than 16 MiB, which no configuration is"};
+    if (text.size() > kLargestFile) return FileTrouble{"is larger than 1 MiB, which no configuration is"};
   }
 
   if (const auto at = first_foreign_byte(text))

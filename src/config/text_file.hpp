@@ -12,7 +12,7 @@ struct FileTrouble {
   std::string what;
 };
 
-// The whole text of a regular file: UTF-8, without control characters but tab and line ends, at most 16 MiB.
+// The whole text of a regular file: UTF-8, without control characters but tab and line ends, at most 1 MiB.
 // Never waits for a FIFO or a device.
 std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::path& file);
 

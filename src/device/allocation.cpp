@@ -122,14 +122,15 @@ class Answer {
 
   Text expand_all(const Template& pattern) {
     Text text = pattern.expand([&](std::string_view placeholder) {
-      Text joined = scalar(placeholder);
-      if (joined) return joined;
+      if (const Text one = scalar(placeholder)) return one;
+      std::string joined;
       for (std::size_t n = 0; n < devices_.size(); ++n) {
         const Text one = value(placeholder, n);
         if (!one) return Text();
-        joined = n == 0 ? *one : std::move(*joined) + ',' + *one;
+        if (n > 0) joined += ',';
+        joined += *one;
       }
-      return joined;
+      return Text(std::move(joined));
     });
     return text ? checked(std::move(*text), pattern.text()) : std::nullopt;
   }

@@ -37,9 +37,10 @@ struct Refusal {
   std::string text;
 };
 
-// ids as the kubelet sent them. Replicas of one device count as that device once. Same ids, same answer.
-// Refuses: an id that inventory does not have, an Unhealthy device, two things in one place of the container,
-// an attribute that a device does not have but a template needs, text that is not UTF-8.
+// The inventory's devices are as assemble() makes them. ids as the kubelet sent them. Replicas of one device
+// count as that device once. Same ids, same answer. Refuses: an id that inventory does not have, an Unhealthy
+// device, two things in one place of the container, an attribute that a device does not have but a template
+// needs, text that is not UTF-8.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
                                            const Inventory& inventory, std::span<const std::string> ids);
 

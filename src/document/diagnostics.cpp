@@ -61,11 +61,12 @@ std::string Diagnostic::text() const {
 }
 
 void Diagnostics::error(const Mark& mark, std::string path, std::string what) {
+  if (++error_count_ > kMostKept) return;
   all_.push_back({Diagnostic::Severity::kError, mark, std::move(path), std::move(what)});
-  ++error_count_;
 }
 
 void Diagnostics::warning(const Mark& mark, std::string path, std::string what) {
+  if (++warning_count_ > kMostKept) return;
   all_.push_back({Diagnostic::Severity::kWarning, mark, std::move(path), std::move(what)});
 }
 

@@ -23,16 +23,21 @@ struct Diagnostic {
 
 class Diagnostics {
  public:
+  // Of each severity so many are kept: a hostile file must not fill the memory and the log.
+  static constexpr std::size_t kMostKept = 1000;
+
   void error(const Mark& mark, std::string path, std::string what);
   void warning(const Mark& mark, std::string path, std::string what);
 
   std::span<const Diagnostic> all() const { return all_; }
   bool has_errors() const { return error_count_ > 0; }
+  // All of them, those that were not kept included.
   std::size_t error_count() const { return error_count_; }
 
  private:
   std::vector<Diagnostic> all_;
   std::size_t error_count_ = 0;
+  std::size_t warning_count_ = 0;
 };
 
 // The text in single quotes as a message can show it: control characters as \xNN, a long text cut.

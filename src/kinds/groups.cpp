@@ -39,8 +39,7 @@ bool is_wildcard(const std::string& pattern) {
   return pattern.find_first_of("*?[") != std::string::npos;
 }
 
-// What a device that was found at path is called. Links below /dev/…/by-id and its like have names for
-// people.
+// What a device that was found at path is called. The links in /dev/…/by-id and its like are names already.
 std::string name_of(const std::string& path) {
   const bool in_dev = path.starts_with("/dev/");
   const fs::path whole = path;

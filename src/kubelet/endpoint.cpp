@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 
+#include <climits>
 #include <ctime>
 #include <map>
 #include <mutex>
@@ -27,23 +28,32 @@ std::string peer_name(int fd) { return "fd:" + std::to_string(fd); }
 // What gRPC's threads use, and what a worker takes down when the endpoint goes.
 struct Endpoint::Served {
   Served(EventLoop& loop, std::weak_ptr<const bool> its_endpoint, const std::string& resource,
-         std::shared_ptr<InventoryFeed> its_feed, PluginOptions options, CheckAnswer check_answer,
-         const Events& events)
+         std::shared_ptr<InventoryFeed> its_feed, PluginOptions options, Announcement announcement,
+         CheckAnswer check_answer, const Events& events)
       : endpoint(std::move(its_endpoint)),
         feed(std::move(its_feed)),
         post(loop.poster()),
         plugin(feed, options,
                {std::move(check_answer),
                 [this, opened = events.stream_opened](const std::string& name) { tell(opened, name); },
-                [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); }}),
-        registry(resource, [this, refused = events.refused](const std::string& why) {
-          post([refused, why, token = endpoint] {
-            if (!token.expired()) refused(why);
-          });
-        }) {
+                [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); }}) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&plugin);
-    builder.RegisterService(&registry);
+    if (announcement == Announcement::kPluginsRegistry) {
+      registry.emplace(resource, [this, refused = events.refused](const std::string& why) {
+        post([refused, why, token = endpoint] {
+          if (!token.expired()) refused(why);
+        });
+      });
+      builder.RegisterService(&*registry);
+    }
+    // The peer is on this machine: no ping tells more than the socket's end. Both would keep timers running.
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    // What nobody asks for costs memory with each connection: compression, tracing, limits on a message's size
+    // (the kubelet's requests are small, and only root can connect).
+    builder.AddChannelArgument(GRPC_ARG_MINIMAL_STACK, 1);
+    builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
     server = builder.BuildAndStart();
     if (!server) throw std::runtime_error("gRPC cannot start a server");
   }
@@ -68,19 +78,19 @@ struct Endpoint::Served {
   std::mutex mutex;
   std::map<std::string, Peer> peers;  // by gRPC's name of the connection: descriptors are few and reused
   PluginService plugin;
-  RegistryService registry;
+  std::optional<RegistryService> registry;
   std::unique_ptr<grpc::Server> server;
 };
 
 Endpoint::Endpoint(EventLoop& loop, Workers& workers, std::string resource,
-                   std::shared_ptr<InventoryFeed> feed, PluginOptions options, CheckAnswer check_answer,
-                   Events events)
+                   std::shared_ptr<InventoryFeed> feed, PluginOptions options, Announcement announcement,
+                   CheckAnswer check_answer, Events events)
     : loop_(loop),
       workers_(workers),
       resource_(std::move(resource)),
       events_(std::move(events)),
       alive_(std::make_shared<const bool>(true)),
-      served_(std::make_shared<Served>(loop, alive_, resource_, std::move(feed), options,
+      served_(std::make_shared<Served>(loop, alive_, resource_, std::move(feed), options, announcement,
                                        std::move(check_answer), events_)),
       // Later than any that an earlier process used here.
       incarnation_(static_cast<std::uint32_t>(std::time(nullptr))) {}

@@ -38,10 +38,13 @@ class Endpoint {
   // Runs on gRPC's threads; see PluginService::Hooks.
   using CheckAnswer = std::function<std::string(const Allocation&)>;
 
+  // How the kubelet learns of the endpoint.
+  enum class Announcement { kRegister, kPluginsRegistry };
+
   // Serves at once, but listens nowhere yet. Throws std::runtime_error if gRPC cannot start a server.
   // loop and workers outlive it.
   Endpoint(EventLoop& loop, Workers& workers, std::string resource, std::shared_ptr<InventoryFeed> feed,
-           PluginOptions options, CheckAnswer check_answer, Events events);
+           PluginOptions options, Announcement announcement, CheckAnswer check_answer, Events events);
   // The listener's file is removed and the streams end; the server's last breath is a worker's affair.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;

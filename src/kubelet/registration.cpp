@@ -56,8 +56,10 @@ void RegistrationClient::send(Request request, Done done) {
       &call->context, &call->request, &call->response,
       [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) {
         post([connection = call->connection, done, status] {
-          if (status.error_code() == grpc::StatusCode::UNAVAILABLE) connection->broken = true;
-          done(status.ok() ? Result::kAccepted : Result::kFailed, status.error_message());
+          const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+          if (gone) connection->broken = true;
+          done(status.ok() ? Result::kAccepted : gone ? Result::kWentAway : Result::kRefused,
+               status.error_message());
         });
       });
 }

@@ -27,7 +27,8 @@ class RegistrationClient {
   enum class Result {
     kAccepted,       // older kubelets dial back only now: a stream is the proof, not this
     kNobodyListens,  // not even asked: no kubelet has seen the endpoint's name
-    kFailed,         // the kubelet said no, went away, or said nothing in time
+    kWentAway,       // the connection broke in mid-call: the kubelet ends, or what listens is none
+    kRefused,        // the kubelet said no, or nothing in time
   };
   using Done = std::function<void(Result result, const std::string& why)>;
 
@@ -37,6 +38,8 @@ class RegistrationClient {
   // done runs in the loop, later. Calls that are under way share a connection; when none is, it is closed, so
   // that each new attempt meets the kubelet that listens then.
   void send(Request request, Done done);
+  // Another kubelet listens now: calls to the former one must not take new ones along.
+  void on_other_kubelet() { connection_.reset(); }
   // The process that listens on the kubelet's socket; 0: not to be seen from here. nullopt: nobody listens.
   std::optional<pid_t> listening_process() const;
 

@@ -10,11 +10,23 @@ constexpr const char* kKubeletSocket = "kubelet.sock";
 
 NodeLink::NodeLink(Platform& platform, const KubeletConfig& config, std::function<void()> on_kubelet,
                    std::function<void()> on_sockets)
-    : config_(config),
+    : log_(platform.log),
+      config_(config),
       directory_(config.socket_directory()),
       registration_(platform.loop, config.directory / kKubeletSocket),
       watcher_(platform.directories,
                registers() ? config.directory / kKubeletSocket : config.plugins_registry,
-               std::move(on_kubelet), config.socket_directory(), std::move(on_sockets)) {}
+               [this, on_kubelet = std::move(on_kubelet)] {
+                 registration_.on_other_kubelet();
+                 on_kubelet();
+               },
+               config.socket_directory(), std::move(on_sockets)) {}
+
+void NodeLink::note_answer(RegistrationClient::Result result, const std::string& why) {
+  using enum RegistrationClient::Result;
+  const bool silent = result == kNobodyListens || result == kWentAway;
+  if (silent && !silence_told_) log_.warn("nobody listens on the kubelet's socket: asking again and again", {{"why", why}});
+  silence_told_ = silent;
+}
 
 }  // namespace plughost

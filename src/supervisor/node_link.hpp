@@ -39,8 +39,12 @@ class NodeLink {
   PluginDirectory& directory() { return directory_; }
   KubeletWatcher& watcher() { return watcher_; }
   RegistrationClient& registration() { return registration_; }
+  // Logs once, for all resources, that nobody listens on the kubelet's socket.
+  void note_answer(RegistrationClient::Result result, const std::string& why);
 
  private:
+  Log& log_;
+  bool silence_told_ = false;
   KubeletConfig config_;
   PluginDirectory directory_;
   RegistrationClient registration_;

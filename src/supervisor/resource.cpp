@@ -33,6 +33,7 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
       retry_(platform.loop, [this] { on_retry(); }),
       grace_(platform.loop, [this] { after_grace(); }),
       endpoint_(platform.loop, platform.workers, name_, feed_, options_,
+                link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
                 [&host = platform.host](const Allocation& answer) { return missing_device_node(host, answer); },
                 {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
                  [this](Endpoint::Peer peer) { on_stream_closed(peer); },
@@ -97,7 +98,7 @@ void Resource::attach() {
       name_spent_ = false;
     }
   } catch (const std::runtime_error& error) {
-    return fail(error.what(), unreachable_);
+    return fail(error.what(), refused_);
   }
   if (!link_.registers()) {
     name_spent_ = true;  // the kubelet looks for it by itself, whenever it comes
@@ -115,13 +116,15 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   using enum RegistrationClient::Result;
   asking_ = false;
   name_spent_ = result != kNobodyListens;
+  link_.note_answer(result, why);
   if (streams_ > 0) return;  // attached already, whatever the answer says
   switch (result) {
     case kAccepted:
       return retry_.arm(kStreamWatchdog);
     case kNobodyListens:
+    case kWentAway:
       return fail(why, unreachable_);
-    case kFailed:
+    case kRefused:
       return fail("the kubelet refuses it: " + why, refused_);
   }
 }
@@ -182,10 +185,13 @@ void Resource::on_sockets() {
 void Resource::fail(const std::string& why, Backoff& backoff) {
   const Backoff::Duration delay = backoff.next();
   retry_.arm(delay);
-  if (trouble_ != why) {
+  // That nobody listens is no news of this resource: the link has told of it.
+  const bool told = trouble_ == why || &backoff == &unreachable_;
+  trouble_ = why;
+  if (told)
+    platform_.log.debug("not attached yet", {{"resource", name_}, {"why", why}});
+  else
     platform_.log.warn("not attached", {{"resource", name_}, {"why", why}});
-    trouble_ = why;
-  }
   enter(Stage::kBackingOff);
 }
 

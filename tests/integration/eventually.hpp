@@ -21,8 +21,8 @@ inline constexpr std::chrono::milliseconds kLong = std::chrono::seconds(kSanitiz
 // For what must not happen: it would, within this.
 inline constexpr std::chrono::milliseconds kWatched{1000};
 
-// A time that the conformance list grants on an idle machine: three times as long on a machine that others use,
-// and no limit to speak of under a sanitizer.
+// A time that the conformance list grants on an idle machine: three times as long on a machine that others
+// use, and no limit to speak of under a sanitizer.
 constexpr std::chrono::milliseconds limit(std::chrono::milliseconds stated) {
   return kSanitized ? kLong : stated * 3;
 }

@@ -21,6 +21,14 @@ const ListedDevice* find(const KubeletState& state, const std::string& resource,
   return found == devices.end() ? nullptr : &*found;
 }
 
+void describe(const ResourceState& resource) {
+  for (const auto& registration : resource.registrations) {
+    std::cerr << "kubelet " << registration.incarnation << ", " << registration.endpoint
+              << (registration.while_streaming ? ", while a stream lived" : "")
+              << (registration.error.empty() ? "" : ": " + registration.error) << '\n';
+  }
+}
+
 }  // namespace
 
 Node::Node(Options options) : options_(options) {
@@ -29,13 +37,18 @@ Node::Node(Options options) : options_(options) {
 }
 
 Node::~Node() {
+  bool failed = std::uncaught_exceptions() > 0;
   if (kubelet_) {
     for (const auto& [name, resource] : kubelet_->state().resources) {
       CAPTURE(name);
-      CHECK(std::ranges::none_of(resource.registrations, &ResourceState::Registration::while_streaming));
+      const bool trap =
+          std::ranges::any_of(resource.registrations, &ResourceState::Registration::while_streaming);
+      CHECK_FALSE(trap);
+      failed = failed || trap;
+      if (trap) describe(resource);
     }
   }
-  if (std::uncaught_exceptions() > 0 && daemon_) std::cerr << "The daemon:\n" << daemon_->output();
+  if (failed) std::cerr << "The daemon said:\n" << said_ << (daemon_ ? daemon_->output() : "");
 }
 
 fs::path Node::sockets() const {
@@ -58,10 +71,16 @@ void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent 
   kubelet_ = std::make_unique<StandInKubelet>(std::move(options), std::move(on_event));
 }
 
-void Node::start_daemon(const std::vector<std::string>& environment, const std::vector<std::string>& wrapper) {
+void Node::start_daemon(const std::vector<std::string>& environment,
+                        const std::vector<std::string>& wrapper) {
+  end_daemon();
+  daemon_ = std::make_unique<Process>(std::vector<std::string>{"run", "--config", configuration()},
+                                      environment, wrapper);
+}
+
+void Node::end_daemon() {
+  if (daemon_) said_ += daemon_->output();
   daemon_.reset();
-  daemon_ = std::make_unique<Process>(std::vector<std::string>{"run", "--config", configuration()}, environment,
-                                      wrapper);
 }
 
 bool Node::reload() {
@@ -135,20 +154,28 @@ std::vector<std::string> Node::socket_files() const {
 
 Registration each_registration() {
   Registration registration = Registration::kRegister;
-  SUBCASE("register") { registration = Registration::kRegister; }
-  SUBCASE("plugins_registry") { registration = Registration::kPluginsRegistry; }
+  SUBCASE("register") {
+    registration = Registration::kRegister;
+  }
+  SUBCASE("plugins_registry") {
+    registration = Registration::kPluginsRegistry;
+  }
   return registration;
 }
 
 Node::Options each_kubelet() {
   using enum StandInKubelet::Registering;
   Node::Options options;
-  SUBCASE("register, and the kubelet dials before it answers") { options.registering = kDialsBeforeAnswer; }
+  SUBCASE("register, and the kubelet dials before it answers") {
+    options.registering = kDialsBeforeAnswer;
+  }
   SUBCASE("register, and the kubelet answers first and empties its directory") {
     options.registering = kAnswersFirst;
     options.clearing = StandInKubelet::Clearing::kEverything;
   }
-  SUBCASE("plugins_registry") { options.registration = Registration::kPluginsRegistry; }
+  SUBCASE("plugins_registry") {
+    options.registration = Registration::kPluginsRegistry;
+  }
   return options;
 }
 

@@ -28,8 +28,8 @@ class Node {
 
   explicit Node(Options options);
   Node() : Node(Options{}) {}
-  // Checks the rule that holds in every scenario: nothing was registered while a stream lived (conformance 26).
-  // If the test has failed, shows what the daemon said.
+  // Checks the rule that holds in every scenario: nothing was registered while a stream lived (conformance
+  // 26). If the test has failed, shows what the daemon said.
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -51,12 +51,13 @@ class Node {
   void start_daemon(const std::vector<std::string>& environment = {},
                     const std::vector<std::string>& wrapper = {});
   Process& daemon() { return *daemon_; }
-  void end_daemon() { daemon_.reset(); }
+  void end_daemon();
   // SIGHUP, and the log's word that it has been dealt with. False: it was not.
   bool reload();
 
   const ResourceState& of(const std::string& resource);  // as it is now; valid until the next call
-  bool wait_for(const std::function<bool(const KubeletState&)>& predicate, Milliseconds deadline = kLong) const;
+  bool wait_for(const std::function<bool(const KubeletState&)>& predicate,
+                Milliseconds deadline = kLong) const;
   // All have a stream to the newest incarnation of the kubelet, and a list.
   bool attached(const Names& resources, Milliseconds deadline = kLong) const;
   // The device is listed so.
@@ -72,6 +73,7 @@ class Node {
   TempDir files_;
   std::unique_ptr<StandInKubelet> kubelet_;
   std::unique_ptr<Process> daemon_;
+  std::string said_;  // by former daemons
   KubeletState shown_;
 };
 

@@ -27,7 +27,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 bool has_all(const std::string& line, const std::vector<std::string_view>& parts) {
-  return std::ranges::all_of(parts, [&](std::string_view part) { return line.find(part) != std::string::npos; });
+  return std::ranges::all_of(parts,
+                             [&](std::string_view part) { return line.find(part) != std::string::npos; });
 }
 
 }  // namespace
@@ -51,8 +52,8 @@ Process::Process(const std::vector<std::string>& arguments, const std::vector<st
   ::posix_spawn_file_actions_adddup2(&actions, childs_end.get(), STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, childs_end.get(), STDERR_FILENO);
   ::posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
-  const int error = ::posix_spawnp(&pid_, "setpriv", &actions, nullptr, pointers(words).data(),
-                                   pointers(variables).data());
+  const int error =
+      ::posix_spawnp(&pid_, "setpriv", &actions, nullptr, pointers(words).data(), pointers(variables).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::system_error(error, std::generic_category(), "posix_spawn");
   reader_ = std::thread([this] { read_output(); });
@@ -66,7 +67,9 @@ Process::~Process() {
   reader_.join();
 }
 
-void Process::signal(int number) const { ::kill(pid_, number); }
+void Process::signal(int number) const {
+  ::kill(pid_, number);
+}
 
 std::optional<int> Process::wait_for_exit(Milliseconds deadline) {
   eventually(

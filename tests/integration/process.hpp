@@ -23,10 +23,11 @@ class Process {
  public:
   using Milliseconds = std::chrono::milliseconds;
 
-  // arguments: what follows the program's name. environment: "NAME=value", beside this process's own. wrapper: a
-  // command that executes the program, such as {"prlimit", "--nofile=64"}; its process becomes the program's.
-  // Throws std::system_error.
-  explicit Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment = {},
+  // arguments: what follows the program's name. environment: "NAME=value", beside this process's own.
+  // wrapper: a command that executes the program, such as {"prlimit", "--nofile=64"}; its process becomes the
+  // program's. Throws std::system_error.
+  explicit Process(const std::vector<std::string>& arguments,
+                   const std::vector<std::string>& environment = {},
                    const std::vector<std::string>& wrapper = {});
   // Kills it if it still runs.
   ~Process();
@@ -35,8 +36,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  // The exit code; 128 + the signal's number if one ended it. nullopt: it still runs. All output has been read by
-  // then.
+  // The exit code; 128 + the signal's number if one ended it. nullopt: it still runs. All output has been
+  // read by then.
   std::optional<int> wait_for_exit(Milliseconds deadline);
   bool running() { return !wait_for_exit(Milliseconds(0)); }
 
@@ -44,7 +45,8 @@ class Process {
   std::string output() const;
   // Lines so far: where a later search can begin.
   std::size_t mark() const;
-  // Waits for a line, from the given one on, that has all the parts in it, whatever their order. False: none came.
+  // Waits for a line, from the given one on, that has all the parts in it, whatever their order. False: none
+  // came.
   bool wait_for_line(const std::vector<std::string_view>& parts, Milliseconds deadline,
                      std::size_t from = 0) const;
   // Lines from the given one on with the part in them.
@@ -73,6 +75,7 @@ struct Finished {
   int exit_code = -1;  // -1: it did not end in time
   std::string output;
 };
-Finished run_plughost(const std::vector<std::string>& arguments, const std::vector<std::string>& wrapper = {});
+Finished run_plughost(const std::vector<std::string>& arguments,
+                      const std::vector<std::string>& wrapper = {});
 
 }  // namespace plughost::test

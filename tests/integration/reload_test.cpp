@@ -106,7 +106,8 @@ TEST_CASE("a resource that is removed and comes back at once registers when the 
     REQUIRE(node.reload());
     REQUIRE(node.wait_for([&](const KubeletState& state) {
       const ResourceState& resource = state.of(kA);
-      return resource.streams_ever == static_cast<std::size_t>(i) + 2 && resource.attached && resource.first_list;
+      return resource.streams_ever == static_cast<std::size_t>(i) + 2 && resource.attached &&
+             resource.first_list;
     }));
     CHECK(node.of(kA).registrations.back().at - *node.of(kA).stream_ended >= (kSanitized ? 0ms : 300ms));
   }
@@ -130,9 +131,15 @@ TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every erro
   check_untouched(node, kB);
   CHECK(node.kubelet().allocate("pod", "c", kB, 3).admitted());
 
-  SUBCASE("a file that is gone") { node.files().remove("config.yaml"); }
-  SUBCASE("a file that is no YAML") { node.files().file("config.yaml", "{[}"); }
-  SUBCASE("an empty file") { node.files().file("config.yaml", ""); }
+  SUBCASE("a file that is gone") {
+    node.files().remove("config.yaml");
+  }
+  SUBCASE("a file that is no YAML") {
+    node.files().file("config.yaml", "{[}");
+  }
+  SUBCASE("an empty file") {
+    node.files().file("config.yaml", "");
+  }
   const std::size_t again = node.daemon().mark();
   node.daemon().signal(SIGHUP);
   CHECK(node.daemon().wait_for_line({"not reloaded"}, kLong, again));

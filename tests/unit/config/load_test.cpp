@@ -248,6 +248,14 @@ TEST_CASE("a main file that is none is one clear error") {
   CHECK(wrong(dir) == "main.yaml: the file is not a text file (byte 0x01 at 1:1)");
 }
 
+TEST_CASE("a flood of errors ends in their number") {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 1500; ++i) text += 'x' + std::to_string(i) + ": 1\n";
+  dir.file("main.yaml", text);
+  CHECK(wrong(dir).ends_with("\nmain.yaml: 500 more errors"));
+}
+
 TEST_CASE("an error carries its diagnostics one by one") {
   const TempDir dir;
   dir.file("main.yaml", "x: 1\ny: 2\n");

@@ -81,23 +81,23 @@ TEST_CASE("a billion laughs are stopped") {
 }
 
 TEST_CASE("aliases of a long text are stopped before they fill the memory") {
-  const std::string text = "a: &a " + std::string(1 << 20, 'x') + "\nb: [" + repeated("*a, ", 100) + "]\n";
+  const std::string text = "a: &a " + std::string(60'000, 'x') + "\nb: [" + repeated("*a,\n ", 2000) + "]\n";
   CHECK(refusal(text).find("aliases expand to more than 64 MiB") != std::string::npos);
 }
 
 TEST_CASE("anchors in anchors do not multiply what is kept") {
-  const std::string text = repeated("&a [", 60) + repeated("x, ", 150'000) + repeated("]", 60);
+  const std::string text = repeated("&a [", 60) + repeated("x,\n ", 150'000) + repeated("]", 60);
   CHECK(refusal(text).find("expands to more than 200000 values") != std::string::npos);
 }
 
 TEST_CASE("more values than any configuration has are refused") {
-  CHECK(refusal("[" + repeated("x, ", 200'001) + "]").find("more than 200000 values") != std::string::npos);
+  CHECK(refusal("[" + repeated("x,\n ", 200'001) + "]").find("more than 200000 values") != std::string::npos);
 }
 
 TEST_CASE("deep nesting is refused in every style") {
   const std::string words = "nested too deeply: more than 64 levels";
-  CHECK(refusal(repeated("[", 100'000)).find(words) != std::string::npos);
-  CHECK(refusal(repeated("{a: ", 100'000)).find(words) != std::string::npos);
+  CHECK(refusal(repeated("[\n", 100'000)).find(words) != std::string::npos);
+  CHECK(refusal(repeated("{a: \n", 100'000)).find(words) != std::string::npos);
   CHECK(refusal(repeated("- ", 10'000) + "x").find(words) != std::string::npos);
   CHECK(refusal("a: &a " + repeated("[", 40) + repeated("]", 40) + "\nb: " + repeated("[", 40) + "*a" +
                 repeated("]", 40) + "\n")

@@ -19,11 +19,17 @@ std::vector<std::string> listed(const Inventory& inventory) {
 }
 
 TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
-  Device second = device("a");
-  second.trouble = "the second one";
-  const Inventory inventory({device("b"), device("a"), second, device("10"), device("9")});
-  CHECK(listed(inventory) == std::vector<std::string>{"10", "9", "a", "b"});
+  CHECK(listed(Inventory({device("b"), device("a"), device("10"), device("9")})) ==
+        std::vector<std::string>{"10", "9", "a", "b"});
+  std::vector<Device> devices;
+  for (int i = 0; i < 100; ++i) {
+    devices.push_back(device(i % 2 == 0 ? "b" : "a"));
+    devices.back().trouble = i < 2 ? "" : "not the first";
+  }
+  const Inventory inventory(std::move(devices));
+  CHECK(listed(inventory) == std::vector<std::string>{"a", "b"});
   CHECK(inventory.find("a")->healthy());
+  CHECK(inventory.find("b")->healthy());
 }
 
 TEST_CASE("a device with replicas is listed and found by its replicas' ids only") {

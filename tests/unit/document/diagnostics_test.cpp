@@ -33,6 +33,17 @@ TEST_CASE("warnings are no errors") {
   CHECK(diagnostics.all().size() == 2);
 }
 
+TEST_CASE("of a flood of errors the first are kept and all are counted") {
+  Diagnostics diagnostics;
+  for (std::size_t i = 0; i < 2 * Diagnostics::kMostKept; ++i) {
+    diagnostics.error({}, std::to_string(i), "no");
+    diagnostics.warning({}, std::to_string(i), "hm");
+  }
+  CHECK(diagnostics.all().size() == 2 * Diagnostics::kMostKept);
+  CHECK(diagnostics.error_count() == 2 * Diagnostics::kMostKept);
+  CHECK(diagnostics.all().back().path == std::to_string(Diagnostics::kMostKept - 1));
+}
+
 TEST_CASE("a quotation shows control characters and is cut between characters") {
   CHECK(quote("a\tb") == "'a\\x09b'");
   const std::string cut = quote(std::string(199, 'a') + "\xC3\xA4" + "b");
