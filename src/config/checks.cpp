@@ -17,8 +17,8 @@ constexpr std::size_t kLongestSocketPath = 107;
 
 // Where a key of an entry stands; the entry itself if it has no such key.
 const Mark& mark_of(const EntryDraft& entry, std::string_view key) {
-  const Node* const value = entry.config.document.find(key);
-  return value ? value->mark : entry.config.document.mark;
+  const Node* const value = entry.document.find(key);
+  return value ? value->mark : entry.document.mark;
 }
 
 std::string named(const EntryDraft& entry) {
@@ -78,7 +78,7 @@ class FixedIds {
 
   void report_size(const EntryDraft& entry, std::size_t count, std::size_t kept) {
     const std::size_t replicas = entry.config.recipe->replicas;
-    diagnostics_.error(mark_of(entry, entry.config.kind), entry.path + '.' + entry.config.kind,
+    diagnostics_.error(mark_of(entry, entry.kind), entry.path + '.' + entry.kind,
                        std::to_string(count * replicas) +
                            " ids do not fit into one message to the kubelet (4 MiB), but only about " +
                            std::to_string(kept * replicas) + " of them; use a coarser unit" +
@@ -90,7 +90,7 @@ class FixedIds {
     std::string what = (left_out ? "these devices cannot all be listed: " : "") + remarks.front();
     if (remarks.size() > 1) what += " (and so on, for others)";
     const std::string_view key =
-        entry.config.document.find("id") ? "id" : std::string_view(entry.config.kind);
+        entry.document.find("id") ? "id" : std::string_view(entry.kind);
     const std::string path = entry.path + '.' + std::string(key);
     if (left_out) return diagnostics_.error(mark_of(entry, key), path, what);
     diagnostics_.warning(mark_of(entry, key), path, what);
@@ -105,7 +105,7 @@ class FixedIds {
     // Two entries of one name are reported as that.
     if (!clash || (clash->second.entry != &entry && clash->second.resource == resource)) return;
     const std::string_view key =
-        entry.config.document.find("id") ? "id" : std::string_view(entry.config.kind);
+        entry.document.find("id") ? "id" : std::string_view(entry.kind);
     diagnostics_.error(
         mark_of(entry, key), entry.path + '.' + std::string(key),
         "the id " + quote(clash->first) + " of " + resource + " is also an id of " + clash->second.resource +
@@ -165,7 +165,7 @@ class Claims {
   void add_pairs(const EntryDraft& entry, std::string_view field, std::string_view what,
                  const Recipe::Pairs& pairs) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Node& name = entry.config.document.find(field)->members[i].first;
+      const Node& name = entry.document.find(field)->members[i].first;
       add_claim(entry, what, pairs[i].first, bound(entry, pairs[i].second), "", name.mark,
                 entry.path + '.' + std::string(field) + '.' + name.scalar);
     }
@@ -173,7 +173,7 @@ class Claims {
 
   void add_path(const EntryDraft& entry, std::string_view field, std::size_t i,
                 const Template& container_path, const Template& host_path, const std::string& terms) {
-    const Node& item = entry.config.document.find(field)->items[i];
+    const Node& item = entry.document.find(field)->items[i];
     const Node* const value = item.find("containerPath");
     add_claim(entry, "path in the container", container_path, bound(entry, host_path), terms,
               value ? value->mark : item.mark,

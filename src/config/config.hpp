@@ -41,9 +41,8 @@ struct LogConfig {
 struct ResourceConfig {
   std::shared_ptr<const Recipe> recipe;
   std::shared_ptr<const DeviceSource> source;
-  std::string kind;   // the registry's key
-  Node document;      // what was written: two entries are the same if they say the same
-  std::string where;  // "file:line:col", for messages
+  std::string content;  // content_of what was written: entries of one name are the same if it is the same
+  std::string where;    // "file:line:col", for messages
 };
 
 struct Config {

@@ -12,7 +12,7 @@ std::string_view name_of(const ResourceConfig& resource) {
 
 // With one name, everything else follows from what was written.
 bool same(const ResourceConfig& a, const ResourceConfig& b) {
-  return same_content(a.document, b.document);
+  return a.content == b.content;
 }
 
 }  // namespace

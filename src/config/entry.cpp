@@ -176,7 +176,8 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
 
 EntryDraft read_entry(const Node& node, std::string path, std::string_view domain, Diagnostics& diagnostics) {
   EntryDraft draft;
-  draft.config.document = node;
+  draft.document = node;
+  draft.config.content = content_of(node);
   draft.config.where = node.mark.text();
   draft.path = path;
   const auto recipe = std::make_shared<Recipe>();
@@ -198,7 +199,7 @@ EntryDraft read_entry(const Node& node, std::string path, std::string_view domai
 
     recipe->name = read_name(entry, domain, with({"id"}, attributes));
     for (const Kind* kind : found) {
-      draft.config.kind = kind->key;
+      draft.kind = kind->key;
       draft.config.source = kind->read(entry);
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",

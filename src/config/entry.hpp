@@ -11,6 +11,8 @@ namespace plughost {
 
 struct EntryDraft {
   ResourceConfig config;  // never without a recipe; its name is empty if it could not be read
+  Node document;          // what was written
+  std::string kind;       // the registry's key
   std::string path;       // "resources[2]"
   bool sound = false;     // nothing was wrong with it: only then the rest of config means something
 };

@@ -176,7 +176,9 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned) {
   std::size_t without_resource = 0;
   for (std::size_t n = 0; n < scanned.size(); ++n) {
     Device& device = scanned[n];
-    const auto resource = only_resource ? only_resource : resource_of(recipe.name, device, n, remarks);
+    std::optional<std::string> own_resource;
+    if (!only_resource) own_resource = resource_of(recipe.name, device, n, remarks);
+    const std::optional<std::string>& resource = only_resource ? only_resource : own_resource;
     if (!resource) continue;
     device.replicas *= recipe.replicas;
     if (!settle_id(device, recipe.id, *resource, n, remarks)) continue;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,25 +24,20 @@ struct Assembly {
 // At most 1,000 resources per entry, and per resource what fits into one message to the kubelet.
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned);
 
-// Devices that a resource had and may get again.
+// Since when devices that a resource had are gone.
 class Remembered {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // scanned, and the devices that were there before and are gone: Unhealthy until forget_after has passed
-  // since they were last seen.
-  std::vector<Device> merge(std::vector<Device> scanned, Clock::time_point now,
+  // scanned, and the devices of the list before that are gone: Unhealthy until forget_after has passed since
+  // they were first missed. before: what the last merge returned, or nothing; sorted by id.
+  std::vector<Device> merge(std::span<const Device> before, std::vector<Device> scanned, Clock::time_point now,
                             std::chrono::seconds forget_after);
   // When merge would forget a device, if nothing else happens; Clock::time_point::max(): never.
   Clock::time_point next_forgetting() const { return next_; }
 
  private:
-  struct Gone {
-    Device device;
-    Clock::time_point since;
-  };
-  std::vector<Device> present_;  // sorted by id
-  std::vector<Gone> gone_;
+  std::map<std::string, Clock::time_point> gone_since_;  // by id
   Clock::time_point next_ = Clock::time_point::max();
 };
 

@@ -1,5 +1,6 @@
 #include "device/id.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 
@@ -71,6 +72,10 @@ bool valid_utf8(std::string_view text) {
 std::string stable_id(std::string_view name, std::size_t longest) {
   constexpr std::size_t kSuffix = 1 + 16;
   assert(!name.empty() && longest > kSuffix);
+  const bool usual = name.size() <= longest && std::ranges::all_of(name, [](char c) {
+    return c > ' ' && c < '\x7f' && c != '%' && c != ',';
+  });
+  if (usual) return std::string(name);
   std::string id;
   std::size_t characters = 0;
   std::size_t kept = 0;  // the bytes that stay if the id has to be cut

@@ -15,46 +15,39 @@ Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget
   return forget_after < left ? since + forget_after : Clock::time_point::max();
 }
 
-bool has_id(const std::vector<Device>& sorted, const std::string& id) {
-  return std::ranges::binary_search(sorted, id, {}, &Device::id);
-}
-
 }  // namespace
 
-std::vector<Device> Remembered::merge(std::vector<Device> scanned, Clock::time_point now,
-                                      std::chrono::seconds forget_after) {
+std::vector<Device> Remembered::merge(std::span<const Device> before, std::vector<Device> scanned,
+                                      Clock::time_point now, std::chrono::seconds forget_after) {
   if (!std::ranges::is_sorted(scanned, {}, &Device::id)) std::ranges::stable_sort(scanned, {}, &Device::id);
 
-  if (scanned != present_) {
-    std::erase_if(gone_, [&](const Gone& gone) { return has_id(scanned, gone.device.id); });
-    for (Device& device : present_) {
-      if (has_id(scanned, device.id)) continue;
-      device.trouble = "it is gone: unplugged or removed";
-      gone_.push_back({.device = std::move(device), .since = now});
-    }
-    std::ranges::sort(gone_, {}, [](const Gone& gone) -> const std::string& { return gone.device.id; });
-    present_ = scanned;
-  }
-  std::erase_if(gone_, [&](const Gone& gone) { return forget_at(gone.since, forget_after) <= now; });
-
+  std::vector<Device> gone;
+  std::map<std::string, Clock::time_point> gone_since;
   next_ = Clock::time_point::max();
-  if (gone_.empty()) return scanned;
-
-  // Devices that are there come first: a list that no message can hold would cost them all.
   std::size_t bytes = 0;
-  for (const Device& device : scanned) bytes += wire_size(device);
-  std::erase_if(gone_, [&](const Gone& gone) {
-    const std::size_t size = wire_size(gone.device);
-    if (bytes + size > kListLimit) return true;
-    bytes += size;
-    return false;
-  });
+  auto here = scanned.begin();
+  for (const Device& device : before) {
+    while (here != scanned.end() && here->id < device.id) ++here;
+    if (here != scanned.end() && here->id == device.id) continue;
+    const auto known = gone_since_.find(device.id);
+    const Clock::time_point since = known == gone_since_.end() ? now : known->second;
+    if (forget_at(since, forget_after) <= now) continue;
+    // Devices that are there come first: a list that no message can hold would cost them all.
+    if (gone.empty()) {
+      for (const Device& present : scanned) bytes += wire_size(present);
+    }
+    bytes += wire_size(device);
+    if (bytes > kListLimit) break;
+    gone.push_back(device);
+    gone.back().trouble = "it is gone: unplugged or removed";
+    gone_since.emplace(device.id, since);
+    next_ = std::min(next_, forget_at(since, forget_after));
+  }
+  gone_since_ = std::move(gone_since);
+  if (gone.empty()) return scanned;
 
   const auto present = static_cast<std::ptrdiff_t>(scanned.size());
-  for (const Gone& gone : gone_) {
-    next_ = std::min(next_, forget_at(gone.since, forget_after));
-    scanned.push_back(gone.device);
-  }
+  std::ranges::move(gone, std::back_inserter(scanned));
   std::ranges::inplace_merge(scanned, scanned.begin() + present, {}, &Device::id);
   return scanned;
 }

@@ -42,12 +42,26 @@ const char* Node::kind_name() const {
   return "";
 }
 
-bool same_content(const Node& a, const Node& b) {
-  if (a.kind != b.kind || a.scalar != b.scalar) return false;
-  if (!std::ranges::equal(a.items, b.items, same_content)) return false;
-  return std::ranges::equal(sorted_members(a), sorted_members(b), [](const Member* one, const Member* other) {
-    return one->first.scalar == other->first.scalar && same_content(one->second, other->second);
-  });
+std::string content_of(const Node& node) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return "~";
+    case Node::Kind::kScalar:
+      // With its length in front, no text can look like the end of it.
+      return std::to_string(node.scalar.size()) + ':' + node.scalar;
+    case Node::Kind::kSequence: {
+      std::string text = "[";
+      for (const Node& item : node.items) text += content_of(item);
+      return text + ']';
+    }
+    case Node::Kind::kMap: {
+      std::string text = "{";
+      for (const Member* member : sorted_members(node))
+        text += content_of(member->first) + content_of(member->second);
+      return text + '}';
+    }
+  }
+  return {};
 }
 
 }  // namespace plughost

@@ -32,7 +32,8 @@ struct Node {
   const char* kind_name() const;                 // for messages: "text", "a list", "a map", "nothing"
 };
 
-// Do two nodes say the same? Marks, quotes and the order of keys do not count.
-bool same_content(const Node& a, const Node& b);
+// What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
+// order of keys do not count.
+std::string content_of(const Node& node);
 
 }  // namespace plughost

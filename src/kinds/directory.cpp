@@ -1,8 +1,12 @@
 // `directory: {path, match, recursive}`: every file in a directory is a device.
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -52,21 +56,51 @@ bool vanished(const std::error_code& failed) {
   return failed == std::errc::no_such_file_or_directory;
 }
 
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+enum class EntryType { kDirectory, kLinkToDirectory, kFile, kNothing };
+
 // The type that readdir told is enough, but for links: a hundred thousand files are not asked one by one.
+EntryType type_of(const dirent& entry, int directory) {
+  if (entry.d_type == DT_DIR) return EntryType::kDirectory;
+  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return EntryType::kFile;
+  struct stat itself {};
+  struct stat target {};
+  if (::fstatat(directory, entry.d_name, &itself, AT_SYMLINK_NOFOLLOW) != 0 ||
+      ::fstatat(directory, entry.d_name, &target, 0) != 0)
+    return EntryType::kNothing;
+  if (!S_ISDIR(target.st_mode)) return EntryType::kFile;
+  return S_ISLNK(itself.st_mode) ? EntryType::kLinkToDirectory : EntryType::kDirectory;
+}
+
 Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdirectory) const {
   Listing listing;
-  fs::directory_iterator entry(host.at(path_ / subdirectory), listing.failed);
-  for (; !listing.failed && entry != fs::directory_iterator(); entry.increment(listing.failed)) {
-    std::error_code unreadable;
-    const std::string name = entry->path().filename();
-    if (entry->is_directory(unreadable)) {
-      if (depth_ == Depth::kRecursive && !entry->is_symlink(unreadable)) {
-        listing.subdirectories.push_back(subdirectory / name);
-      }
-    } else if (::fnmatch(match_.c_str(), name.c_str(), 0) == 0 && entry->exists(unreadable)) {
-      listing.files.push_back(subdirectory / name);
-    }
+  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(host.at(path_ / subdirectory).c_str()));
+  if (!directory) {
+    listing.failed.assign(errno, std::generic_category());
+    return listing;
   }
+  const std::string prefix = subdirectory.empty() ? "" : subdirectory.string() + '/';
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    switch (type_of(*entry, ::dirfd(directory.get()))) {
+      case EntryType::kDirectory:
+        if (depth_ == Depth::kRecursive) listing.subdirectories.push_back(subdirectory / name);
+        break;
+      case EntryType::kFile:
+        if (::fnmatch(match_.c_str(), entry->d_name, 0) == 0) listing.files.push_back(prefix + entry->d_name);
+        break;
+      case EntryType::kLinkToDirectory:
+      case EntryType::kNothing:
+        break;
+    }
+    errno = 0;
+  }
+  if (errno != 0) listing.failed.assign(errno, std::generic_category());
   std::ranges::sort(listing.subdirectories);
   return listing;
 }
@@ -104,10 +138,11 @@ Scan Directory::scan(const HostRoot& host) const {
   }
 
   std::ranges::sort(names);
+  const std::string prefix = path_ / "";
   scan.devices.reserve(names.size());
   for (std::string& name : names) {
     Device& device = scan.devices.emplace_back();
-    device.attributes = {{.name = "name", .value = name}, {.name = "path", .value = path_ / name}};
+    device.attributes = {{.name = "name", .value = name}, {.name = "path", .value = prefix + name}};
     device.id = std::move(name);
   }
   return scan;

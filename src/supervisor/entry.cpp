@@ -167,7 +167,10 @@ void Entry::take(std::map<std::string, std::vector<Device>> resources) {
   auto forget_at = Clock::time_point::max();
   for (auto& [name, devices] : resources) {
     Live& live = live_[name];
-    publish(name, live, live.remembered.merge(std::move(devices), Clock::now(), config_.recipe->forget_after));
+    const std::shared_ptr<const Offer> before = live.resource ? live.resource->offer() : nullptr;
+    publish(name, live,
+            live.remembered.merge(before ? before->inventory.devices() : std::span<const Device>(),
+                                  std::move(devices), Clock::now(), config_.recipe->forget_after));
     forget_at = std::min(forget_at, live.remembered.next_forgetting());
   }
   // A resource that was named after its devices goes with the last of them.

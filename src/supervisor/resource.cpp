@@ -158,8 +158,10 @@ void Resource::on_stream_closed(Endpoint::Peer peer) {
   searching_since_ = Clock::now();
   const auto lived = searching_since_ - attached_since_;
   if (lived >= kSettled) refused_.reset();
-  // A lost stream is the one sign of a kubelet's plight that comes without a new socket.
-  if (lived >= kFlapping || !kubelet_)
+  // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to the
+  // kubelet before this says nothing about this one.
+  const bool former = grace_.armed();
+  if (lived >= kFlapping || former || !kubelet_)
     attach();
   else
     fail("the kubelet ended the stream at once", refused_);

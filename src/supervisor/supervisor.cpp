@@ -8,6 +8,8 @@ namespace {
 
 using Clock = EventLoop::Clock;
 
+// Each socket of ours that comes or goes is an event: they are looked at once for many.
+constexpr std::chrono::milliseconds kSocketsBurst{50};
 // Ids are compared once a burst of new lists is over.
 constexpr std::chrono::seconds kAfterBurst{1};
 
@@ -27,6 +29,10 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
       config_(std::move(config)),
       on_change_(std::move(on_change)),
       safety_(platform.loop, [this] { on_safety(); }),
+      sockets_timer_(platform.loop,
+                     [this] {
+                       for (const auto& [name, entry] : entries_) entry->on_sockets();
+                     }),
       ids_timer_(platform.loop, [this] { look_for_shared_ids(); }),
       link_(make_link(config_.kubelet)) {
   safety_.arm(kSafetyInterval);
@@ -41,7 +47,7 @@ std::unique_ptr<NodeLink> Supervisor::make_link(const KubeletConfig& config) {
   return std::make_unique<NodeLink>(
       platform_, config, [this] { on_kubelet(); },
       [this] {
-        for (const auto& [name, entry] : entries_) entry->on_sockets();
+        if (!sockets_timer_.armed()) sockets_timer_.arm(kSocketsBurst);
       });
 }
 

@@ -49,6 +49,7 @@ class Supervisor {
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   std::size_t shared_ids_ = 0;  // that were told of
   Timer safety_;
+  Timer sockets_timer_;
   Timer ids_timer_;
   std::unique_ptr<NodeLink> link_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name

@@ -44,7 +44,6 @@ TEST_CASE("a small configuration has the defaults") {
   CHECK(config.files == std::vector{dir.at("main.yaml")});
   REQUIRE(config.resources.size() == 1);
   const ResourceConfig& resource = config.resources[0];
-  CHECK(resource.kind == "directory");
   CHECK(resource.source);
   CHECK(resource.where == dir.at("main.yaml").string() + ":1:13");
   Recipe plain;

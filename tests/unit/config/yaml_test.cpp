@@ -57,7 +57,7 @@ TEST_CASE("marks count from 1, and nothing stands where its key stands") {
 TEST_CASE("an alias is a copy of what it stands for") {
   const Parsed parsed = parse("a: &x {b: [1, 2]}\nc: *x\n");
   REQUIRE(parsed.root);
-  CHECK(same_content(*parsed.root->find("a"), *parsed.root->find("c")));
+  CHECK(content_of(*parsed.root->find("a")) == content_of(*parsed.root->find("c")));
   CHECK(parsed.root->find("c")->find("b")->items.size() == 2);
 }
 

@@ -27,6 +27,10 @@ Node list(std::vector<Node> items) {
   return node;
 }
 
+bool same_content(const Node& one, const Node& other) {
+  return content_of(one) == content_of(other);
+}
+
 TEST_CASE("a mark reads as editors take it") {
   CHECK(Mark{.file = "a.yaml", .line = 3, .column = 7}.text() == "a.yaml:3:7");
   CHECK(Mark{.file = "a.yaml"}.text() == "a.yaml");
@@ -57,6 +61,7 @@ TEST_CASE("values, the order of a list, missing keys and kinds change what a nod
   CHECK_FALSE(same_content(list({text("x"), text("y")}), list({text("y"), text("x")})));
   CHECK_FALSE(same_content(list({}), map({})));
   CHECK_FALSE(same_content(Node{}, text("")));
+  CHECK_FALSE(same_content(list({text("a"), text("1:b")}), list({text("a1"), text("b")})));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "temp_dir.hpp"
+#include "unit/temp_dir.hpp"
 
 namespace plughost {
 namespace {

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "device/assembly.hpp"
-#include "entry.hpp"
+#include "unit/kinds/entry.hpp"
 
 namespace plughost {
 namespace {

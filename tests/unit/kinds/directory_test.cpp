@@ -4,8 +4,8 @@
 
 #include <system_error>
 
-#include "entry.hpp"
-#include "temp_dir.hpp"
+#include "unit/kinds/entry.hpp"
+#include "unit/temp_dir.hpp"
 
 namespace plughost {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "device/assembly.hpp"
-#include "entry.hpp"
-#include "temp_dir.hpp"
+#include "unit/kinds/entry.hpp"
+#include "unit/temp_dir.hpp"
 
 namespace plughost {
 namespace {
