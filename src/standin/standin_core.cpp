@@ -269,6 +269,8 @@ void StandInCore::run_client(const ClientPointer& client) {
 
 // [ManagerImpl.PluginListAndWatchReceiver]
 void StandInCore::on_list(const std::string& resource, const v1beta1::ListAndWatchResponse& list) {
+  // What follows is the kubelet's own work: the list was here before it.
+  const auto arrived = ResourceState::Clock::now();
   book_.replace_list(resource, to_devices(list));
   write_checkpoint();
   show(resource);
@@ -276,7 +278,7 @@ void StandInCore::on_list(const std::string& resource, const v1beta1::ListAndWat
     ResourceState& known = state.resources[resource];
     ++known.lists;
     ++known.lists_since_registration;
-    known.last_list = ResourceState::Clock::now();
+    known.last_list = arrived;
     if (!known.first_list) known.first_list = known.last_list;
   });
   tell(Type::kList, resource, "");

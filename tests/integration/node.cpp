@@ -86,7 +86,7 @@ void Node::end_daemon() {
 bool Node::reload() {
   const std::size_t from = daemon_->mark();
   daemon_->signal(SIGHUP);
-  return daemon_->wait_for_line({"reloaded"}, kLong, from);
+  return daemon_->wait_for_line({"configuration reloaded"}, kLong, from);
 }
 
 const ResourceState& Node::of(const std::string& resource) {

@@ -52,7 +52,7 @@ class Node {
                     const std::vector<std::string>& wrapper = {});
   Process& daemon() { return *daemon_; }
   void end_daemon();
-  // SIGHUP, and the log's word that it has been dealt with. False: it was not.
+  // SIGHUP, and the log's word that the configuration is in force. False: it is not.
   bool reload();
 
   const ResourceState& of(const std::string& resource);  // as it is now; valid until the next call
