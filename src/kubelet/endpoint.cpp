@@ -4,9 +4,9 @@
 #include <grpcpp/server_posix.h>
 
 #include <climits>
-#include <ctime>
 #include <map>
 #include <mutex>
+#include <random>
 
 #include "kubelet/plugin_service.hpp"
 #include "kubelet/registry_service.hpp"
@@ -92,8 +92,8 @@ Endpoint::Endpoint(EventLoop& loop, Workers& workers, std::string resource,
       alive_(std::make_shared<const bool>(true)),
       served_(std::make_shared<Served>(loop, alive_, resource_, std::move(feed), options, announcement,
                                        std::move(check_answer), events_)),
-      // Later than any that an earlier process used here.
-      incarnation_(static_cast<std::uint32_t>(std::time(nullptr))) {}
+      // A name that an earlier process used here must not come again.
+      incarnation_(std::random_device()()) {}
 
 Endpoint::~Endpoint() {
   listener_.reset();
@@ -114,14 +114,16 @@ void Endpoint::listen_again() { listen(); }
 
 void Endpoint::listen() {
   listener_.reset();
-  listener_.emplace(loop_, socket_, [this](UniqueFd connection, const ucred& peer) {
-    on_connection(std::move(connection), peer);
-  });
+  listener_.emplace(
+      loop_, socket_,
+      [this](UniqueFd connection, const ucred& peer) { on_connection(std::move(connection), peer); },
+      events_.trouble);
 }
 
 void Endpoint::on_connection(UniqueFd connection, const ucred& peer) {
   if (peer.uid != 0 && peer.uid != ::geteuid()) {
-    events_.stranger(peer.uid);
+    events_.trouble("a connection of user " + std::to_string(peer.uid) +
+                    " was turned away: only root and our own user may ask");
     return;
   }
   const int fd = connection.release();

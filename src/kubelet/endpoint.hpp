@@ -32,8 +32,8 @@ class Endpoint {
     std::function<void(Peer)> stream_closed;
     // plugins_registry only: the kubelet does not take the resource.
     std::function<void(const std::string& why)> refused;
-    // Somebody who is neither root nor our own user connected, and was turned away.
-    std::function<void(uid_t uid)> stranger;
+    // A connection that was turned away or cannot be accepted, as a sentence.
+    std::function<void(const std::string& what)> trouble;
   };
   // Runs on gRPC's threads; see PluginService::Hooks.
   using CheckAnswer = std::function<std::string(const Allocation&)>;

@@ -3,6 +3,9 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
+#include <cstring>
+#include <utility>
+
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {
@@ -14,9 +17,10 @@ constexpr std::chrono::milliseconds kNoDescriptors{100};
 
 }  // namespace
 
-Listener::Listener(EventLoop& loop, std::filesystem::path path, Accept accept)
+Listener::Listener(EventLoop& loop, std::filesystem::path path, Accept accept, Trouble trouble)
     : path_(std::move(path)),
       accept_(std::move(accept)),
+      trouble_(std::move(trouble)),
       fd_(listen_unix(path_)),
       // Edge-triggered: a backlog that cannot be accepted now must not make the loop spin.
       watch_(loop, fd_.get(), EPOLLIN | EPOLLET, [this](std::uint32_t) { on_readable(); }),
@@ -41,9 +45,13 @@ void Listener::on_readable() {
     UniqueFd connection{::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (!connection) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) retry_.arm(kNoDescriptors);
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      retry_.arm(kNoDescriptors);
+      if (!std::exchange(in_trouble_, true))
+        trouble_(std::string("connections cannot be accepted, and wait: ") + std::strerror(errno));
       return;
     }
+    in_trouble_ = false;
     ucred peer{};
     socklen_t size = sizeof peer;
     if (::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)

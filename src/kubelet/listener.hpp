@@ -17,8 +17,11 @@ class Listener {
   // connection is non-blocking and close-on-exec; peer is who connected (pid 0: in another pid namespace).
   using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
 
+  // Called when connections cannot be accepted, once until one can; they wait meanwhile.
+  using Trouble = std::function<void(const std::string& what)>;
+
   // Throws std::system_error. The loop outlives it.
-  Listener(EventLoop& loop, std::filesystem::path path, Accept accept);
+  Listener(EventLoop& loop, std::filesystem::path path, Accept accept, Trouble trouble);
   // Removes the file, if it still is ours.
   ~Listener();
   Listener(const Listener&) = delete;
@@ -33,6 +36,8 @@ class Listener {
 
   std::filesystem::path path_;
   Accept accept_;
+  Trouble trouble_;
+  bool in_trouble_ = false;
   UniqueFd fd_;
   dev_t device_ = 0;
   ino_t inode_ = 0;

@@ -56,7 +56,9 @@ void RegistrationClient::send(Request request, Done done) {
       &call->context, &call->request, &call->response,
       [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) {
         post([connection = call->connection, done, status] {
-          const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+          // The kubelet says no with UNKNOWN as well, but never in these words: they are gRPC's own.
+          const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                            status.error_message() == "Stream removed";
           if (gone) connection->broken = true;
           done(status.ok() ? Result::kAccepted : gone ? Result::kWentAway : Result::kRefused,
                status.error_message());

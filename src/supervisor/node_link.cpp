@@ -25,7 +25,7 @@ NodeLink::NodeLink(Platform& platform, const KubeletConfig& config, std::functio
 void NodeLink::note_answer(RegistrationClient::Result result, const std::string& why) {
   using enum RegistrationClient::Result;
   const bool silent = result == kNobodyListens || result == kWentAway;
-  if (silent && !silence_told_) log_.warn("nobody listens on the kubelet's socket: asking again and again", {{"why", why}});
+  if (silent && !silence_told_) log_.warn("the kubelet does not answer: asking again and again", {{"why", why}});
   silence_told_ = silent;
 }
 

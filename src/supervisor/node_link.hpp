@@ -39,7 +39,7 @@ class NodeLink {
   PluginDirectory& directory() { return directory_; }
   KubeletWatcher& watcher() { return watcher_; }
   RegistrationClient& registration() { return registration_; }
-  // Logs once, for all resources, that nobody listens on the kubelet's socket.
+  // Logs once, for all resources, that the kubelet does not answer.
   void note_answer(RegistrationClient::Result result, const std::string& why);
 
  private:

@@ -38,9 +38,8 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
                 {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
                  [this](Endpoint::Peer peer) { on_stream_closed(peer); },
                  [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
-                 [this](uid_t uid) {
-                   platform_.log.warn("connection turned away: only root and our own user may ask",
-                                      {{"resource", name_}, {"uid", std::to_string(uid)}});
+                 [this](const std::string& trouble) {
+                   platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
                  }}) {
   on_kubelet();
 }
@@ -168,11 +167,15 @@ void Resource::on_stream_closed(Endpoint::Peer peer) {
 }
 
 void Resource::on_sockets() {
-  if (endpoint_.socket_name().empty() || endpoint_.reachable() || asking_) return;
-  if (streams_ == 0) {
-    if (kubelet_ && stage_ == Stage::kRegistering) attach();
+  if (endpoint_.socket_name().empty() || endpoint_.reachable()) return;
+  if (!link_.registers()) {
+    // The kubelet's registry ends the stream of a socket that is gone, and that is when a new one is made. A socket
+    // that came before would be registered while the stream lives.
+    if (streams_ == 0 && stage_ == Stage::kRegistering) attach();
     return;
   }
+  // The kubelet knows this name, or is just being told it: it must find us there, now or when it dials.
+  if (!kubelet_ || (stage_ != Stage::kAttached && stage_ != Stage::kRegistering)) return;
   try {
     link_.directory().hold();
     endpoint_.listen_again();

@@ -157,7 +157,7 @@ TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, no exit") {
     node.start_kubelet();
     node.kubelet().stop();
     node.start_daemon();
-    REQUIRE(node.daemon().wait_for_line({"nobody listens", "refused"}, kLong));
+    REQUIRE(node.daemon().wait_for_line({"does not answer", "refused"}, kLong));
     node.kubelet().restart();
     CHECK(node.attached({"example.com/a"}, limit(1s)));
   }
@@ -168,13 +168,13 @@ TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, no exit") {
     path.copy(address.sun_path, sizeof address.sun_path - 1);
     REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
     node.start_daemon();
-    REQUIRE(node.daemon().wait_for_line({"nobody listens", "refused"}, kLong));
+    REQUIRE(node.daemon().wait_for_line({"does not answer", "refused"}, kLong));
     REQUIRE(::listen(socket.get(), 8) == 0);
     CHECK(
         eventually([&] { return UniqueFd(::accept(socket.get(), nullptr, nullptr)).get() >= 0; }, limit(5s)));
   }
   CHECK(node.daemon().running());
-  CHECK(node.daemon().count_lines("nobody listens") == 1);
+  CHECK(node.daemon().count_lines("does not answer") == 1);
 }
 
 TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s; other resources unaffected") {
@@ -222,6 +222,30 @@ TEST_CASE("7.29 a kubelet that stops answering: other resources and signals stil
   CHECK(registrations(node, "example.com/stuck").size() == 1);
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+}
+
+TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTERM are handled") {
+  Node node;
+  node.files().directory("gophers");
+  node.configure(listed("example.com/gopher", node.path("gophers")));
+  std::filesystem::create_directories(node.plugins());
+  Process kubelet({"kubelet", "--plugin-directory", node.plugins().string(), "--stay"});
+  REQUIRE(kubelet.wait_for_line({"listening"}, kLong));
+  node.start_daemon();
+  REQUIRE(kubelet.wait_for_line({"example.com/gopher", "0 devices"}, kLong));
+
+  kubelet.signal(SIGSTOP);
+  node.files().file("gophers/one");
+  node.configure(listed("example.com/gopher", node.path("gophers")) + counted("example.com/new", 1));
+  CHECK(node.reload());
+  kubelet.signal(SIGCONT);
+  CHECK(kubelet.wait_for_line({"example.com/gopher", "1 device, 1 healthy"}, kLong));
+  CHECK(kubelet.wait_for_line({"example.com/new", "1 device, 1 healthy"}, kLong));
+
+  kubelet.signal(SIGSTOP);
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  kubelet.signal(SIGCONT);
 }
 
 TEST_CASE("a kubelet that does not read lists costs nobody else anything, and gets the newest when it does") {
