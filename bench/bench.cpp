@@ -1,4 +1,5 @@
-// ./dev bench: the daemon's speed and memory against the stand-in kubelet, beside a limit or a peer in the same run.
+// ./dev bench: the daemon's speed and memory against the stand-in kubelet, beside a limit or a peer in the
+// same run.
 
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <thread>
 
+#include "bare.hpp"
 #include "child.hpp"
 #include "figures.hpp"
 #include "standin/standin_kubelet.hpp"
@@ -29,7 +31,9 @@ double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-std::string resource_name(std::size_t n) { return "bench.example.com/r" + std::to_string(n); }
+std::string resource_name(std::size_t n) {
+  return "bench.example.com/r" + std::to_string(n);
+}
 
 // A directory of its own for each measurement, removed at its end.
 class Bed {
@@ -64,9 +68,12 @@ class Bed {
   fs::path path_;
 };
 
-[[noreturn]] void give_up(const char* what) { throw std::runtime_error(std::string("waited in vain: ") + what); }
+[[noreturn]] void give_up(const char* what) {
+  throw std::runtime_error(std::string("waited in vain: ") + what);
+}
 
-void wait(const StandInKubelet& kubelet, const char* what, const std::function<bool(const KubeletState&)>& holds) {
+void wait(const StandInKubelet& kubelet, const char* what,
+          const std::function<bool(const KubeletState&)>& holds) {
   if (!kubelet.wait_for(holds, kPatience)) give_up(what);
 }
 
@@ -74,7 +81,8 @@ std::function<bool(const KubeletState&)> all_fed(std::size_t resources, unsigned
   return [=](const KubeletState& state) {
     if (state.incarnation < incarnation || state.resources.size() < resources) return false;
     for (const auto& [name, resource] : state.resources) {
-      if (!resource.attached || !resource.first_list || resource.registrations.back().incarnation != incarnation)
+      if (!resource.attached || !resource.first_list ||
+          resource.registrations.back().incarnation != incarnation)
         return false;
     }
     return true;
@@ -116,8 +124,10 @@ void measure_recovery(std::size_t resources, std::size_t rounds, double limit_ms
   }
   const std::string of = std::to_string(resources) + " resources of 8: ";
   const double worst = *std::ranges::max_element(samples);
-  print({of + "a new kubelet.sock → all streams fed", "ms", median(samples), worst, limit_ms, "limit", rounds});
-  print({of + "the same", "ms", median(samples), worst, median(bare), "as many connections and streams alone:", rounds});
+  print(
+      {of + "a new kubelet.sock → all streams fed", "ms", median(samples), worst, limit_ms, "limit", rounds});
+  print({of + "the same", "ms", median(samples), worst, median(bare),
+         "as many connections and streams alone:", rounds});
 }
 
 void measure_start(std::size_t resources, std::size_t rounds, double limit_ms) {
@@ -135,17 +145,34 @@ void measure_start(std::size_t resources, std::size_t rounds, double limit_ms) {
          *std::ranges::max_element(samples), limit_ms, "limit", rounds});
 }
 
+// The peer: as many gRPC servers with a stream each, and nothing else, in a process of their own.
+double bare_memory_mb(std::size_t servers) {
+  const std::string command =
+      fs::read_symlink("/proc/self/exe").string() + " --bare " + std::to_string(servers);
+  FILE* peer = ::popen(command.c_str(), "r");
+  if (peer == nullptr) throw std::runtime_error("popen " + command);
+  double kilobytes = 0;
+  const bool read = std::fscanf(peer, "%lf", &kilobytes) == 1;
+  if (::pclose(peer) != 0 || !read) throw std::runtime_error(command + " failed");
+  return kilobytes / 1024;
+}
+
 void measure_memory(std::size_t resources, double private_mb, std::optional<double> resident_mb) {
   const Bed bed;
   bed.write_counts(resources, 8);
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());
   wait(kubelet, "attachment", all_fed(resources, 1));
+  std::this_thread::sleep_for(3s);  // the daemon gives back what its start has needed
   const Memory memory = daemon.memory();
   const std::string of = std::to_string(resources) + " resources of 8: ";
-  print({of + "private memory (RssAnon)", "MB", memory.anonymous / 1024, memory.anonymous / 1024, private_mb, "limit"});
+  print({of + "private memory (RssAnon)", "MB", memory.anonymous / 1024, memory.anonymous / 1024, private_mb,
+         "limit"});
+  print({of + "the same", "MB", memory.anonymous / 1024, memory.anonymous / 1024, bare_memory_mb(resources),
+         "as many bare gRPC servers with a stream each:"});
   if (resident_mb)
-    print({of + "resident memory (VmRSS)", "MB", memory.resident / 1024, memory.resident / 1024, *resident_mb, "limit"});
+    print({of + "resident memory (VmRSS)", "MB", memory.resident / 1024, memory.resident / 1024, *resident_mb,
+           "limit"});
   std::printf("| %sthreads | %zu | | 1 | | |\n", of.c_str(), daemon.threads());
 }
 
@@ -175,7 +202,8 @@ void measure_allocate(std::size_t rounds) {
 void measure_hotplug(std::size_t rounds) {
   const Bed bed;
   fs::create_directory(bed.devices());
-  bed.write_config("resources:\n- {name: bench.example.com/gopher, directory: {path: " + bed.devices().string() + "}}\n");
+  bed.write_config(
+      "resources:\n- {name: bench.example.com/gopher, directory: {path: " + bed.devices().string() + "}}\n");
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());
   wait(kubelet, "attachment", all_fed(1, 1));
@@ -184,13 +212,12 @@ void measure_hotplug(std::size_t rounds) {
     std::this_thread::sleep_for(250ms);  // nothing has happened before it
     const auto start = Clock::now();
     std::ofstream{bed.devices() / ("gopher-" + std::to_string(n))};
-    wait(kubelet, "the new file", [&](const KubeletState& state) {
-      return state.of("bench.example.com/gopher").capacity == n;
-    });
+    wait(kubelet, "the new file",
+         [&](const KubeletState& state) { return state.of("bench.example.com/gopher").capacity == n; });
     samples.push_back(ms_between(start, Clock::now()));
   }
-  print({"a file appears → the kubelet has the list", "ms", median(samples), *std::ranges::max_element(samples), 20,
-         "limit", rounds});
+  print({"a file appears → the kubelet has the list", "ms", median(samples),
+         *std::ranges::max_element(samples), 20, "limit", rounds});
 }
 
 void measure_large_list(std::size_t devices, std::size_t rounds) {
@@ -201,7 +228,8 @@ void measure_large_list(std::size_t devices, std::size_t rounds) {
     std::snprintf(name, sizeof name, "device-%06zu-with-an-id-of-usual-length", n);
     std::ofstream{bed.devices() / name};
   }
-  bed.write_config("resources:\n- {name: bench.example.com/many, directory: {path: " + bed.devices().string() + "}}\n");
+  bed.write_config(
+      "resources:\n- {name: bench.example.com/many, directory: {path: " + bed.devices().string() + "}}\n");
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());
   wait(kubelet, "attachment", all_fed(1, 1));
@@ -244,7 +272,8 @@ void print_machine() {
   for (std::string line; std::getline(cpuinfo, line);) {
     if (line.starts_with("model name")) model = line.substr(line.find(':') + 2);
   }
-  std::printf("%u × %s, %s %s\n\n", std::thread::hardware_concurrency(), model.c_str(), name.sysname, name.release);
+  std::printf("%u × %s, %s %s\n\n", std::thread::hardware_concurrency(), model.c_str(), name.sysname,
+              name.release);
 }
 
 void raise_descriptor_limit() {
@@ -266,9 +295,12 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "how often each thing is measured")->capture_default_str();
   app.add_option("--idle", idle_seconds, "how long to watch it do nothing, in seconds; 0: not at all")
       ->capture_default_str();
+  std::size_t bare_servers = 0;
+  app.add_option("--bare", bare_servers, "only print the private memory of so many bare servers, in kB");
   CLI11_PARSE(app, argc, argv);
+  raise_descriptor_limit();
+  if (bare_servers > 0) return run_bare_servers(bare_servers);
   try {
-    raise_descriptor_limit();
     print_machine();
     print_heading();
     measure_recovery(64, rounds, 50);

@@ -24,7 +24,9 @@ double field(const fs::path& file, const std::string& name) {
   return 0;
 }
 
-fs::path proc(pid_t pid) { return fs::path("/proc") / std::to_string(pid); }
+fs::path proc(pid_t pid) {
+  return fs::path("/proc") / std::to_string(pid);
+}
 
 }  // namespace
 
@@ -32,8 +34,10 @@ Child::Child(const fs::path& config, const fs::path& plugin_directory) {
   const std::string log = (config.parent_path() / "daemon.log").string();
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  std::string arguments[] = {PLUGHOST_BINARY, "run", "--config", config, "--plugin-directory", plugin_directory};
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
+                                     0600);
+  std::string arguments[] = {PLUGHOST_BINARY,      "run",           "--config", config,
+                             "--plugin-directory", plugin_directory};
   char* argv[7] = {};
   for (std::size_t i = 0; i < 6; ++i) argv[i] = arguments[i].data();
   const int error = ::posix_spawn(&pid_, PLUGHOST_BINARY, &actions, nullptr, argv, environ);
@@ -68,6 +72,8 @@ unsigned long long Child::wakeups() const {
   return static_cast<unsigned long long>(sum);
 }
 
-std::size_t Child::threads() const { return static_cast<std::size_t>(field(proc(pid_) / "status", "Threads")); }
+std::size_t Child::threads() const {
+  return static_cast<std::size_t>(field(proc(pid_) / "status", "Threads"));
+}
 
 }  // namespace plughost::bench

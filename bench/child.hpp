@@ -10,7 +10,7 @@ namespace plughost::bench {
 
 // What /proc says of a process, in kB.
 struct Memory {
-  double resident = 0;  // Rss
+  double resident = 0;   // Rss
   double anonymous = 0;  // RssAnon: nobody else's, and not a file's
 };
 
@@ -25,8 +25,8 @@ class Child {
 
   pid_t pid() const { return pid_; }
   Memory memory() const;
-  double cpu_ms() const;                // used so far, user and system
-  unsigned long long wakeups() const;   // voluntary context switches of all threads so far
+  double cpu_ms() const;               // used so far, user and system
+  unsigned long long wakeups() const;  // voluntary context switches of all threads so far
   std::size_t threads() const;
 
  private:

@@ -16,8 +16,8 @@ void print_heading() {
 }
 
 void print(const Figure& f) {
-  std::printf("| %s | %.2f %s | %.2f | %zu | %s %.2f | %.2f |\n", f.what.c_str(), f.found, f.unit.c_str(), f.worst,
-              f.samples, f.besides.c_str(), f.beside, f.beside > 0 ? f.found / f.beside : 0.0);
+  std::printf("| %s | %.2f %s | %.2f | %zu | %s %.2f | %.2f |\n", f.what.c_str(), f.found, f.unit.c_str(),
+              f.worst, f.samples, f.besides.c_str(), f.beside, f.beside > 0 ? f.found / f.beside : 0.0);
   std::fflush(stdout);
 }
 

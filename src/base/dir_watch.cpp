@@ -34,7 +34,10 @@ std::deque<fs::path> components(const fs::path& path) {
 }  // namespace
 
 DirWatch::DirWatch(DirWatcher& watcher, fs::path path, std::string pattern, Callback callback)
-    : watcher_(watcher), path_(std::move(path)), pattern_(std::move(pattern)), callback_(std::move(callback)) {
+    : watcher_(watcher),
+      path_(std::move(path)),
+      pattern_(std::move(pattern)),
+      callback_(std::move(callback)) {
   watcher_.watches_.insert(this);
   watcher_.place(*this);
 }

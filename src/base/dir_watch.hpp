@@ -41,17 +41,18 @@ class DirWatch {
 
 class DirWatcher {
  public:
-  // trouble is told, once per kind, when the kernel's limits leave something unwatched; a slow rescan has to do
-  // then. Throws std::system_error.
+  // trouble is told, once per kind, when the kernel's limits leave something unwatched; a slow rescan has to
+  // do then. Throws std::system_error.
   DirWatcher(EventLoop& loop, std::function<void(std::string)> trouble);
   ~DirWatcher();
   DirWatcher(const DirWatcher&) = delete;
   DirWatcher& operator=(const DirWatcher&) = delete;
 
-  // Watches the entries of path whose name matches pattern (fnmatch(3); a leading dot is not special). path is
-  // absolute; it need not exist, may come later, may be a link or lie behind links, may vanish and come again.
-  // Whoever scans scans after this: what changes from now on is told.
-  std::unique_ptr<DirWatch> watch(std::filesystem::path path, std::string pattern, DirWatch::Callback callback);
+  // Watches the entries of path whose name matches pattern (fnmatch(3); a leading dot is not special). path
+  // is absolute; it need not exist, may come later, may be a link or lie behind links, may vanish and come
+  // again. Whoever scans scans after this: what changes from now on is told.
+  std::unique_ptr<DirWatch> watch(std::filesystem::path path, std::string pattern,
+                                  DirWatch::Callback callback);
   // Looks again at every path: for what inotify does not tell, such as a mount over a directory.
   void refresh();
 
@@ -59,7 +60,8 @@ class DirWatcher {
   friend class DirWatch;
   struct Interest {
     DirWatch* watch;
-    std::string name;  // an entry of the directory on the way to the watched one; empty: this is the watched one
+    std::string
+        name;  // an entry of the directory on the way to the watched one; empty: this is the watched one
   };
 
   void place(DirWatch& watch);

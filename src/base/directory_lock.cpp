@@ -33,7 +33,8 @@ std::string holder_of(const struct stat& directory) {
 }  // namespace
 
 DirectoryLock::DirectoryLock(const std::filesystem::path& directory)
-    : fd_(check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open " + directory.string())) {
+    : fd_(check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                "open " + directory.string())) {
   if (::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0) return;
   if (errno != EWOULDBLOCK) throw_errno("lock " + directory.string());
   struct stat status {};

@@ -92,7 +92,9 @@ std::string json_line(LogLevel level, std::string_view words, Log::Fields fields
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-bool to_journal() { return std::getenv("JOURNAL_STREAM") != nullptr && ::isatty(STDERR_FILENO) == 0; }
+bool to_journal() {
+  return std::getenv("JOURNAL_STREAM") != nullptr && ::isatty(STDERR_FILENO) == 0;
+}
 
 }  // namespace
 
@@ -102,7 +104,9 @@ struct Log::Sink {
   bool journal = to_journal();
 };
 
-Log::Log(LogLevel level, LogFormat format) : sink_(std::make_unique<Sink>()) { configure(level, format); }
+Log::Log(LogLevel level, LogFormat format) : sink_(std::make_unique<Sink>()) {
+  configure(level, format);
+}
 
 Log::~Log() = default;
 

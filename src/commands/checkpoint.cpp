@@ -25,8 +25,8 @@ std::string read_file(const std::string& path) {
 
 void print_text(const Checkpoint& checkpoint) {
   for (const auto& entry : checkpoint.entries) {
-    std::cout << "pod " << entry.pod_uid << ", container " << entry.container << " holds of " << entry.resource
-              << ":\n";
+    std::cout << "pod " << entry.pod_uid << ", container " << entry.container << " holds of "
+              << entry.resource << ":\n";
     for (const auto& [node, ids] : entry.ids) {
       std::cout << "  devices     ";
       for (std::size_t i = 0; i < ids.size(); ++i) std::cout << (i > 0 ? ", " : "") << ids[i];
@@ -37,7 +37,8 @@ void print_text(const Checkpoint& checkpoint) {
   }
   if (checkpoint.entries.empty()) std::cout << "no pod holds a device\n";
   for (const auto& [resource, ids] : checkpoint.registered)
-    std::cout << resource << ": " << ids.size() << (ids.size() == 1 ? " healthy device\n" : " healthy devices\n");
+    std::cout << resource << ": " << ids.size()
+              << (ids.size() == 1 ? " healthy device\n" : " healthy devices\n");
 }
 
 Json json_of(const Checkpoint& checkpoint) {

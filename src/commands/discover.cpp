@@ -32,7 +32,8 @@ void print_offers(const Survey& found) {
   for (const Offer& offer : found.offers) {
     if (offer.inventory.empty()) rows.push_back({offer.resource, "", "no devices", "", ""});
     for (const Device& device : offer.inventory.devices()) {
-      const std::string id = device.replicas > 1 ? device.id + " (x" + std::to_string(device.replicas) + ")" : device.id;
+      const std::string id =
+          device.replicas > 1 ? device.id + " (x" + std::to_string(device.replicas) + ")" : device.id;
       rows.push_back({offer.resource, id, device.healthy() ? "Healthy" : "Unhealthy: " + device.trouble,
                       joined(device.numa_nodes), paths_of(device)});
     }
@@ -52,7 +53,8 @@ Json json_of_offers(const Survey& found) {
       if (!device.numa_nodes.empty()) entry["numa"] = device.numa_nodes;
       for (const DeviceNode& node : device.nodes) entry["nodes"].push_back(json_of(node));
       for (const Mount& mount : device.mounts) entry["mounts"].push_back(json_of(mount));
-      for (const Attribute& attribute : device.attributes) entry["attributes"][attribute.name] = attribute.value;
+      for (const Attribute& attribute : device.attributes)
+        entry["attributes"][attribute.name] = attribute.value;
     }
   }
   return json;

@@ -14,9 +14,8 @@ Json json_of(const DeviceNode& node) {
 }
 
 Json json_of(const Mount& mount) {
-  return {{"hostPath", mount.host_path},
-          {"containerPath", mount.container_path},
-          {"readOnly", mount.read_only}};
+  return {
+      {"hostPath", mount.host_path}, {"containerPath", mount.container_path}, {"readOnly", mount.read_only}};
 }
 
 Json json_of(const Allocation& allocation) {
@@ -31,9 +30,11 @@ Json json_of(const Allocation& allocation) {
 
 std::string text_of(const Allocation& allocation, const std::string& indent) {
   std::string text;
-  for (const auto& [name, value] : allocation.env) text += indent + "env         " + name + "=" + value + "\n";
+  for (const auto& [name, value] : allocation.env)
+    text += indent + "env         " + name + "=" + value + "\n";
   for (const DeviceNode& node : allocation.nodes)
-    text += indent + "node        " + node.host_path + " as " + node.container_path + " (" + node.permissions + ")\n";
+    text += indent + "node        " + node.host_path + " as " + node.container_path + " (" +
+            node.permissions + ")\n";
   for (const Mount& mount : allocation.mounts)
     text += indent + "mount       " + mount.host_path + " as " + mount.container_path +
             (mount.read_only ? " (read-only)\n" : "\n");

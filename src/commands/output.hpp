@@ -1,5 +1,6 @@
 #pragma once
-// What the commands print: text for people, JSON or YAML for programs. The member names are the configuration's.
+// What the commands print: text for people, JSON or YAML for programs. The member names are the
+// configuration's.
 
 #include <iosfwd>
 #include <nlohmann/json.hpp>

@@ -39,7 +39,8 @@ std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which
     const std::vector<std::string> free = healthy_ids(offer.inventory);
     if (count == 0) throw std::runtime_error("a container asks for at least one device");
     if (count > free.size())
-      throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) + " healthy devices, not " + which);
+      throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
+                               " healthy devices, not " + which);
     return preferred(offer.recipe->policy, offer.inventory, free, {}, count);
   }
   std::vector<std::string> ids;
@@ -54,7 +55,8 @@ const Offer& offer_of(const Survey& found, const std::string& name) {
   }
   std::string known;
   for (const Offer& offer : found.offers) known += (known.empty() ? "" : ", ") + offer.resource;
-  throw std::runtime_error("there is no resource " + name + "; there are " + (known.empty() ? "none" : known));
+  throw std::runtime_error("there is no resource " + name + "; there are " +
+                           (known.empty() ? "none" : known));
 }
 
 int simulate(const SimulateOptions& options) {
@@ -91,7 +93,9 @@ int simulate(const SimulateOptions& options) {
 void add_simulate_command(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<SimulateOptions>();
   CLI::App* command = app.add_subcommand("simulate", "the exact answer that a container would get");
-  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")->required()->option_text("NAME[=N]");
+  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
+      ->required()
+      ->option_text("NAME[=N]");
   command->add_option("--config", options->file, "the configuration")->capture_default_str();
   add_output_option(*command, options->format);
   command->callback([options, &exit_code] { exit_code = simulate(*options); });

@@ -89,8 +89,7 @@ class FixedIds {
   void report_remarks(const EntryDraft& entry, const std::vector<std::string>& remarks, bool left_out) {
     std::string what = (left_out ? "these devices cannot all be listed: " : "") + remarks.front();
     if (remarks.size() > 1) what += " (and so on, for others)";
-    const std::string_view key =
-        entry.document.find("id") ? "id" : std::string_view(entry.kind);
+    const std::string_view key = entry.document.find("id") ? "id" : std::string_view(entry.kind);
     const std::string path = entry.path + '.' + std::string(key);
     if (left_out) return diagnostics_.error(mark_of(entry, key), path, what);
     diagnostics_.warning(mark_of(entry, key), path, what);
@@ -104,8 +103,7 @@ class FixedIds {
     });
     // Two entries of one name are reported as that.
     if (!clash || (clash->second.entry != &entry && clash->second.resource == resource)) return;
-    const std::string_view key =
-        entry.document.find("id") ? "id" : std::string_view(entry.kind);
+    const std::string_view key = entry.document.find("id") ? "id" : std::string_view(entry.kind);
     diagnostics_.error(
         mark_of(entry, key), entry.path + '.' + std::string(key),
         "the id " + quote(clash->first) + " of " + resource + " is also an id of " + clash->second.resource +

@@ -31,8 +31,8 @@ class Remembered {
 
   // scanned, and the devices of the list before that are gone: Unhealthy until forget_after has passed since
   // they were first missed. before: what the last merge returned, or nothing; sorted by id.
-  std::vector<Device> merge(std::span<const Device> before, std::vector<Device> scanned, Clock::time_point now,
-                            std::chrono::seconds forget_after);
+  std::vector<Device> merge(std::span<const Device> before, std::vector<Device> scanned,
+                            Clock::time_point now, std::chrono::seconds forget_after);
   // When merge would forget a device, if nothing else happens; Clock::time_point::max(): never.
   Clock::time_point next_forgetting() const { return next_; }
 

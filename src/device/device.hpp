@@ -11,8 +11,8 @@ namespace plughost {
 // A device node that a container gets.
 struct DeviceNode {
   std::string host_path;
-  // A template (device/template.hpp) in which only {n} has a meaning: the device's position in the allocation.
-  // A literal brace is doubled: use Template::escape() for text that comes from the machine.
+  // A template (device/template.hpp) in which only {n} has a meaning: the device's position in the
+  // allocation. A literal brace is doubled: use Template::escape() for text that comes from the machine.
   std::string container_path;
   std::string permissions = "rw";  // of r, w and m; never empty: the runtime takes it as it is
 

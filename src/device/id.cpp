@@ -73,8 +73,8 @@ std::string stable_id(std::string_view name, std::size_t longest) {
   constexpr std::size_t kSuffix = 1 + 16;
   assert(!name.empty() && longest > kSuffix);
   const bool usual = name.size() <= longest && std::ranges::all_of(name, [](char c) {
-    return c > ' ' && c < '\x7f' && c != '%' && c != ',';
-  });
+                       return c > ' ' && c < '\x7f' && c != '%' && c != ',';
+                     });
   if (usual) return std::string(name);
   std::string id;
   std::size_t characters = 0;

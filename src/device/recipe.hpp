@@ -31,14 +31,14 @@ struct NodeRecipe {
 };
 
 // In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
-// (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand to
-// the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make one
-// key or path per device.
+// (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
+// to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
+// one key or path per device.
 struct Recipe {
   using Pairs = std::vector<std::pair<Template, Template>>;
 
-  Template name;  // the resource's full name; with placeholders: one resource per distinct value
-  Template id;    // empty: the kind's own id. Here {n} is the device's position in the entry
+  Template name;          // the resource's full name; with placeholders: one resource per distinct value
+  Template id;            // empty: the kind's own id. Here {n} is the device's position in the entry
   unsigned replicas = 1;  // 1 to 10000
   AllocationPolicy policy = AllocationPolicy::kNone;
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy

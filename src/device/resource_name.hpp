@@ -6,8 +6,8 @@
 
 namespace plughost {
 
-// Why the kubelet (1.20 to 1.36: v1helper.IsExtendedResourceName and the apimachinery's IsQualifiedName) would
-// refuse the name, as a sentence; empty: it takes it.
+// Why the kubelet (1.20 to 1.36: v1helper.IsExtendedResourceName and the apimachinery's IsQualifiedName)
+// would refuse the name, as a sentence; empty: it takes it.
 std::string resource_name_trouble(std::string_view name);
 
 // The nearest valid last part ([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, at most 63 characters) for a value

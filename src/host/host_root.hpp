@@ -27,7 +27,8 @@ class HostRoot {
     std::vector<std::string> paths;       // existing ones, sorted by name, without the prefix
     std::vector<WatchedDirectory> watch;  // what was looked at, so that a change will be seen
   };
-  // The paths that a pattern with * ? [] in any of its components matches. A name's leading dot is not special.
+  // The paths that a pattern with * ? [] in any of its components matches. A name's leading dot is not
+  // special.
   Match glob(const std::string& pattern) const;
 
  private:

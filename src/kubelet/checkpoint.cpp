@@ -28,8 +28,11 @@ int numa_node(const std::string& text) {
 }
 
 Checkpoint::Entry entry_of(const json& from) {
-  Checkpoint::Entry entry{from.at("PodUID").get<std::string>(), from.at("ContainerName").get<std::string>(),
-                          from.at("ResourceName").get<std::string>(), {}, std::nullopt};
+  Checkpoint::Entry entry{from.at("PodUID").get<std::string>(),
+                          from.at("ContainerName").get<std::string>(),
+                          from.at("ResourceName").get<std::string>(),
+                          {},
+                          std::nullopt};
   const json& ids = member(from, "DeviceIDs");
   if (ids.is_array()) {
     entry.ids[-1] = ids.get<std::vector<std::string>>();

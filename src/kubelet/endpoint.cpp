@@ -21,7 +21,9 @@ constexpr std::chrono::milliseconds kShutdownDeadline{200};
 constexpr std::chrono::seconds kShutdownIsWedged{5};
 
 // gRPC names the peer of a descriptor that it was handed so.
-std::string peer_name(int fd) { return "fd:" + std::to_string(fd); }
+std::string peer_name(int fd) {
+  return "fd:" + std::to_string(fd);
+}
 
 }  // namespace
 
@@ -50,8 +52,8 @@ struct Endpoint::Served {
     // The peer is on this machine: no ping tells more than the socket's end. Both would keep timers running.
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    // What nobody asks for costs memory with each connection: compression, tracing, limits on a message's size
-    // (the kubelet's requests are small, and only root can connect).
+    // What nobody asks for costs memory with each connection: compression, tracing, limits on a message's
+    // size (the kubelet's requests are small, and only root can connect).
     builder.AddChannelArgument(GRPC_ARG_MINIMAL_STACK, 1);
     builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
     server = builder.BuildAndStart();
@@ -110,7 +112,9 @@ void Endpoint::listen_anew(const std::filesystem::path& directory) {
   listen();
 }
 
-void Endpoint::listen_again() { listen(); }
+void Endpoint::listen_again() {
+  listen();
+}
 
 void Endpoint::listen() {
   listener_.reset();

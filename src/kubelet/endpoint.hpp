@@ -1,6 +1,6 @@
 #pragma once
-// A resource's gRPC server, which lives as long as the resource, and its listener, which is bound anew for each
-// kubelet. Loop thread only.
+// A resource's gRPC server, which lives as long as the resource, and its listener, which is bound anew for
+// each kubelet. Loop thread only.
 
 #include <sys/types.h>
 

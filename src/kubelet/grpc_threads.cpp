@@ -1,7 +1,8 @@
-// gRPC 1.51's threads behind the callback API ask for work with a deadline of one second, and sleep for 100 ms
-// after each that passes (CallbackAlternativeCQ in src/cpp/common/completion_queue_cc.cc). So a process that has
-// nothing to do wakes up a few times a second, and a call that comes while all of them sleep waits for up to
-// 100 ms. The linker's --wrap gives them a call without a deadline; their queue's shutdown wakes them as before.
+// gRPC 1.51's threads behind the callback API ask for work with a deadline of one second, and sleep for 100
+// ms after each that passes (CallbackAlternativeCQ in src/cpp/common/completion_queue_cc.cc). So a process
+// that has nothing to do wakes up a few times a second, and a call that comes while all of them sleep waits
+// for up to 100 ms. The linker's --wrap gives them a call without a deadline; their queue's shutdown wakes
+// them as before.
 
 #include <grpc/grpc.h>
 #include <grpc/support/time.h>
@@ -11,16 +12,21 @@
 
 extern "C" {
 
-grpc_event __real_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline, void* reserved);
-grpc_event __wrap_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline, void* reserved);
+grpc_event __real_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline,
+                                             void* reserved);
+grpc_event __wrap_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline,
+                                             void* reserved);
 
-grpc_event __wrap_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline, void* reserved) {
+grpc_event __wrap_grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec deadline,
+                                             void* reserved) {
   // Others, Server::Shutdown among them, mean the deadline that they give.
   thread_local const bool nexting = [] {
     char name[16] = {};
-    return ::pthread_getname_np(::pthread_self(), name, sizeof name) == 0 && std::string_view(name) == "nexting_thread";
+    return ::pthread_getname_np(::pthread_self(), name, sizeof name) == 0 &&
+           std::string_view(name) == "nexting_thread";
   }();
-  return __real_grpc_completion_queue_next(queue, nexting ? gpr_inf_future(GPR_CLOCK_REALTIME) : deadline, reserved);
+  return __real_grpc_completion_queue_next(queue, nexting ? gpr_inf_future(GPR_CLOCK_REALTIME) : deadline,
+                                           reserved);
 }
 
 }  // extern "C"

@@ -4,8 +4,7 @@
 
 namespace plughost {
 
-InventoryFeed::InventoryFeed(Offer first)
-    : newest_{std::make_shared<const Offer>(std::move(first)), 1} {}
+InventoryFeed::InventoryFeed(Offer first) : newest_{std::make_shared<const Offer>(std::move(first)), 1} {}
 
 bool InventoryFeed::publish(Offer offer) {
   auto next = std::make_shared<const Offer>(std::move(offer));

@@ -135,8 +135,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     auto& ids = *response->add_container_responses()->mutable_deviceids();
-    for (std::string& id :
-         preferred(offer->recipe->policy, offer->inventory, available, must_include, size))
+    for (std::string& id : preferred(offer->recipe->policy, offer->inventory, available, must_include, size))
       ids.Add(std::move(id));
   }
   return finish(context, grpc::Status::OK);

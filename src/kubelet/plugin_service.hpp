@@ -1,6 +1,6 @@
 #pragma once
-// The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots and
-// never waits, so an answer takes microseconds whatever the hardware does.
+// The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots
+// and never waits, so an answer takes microseconds whatever the hardware does.
 
 #include <grpcpp/grpcpp.h>
 

@@ -29,9 +29,8 @@ void RegistrationClient::send(Request request, Done done) {
     try {
       connection = std::make_shared<Connection>(connect_unix(socket_));
     } catch (const std::system_error& error) {
-      loop_.poster()([done = std::move(done), why = std::string(error.what())] {
-        done(Result::kNobodyListens, why);
-      });
+      loop_.poster()(
+          [done = std::move(done), why = std::string(error.what())] { done(Result::kNobodyListens, why); });
       return;
     }
     connection_ = connection;
@@ -60,7 +59,9 @@ void RegistrationClient::send(Request request, Done done) {
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
           if (gone) connection->broken = true;
-          done(status.ok() ? Result::kAccepted : gone ? Result::kWentAway : Result::kRefused,
+          done(status.ok() ? Result::kAccepted
+               : gone      ? Result::kWentAway
+                           : Result::kRefused,
                status.error_message());
         });
       });

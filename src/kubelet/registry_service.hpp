@@ -1,5 +1,6 @@
 #pragma once
-// What the kubelet's plugin registry asks of a socket in plugins_registry. Thread-safe: gRPC's threads run it.
+// What the kubelet's plugin registry asks of a socket in plugins_registry. Thread-safe: gRPC's threads run
+// it.
 
 #include <grpcpp/grpcpp.h>
 

@@ -128,7 +128,8 @@ void Entry::on_overdue() {
 void Entry::on_scanned(Outcome& outcome) {
   scanning_ = false;
   if (std::exchange(stalled_, false))
-    platform_.log.info("looking for devices came to an end after all", {{"entry", config_.recipe->name.text()}});
+    platform_.log.info("looking for devices came to an end after all",
+                       {{"entry", config_.recipe->name.text()}});
   if (outcome.source != config_.source) return scan();
   if (const auto* why = std::get_if<std::string>(&outcome.found)) return on_scan_failed(*why);
 
@@ -198,8 +199,9 @@ void Entry::publish(const std::string& name, Live& live, std::vector<Device> dev
   Offer offer{name, Inventory(std::move(devices)), config_.recipe};
   if (live.resource) return live.resource->publish(std::move(offer));
   try {
-    live.resource = std::make_unique<Resource>(platform_, link_, std::move(offer), options_of(*config_.recipe),
-                                               hooks_.not_before(name), hooks_.changed);
+    live.resource =
+        std::make_unique<Resource>(platform_, link_, std::move(offer), options_of(*config_.recipe),
+                                   hooks_.not_before(name), hooks_.changed);
   } catch (const std::runtime_error& error) {
     platform_.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
     hinted_while_scanning_ = true;  // with the next scan again

@@ -18,8 +18,8 @@ namespace plughost {
 
 class Entry {
  public:
-  // Events are hints, scans are truth. The first hint is followed at once; more of them wait for a quiet moment,
-  // but not for ever.
+  // Events are hints, scans are truth. The first hint is followed at once; more of them wait for a quiet
+  // moment, but not for ever.
   static constexpr std::chrono::milliseconds kQuiet{100};
   static constexpr std::chrono::milliseconds kLongestWait{1000};
   // A scan that takes longer is wedged: a driver, or a dead network file system.

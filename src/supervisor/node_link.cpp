@@ -14,18 +14,19 @@ NodeLink::NodeLink(Platform& platform, const KubeletConfig& config, std::functio
       config_(config),
       directory_(config.socket_directory()),
       registration_(platform.loop, config.directory / kKubeletSocket),
-      watcher_(platform.directories,
-               registers() ? config.directory / kKubeletSocket : config.plugins_registry,
-               [this, on_kubelet = std::move(on_kubelet)] {
-                 registration_.on_other_kubelet();
-                 on_kubelet();
-               },
-               config.socket_directory(), std::move(on_sockets)) {}
+      watcher_(
+          platform.directories, registers() ? config.directory / kKubeletSocket : config.plugins_registry,
+          [this, on_kubelet = std::move(on_kubelet)] {
+            registration_.on_other_kubelet();
+            on_kubelet();
+          },
+          config.socket_directory(), std::move(on_sockets)) {}
 
 void NodeLink::note_answer(RegistrationClient::Result result, const std::string& why) {
   using enum RegistrationClient::Result;
   const bool silent = result == kNobodyListens || result == kWentAway;
-  if (silent && !silence_told_) log_.warn("the kubelet does not answer: asking again and again", {{"why", why}});
+  if (silent && !silence_told_)
+    log_.warn("the kubelet does not answer: asking again and again", {{"why", why}});
   silence_told_ = silent;
 }
 

@@ -32,21 +32,24 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
       feed_(std::make_shared<InventoryFeed>(std::move(first))),
       retry_(platform.loop, [this] { on_retry(); }),
       grace_(platform.loop, [this] { after_grace(); }),
-      endpoint_(platform.loop, platform.workers, name_, feed_, options_,
-                link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
-                [&host = platform.host](const Allocation& answer) { return missing_device_node(host, answer); },
-                {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
-                 [this](Endpoint::Peer peer) { on_stream_closed(peer); },
-                 [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
-                 [this](const std::string& trouble) {
-                   platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
-                 }}) {
+      endpoint_(
+          platform.loop, platform.workers, name_, feed_, options_,
+          link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
+          [&host = platform.host](const Allocation& answer) { return missing_device_node(host, answer); },
+          {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
+           [this](Endpoint::Peer peer) { on_stream_closed(peer); },
+           [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
+           [this](const std::string& trouble) {
+             platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
+           }}) {
   on_kubelet();
 }
 
 Resource::~Resource() = default;
 
-void Resource::publish(Offer offer) { feed_->publish(std::move(offer)); }
+void Resource::publish(Offer offer) {
+  feed_->publish(std::move(offer));
+}
 
 void Resource::on_kubelet() {
   const std::optional<FileIdentity>& present = link_.watcher().current();
@@ -157,8 +160,8 @@ void Resource::on_stream_closed(Endpoint::Peer peer) {
   searching_since_ = Clock::now();
   const auto lived = searching_since_ - attached_since_;
   if (lived >= kSettled) refused_.reset();
-  // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to the
-  // kubelet before this says nothing about this one.
+  // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to
+  // the kubelet before this says nothing about this one.
   const bool former = grace_.armed();
   if (lived >= kFlapping || former || !kubelet_)
     attach();
@@ -169,8 +172,8 @@ void Resource::on_stream_closed(Endpoint::Peer peer) {
 void Resource::on_sockets() {
   if (endpoint_.socket_name().empty() || endpoint_.reachable()) return;
   if (!link_.registers()) {
-    // The kubelet's registry ends the stream of a socket that is gone, and that is when a new one is made. A socket
-    // that came before would be registered while the stream lives.
+    // The kubelet's registry ends the stream of a socket that is gone, and that is when a new one is made. A
+    // socket that came before would be registered while the stream lives.
     if (streams_ == 0 && stage_ == Stage::kRegistering) attach();
     return;
   }

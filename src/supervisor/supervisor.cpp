@@ -1,5 +1,7 @@
 #include "supervisor/supervisor.hpp"
 
+#include <malloc.h>
+
 #include <unordered_map>
 
 namespace plughost {
@@ -10,7 +12,7 @@ using Clock = EventLoop::Clock;
 
 // Each socket of ours that comes or goes is an event: they are looked at once for many.
 constexpr std::chrono::milliseconds kSocketsBurst{50};
-// Ids are compared once a burst of new lists is over.
+// What is done once for a burst of new lists and connections.
 constexpr std::chrono::seconds kAfterBurst{1};
 
 std::string count(std::size_t number, const char* noun) {
@@ -33,7 +35,7 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
                      [this] {
                        for (const auto& [name, entry] : entries_) entry->on_sockets();
                      }),
-      ids_timer_(platform.loop, [this] { look_for_shared_ids(); }),
+      burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet)) {
   safety_.arm(kSafetyInterval);
   for (const ResourceConfig& resource : config_.resources) add(resource);
@@ -60,7 +62,7 @@ Entry::Hooks Supervisor::hooks() {
           .removed = [this](const std::string& resource) { ended_[resource] = Clock::now(); },
           .changed =
               [this] {
-                if (!ids_timer_.armed()) ids_timer_.arm(kAfterBurst);
+                if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
                 on_change_();
               }};
 }
@@ -81,9 +83,10 @@ void Supervisor::apply(Config config) {
     for (const ResourceConfig* resource : changes.removed) {
       const std::string& name = resource->recipe->name.text();
       entries_.erase(name);
-      platform_.log.warn("resource removed: its name stays on the node, with a count of 0, until the node is "
-                         "made anew (kubernetes/kubernetes#52510)",
-                         {{"resource", name}});
+      platform_.log.warn(
+          "resource removed: its name stays on the node, with a count of 0, until the node is "
+          "made anew (kubernetes/kubernetes#52510)",
+          {{"resource", name}});
     }
     for (const ResourceConfig* resource : changes.changed) {
       const std::string& name = resource->recipe->name.text();
@@ -137,6 +140,11 @@ void Supervisor::on_safety() {
   }
 }
 
+void Supervisor::after_burst() {
+  look_for_shared_ids();
+  ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
+}
+
 void Supervisor::look_for_shared_ids() {
   std::vector<std::shared_ptr<const Offer>> offers;
   for (const auto& [name, entry] : entries_)
@@ -153,12 +161,13 @@ void Supervisor::look_for_shared_ids() {
   }
   if (shared.size() > shared_ids_ && !shared.empty()) {
     const auto& [id, both] = *shared.begin();
-    platform_.log.warn("two resources list the same id, and the kubelet looks health up by id alone: give one of "
-                       "them an `id` such as \"{resource}-{name}\"",
-                       {{"id", id},
-                        {"resource", both.first->resource},
-                        {"other", both.second->resource},
-                        {"ids", std::to_string(shared.size())}});
+    platform_.log.warn(
+        "two resources list the same id, and the kubelet looks health up by id alone: give one of "
+        "them an `id` such as \"{resource}-{name}\"",
+        {{"id", id},
+         {"resource", both.first->resource},
+         {"other", both.second->resource},
+         {"ids", std::to_string(shared.size())}});
   }
   shared_ids_ = shared.size();
 }

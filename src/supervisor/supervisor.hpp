@@ -41,16 +41,17 @@ class Supervisor {
   Entry::Hooks hooks();
   void on_kubelet();
   void on_safety();
+  void after_burst();
   void look_for_shared_ids();
 
   Platform& platform_;
   Config config_;
   std::function<void()> on_change_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
-  std::size_t shared_ids_ = 0;  // that were told of
+  std::size_t shared_ids_ = 0;                                 // that were told of
   Timer safety_;
   Timer sockets_timer_;
-  Timer ids_timer_;
+  Timer burst_timer_;
   std::unique_ptr<NodeLink> link_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };

@@ -20,8 +20,8 @@ struct Look {
 Look look(const DeviceSource& source, const Recipe& recipe, const HostRoot& host);
 
 struct Survey {
-  std::vector<Offer> offers;           // by name
-  std::vector<std::string> troubles;   // entries that could not be looked at
+  std::vector<Offer> offers;          // by name
+  std::vector<std::string> troubles;  // entries that could not be looked at
   std::vector<std::string> remarks;
 };
 Survey survey(const Config& config, const HostRoot& host);

@@ -156,7 +156,7 @@ TEST_CASE("a kubelet that answers garbage: wait, say why, and attach when it tal
   node.configure(counted(kA, 2) + counted("example.com/b", 2));
   node.start_kubelet({.answers_garbage = true});
   node.start_daemon();
-  REQUIRE(node.daemon().wait_for_line({"kubelet's socket", "why="}, kLong));
+  REQUIRE(node.daemon().wait_for_line({"does not answer", "why="}, kLong));
   CHECK(node.daemon().running());
   const std::size_t from = node.daemon().mark();
   CHECK_FALSE(node.daemon().wait_for_line({"nothing of this kind"}, 2 * kWatched, from));

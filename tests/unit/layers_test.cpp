@@ -1,4 +1,5 @@
-// The tree is the architecture: a folder includes only what stands below it, and a library is seen in one place.
+// The tree is the architecture: a folder includes only what stands below it, and a library is seen in one
+// place.
 
 #include <doctest/doctest.h>
 
@@ -50,7 +51,9 @@ std::vector<Include> includes() {
   const std::regex pattern(R"(^\s*#include\s*[<"]([^>"]+)[>"])");
   std::vector<Include> all;
   for (const auto& entry : fs::recursive_directory_iterator(source)) {
-    if (!entry.is_regular_file() || (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp")) continue;
+    if (!entry.is_regular_file() ||
+        (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp"))
+      continue;
     const std::string file = fs::relative(entry.path(), source);
     if (file.find('/') == std::string::npos) continue;  // main.cpp may use everything
     std::ifstream text(entry.path());

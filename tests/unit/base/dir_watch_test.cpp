@@ -18,7 +18,8 @@ namespace {
 
 struct Watched {
   explicit Watched(const fs::path& path, std::string pattern = "*")
-      : watch(watcher.watch(path, std::move(pattern), [this](std::string_view name) { seen.emplace_back(name); })) {}
+      : watch(watcher.watch(path, std::move(pattern),
+                            [this](std::string_view name) { seen.emplace_back(name); })) {}
 
   bool sees(const std::string& name) {
     return test::run_until(loop, [&] { return std::ranges::find(seen, name) != seen.end(); });
@@ -34,7 +35,9 @@ struct Watched {
   std::unique_ptr<DirWatch> watch;
 };
 
-void touch(const fs::path& path) { std::ofstream{path}; }
+void touch(const fs::path& path) {
+  std::ofstream{path};
+}
 
 }  // namespace
 

@@ -23,7 +23,8 @@ TEST_CASE("a job runs on another thread, and its end is told in the loop") {
   Workers workers(loop, 2);
   std::thread::id where;
   std::thread::id told;
-  workers.run([&] { where = std::this_thread::get_id(); }, [&] { told = std::this_thread::get_id(); }, 10s, kNothing);
+  workers.run([&] { where = std::this_thread::get_id(); }, [&] { told = std::this_thread::get_id(); }, 10s,
+              kNothing);
   CHECK(test::run_until(loop, [&] { return told != std::thread::id(); }));
   CHECK(told == std::this_thread::get_id());
   CHECK(where != told);
@@ -38,7 +39,8 @@ TEST_CASE("a wedged job is reported, gives its place to another thread, and stil
   bool other_done = false;
   workers.run([answer = driver.get_future().share()] { answer.wait(); }, [&] { wedged_done = true; }, 10ms,
               [&] { overdue = true; });
-  workers.run(kNothing, [&] { other_done = true; }, 10s, kNothing);
+  workers.run(
+      kNothing, [&] { other_done = true; }, 10s, kNothing);
   CHECK(test::run_until(loop, [&] { return overdue && other_done; }));
   CHECK_FALSE(wedged_done);
   driver.set_value();
@@ -69,7 +71,8 @@ TEST_CASE("the end of the pool does not wait for a wedged job") {
   std::promise<void> driver;
   std::optional<Workers> workers(std::in_place, loop, 1);
   bool overdue = false;
-  workers->run([answer = driver.get_future().share()] { answer.wait(); }, kNothing, 1ms, [&] { overdue = true; });
+  workers->run([answer = driver.get_future().share()] { answer.wait(); }, kNothing, 1ms,
+               [&] { overdue = true; });
   CHECK(test::run_until(loop, [&] { return overdue; }));
   workers.reset();  // a hang here is the failure
   driver.set_value();

@@ -18,7 +18,8 @@ std::vector<Device> devices(std::initializer_list<const char*> ids) {
 
 // A resource's list over time.
 struct Listing {
-  std::vector<Device> merge(std::vector<Device> scanned, Clock::time_point now, std::chrono::seconds forget_after) {
+  std::vector<Device> merge(std::vector<Device> scanned, Clock::time_point now,
+                            std::chrono::seconds forget_after) {
     last = remembered.merge(last, std::move(scanned), now, forget_after);
     return last;
   }

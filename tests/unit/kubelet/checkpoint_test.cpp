@@ -47,7 +47,9 @@ TEST_CASE("an answer that cannot be read does not hide who holds what") {
 }
 
 TEST_CASE("what is no checkpoint is refused with a sentence") {
-  for (const char* text : {"", "[]", "{}", R"({"Data":{"PodDeviceEntries":[{}]}})", "{\"Data\":",
-                           R"({"Data":{"PodDeviceEntries":[{"PodUID":1,"ContainerName":"c","ResourceName":"r"}]}})"})
-    CHECK_THROWS_WITH_AS(Checkpoint::parse(text), doctest::Contains("not a kubelet's checkpoint"), std::runtime_error);
+  for (const char* text :
+       {"", "[]", "{}", R"({"Data":{"PodDeviceEntries":[{}]}})", "{\"Data\":",
+        R"({"Data":{"PodDeviceEntries":[{"PodUID":1,"ContainerName":"c","ResourceName":"r"}]}})"})
+    CHECK_THROWS_WITH_AS(Checkpoint::parse(text), doctest::Contains("not a kubelet's checkpoint"),
+                         std::runtime_error);
 }

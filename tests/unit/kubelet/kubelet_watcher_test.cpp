@@ -27,7 +27,8 @@ struct Fixture {
 
 TEST_CASE("a kubelet is noticed when it comes, when it goes, and when another takes its place") {
   Fixture f;
-  KubeletWatcher watcher(f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
+  KubeletWatcher watcher(
+      f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
   CHECK_FALSE(watcher.current());
 
   UniqueFd first = listen_unix(f.kubelet);
@@ -44,7 +45,8 @@ TEST_CASE("a kubelet is noticed when it comes, when it goes, and when another ta
 TEST_CASE("other files and late events change nothing") {
   Fixture f;
   const UniqueFd kubelet = listen_unix(f.kubelet);
-  KubeletWatcher watcher(f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
+  KubeletWatcher watcher(
+      f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
   f.dir.file("kubelet_internal_checkpoint");
   fs::rename(f.dir.at("kubelet_internal_checkpoint"), f.dir.at("other"));
   test::run_once(f.loop);
@@ -56,7 +58,8 @@ TEST_CASE("other files and late events change nothing") {
 TEST_CASE("the removal of one of our own sockets is told") {
   Fixture f;
   f.dir.file("plughost-x-1.sock");
-  KubeletWatcher watcher(f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
+  KubeletWatcher watcher(
+      f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
   f.dir.remove("plughost-x-1.sock");
   CHECK(test::run_until(f.loop, [&] { return f.own > 0; }));
   CHECK(f.changes == 0);
@@ -65,6 +68,7 @@ TEST_CASE("the removal of one of our own sockets is told") {
 TEST_CASE("a plain file of the kubelet's name is no kubelet") {
   Fixture f;
   f.dir.file("kubelet.sock");
-  KubeletWatcher watcher(f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
+  KubeletWatcher watcher(
+      f.watcher, f.kubelet, [&] { ++f.changes; }, f.dir.path(), [&] { ++f.own; });
   CHECK_FALSE(watcher.current());
 }

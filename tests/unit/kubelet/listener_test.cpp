@@ -24,7 +24,8 @@ TEST_CASE("whoever connects is handed over with its process and user") {
   const test::TempDir dir;
   EventLoop loop;
   std::optional<ucred> seen;
-  const Listener listener(loop, dir.path() / "s", [&](UniqueFd, const ucred& peer) { seen = peer; }, kNoTrouble);
+  const Listener listener(
+      loop, dir.path() / "s", [&](UniqueFd, const ucred& peer) { seen = peer; }, kNoTrouble);
   const UniqueFd client = connect_unix(dir.path() / "s");
   CHECK(test::run_until(loop, [&] { return seen.has_value(); }));
   CHECK(seen->pid == ::getpid());

@@ -44,8 +44,9 @@ TEST_CASE("Allocate answers the first users' pods with the same bytes as their p
       // The first pod is older than the variable's suffix.
       const bool suffix = theirs->env.begin()->first.find('/') != std::string::npos;
       Recipe recipe;
-      recipe.env.emplace_back(Template(suffix ? "NVIDIA_VISIBLE_DEVICES/{resource}" : "NVIDIA_VISIBLE_DEVICES"),
-                              Template("{id}"));
+      recipe.env.emplace_back(
+          Template(suffix ? "NVIDIA_VISIBLE_DEVICES/{resource}" : "NVIDIA_VISIBLE_DEVICES"),
+          Template("{id}"));
       const auto outcome = allocate(resource, recipe, Inventory(std::move(devices)), asked_order(*theirs));
       REQUIRE(std::holds_alternative<Allocation>(outcome));
       CHECK(serialize_allocation(std::get<Allocation>(outcome)) == stored);
@@ -63,4 +64,6 @@ TEST_CASE("an allocation survives the way to the kubelet and back") {
   CHECK(parse_allocation(serialize_allocation(allocation)) == allocation);
 }
 
-TEST_CASE("bytes that are no answer are not taken for one") { CHECK_FALSE(parse_allocation("\xff\xff\xff")); }
+TEST_CASE("bytes that are no answer are not taken for one") {
+  CHECK_FALSE(parse_allocation("\xff\xff\xff"));
+}
