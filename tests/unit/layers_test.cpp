@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,7 +47,6 @@ struct Include {
 
 std::vector<Include> includes() {
   const fs::path source = fs::path(PLUGHOST_SOURCE_DIR) / "src";
-  const std::regex pattern(R"(^\s*#include\s*[<"]([^>"]+)[>"])");
   std::vector<Include> all;
   for (const auto& entry : fs::recursive_directory_iterator(source)) {
     if (!entry.is_regular_file() ||
@@ -58,8 +56,10 @@ std::vector<Include> includes() {
     if (file.find('/') == std::string::npos) continue;  // main.cpp may use everything
     std::ifstream text(entry.path());
     for (std::string line; std::getline(text, line);) {
-      if (std::smatch match; std::regex_search(line, match, pattern))
-        all.push_back({file, file.substr(0, file.find('/')), match[1]});
+      if (!line.starts_with("#include")) continue;
+      const std::size_t from = line.find_first_of("<\"") + 1;
+      const std::size_t to = line.find_last_of(">\"");
+      all.push_back({file, file.substr(0, file.find('/')), line.substr(from, to - from)});
     }
   }
   return all;

@@ -1,0 +1,23 @@
+// Any bytes as a configuration: an answer or ConfigError, never anything else.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/unique_fd.hpp"
+#include "config/config.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace plughost;
+  const UniqueFd file(check(::memfd_create("config", MFD_CLOEXEC), "memfd_create"));
+  if (::write(file.get(), data, size) != static_cast<ssize_t>(size)) return 0;
+  try {
+    load_config("/proc/self/fd/" + std::to_string(file.get()));
+  } catch (const ConfigError&) {
+    // What most bytes get.
+  }
+  return 0;
+}
