@@ -109,7 +109,8 @@ TEST_CASE("a resource that is removed and comes back at once registers when the 
       return resource.streams_ever == static_cast<std::size_t>(i) + 2 && resource.attached &&
              resource.first_list;
     }));
-    CHECK(node.of(kA).registrations.back().at - *node.of(kA).stream_ended >= (kSanitized ? 0ms : 300ms));
+    const ResourceState& resource = node.of(kA);
+    CHECK(resource.registrations.back().at - *resource.stream_ended >= (kSanitized ? 0ms : 300ms));
   }
   check_untouched(node, kB);
 }

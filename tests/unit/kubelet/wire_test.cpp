@@ -31,7 +31,8 @@ std::vector<std::string> asked_order(const Allocation& answer) {
 
 TEST_CASE("Allocate answers the first users' pods with the same bytes as their plugin did") {
   for (const char* file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
-    for (const json& entry : golden(file)["Data"]["PodDeviceEntries"]) {
+    const json document = golden(file);
+    for (const json& entry : document["Data"]["PodDeviceEntries"]) {
       const std::string resource = entry["ResourceName"];
       CAPTURE(resource);
       std::string stored;
