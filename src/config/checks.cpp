@@ -48,6 +48,9 @@ class FixedIds {
     std::vector<Device> devices = config.source->fixed_devices();
     if (devices.empty()) return;
     const std::size_t count = devices.size();
+    // A list that cannot fit, however short its ids are, is not made: it could be a million devices.
+    const std::size_t least = count * config.recipe->replicas * wire_size(Device{.id = "0"});
+    if (config.recipe->name.literal() && least > kListLimit) return report_size(entry, count, "");
     const Assembly assembly = assemble(*config.recipe, std::move(devices));
     std::size_t kept = 0;
     bool full = false;
@@ -55,7 +58,10 @@ class FixedIds {
       kept += list.size();
       full = full || is_full(list);
     }
-    if (kept < count && full) return report_size(entry, count, kept);
+    if (kept < count && full) {
+      const std::size_t fitting = kept * config.recipe->replicas;
+      return report_size(entry, count, ", but only about " + std::to_string(fitting) + " of them");
+    }
     if (!assembly.remarks.empty()) report_remarks(entry, assembly.remarks, kept < count);
     for (const auto& [resource, list] : assembly.resources) add_ids(entry, resource, list);
   }
@@ -76,13 +82,13 @@ class FixedIds {
     return bytes > kListLimit;
   }
 
-  void report_size(const EntryDraft& entry, std::size_t count, std::size_t kept) {
+  void report_size(const EntryDraft& entry, std::size_t count, const std::string& how_many_do) {
     const std::size_t replicas = entry.config.recipe->replicas;
     diagnostics_.error(mark_of(entry, entry.kind), entry.path + '.' + entry.kind,
                        std::to_string(count * replicas) +
-                           " ids do not fit into one message to the kubelet (4 MiB), but only about " +
-                           std::to_string(kept * replicas) + " of them; use a coarser unit" +
-                           (replicas > 1 ? ", fewer replicas" : "") + " or several resources");
+                           " ids do not fit into one message to the kubelet (4 MiB)" + how_many_do +
+                           "; use a coarser unit" + (replicas > 1 ? ", fewer replicas" : "") +
+                           " or several resources");
   }
 
   // The devices of one entry are alike, and so are the remarks: one of them is enough.

@@ -248,6 +248,17 @@ TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTER
   kubelet.signal(SIGCONT);
 }
 
+TEST_CASE("a kubelet that says yes and opens no stream is asked again") {
+  const std::string silent = "example.com/silent";
+  Node node({.registering = StandInKubelet::Registering::kAnswersFirst});
+  node.configure(counted(silent, 2));
+  node.start_kubelet({.dial_held = {silent}});
+  node.start_daemon();
+  REQUIRE(node.daemon().wait_for_line({"not attached", silent, "opened no stream"}, kLong));
+  node.kubelet().set_faults({});
+  CHECK(node.attached({silent}));
+}
+
 TEST_CASE("a kubelet that does not read lists costs nobody else anything, and gets the newest when it does") {
   Node node;
   node.configure(counted("example.com/unread", 1) + counted("example.com/read", 1));

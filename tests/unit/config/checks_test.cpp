@@ -51,12 +51,14 @@ TEST_CASE("a socket's longest path has 107 bytes") {
 }
 
 TEST_CASE("what fits into one message to the kubelet is loaded, and no more") {
-  // An id of 22 characters takes 37 bytes: 113,000 of them fit.
-  CHECK(loads("- {name: unit, count: 90000}\n"));
-  CHECK_FALSE(loads("- {name: unit, count: 120000}\n"));
+  // The longest ids, of 63 characters, take 78 bytes each: 53,747 of them fit.
+  const std::string id = ", id: \"{n}-" + std::string(63, 'x') + "\"}\n";
+  CHECK(loads("- {name: unit, count: 53000" + id));
+  CHECK_FALSE(loads("- {name: unit, count: 54500" + id));
+  CHECK(loads("- {name: unit, count: 5, replicas: 10000" + id));
+  CHECK_FALSE(loads("- {name: unit, count: 6, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 1000000}\n"));
-  CHECK(loads("- {name: unit, count: 9, replicas: 9000}\n"));
-  CHECK_FALSE(loads("- {name: unit, count: 20, replicas: 9000}\n"));
+  CHECK(loads("- {name: \"unit{id}\", count: 27, replicas: 10000}\n"));
 }
 
 TEST_CASE("ids of one entry's resources are unique, too") {

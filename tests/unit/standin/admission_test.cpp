@@ -169,6 +169,16 @@ TEST_CASE("the checkpoint says who holds what, before allocate returns") {
   CHECK(checkpoint_in(directory).at("PodDeviceEntries").is_null());
 }
 
+TEST_CASE("each list is in the checkpoint when the kubelet has stopped") {
+  const TempDir directory;
+  AttachedPlugin attached(directory.path(), 2);
+  REQUIRE(attached.listed);
+  attached.plugin.list({{"x", true, {}}, {"y", false, {}}});
+  REQUIRE(attached.wait_for([](const ResourceState& state) { return state.lists == 2; }));
+  attached.kubelet.stop();
+  CHECK(checkpoint_in(directory).at("RegisteredDevices").at(kResource) == nlohmann::json{"x"});
+}
+
 TEST_CASE("pods keep their devices over a restart, and nothing is allocated before the plugin is back") {
   const TempDir directory;
   AttachedPlugin attached(directory.path(), 2);

@@ -121,6 +121,10 @@ TEST_CASE("an unread stream brings nothing until it is read again") {
   plugin.list(healthy_devices(2));
   REQUIRE(register_at(directory.path(), kResource, "thing.sock").ok());
   CHECK(kubelet.state().of(kResource).attached);
+  // What comes later on the same connection has arrived.
+  REQUIRE(kubelet.open_second_stream(kResource));
+  REQUIRE(kubelet.wait_for([](const KubeletState& state) { return state.of(kResource).second.lists == 1; },
+                           kSoon));
   CHECK(kubelet.state().of(kResource).lists == 0);
   kubelet.set_faults({});
   CHECK(kubelet.wait_for([](const KubeletState& state) { return state.of(kResource).allocatable == 2; },
