@@ -74,7 +74,7 @@ void Workers::start_thread_if_needed() {
   }
 }
 
-void Workers::work(const std::shared_ptr<State>& state, EventLoop::Poster poster) {
+void Workers::work(const std::shared_ptr<State>& state, const EventLoop::Poster& poster) {
   std::unique_lock lock(state->mutex);
   bool replaced = false;
   while (!replaced) {

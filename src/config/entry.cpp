@@ -174,7 +174,8 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
 
 }  // namespace
 
-EntryDraft read_entry(const Node& node, std::string path, std::string_view domain, Diagnostics& diagnostics) {
+EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
+                      Diagnostics& diagnostics) {
   EntryDraft draft;
   draft.document = node;
   draft.config.content = content_of(node);

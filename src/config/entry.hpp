@@ -18,6 +18,7 @@ struct EntryDraft {
 };
 
 // domain: the prefix of a name without '/'; empty if there is none.
-EntryDraft read_entry(const Node& node, std::string path, std::string_view domain, Diagnostics& diagnostics);
+EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
+                      Diagnostics& diagnostics);
 
 }  // namespace plughost

@@ -159,8 +159,8 @@ class Answer {
   }
 
   // false: the same thing stands at that path already. Refuses if another does.
-  bool is_new(const std::string& container_path, std::string what) {
-    const auto [place, added] = places_.try_emplace(container_path, std::move(what));
+  bool is_new(const std::string& container_path, const std::string& what) {
+    const auto [place, added] = places_.try_emplace(container_path, what);
     if (!added && place->second != what) {
       refuse(container_path + " in the container would be both " + place->second + " and " + what +
              "; put {n} into the container path, so that each device has its own");

@@ -129,8 +129,8 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
   for (std::size_t i = 1; i < devices.size(); ++i) {
     if (devices[i].id == devices[i - 1].id) remark(devices[i]);
   }
-  const auto repeats = std::ranges::unique(devices, {}, &Device::id);
-  devices.erase(repeats.begin(), repeats.end());
+  const auto same_id = [](const Device& a, const Device& b) { return a.id == b.id; };
+  devices.erase(std::unique(devices.begin(), devices.end(), same_id), devices.end());
 
   // "gpu::1" may be a device of its own, and a replica of "gpu".
   const auto names_replica = [&](const Device& device) {

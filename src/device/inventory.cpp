@@ -21,8 +21,8 @@ std::size_t field_size(std::size_t payload) {
 
 Inventory::Inventory(std::vector<Device> devices) : devices_(std::move(devices)) {
   if (!std::ranges::is_sorted(devices_, {}, &Device::id)) std::ranges::stable_sort(devices_, {}, &Device::id);
-  const auto repeated = std::ranges::unique(devices_, {}, &Device::id);
-  devices_.erase(repeated.begin(), repeated.end());
+  const auto same_id = [](const Device& a, const Device& b) { return a.id == b.id; };
+  devices_.erase(std::unique(devices_.begin(), devices_.end(), same_id), devices_.end());
 }
 
 std::size_t Inventory::id_count() const {

@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-using Member = std::pair<Node, Node>;
+using Member = Node::Member;
 
 std::vector<const Member*> sorted_members(const Node& map) {
   std::vector<const Member*> members;

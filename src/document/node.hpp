@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace plughost {
@@ -19,17 +18,23 @@ struct Mark {
 };
 
 struct Node {
+  struct Member;
   enum class Kind { kNull, kScalar, kSequence, kMap };
 
   Kind kind = Kind::kNull;
   Mark mark;
-  std::string scalar;                          // the text as written: 0451 stays 0451
-  bool quoted = false;                         // "true" in quotes is text, never a flag
-  std::vector<Node> items;                     // kSequence
-  std::vector<std::pair<Node, Node>> members;  // kMap, in the order of the text; keys are scalars
+  std::string scalar;           // the text as written: 0451 stays 0451
+  bool quoted = false;          // "true" in quotes is text, never a flag
+  std::vector<Node> items;      // kSequence
+  std::vector<Member> members;  // kMap, in the order of the text; keys are scalars
 
   const Node* find(std::string_view key) const;  // nullptr if this is no map or has no such key
   const char* kind_name() const;                 // for messages: "text", "a list", "a map", "nothing"
+};
+
+struct Node::Member {
+  Node first;   // the key
+  Node second;  // its value
 };
 
 // What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the

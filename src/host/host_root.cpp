@@ -75,8 +75,7 @@ class Walk {
   HostRoot::Match finish() && {
     std::ranges::sort(match_.paths);
     std::ranges::sort(match_.watch);
-    const auto repeated = std::ranges::unique(match_.watch);
-    match_.watch.erase(repeated.begin(), repeated.end());
+    match_.watch.erase(std::unique(match_.watch.begin(), match_.watch.end()), match_.watch.end());
     return std::move(match_);
   }
 

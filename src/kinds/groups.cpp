@@ -138,8 +138,7 @@ class Groups final : public DeviceSource {
     Scan scan;
     for (const Group& group : groups_) scan_group(group, host, scan);
     std::ranges::sort(scan.watch);
-    const auto repeated = std::ranges::unique(scan.watch);
-    scan.watch.erase(repeated.begin(), repeated.end());
+    scan.watch.erase(std::unique(scan.watch.begin(), scan.watch.end()), scan.watch.end());
     return scan;
   }
 

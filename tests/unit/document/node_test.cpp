@@ -13,7 +13,7 @@ Node text(const char* words, int line = 1) {
   return node;
 }
 
-Node map(std::vector<std::pair<Node, Node>> members) {
+Node map(std::vector<Node::Member> members) {
   Node node;
   node.kind = Node::Kind::kMap;
   node.members = std::move(members);
