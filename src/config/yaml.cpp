@@ -199,7 +199,7 @@ class Builder final : public YAML::EventHandler {
       Node key = std::move(*parent.key);
       parent.key.reset();
       if (node.kind == Node::Kind::kNull) node.mark = key.mark;
-      if (is_usable(key, parent)) parent.node.members.emplace_back(std::move(key), std::move(node));
+      if (is_usable(key, parent)) parent.node.members.push_back({std::move(key), std::move(node)});
     }
   }
 

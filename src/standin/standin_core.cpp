@@ -55,7 +55,7 @@ void StandInCore::start() {
         FoundPlugins::Actions{
             .make_client = [this](const fs::path& socket) { return make_client(socket); },
             .add = [this](const std::string& resource, const fs::path& endpoint,
-                          Done done) { register_found(resource, endpoint, std::move(done)); },
+                          const Done& done) { register_found(resource, endpoint, done); },
             .remove = [this](const std::string& resource) { disconnect_client(resource); },
             .trouble = [this](std::string what) { tell(Type::kTrouble, "", std::move(what)); }});
   }
@@ -179,7 +179,7 @@ void StandInCore::answer(std::uint64_t number, const std::string& resource, std:
   node.mapped()(error.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNKNOWN, error));
 }
 
-void StandInCore::register_found(const std::string& resource, const fs::path& endpoint, Done done) {
+void StandInCore::register_found(const std::string& resource, const fs::path& endpoint, const Done& done) {
   const std::size_t index = note_registration(resource, endpoint, {});
   connect_client(resource, endpoint, {}, [this, resource, index, done](const std::string& error) {
     finish_registration(resource, index, error);
@@ -197,7 +197,7 @@ std::shared_ptr<PluginClient> StandInCore::make_client(const fs::path& socket) {
 
 // [server.connectClient]
 void StandInCore::connect_client(const std::string& resource, const fs::path& socket,
-                                 const EndpointOptions& options, Done done) {
+                                 const EndpointOptions& options, const Done& done) {
   if (options_.faults.dial_held.contains(resource)) {
     held_dials_.push_back([=, this] { connect_client(resource, socket, options, done); });
     return;

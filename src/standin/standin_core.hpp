@@ -69,10 +69,10 @@ class StandInCore {
                                 const EndpointOptions& options);
   void finish_registration(const std::string& resource, std::size_t index, const std::string& error);
   void answer(std::uint64_t number, const std::string& resource, std::size_t index, const std::string& error);
-  void register_found(const std::string& resource, const std::filesystem::path& endpoint, Done done);
+  void register_found(const std::string& resource, const std::filesystem::path& endpoint, const Done& done);
 
   void connect_client(const std::string& resource, const std::filesystem::path& socket,
-                      const EndpointOptions& options, Done done);
+                      const EndpointOptions& options, const Done& done);
   void ask_options(const ClientPointer& client, const Done& done);
   void plugin_connected(const ClientPointer& client, const EndpointOptions& options);
   void run_client(const ClientPointer& client);
