@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
 #include <system_error>
 
@@ -36,13 +38,15 @@ Child::Child(const fs::path& config, const fs::path& plugin_directory) {
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0600);
-  std::string arguments[] = {PLUGHOST_BINARY,      "run",           "--config", config,
-                             "--plugin-directory", plugin_directory};
-  char* argv[7] = {};
-  for (std::size_t i = 0; i < 6; ++i) argv[i] = arguments[i].data();
-  const int error = ::posix_spawn(&pid_, PLUGHOST_BINARY, &actions, nullptr, argv, environ);
+  // setpriv becomes the daemon, which then ends with the benchmark, however that ends.
+  std::array<std::string, 9> arguments{"setpriv",       "--pdeathsig", "KILL", PLUGHOST_BINARY,
+                                       "run",           "--config",    config, "--plugin-directory",
+                                       plugin_directory};
+  std::array<char*, 10> argv{};
+  std::ranges::transform(arguments, argv.begin(), [](std::string& argument) { return argument.data(); });
+  const int error = ::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) throw std::system_error(error, std::generic_category(), PLUGHOST_BINARY);
+  if (error != 0) throw std::system_error(error, std::generic_category(), argv[0]);
 }
 
 Child::~Child() {

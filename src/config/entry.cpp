@@ -142,25 +142,28 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
   return path;
 }
 
-std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
-  std::vector<MountRecipe> mounts;
-  const std::vector<Node>& items = entry.items("mounts");
+// The maps of a list, each read by read(fields, item).
+template <class Item, class Read>
+std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
+  std::vector<Item> read_items;
+  const std::vector<Node>& items = entry.items(key);
   for (std::size_t i = 0; i < items.size(); ++i) {
-    Fields fields(items[i], entry.path_of("mounts") + '[' + std::to_string(i) + ']', entry.diagnostics());
-    MountRecipe& mount = mounts.emplace_back();
+    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
+    read(fields, read_items.emplace_back());
+  }
+  return read_items;
+}
+
+std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
+  return read_each<MountRecipe>(entry, "mounts", [&](Fields& fields, MountRecipe& mount) {
     mount.host_path = read_path(fields, "hostPath", nullptr, known);
     mount.container_path = read_path(fields, "containerPath", &mount.host_path, known);
     mount.read_only = fields.flag("readOnly", false);
-  }
-  return mounts;
+  });
 }
 
 std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
-  std::vector<NodeRecipe> nodes;
-  const std::vector<Node>& items = entry.items("nodes");
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Fields fields(items[i], entry.path_of("nodes") + '[' + std::to_string(i) + ']', entry.diagnostics());
-    NodeRecipe& node = nodes.emplace_back();
+  return read_each<NodeRecipe>(entry, "nodes", [&](Fields& fields, NodeRecipe& node) {
     node.host_path = read_path(fields, "hostPath", nullptr, known);
     node.container_path = read_path(fields, "containerPath", &node.host_path, known);
     node.permissions = fields.text("permissions", "rw");
@@ -168,8 +171,7 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
       fields.error("permissions",
                    "permissions are one or more of r (read), w (write) and m (make the node), as in rw");
     }
-  }
-  return nodes;
+  });
 }
 
 }  // namespace

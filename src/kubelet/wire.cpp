@@ -35,6 +35,18 @@ void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out) 
   });
 }
 
+Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message) {
+  Allocation allocation;
+  allocation.env.insert(message.envs().begin(), message.envs().end());
+  allocation.annotations.insert(message.annotations().begin(), message.annotations().end());
+  for (const auto& mount : message.mounts())
+    allocation.mounts.push_back({mount.host_path(), mount.container_path(), mount.read_only()});
+  for (const auto& node : message.devices())
+    allocation.nodes.push_back({node.host_path(), node.container_path(), node.permissions()});
+  for (const auto& device : message.cdi_devices()) allocation.cdi.push_back(device.name());
+  return allocation;
+}
+
 std::string serialize_allocation(const Allocation& allocation) {
   v1beta1::ContainerAllocateResponse message;
   write_allocation(allocation, message);
@@ -51,15 +63,7 @@ std::string serialize_allocation(const Allocation& allocation) {
 std::optional<Allocation> parse_allocation(std::string_view bytes) {
   v1beta1::ContainerAllocateResponse message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return std::nullopt;
-  Allocation allocation;
-  allocation.env.insert(message.envs().begin(), message.envs().end());
-  allocation.annotations.insert(message.annotations().begin(), message.annotations().end());
-  for (const auto& mount : message.mounts())
-    allocation.mounts.push_back({mount.host_path(), mount.container_path(), mount.read_only()});
-  for (const auto& node : message.devices())
-    allocation.nodes.push_back({node.host_path(), node.container_path(), node.permissions()});
-  for (const auto& device : message.cdi_devices()) allocation.cdi.push_back(device.name());
-  return allocation;
+  return read_allocation(message);
 }
 
 }  // namespace plughost

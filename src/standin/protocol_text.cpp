@@ -26,18 +26,6 @@ std::string rpc_error(const grpc::Status& status) {
          " desc = " + status.error_message();
 }
 
-Allocation to_allocation(const v1beta1::ContainerAllocateResponse& response) {
-  Allocation allocation;
-  allocation.env.insert(response.envs().begin(), response.envs().end());
-  for (const auto& mount : response.mounts())
-    allocation.mounts.push_back({mount.host_path(), mount.container_path(), mount.read_only()});
-  for (const auto& device : response.devices())
-    allocation.nodes.push_back({device.host_path(), device.container_path(), device.permissions()});
-  allocation.annotations.insert(response.annotations().begin(), response.annotations().end());
-  for (const auto& device : response.cdi_devices()) allocation.cdi.push_back(device.name());
-  return allocation;
-}
-
 std::vector<ListedDevice> to_devices(const v1beta1::ListAndWatchResponse& response) {
   std::map<std::string, ListedDevice> by_id;
   for (const auto& device : response.devices()) {

@@ -1,6 +1,5 @@
 #pragma once
-// The kubelet's words and values for what came over the wire. Independent of the host's own reading, which it
-// is there to test. Thread-safe.
+// The kubelet's words and values for what came over the wire. Thread-safe.
 
 #include <grpcpp/support/status.h>
 
@@ -10,7 +9,6 @@
 #include "standin/kubelet_state.hpp"
 
 namespace v1beta1 {
-class ContainerAllocateResponse;
 class ListAndWatchResponse;
 }  // namespace v1beta1
 
@@ -22,7 +20,6 @@ inline constexpr const char* kDevicePluginVersion = "v1beta1";
 // As Go prints it: "rpc error: code = Unavailable desc = …". For a status that is not OK.
 std::string rpc_error(const grpc::Status& status);
 
-Allocation to_allocation(const v1beta1::ContainerAllocateResponse& response);
 // Of devices with the same id the last one counts.
 std::vector<ListedDevice> to_devices(const v1beta1::ListAndWatchResponse& response);
 

@@ -1,4 +1,5 @@
 #include "standin/standin_kubelet.hpp"
+#include "kubelet/wire.hpp"
 
 #include <algorithm>
 #include <future>
@@ -57,7 +58,7 @@ v1beta1::AllocateRequest allocate_request(const std::vector<std::string>& ids) {
 Allocation parsed(const std::string& bytes) {
   v1beta1::ContainerAllocateResponse response;
   response.ParseFromString(bytes);
-  return to_allocation(response);
+  return read_allocation(response);
 }
 
 void shuffle(std::vector<std::string>& ids) {
@@ -233,7 +234,7 @@ Admission StandInKubelet::Runtime::admit(const std::string& pod, const std::stri
     return admission;
   }
   writing.file->wait_for(writing.number);
-  admission.answer = to_allocation(first);
+  admission.answer = read_allocation(first);
   return admission;
 }
 
@@ -342,7 +343,7 @@ AllocateAnswer StandInKubelet::allocate_ids(const std::string& resource,
   const auto [status, response] = runtime_->call(resource, &Calls::Allocate, allocate_request(ids));
   AllocateAnswer answer{static_cast<int>(status.error_code()), status.error_message(), {}};
   for (const auto& container : response.container_responses())
-    answer.containers.push_back(to_allocation(container));
+    answer.containers.push_back(read_allocation(container));
   return answer;
 }
 

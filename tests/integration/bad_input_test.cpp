@@ -1,7 +1,6 @@
 // What the machine and the kubelet can do wrong: one resource waits and says why, and the others go on.
 
 #include <doctest/doctest.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -163,37 +162,6 @@ TEST_CASE("a kubelet that answers garbage: wait, say why, and attach when it tal
   REQUIRE(node.daemon().mark() - from <= 10);  // one line per change of state
   node.kubelet().set_faults({});
   CHECK(node.attached({kA, "example.com/b"}, 10s + kLong));
-}
-
-TEST_CASE("a hundred thousand files in one directory do not stall another resource") {
-  Node node;
-  node.files().file("small/one");
-  node.files().directory("big");
-  const UniqueFd big(::open(node.path("big").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  const auto create = [&](int n) {
-    const UniqueFd file(::openat(big.get(), std::to_string(n).c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
-    REQUIRE(file);
-  };
-  constexpr int kFiles = 100'000;
-  for (int n = 0; n < kFiles; ++n) create(n);
-  node.configure(listed("example.com/big", node.path("big")) +
-                 listed("example.com/small", node.path("small")));
-  node.start_kubelet();
-  node.start_daemon();
-  REQUIRE(node.attached({"example.com/small"}));
-  REQUIRE(node.count("example.com/big", kFiles, 3 * kLong));
-
-  for (int round = 0; round < 3; ++round) {
-    CAPTURE(round);
-    create(kFiles + round);  // a scan of all begins
-    node.files().file("small/round-" + std::to_string(round));
-    CHECK(node.healthy("example.com/small", "round-" + std::to_string(round), limit(1s)));
-    const auto start = std::chrono::steady_clock::now();
-    CHECK(node.kubelet().allocate_ids("example.com/small", {"one"}).code == 0);
-    CHECK(std::chrono::steady_clock::now() - start <= limit(1s));
-  }
-  CHECK(node.count("example.com/big", kFiles + 3, 3 * kLong));
-  CHECK(node.of("example.com/big").streams_ever == 1);
 }
 
 TEST_CASE("endpoints named after their devices come and go with them") {
