@@ -1,5 +1,7 @@
-# Libraries of one or two files each; all headers only.
+# Libraries of one or two files each.
 find_package(spdlog REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(doctest REQUIRED)
+
+pkg_check_modules(udev REQUIRED IMPORTED_TARGET libudev)

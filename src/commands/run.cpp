@@ -55,7 +55,8 @@ class Daemon {
         log_(level_of(options, config), config.log.format),
         workers_(loop_, kWorkers),
         directories_(loop_, [this](const std::string& trouble) { log_.error(trouble); }),
-        platform_{loop_, log_, workers_, directories_, host_},
+        devices_(loop_, directories_, host_, [this](const std::string& trouble) { log_.error(trouble); }),
+        platform_{loop_, log_, workers_, directories_, devices_, host_},
         signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
         status_(loop_, [this] { send_status(); }),
         watchdog_(loop_, [this] { feed_watchdog(); }) {
@@ -154,6 +155,7 @@ class Daemon {
   HostRoot host_;
   Workers workers_;
   DirWatcher directories_;
+  UdevMonitor devices_;
   Platform platform_;
   SignalWatch signals_;
   Timer status_;

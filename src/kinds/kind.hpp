@@ -1,6 +1,7 @@
 #pragma once
 // A kind of resource: a word in the configuration, what it takes, and how to find its devices.
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ struct Scan {
   std::vector<Device> devices;          // in a stable order
   std::vector<WatchedDirectory> watch;  // a change here is a reason to look again
   std::vector<std::string> remarks;     // what somebody should know, one log line each
+  std::vector<std::string> subsystems;  // a udev event of one of these is a reason to look again
+  std::chrono::seconds look_again{
+      0};  // for what the kernel tells by no event; 0: there is nothing of that kind
 };
 
 // Finds the devices of one entry of the configuration.

@@ -48,7 +48,8 @@ Entry::Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks ho
       config_(std::move(config)),
       hooks_(std::move(hooks)),
       hint_timer_(platform.loop, [this] { scan(); }),
-      later_(platform.loop, [this] { hint(); }) {
+      later_(platform.loop, [this] { hint(); }),
+      poll_(platform.loop, [this] { hint(); }) {
   scan();
 }
 
@@ -140,7 +141,7 @@ void Entry::on_scanned(Outcome& outcome) {
   take(std::move(found.assembly.resources));
   const bool hinted = std::exchange(hinted_while_scanning_, false);
   // What changed before a watch was placed nobody has seen: look again, now that it would be told.
-  if (watch(found.watch))
+  if (follow(found.scan))
     scan();
   else if (hinted)
     hint();
@@ -208,16 +209,29 @@ void Entry::publish(const std::string& name, Live& live, std::vector<Device> dev
   }
 }
 
-bool Entry::watch(const std::vector<WatchedDirectory>& wanted) {
-  const std::set<WatchedDirectory> few = few_watches(wanted);
-  std::erase_if(watches_, [&](const auto& item) { return !few.contains(item.first); });
+bool Entry::follow(const Scan& scan) {
+  const std::set<WatchedDirectory> few = few_watches(scan.watch);
+  std::erase_if(directories_, [&](const auto& item) { return !few.contains(item.first); });
   bool more = false;
   for (const WatchedDirectory& each : few) {
-    if (watches_.contains(each)) continue;
-    watches_[each] = platform_.directories.watch(platform_.host.at(each.path), each.name,
-                                                 [this](std::string_view) { hint(); });
+    if (directories_.contains(each)) continue;
+    directories_[each] = platform_.directories.watch(platform_.host.at(each.path), each.name,
+                                                     [this](std::string_view) { hint(); });
     more = true;
   }
+  std::erase_if(subsystems_, [&](const auto& item) {
+    return std::ranges::find(scan.subsystems, item.first) == scan.subsystems.end();
+  });
+  for (const std::string& subsystem : scan.subsystems) {
+    std::unique_ptr<UdevWatch>& watch = subsystems_[subsystem];
+    if (watch) continue;
+    watch = platform_.devices.watch(subsystem, [this] { hint(); });
+    more = true;
+  }
+  if (scan.look_again > scan.look_again.zero())
+    poll_.arm(scan.look_again);
+  else
+    poll_.cancel();
   return more;
 }
 

@@ -65,15 +65,16 @@ class Entry {
   void remark(std::vector<std::string> remarks);
   void take(std::map<std::string, std::vector<Device>> resources);
   void publish(const std::string& name, Live& live, std::vector<Device> devices);
-  // Says whether something is watched now that was not before.
-  bool watch(const std::vector<WatchedDirectory>& wanted);
+  // Follows what the scan has looked at. Says whether something is followed now that was not before.
+  bool follow(const Scan& scan);
 
   Platform& platform_;
   NodeLink& link_;
   ResourceConfig config_;
   Hooks hooks_;
   std::map<std::string, Live> live_;
-  std::map<WatchedDirectory, std::unique_ptr<DirWatch>> watches_;
+  std::map<WatchedDirectory, std::unique_ptr<DirWatch>> directories_;
+  std::map<std::string, std::unique_ptr<UdevWatch>> subsystems_;
   std::set<std::string> remarked_;  // by the last scan
   std::string scan_trouble_;
   Backoff scan_failed_{std::chrono::seconds(1), std::chrono::seconds(60)};
@@ -84,6 +85,7 @@ class Entry {
   EventLoop::Clock::time_point first_hint_{};
   Timer hint_timer_;
   Timer later_;  // forgetting, or another try after a failed scan
+  Timer poll_;   // for what no event tells
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

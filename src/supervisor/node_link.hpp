@@ -10,6 +10,7 @@
 #include "base/workers.hpp"
 #include "config/config.hpp"
 #include "host/host_root.hpp"
+#include "host/udev_monitor.hpp"
 #include "kubelet/kubelet_watcher.hpp"
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/registration.hpp"
@@ -22,6 +23,7 @@ struct Platform {
   Log& log;
   Workers& workers;
   DirWatcher& directories;
+  UdevMonitor& devices;
   const HostRoot& host;
 };
 

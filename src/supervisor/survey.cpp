@@ -7,10 +7,10 @@ namespace plughost {
 
 Look look(const DeviceSource& source, const Recipe& recipe, const HostRoot& host) {
   Scan scan = source.scan(host);
-  Look found{assemble(recipe, std::move(scan.devices)), std::move(scan.watch)};
-  found.assembly.remarks.insert(found.assembly.remarks.begin(), std::make_move_iterator(scan.remarks.begin()),
-                                std::make_move_iterator(scan.remarks.end()));
-  return found;
+  Assembly assembly = assemble(recipe, std::move(scan.devices));
+  assembly.remarks.insert(assembly.remarks.begin(), std::make_move_iterator(scan.remarks.begin()),
+                          std::make_move_iterator(scan.remarks.end()));
+  return {std::move(assembly), std::move(scan)};
 }
 
 Survey survey(const Config& config, const HostRoot& host) {

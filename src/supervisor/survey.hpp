@@ -14,9 +14,9 @@ namespace plughost {
 // What one look for an entry's devices finds.
 struct Look {
   Assembly assembly;
-  std::vector<WatchedDirectory> watch;
+  Scan scan;  // without its devices and remarks, which are in the assembly
 };
-// Remarks of source and recipe are in the assembly's. Throws what DeviceSource::scan throws.
+// Throws what DeviceSource::scan throws.
 Look look(const DeviceSource& source, const Recipe& recipe, const HostRoot& host);
 
 struct Survey {

@@ -1,0 +1,64 @@
+#pragma once
+// Devices as the kernel's device model (/sys) and udev's database (/run/udev/data) show them. libudev could
+// not be pointed at a made tree. A read blocks where a driver hangs: worker threads only. Sources:
+// Documentation/admin-guide/sysfs-rules.rst of the kernel; systemd's src/libsystemd/sd-device.
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+class SysDevice {
+ public:
+  // path: a device's directory, or a link to it, as in /sys/class/net/eth0. nullopt: there is none.
+  // host outlives the device.
+  static std::optional<SysDevice> at(const HostRoot& host, const std::filesystem::path& path);
+
+  const std::string& path() const { return path_; }  // "/sys/devices/…", without links
+  std::string name() const;                          // "ttyUSB0"
+  std::string subsystem() const;                     // "tty"; empty: it has none
+  std::string driver() const;                        // "ftdi_sio"; empty: none is bound to it
+  // The text of an attribute's file without its final newline; the name of what it links to, if it is a link.
+  // nullopt: there is no such file, or its driver refuses to be read.
+  std::optional<std::string> attribute(std::string_view name) const;
+  // What the kernel and udev's rules say: DEVNAME, ID_SERIAL, … DEVPATH, SUBSYSTEM and DEVNAME (with "/dev/")
+  // are as udevadm prints them.
+  std::map<std::string, std::string, std::less<>> properties() const;
+  std::string property(std::string_view name) const;  // empty: it has none
+
+  std::optional<std::string> node() const;  // "/dev/ttyUSB0"
+  std::vector<std::string> links() const;   // "/dev/serial/by-id/…", sorted: what udev has made
+  std::vector<std::string> tags() const;    // sorted
+  // Of the device or of the nearest one above it that has one. Never negative.
+  std::optional<int> numa_node() const;
+
+  // The nearest device above it, whatever its subsystem.
+  std::optional<SysDevice> parent() const;
+  // The nearest device above it of that subsystem, and of that DEVTYPE unless it is empty.
+  std::optional<SysDevice> parent(std::string_view subsystem, std::string_view type = {}) const;
+  // Devices of the subsystem below it, sorted by path; not those that belong to a device of its own kind
+  // below it, as behind a USB hub.
+  std::vector<SysDevice> below(std::string_view subsystem) const;
+
+  bool operator==(const SysDevice& other) const { return path_ == other.path_; }
+
+ private:
+  struct Database;
+  SysDevice(const HostRoot& host, std::string path) : host_(&host), path_(std::move(path)) {}
+  std::map<std::string, std::string, std::less<>> uevent() const;
+  Database database() const;
+
+  const HostRoot* host_;
+  std::string path_;
+};
+
+// All devices of a bus or class, sorted by name. Throws std::system_error if they cannot be listed; a
+// subsystem that the kernel does not know has none.
+std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
+
+}  // namespace plughost

@@ -1,0 +1,144 @@
+#include "host/udev_monitor.hpp"
+
+#include <libudev.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace plughost {
+
+namespace {
+
+constexpr const char* kUdevDirectory = "/run/udev";
+constexpr const char* kUdevSocket = "control";
+// Room for some thousand events between two turns of the loop; more is an overflow, and costs a rescan.
+constexpr int kReceiveBuffer = 4 << 20;
+// Events that are read before the loop sees to others.
+constexpr int kMostAtOnce = 256;
+
+struct FreeDevice {
+  void operator()(udev_device* device) const { ::udev_device_unref(device); }
+};
+
+}  // namespace
+
+UdevWatch::~UdevWatch() {
+  auto& watches = monitor_.watches_;
+  const auto [first, last] = watches.equal_range(subsystem_);
+  watches.erase(std::find_if(first, last, [this](const auto& item) { return item.second == this; }));
+  if (!monitor_.wants(subsystem_)) monitor_.adjust();
+}
+
+void UdevMonitor::FreeContext::operator()(udev* context) const {
+  ::udev_unref(context);
+}
+
+void UdevMonitor::FreeMonitor::operator()(udev_monitor* monitor) const {
+  ::udev_monitor_unref(monitor);
+}
+
+UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
+                         std::function<void(std::string)> trouble)
+    : loop_(loop), host_(host), trouble_(std::move(trouble)), context_(::udev_new()) {
+  if (!context_) throw std::system_error(errno, std::generic_category(), "udev_new");
+  udevd_ = directories.watch(host.at(kUdevDirectory), kUdevSocket, [this](std::string_view) { on_udevd(); });
+}
+
+UdevMonitor::~UdevMonitor() {
+  close();
+}
+
+std::unique_ptr<UdevWatch> UdevMonitor::watch(std::string subsystem, std::function<void()> callback) {
+  const bool known = wants(subsystem);
+  std::unique_ptr<UdevWatch> watch(new UdevWatch(*this, std::move(subsystem), std::move(callback)));
+  watches_.emplace(watch->subsystem_, watch.get());
+  if (!known) adjust();
+  return watch;
+}
+
+UdevMonitor::Group UdevMonitor::group_to_use() const {
+  std::error_code failed;
+  return std::filesystem::exists(host_.at(kUdevDirectory) / kUdevSocket, failed) ? Group::kUdev
+                                                                                 : Group::kKernel;
+}
+
+bool UdevMonitor::wants(const std::string& subsystem) const {
+  return watches_.contains(subsystem);
+}
+
+void UdevMonitor::adjust() {
+  if (watches_.empty()) return close();
+  if (!monitor_ && !open(group_to_use())) return;
+  ::udev_monitor_filter_remove(monitor_.get());
+  for (auto item = watches_.begin(); item != watches_.end(); item = watches_.upper_bound(item->first))
+    ::udev_monitor_filter_add_match_subsystem_devtype(monitor_.get(), item->first.c_str(), nullptr);
+  if (::udev_monitor_filter_update(monitor_.get()) < 0)
+    trouble_("the udev monitor takes no filter: every event of the machine will wake this process");
+}
+
+bool UdevMonitor::open(Group group) {
+  const auto failed = [&](const char* what) {
+    trouble_(std::string("device events cannot be heard (") + what + ": " +
+             std::generic_category().message(errno) + "): changes are seen by the slow rescan only");
+    close();
+    return false;
+  };
+  monitor_.reset(::udev_monitor_new_from_netlink(context_.get(), group == Group::kUdev ? "udev" : "kernel"));
+  if (!monitor_) return failed("udev_monitor_new_from_netlink");
+  group_ = group;
+  // Refused without privileges; the default size does then.
+  (void)::udev_monitor_set_receive_buffer_size(monitor_.get(), kReceiveBuffer);
+  if (::udev_monitor_enable_receiving(monitor_.get()) < 0) return failed("udev_monitor_enable_receiving");
+  io_ = std::make_unique<IoWatch>(loop_, ::udev_monitor_get_fd(monitor_.get()), EPOLLIN,
+                                  [this](std::uint32_t) { on_readable(); });
+  return true;
+}
+
+void UdevMonitor::close() {
+  io_.reset();
+  monitor_.reset();
+}
+
+void UdevMonitor::on_udevd() {
+  if (!monitor_ || group_to_use() == group_) return;
+  close();
+  adjust();
+  tell(nullptr);
+}
+
+void UdevMonitor::on_readable() {
+  std::set<std::string> subsystems;
+  bool lost = false;
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    const std::unique_ptr<udev_device, FreeDevice> device(::udev_monitor_receive_device(monitor_.get()));
+    if (!device) {
+      // What is filtered out comes as nothing with EAGAIN; the socket wakes us again for the rest.
+      if (errno == ENOBUFS) lost = true;
+      break;
+    }
+    if (const char* subsystem = ::udev_device_get_subsystem(device.get())) subsystems.insert(subsystem);
+  }
+  if (lost)
+    tell(nullptr);
+  else if (!subsystems.empty())
+    tell(&subsystems);
+}
+
+void UdevMonitor::tell(const std::set<std::string>* subsystems) {
+  std::vector<UdevWatch*> told;
+  for (const auto& [subsystem, watch] : watches_) {
+    if (!subsystems || subsystems->contains(subsystem)) told.push_back(watch);
+  }
+  for (UdevWatch* watch : told) {
+    // A callback may have ended watches.
+    const bool lives = std::ranges::any_of(watches_, [&](const auto& item) { return item.second == watch; });
+    if (lives) watch->callback_();
+  }
+}
+
+}  // namespace plughost

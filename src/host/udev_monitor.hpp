@@ -1,0 +1,87 @@
+#pragma once
+// Devices that come, go and change: one udev monitor for the whole process. Loop thread only.
+
+#include <functional>
+#include <map>
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/dir_watch.hpp"
+#include "base/event_loop.hpp"
+#include "host/host_root.hpp"
+
+struct udev;
+struct udev_monitor;
+
+namespace plughost {
+
+class UdevMonitor;
+
+// Lives as long as somebody wants to know. Its UdevMonitor outlives it.
+class UdevWatch {
+ public:
+  ~UdevWatch();
+  UdevWatch(const UdevWatch&) = delete;
+  UdevWatch& operator=(const UdevWatch&) = delete;
+
+ private:
+  friend class UdevMonitor;
+  UdevWatch(UdevMonitor& monitor, std::string subsystem, std::function<void()> callback)
+      : monitor_(monitor), subsystem_(std::move(subsystem)), callback_(std::move(callback)) {}
+
+  UdevMonitor& monitor_;
+  std::string subsystem_;
+  std::function<void()> callback_;
+};
+
+class UdevMonitor {
+ public:
+  // trouble is told what leaves events unheard; a slow rescan has to do then.
+  UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
+              std::function<void(std::string)> trouble);
+  ~UdevMonitor();
+  UdevMonitor(const UdevMonitor&) = delete;
+  UdevMonitor& operator=(const UdevMonitor&) = delete;
+
+  // Calls back when something happened to a device of the subsystem, once for what came in one burst of
+  // reading; also when events may have been lost. Whoever scans scans after this: what changes from now on is
+  // told.
+  std::unique_ptr<UdevWatch> watch(std::string subsystem, std::function<void()> callback);
+
+ private:
+  friend class UdevWatch;
+  // udev's events come after its rules have run. Where no udevd runs there are only the kernel's.
+  enum class Group { kKernel, kUdev };
+
+  Group group_to_use() const;
+  bool wants(const std::string& subsystem) const;
+  // Opens, closes or changes filters, as the watches and udevd ask for it.
+  void adjust();
+  bool open(Group group);
+  void close();
+  void on_udevd();
+  void on_readable();
+  // Tells those whose subsystem is among these; all of them, if nullptr.
+  void tell(const std::set<std::string>* subsystems);
+
+  struct FreeContext {
+    void operator()(udev* context) const;
+  };
+  struct FreeMonitor {
+    void operator()(udev_monitor* monitor) const;
+  };
+
+  EventLoop& loop_;
+  const HostRoot& host_;
+  std::function<void(std::string)> trouble_;
+  std::unique_ptr<udev, FreeContext> context_;
+  std::multimap<std::string, UdevWatch*> watches_;  // by subsystem
+  std::unique_ptr<udev_monitor, FreeMonitor> monitor_;
+  Group group_ = Group::kKernel;
+  std::unique_ptr<IoWatch> io_;
+  std::unique_ptr<DirWatch> udevd_;
+};
+
+}  // namespace plughost
