@@ -8,74 +8,22 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <thread>
 
 #include "bare.hpp"
+#include "bed.hpp"
 #include "child.hpp"
 #include "figures.hpp"
 #include "standin/standin_kubelet.hpp"
+#include "uevents.hpp"
 
 namespace plughost::bench {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr auto kPatience = 30s;
-
-double ms_between(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double, std::milli>(to - from).count();
-}
-
-std::string resource_name(std::size_t n) {
-  return "bench.example.com/r" + std::to_string(n);
-}
-
-// A directory of its own for each measurement, removed at its end.
-class Bed {
- public:
-  Bed() {
-    std::string pattern = fs::temp_directory_path() / "plughost-bench-XXXXXX";
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp " + pattern);
-    path_ = pattern;
-    fs::create_directory(plugins());
-  }
-  ~Bed() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Bed(const Bed&) = delete;
-  Bed& operator=(const Bed&) = delete;
-
-  fs::path plugins() const { return path_ / "d"; }
-  fs::path devices() const { return path_ / "devices"; }
-  fs::path config() const { return path_ / "config.yaml"; }
-  void write_config(const std::string& text) const { std::ofstream(config()) << text; }
-
-  void write_counts(std::size_t resources, std::size_t devices) const {
-    std::string text = "resources:\n";
-    for (std::size_t n = 0; n < resources; ++n)
-      text += "- {name: " + resource_name(n) + ", count: " + std::to_string(devices) +
-              ", env: {\"DEVICES_{resource}\": \"{id}\"}}\n";
-    write_config(text);
-  }
-
- private:
-  fs::path path_;
-};
-
-[[noreturn]] void give_up(const char* what) {
-  throw std::runtime_error(std::string("waited in vain: ") + what);
-}
-
-void wait(const StandInKubelet& kubelet, const char* what,
-          const std::function<bool(const KubeletState&)>& holds) {
-  if (!kubelet.wait_for(holds, kPatience)) give_up(what);
-}
 
 std::function<bool(const KubeletState&)> all_fed(std::size_t resources, unsigned incarnation) {
   return [=](const KubeletState& state) {
@@ -145,10 +93,13 @@ void measure_start(std::size_t resources, std::size_t rounds, double limit_ms) {
          *std::ranges::max_element(samples), limit_ms, "limit", rounds});
 }
 
+std::string this_program() {
+  return fs::read_symlink("/proc/self/exe").string();
+}
+
 // The peer: as many gRPC servers with a stream each, and nothing else, in a process of their own.
 double bare_memory_mb(std::size_t servers) {
-  const std::string command =
-      fs::read_symlink("/proc/self/exe").string() + " --bare " + std::to_string(servers);
+  const std::string command = this_program() + " --bare " + std::to_string(servers);
   FILE* peer = ::popen(command.c_str(), "r");
   if (peer == nullptr) throw std::runtime_error("popen " + command);
   double kilobytes = 0;
@@ -264,6 +215,13 @@ void measure_idle(std::chrono::seconds duration) {
   std::printf("| %svoluntary context switches of all threads | %.0f | | 1 | | |\n", span.c_str(), woken);
 }
 
+// In a process of its own, because namespaces are for all of a process.
+void measure_uevents(std::size_t rounds) {
+  std::fflush(stdout);
+  const std::string command = this_program() + " --uevents --rounds " + std::to_string(rounds);
+  if (std::system(command.c_str()) != 0) std::printf("| uevents: not measured | | | | | |\n");
+}
+
 void print_machine() {
   utsname name{};
   ::uname(&name);
@@ -297,8 +255,11 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   std::size_t bare_servers = 0;
   app.add_option("--bare", bare_servers, "only print the private memory of so many bare servers, in kB");
+  bool uevents = false;
+  app.add_flag("--uevents", uevents, "only what needs namespaces of its own");
   CLI11_PARSE(app, argc, argv);
   raise_descriptor_limit();
+  if (uevents) return run_uevents(rounds);
   if (bare_servers > 0) return run_bare_servers(bare_servers);
   try {
     print_machine();
@@ -310,6 +271,7 @@ int main(int argc, char** argv) {
     measure_allocate(rounds * 100);
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));
+    measure_uevents(rounds);
     if (idle_seconds > 0) measure_idle(std::chrono::seconds(idle_seconds));
     return 0;
   } catch (const std::exception& error) {

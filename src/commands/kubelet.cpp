@@ -25,6 +25,7 @@ namespace {
 struct KubeletOptions {
   std::string directory = "/var/lib/kubelet/device-plugins";
   std::string plugins_registry;
+  std::string pod_resources;
   bool json = false;
   bool older = false;
   bool stay = false;
@@ -73,6 +74,7 @@ int serve(const KubeletOptions& options) {
   StandInKubelet kubelet(
       {.directory = options.directory,
        .plugins_registry = options.plugins_registry,
+       .pod_resources = options.pod_resources,
        .clearing = options.older ? StandInKubelet::Clearing::kEverything : StandInKubelet::Clearing::kSockets,
        .registering = options.older ? StandInKubelet::Registering::kAnswersFirst
                                     : StandInKubelet::Registering::kDialsBeforeAnswer},
@@ -103,6 +105,8 @@ void add_kubelet_command(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   command->add_option("--plugins-registry", options->plugins_registry,
                       "where it looks for plugins (else: nowhere)");
+  command->add_option("--pod-resources", options->pod_resources,
+                      "the socket where it says which pod holds what (else: nowhere)");
   command->add_flag("--json", options->json, "one JSON object per line");
   command->add_flag("--older", options->older,
                     "as old kubelets: answers Register before it dials, clears all files");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "device/assembly.hpp"
+#include "device/resource_name.hpp"
 
 namespace plughost {
 namespace {
@@ -161,8 +162,10 @@ class Claims {
   static Template bound(const EntryDraft& entry, const Template& pattern) {
     const Template& name = entry.config.recipe->name;
     return pattern.bind([&](std::string_view placeholder) -> std::optional<std::string> {
-      if (placeholder != "resource" || !name.literal()) return std::nullopt;
-      return name.expand([](std::string_view) { return std::nullopt; });
+      const bool variable = placeholder == "resourceEnv";
+      if ((placeholder != "resource" && !variable) || !name.literal()) return std::nullopt;
+      const auto resource = name.expand([](std::string_view) { return std::nullopt; });
+      return variable ? resource_variable(*resource) : resource;
     });
   }
 
@@ -188,7 +191,7 @@ class Claims {
                  const Template& value, const std::string& terms, const Mark& mark, std::string path) {
     const Template key = bound(entry, key_pattern);
     // Ids and the names of resources are unique, and so is a key that has one in it.
-    if (key.names("id") || key.names("resource")) return;
+    if (key.names("id") || key.names("resource") || key.names("resourceEnv")) return;
     Claim claim{.entry = &entry,
                 .what = std::string(what),
                 .key = key.text(),
@@ -237,6 +240,15 @@ void check_socket_directory(const std::filesystem::path& directory, std::size_t 
                         std::to_string(most) +
                         " leave room for the sockets in it, whose paths have at most " +
                         std::to_string(kLongestSocketPath) + " bytes (a shorter symbolic link to it helps)");
+}
+
+void check_socket(const std::filesystem::path& socket, const Mark& mark, const std::string& path,
+                  Diagnostics& diagnostics) {
+  const std::size_t length = socket.native().size();
+  if (length <= kLongestSocketPath) return;
+  diagnostics.error(mark, path,
+                    "the socket's path has " + std::to_string(length) + " bytes; at most " +
+                        std::to_string(kLongestSocketPath) + " fit (a shorter symbolic link to it helps)");
 }
 
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {

@@ -17,6 +17,10 @@ inline constexpr std::size_t kLongestSocketName = 60;
 void check_socket_directory(const std::filesystem::path& directory, std::size_t longest_name,
                             const Mark& mark, const std::string& path, Diagnostics& diagnostics);
 
+// The socket's path fits into an address.
+void check_socket(const std::filesystem::path& socket, const Mark& mark, const std::string& path,
+                  Diagnostics& diagnostics);
+
 // Errors: a name twice; a list that does not fit into one message to the kubelet; an id that two resources
 // have, as far as ids are known without looking at the machine. Warnings: two resources that could give an
 // environment variable, an annotation or a path in the container different values.

@@ -22,6 +22,7 @@ struct KubeletConfig {
   };
   std::filesystem::path directory = "/var/lib/kubelet/device-plugins";
   std::filesystem::path plugins_registry = "/var/lib/kubelet/plugins_registry";
+  std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   Registration registration = Registration::kRegister;
 
   // Where our sockets go.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,11 +15,16 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed"};  // as in AllocationPolicy
+// As in AllocationPolicy.
+constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed", "aligned"};
 constexpr std::chrono::days kLongestForgetAfter{30};
+constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
+constexpr std::chrono::milliseconds kShortestTimeout{100};
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
 constexpr unsigned kMostReplicas = 10'000;
 // What every template of an allocation may name, whatever the kind.
-constexpr std::string_view kCommonNames[] = {"resource", "count", "id", "n"};
+constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
 Words with(Words names, std::span<const std::string_view> attributes) {
   for (const std::string_view name : attributes) {
@@ -174,6 +180,50 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
   });
 }
 
+std::chrono::milliseconds read_duration(Fields& fields, std::string_view key,
+                                        std::chrono::milliseconds fallback, std::chrono::milliseconds least,
+                                        std::chrono::milliseconds most, const std::string& range) {
+  const auto duration = fields.duration(key, fallback);
+  if (duration < least || duration > most) fields.error(key, "the range is from " + range);
+  return duration;
+}
+
+// The first of them is the program itself: it is the same for every device.
+std::vector<Template> read_command(Fields& fields, const Words& known) {
+  if (!fields.has("exec")) {
+    fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check, \"{id}\"]");
+    return {};
+  }
+  const std::vector<std::string> words = fields.texts("exec");
+  const std::string trouble = path_trouble(words.empty() ? "" : words[0]);
+  if (words.empty()) {
+    fields.error("exec", "a list of a program and its arguments is expected here");
+  } else if (!trouble.empty()) {
+    fields.error("exec", "the program: " + trouble);
+  }
+  std::vector<Template> command;
+  for (const std::string& word : words) {
+    command.push_back(
+        read_template(word, known, fields.node("exec")->mark, fields.path_of("exec"), fields.diagnostics()));
+  }
+  if (!command.empty() && !command[0].literal())
+    fields.error("exec", "the program's path has no placeholders; its arguments may have some");
+  return command;
+}
+
+std::optional<HealthRecipe> read_health(Fields& entry, std::span<const std::string_view> attributes) {
+  const Node* const node = entry.node("health");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("health"), entry.diagnostics());
+  HealthRecipe health;
+  health.command = read_command(fields, with({"resource", "id"}, attributes));
+  health.interval =
+      read_duration(fields, "interval", health.interval, kShortestInterval, kLongestInterval, "1s to 1d");
+  health.timeout =
+      read_duration(fields, "timeout", health.timeout, kShortestTimeout, kLongestTimeout, "100ms to 10m");
+  return health;
+}
+
 }  // namespace
 
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
@@ -210,6 +260,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->replicas = entry.number("replicas", 1, 1, kMostReplicas);
     recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
     recipe->forget_after = read_forget_after(entry);
+    recipe->health = read_health(entry, attributes);
     recipe->env = read_env(entry, known);
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);

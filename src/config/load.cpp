@@ -129,6 +129,7 @@ void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
   KubeletConfig& kubelet = config_.kubelet;
   kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
   kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
+  kubelet.pod_resources = fields.absolute_path("podResources", kubelet.pod_resources.native());
   kubelet.registration =
       static_cast<KubeletConfig::Registration>(fields.choice("registration", kRegistrationWords, 0));
 
@@ -138,6 +139,7 @@ void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
     const Node* const value = fields.node(key);
     return value ? value->mark : fields.mark();
   };
+  check_socket(kubelet.pod_resources, mark_of("podResources"), "kubelet.podResources", diagnostics_);
   if (overrides.plugin_directory.empty()) {
     check_socket_directory(kubelet.directory, longest_name, mark_of("directory"), "kubelet.directory",
                            diagnostics_);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "device/id.hpp"
+#include "device/resource_name.hpp"
 
 namespace plughost {
 namespace {
@@ -15,10 +16,11 @@ std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
-// Does the template name more than {resource} and {count}?
+// Does the template name more than the scalars?
 bool belongs_to_a_device(const Template& pattern) {
-  return std::ranges::any_of(pattern.placeholders(),
-                             [](std::string_view name) { return name != "resource" && name != "count"; });
+  return std::ranges::any_of(pattern.placeholders(), [](std::string_view name) {
+    return name != "resource" && name != "resourceEnv" && name != "count";
+  });
 }
 
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
@@ -86,6 +88,7 @@ class Answer {
 
   Text scalar(std::string_view placeholder) const {
     if (placeholder == "resource") return std::string(resource_);
+    if (placeholder == "resourceEnv") return resource_variable(resource_);
     if (placeholder == "count") return std::to_string(devices_.size());
     return std::nullopt;
   }

@@ -2,6 +2,7 @@
 // From a scan's devices to the resources that an entry makes of them. Pure functions of values, thread-safe.
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -28,12 +29,16 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned);
 class Remembered {
  public:
   using Clock = std::chrono::steady_clock;
+  // Says of a device that has been due to be forgotten since then whether it stays nevertheless: a pod may
+  // hold it, and the kubelet would show it as Healthy there. Not set: none stays.
+  using Stays = std::function<bool(const Device& device, Clock::time_point due)>;
 
   // scanned, and the devices of the list before that are gone: Unhealthy until forget_after has passed since
   // they were first missed. before: what the last merge returned, or nothing; sorted by id.
   std::vector<Device> merge(std::span<const Device> before, std::vector<Device> scanned,
-                            Clock::time_point now, std::chrono::seconds forget_after);
-  // When merge would forget a device, if nothing else happens; Clock::time_point::max(): never.
+                            Clock::time_point now, std::chrono::seconds forget_after,
+                            const Stays& stays = {});
+  // When a device will be due to be forgotten, if nothing else happens; Clock::time_point::max(): never.
   Clock::time_point next_forgetting() const { return next_; }
 
  private:

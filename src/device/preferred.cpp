@@ -1,6 +1,7 @@
 #include "device/preferred.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <queue>
 #include <string_view>
@@ -48,13 +49,32 @@ class Chooser {
   }
 
   void choose_packed() {
-    std::vector<std::size_t> order(choices_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::ranges::greater{},
-                             [this](std::size_t i) { return choices_[i].in_use; });
-    for (const std::size_t i : order) {
-      for (const std::string* id : choices_[i].free) choose(*id);
+    std::vector<std::size_t> all(choices_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    choose_packed(std::move(all));
+  }
+
+  // first: a device that the container has already; nullptr if none has a NUMA node.
+  void choose_aligned(const Device* first) {
+    Nodes nodes;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (choices_[i].free.empty()) continue;
+      for (const int node : inventory_.devices()[i].numa_nodes) nodes[node].push_back(i);
     }
+    if (first) {
+      Nodes own;
+      for (const int node : first->numa_nodes) {
+        if (auto item = nodes.extract(node)) own.insert(std::move(item));
+      }
+      if (!own.empty()) choose_packed(best_node(own)->second);
+      nodes.merge(own);
+    }
+    while (!nodes.empty() && chosen_.size() < size_) {
+      const auto node = best_node(nodes);
+      choose_packed(node->second);
+      nodes.erase(node);
+    }
+    choose_packed();  // of those without a NUMA node
   }
 
   void choose_distributed() {
@@ -78,6 +98,29 @@ class Chooser {
   }
 
  private:
+  // The devices of each NUMA node that have free ids, by their positions.
+  using Nodes = std::map<int, std::vector<std::size_t>>;
+
+  // The node whose free ids are enough, and of those the fewest; if none has enough, the one with the most.
+  Nodes::iterator best_node(Nodes& nodes) const {
+    const std::size_t wanted = size_ - std::min(size_, chosen_.size());
+    const auto rank = [&](const Nodes::value_type& node) {
+      std::size_t free = 0;
+      for (const std::size_t i : node.second) free += choices_[i].free.size();
+      return free >= wanted ? std::pair(false, free) : std::pair(true, known_.size() - free);
+    };
+    return std::ranges::min_element(nodes, {}, rank);
+  }
+
+  // Each free id is taken once, however often its device is named.
+  void choose_packed(std::vector<std::size_t> devices) {
+    std::ranges::stable_sort(devices, std::ranges::greater{},
+                             [this](std::size_t i) { return choices_[i].in_use; });
+    for (const std::size_t i : devices) {
+      for (const std::string* id : std::exchange(choices_[i].free, {})) choose(*id);
+    }
+  }
+
   void choose(const std::string& id) {
     if (chosen_.size() < size_) chosen_.push_back(id);
   }
@@ -90,6 +133,15 @@ class Chooser {
   std::vector<std::string> chosen_;
   std::size_t size_;
 };
+
+// nullptr: none of them has a NUMA node.
+const Device* first_with_node(const Inventory& inventory, std::span<const std::string> ids) {
+  for (const std::string& id : ids) {
+    const Device* device = inventory.find(id);
+    if (device && !device->numa_nodes.empty()) return device;
+  }
+  return nullptr;
+}
 
 }  // namespace
 
@@ -107,6 +159,9 @@ std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inv
       break;
     case AllocationPolicy::kDistributed:
       chooser.choose_distributed();
+      break;
+    case AllocationPolicy::kAligned:
+      chooser.choose_aligned(first_with_node(inventory, must_include));
       break;
   }
   return std::move(chooser).finish();

@@ -3,6 +3,8 @@
 // allocated device brings into a container. A plain value.
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@ enum class AllocationPolicy {
   kNone,         // the kubelet chooses, at random
   kPacked,       // fill the devices that are in use already
   kDistributed,  // spread over the devices that are least in use
+  kAligned,      // of one NUMA node, and there as kPacked
 };
 
 struct MountRecipe {
@@ -30,6 +33,15 @@ struct NodeRecipe {
   bool operator==(const NodeRecipe&) const = default;
 };
 
+// A program that says whether a device is well: it ends with 0.
+struct HealthRecipe {
+  std::vector<Template>
+      command;  // the program's absolute path, and its arguments: {resource}, {id}, attributes
+  std::chrono::milliseconds interval{10'000};  // from one start to the next
+  std::chrono::milliseconds timeout{5'000};
+  bool operator==(const HealthRecipe&) const = default;
+};
+
 // In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
@@ -42,6 +54,7 @@ struct Recipe {
   unsigned replicas = 1;  // 1 to 10000
   AllocationPolicy policy = AllocationPolicy::kNone;
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
+  std::optional<HealthRecipe> health;      // absent: what the scan says is all
   Pairs env;
   Pairs annotations;
   std::vector<MountRecipe> mounts;

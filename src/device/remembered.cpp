@@ -18,7 +18,8 @@ Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget
 }  // namespace
 
 std::vector<Device> Remembered::merge(std::span<const Device> before, std::vector<Device> scanned,
-                                      Clock::time_point now, std::chrono::seconds forget_after) {
+                                      Clock::time_point now, std::chrono::seconds forget_after,
+                                      const Stays& stays) {
   if (!std::ranges::is_sorted(scanned, {}, &Device::id)) std::ranges::stable_sort(scanned, {}, &Device::id);
 
   std::vector<Device> gone;
@@ -31,7 +32,8 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
     if (here != scanned.end() && here->id == device.id) continue;
     const auto known = gone_since_.find(device.id);
     const Clock::time_point since = known == gone_since_.end() ? now : known->second;
-    if (forget_at(since, forget_after) <= now) continue;
+    const Clock::time_point due = forget_at(since, forget_after);
+    if (due <= now && !(stays && stays(device, due))) continue;
     // Devices that are there come first: a list that no message can hold would cost them all.
     if (gone.empty()) {
       for (const Device& present : scanned) bytes += wire_size(present);
@@ -41,7 +43,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
     gone.push_back(device);
     gone.back().trouble = "it is gone: unplugged or removed";
     gone_since.emplace(device.id, since);
-    next_ = std::min(next_, forget_at(since, forget_after));
+    if (due > now) next_ = std::min(next_, due);
   }
   gone_since_ = std::move(gone_since);
   if (gone.empty()) return scanned;

@@ -83,4 +83,13 @@ std::string resource_name_part(std::string_view value) {
   return part;
 }
 
+std::string resource_variable(std::string_view name) {
+  std::string variable(name);
+  std::ranges::transform(variable, variable.begin(), [](char c) {
+    if (c >= 'a' && c <= 'z') return static_cast<char>(c - 'a' + 'A');
+    return is_alphanumeric(c) ? c : '_';
+  });
+  return variable;
+}
+
 }  // namespace plughost

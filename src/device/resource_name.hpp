@@ -14,4 +14,7 @@ std::string resource_name_trouble(std::string_view name);
 // that a machine gave: '/' and what is not allowed become '_'. Empty if nothing of it can be kept.
 std::string resource_name_part(std::string_view value);
 
+// The name as a part of an environment variable's: in upper case, '_' for what is no letter or digit.
+std::string resource_variable(std::string_view name);
+
 }  // namespace plughost

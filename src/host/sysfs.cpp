@@ -53,8 +53,9 @@ void read_properties(std::string_view text, Properties& into) {
 
 }  // namespace
 
-struct SysDevice::Database {
+struct SysDevice::Facts {
   Properties properties;
+  std::optional<std::string> node;
   std::vector<std::string> links;
   std::vector<std::string> tags;
 };
@@ -91,75 +92,70 @@ std::optional<std::string> SysDevice::attribute(std::string_view name) const {
   return text;
 }
 
-Properties SysDevice::uevent() const {
-  Properties properties;
-  read_properties(attribute("uevent").value_or(""), properties);
-  return properties;
-}
-
-SysDevice::Database SysDevice::database() const {
-  const Properties kernel = uevent();
+const SysDevice::Facts& SysDevice::facts() const {
+  if (facts_) return *facts_;
+  const auto facts = std::make_shared<Facts>();
+  Properties& known = facts->properties;
+  read_properties(attribute("uevent").value_or(""), known);
   const std::string of = subsystem();
-  std::string id = "+" + of + ":" + fs::path(path_).filename().string();
-  if (const auto major = kernel.find("MAJOR"), minor = kernel.find("MINOR");
-      major != kernel.end() && minor != kernel.end())
-    id = (of == "block" ? "b" : "c") + major->second + ":" + minor->second;
-  else if (const auto index = kernel.find("IFINDEX"); of == "net" && index != kernel.end())
-    id = "n" + index->second;
+  if (const auto name = known.find("DEVNAME"); name != known.end()) {
+    if (!name->second.starts_with('/')) name->second.insert(0, "/dev/");
+    facts->node = name->second;
+  }
+  if (path_.starts_with("/sys/")) known["DEVPATH"] = path_.substr(4);
+  known["SUBSYSTEM"] = of;
 
-  Database database;
-  std::ifstream lines(host_->at(fs::path("/run/udev/data") / id));
-  for (std::string line; std::getline(lines, line);) {
+  std::string id = "+" + of + ":" + fs::path(path_).filename().string();
+  if (known.contains("MAJOR") && known.contains("MINOR"))
+    id = (of == "block" ? "b" : "c") + known["MAJOR"] + ":" + known["MINOR"];
+  else if (of == "net" && known.contains("IFINDEX"))
+    id = "n" + known["IFINDEX"];
+  Properties from_rules;
+  std::ifstream database(host_->at(fs::path("/run/udev/data") / id));
+  for (std::string line; std::getline(database, line);) {
     if (line.size() < 2 || line[1] != ':') continue;
     const std::string value = line.substr(2);
     switch (line[0]) {
       case 'E':
-        read_properties(value, database.properties);
+        read_properties(value, from_rules);
         break;
       case 'S':
-        database.links.push_back("/dev/" + value);
+        facts->links.push_back("/dev/" + value);
         break;
       case 'G':  // tags that it ever had: Q are those of now, but old udevs wrote only these
-        database.tags.push_back(value);
+        facts->tags.push_back(value);
         break;
       default:
         break;
     }
   }
-  std::ranges::sort(database.links);
-  std::ranges::sort(database.tags);
-  return database;
+  known.merge(from_rules);
+  std::ranges::sort(facts->links);
+  std::ranges::sort(facts->tags);
+  facts_ = facts;
+  return *facts_;
 }
 
-Properties SysDevice::properties() const {
-  Properties properties = uevent();
-  properties.merge(database().properties);
-  if (const auto name = properties.find("DEVNAME");
-      name != properties.end() && !name->second.starts_with('/'))
-    name->second.insert(0, "/dev/");
-  if (path_.starts_with("/sys/")) properties["DEVPATH"] = path_.substr(4);
-  properties["SUBSYSTEM"] = subsystem();
-  return properties;
+const Properties& SysDevice::properties() const {
+  return facts().properties;
 }
 
 std::string SysDevice::property(std::string_view name) const {
-  const Properties all = properties();
+  const Properties& all = properties();
   const auto found = all.find(name);
   return found == all.end() ? "" : found->second;
 }
 
 std::optional<std::string> SysDevice::node() const {
-  const Properties kernel = uevent();
-  const auto name = kernel.find("DEVNAME");
-  return name == kernel.end() ? std::nullopt : std::optional("/dev/" + name->second);
+  return facts().node;
 }
 
-std::vector<std::string> SysDevice::links() const {
-  return database().links;
+const std::vector<std::string>& SysDevice::links() const {
+  return facts().links;
 }
 
-std::vector<std::string> SysDevice::tags() const {
-  return database().tags;
+const std::vector<std::string>& SysDevice::tags() const {
+  return facts().tags;
 }
 
 std::optional<int> SysDevice::numa_node() const {
@@ -204,7 +200,7 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
       if (entry->is_symlink(unreadable) || !entry->is_directory(unreadable)) continue;
       const SysDevice child(*host_, directory / entry->path().filename());
       const std::string of = child.subsystem();
-      if (of == subsystem) found.push_back(child);
+      if (subsystem.empty() ? !of.empty() : of == subsystem) found.push_back(child);
       const bool of_own_kind = !of.empty() && of == own_subsystem && child.property("DEVTYPE") == own_type;
       if (!of_own_kind && depth < kDeepestTree) pending.emplace_back(child.path(), depth + 1);
     }

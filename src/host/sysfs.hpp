@@ -4,6 +4,7 @@
 // Documentation/admin-guide/sysfs-rules.rst of the kernel; systemd's src/libsystemd/sd-device.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 namespace plughost {
 
+// Properties, links and tags are read once, when first asked for: a scan makes its SysDevices anew.
 class SysDevice {
  public:
   // path: a device's directory, or a link to it, as in /sys/class/net/eth0. nullopt: there is none.
@@ -28,12 +30,12 @@ class SysDevice {
   std::optional<std::string> attribute(std::string_view name) const;
   // What the kernel and udev's rules say: DEVNAME, ID_SERIAL, … DEVPATH, SUBSYSTEM and DEVNAME (with "/dev/")
   // are as udevadm prints them.
-  std::map<std::string, std::string, std::less<>> properties() const;
+  const std::map<std::string, std::string, std::less<>>& properties() const;
   std::string property(std::string_view name) const;  // empty: it has none
 
-  std::optional<std::string> node() const;  // "/dev/ttyUSB0"
-  std::vector<std::string> links() const;   // "/dev/serial/by-id/…", sorted: what udev has made
-  std::vector<std::string> tags() const;    // sorted
+  std::optional<std::string> node() const;        // "/dev/ttyUSB0"
+  const std::vector<std::string>& links() const;  // "/dev/serial/by-id/…", sorted: what udev has made
+  const std::vector<std::string>& tags() const;   // sorted
   // Of the device or of the nearest one above it that has one. Never negative.
   std::optional<int> numa_node() const;
 
@@ -41,20 +43,20 @@ class SysDevice {
   std::optional<SysDevice> parent() const;
   // The nearest device above it of that subsystem, and of that DEVTYPE unless it is empty.
   std::optional<SysDevice> parent(std::string_view subsystem, std::string_view type = {}) const;
-  // Devices of the subsystem below it, sorted by path; not those that belong to a device of its own kind
-  // below it, as behind a USB hub.
+  // Devices of the subsystem below it, or of any if it is empty, sorted by path; not those that belong to a
+  // device of its own kind below it, as behind a USB hub.
   std::vector<SysDevice> below(std::string_view subsystem) const;
 
   bool operator==(const SysDevice& other) const { return path_ == other.path_; }
 
  private:
-  struct Database;
+  struct Facts;
   SysDevice(const HostRoot& host, std::string path) : host_(&host), path_(std::move(path)) {}
-  std::map<std::string, std::string, std::less<>> uevent() const;
-  Database database() const;
+  const Facts& facts() const;
 
   const HostRoot* host_;
   std::string path_;
+  mutable std::shared_ptr<const Facts> facts_;
 };
 
 // All devices of a bus or class, sorted by name. Throws std::system_error if they cannot be listed; a

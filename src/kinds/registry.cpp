@@ -8,12 +8,13 @@ namespace plughost {
 Kind count_kind();
 Kind directory_kind();
 Kind groups_kind();
+Kind pci_kind();
+Kind rdma_kind();
+Kind udev_kind();
 
 std::span<const Kind> kinds() {
   static const std::array rows = {
-      directory_kind(),
-      count_kind(),
-      groups_kind(),
+      directory_kind(), count_kind(), groups_kind(), pci_kind(), rdma_kind(), udev_kind(),
   };
   return rows;
 }

@@ -1,27 +1,15 @@
 #pragma once
 // Which kubelet is there now, or none. Loop thread only.
 
-#include <sys/stat.h>
-
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 
 #include "base/dir_watch.hpp"
+#include "kubelet/file_identity.hpp"
 
 namespace plughost {
-
-// A file, told from any other that has or had its name. Inodes are reused, so the time of a socket's making
-// counts too; a directory's changes with its entries, and does not.
-struct FileIdentity {
-  dev_t device = 0;
-  ino_t inode = 0;
-  std::int64_t changed_ns = 0;  // ctime; 0 for a directory
-
-  bool operator==(const FileIdentity&) const = default;
-};
 
 class KubeletWatcher {
  public:

@@ -64,10 +64,10 @@ void RegistrationServer::serve(UniqueFd connection) {
   grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
 }
 
-KubeletSocket::KubeletSocket(EventLoop& loop, const std::filesystem::path& directory,
+KubeletSocket::KubeletSocket(EventLoop& loop, const std::filesystem::path& path,
                              std::function<void(UniqueFd)> on_connection)
     : on_connection_(std::move(on_connection)),
-      fd_(listen_on(directory / kName)),
+      fd_(listen_on(path)),
       watch_(loop, fd_.get(), EPOLLIN, [this](std::uint32_t) { accept_all(); }) {}
 
 void KubeletSocket::accept_all() {

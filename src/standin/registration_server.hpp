@@ -35,13 +35,13 @@ class RegistrationServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// kubelet.sock. Loop thread only. Its file outlives it, as a killed kubelet's does.
+// A socket that the kubelet listens on. Loop thread only. Its file outlives it, as a killed kubelet's does.
 class KubeletSocket {
  public:
-  static constexpr const char* kName = "kubelet.sock";
+  static constexpr const char* kName = "kubelet.sock";  // of the one for registrations
 
   // Throws std::system_error.
-  KubeletSocket(EventLoop& loop, const std::filesystem::path& directory,
+  KubeletSocket(EventLoop& loop, const std::filesystem::path& path,
                 std::function<void(UniqueFd connection)> on_connection);
 
  private:

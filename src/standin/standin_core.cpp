@@ -44,7 +44,8 @@ void StandInCore::start() {
       });
   server_ = std::make_unique<RegistrationServer>(
       loop_, [this](const auto& request, auto answer_to) { on_register(request, std::move(answer_to)); });
-  socket_ = std::make_unique<KubeletSocket>(loop_, options_.directory, [this](UniqueFd connection) {
+  const fs::path path = options_.directory / KubeletSocket::kName;
+  socket_ = std::make_unique<KubeletSocket>(loop_, path, [this](UniqueFd connection) {
     if (!options_.faults.answers_garbage) return server_->serve(std::move(connection));
     constexpr std::string_view kGarbage = "this is no HTTP/2\n";
     ::send(connection.get(), kGarbage.data(), kGarbage.size(), MSG_NOSIGNAL);
@@ -59,6 +60,10 @@ void StandInCore::start() {
             .remove = [this](const std::string& resource) { disconnect_client(resource); },
             .trouble = [this](std::string what) { tell(Type::kTrouble, "", std::move(what)); }});
   }
+  if (!options_.pod_resources.empty()) {
+    pod_resources_ = std::make_unique<PodResourcesServer>(loop_, options_.pod_resources);
+    pod_resources_->show(book_.holdings());
+  }
   ++incarnation_;
   state_.change([&](KubeletState& state) {
     state.listening = true;
@@ -66,13 +71,14 @@ void StandInCore::start() {
   });
   for (const auto& [name, resource] : book_.resources()) show(name);
   await_next_expiry();
-  tell(Type::kListening, "", options_.directory / KubeletSocket::kName);
+  tell(Type::kListening, "", path);
 }
 
 std::unique_ptr<RegistrationServer> StandInCore::stop() {
   if (!running()) return nullptr;
   socket_.reset();
   found_.reset();
+  pod_resources_.reset();
   forget_timer_.cancel();
   held_dials_.clear();
   held_answers_.clear();
@@ -343,6 +349,7 @@ bool StandInCore::open_second_stream(const std::string& resource) {
 }
 
 StandInCore::Writing StandInCore::write_checkpoint() {
+  if (pod_resources_) pod_resources_->show(book_.holdings());
   return {checkpoint_, checkpoint_->write(checkpoint_text(book_))};
 }
 

@@ -14,6 +14,7 @@
 #include "standin/found_plugins.hpp"
 #include "standin/list_reader.hpp"
 #include "standin/plugin_client.hpp"
+#include "standin/pod_resources_server.hpp"
 #include "standin/registration_server.hpp"
 #include "standin/shared_state.hpp"
 #include "standin/standin_kubelet.hpp"
@@ -102,8 +103,9 @@ class StandInCore {
   std::unique_ptr<RegistrationServer> server_;
   std::unique_ptr<KubeletSocket> socket_;
   std::unique_ptr<FoundPlugins> found_;
-  std::map<std::string, ClientPointer> clients_;    // by resource: who comes last is the one
-  std::map<std::string, ClientPointer> endpoints_;  // where allocations go; once connected
+  std::unique_ptr<PodResourcesServer> pod_resources_;  // nullptr: off
+  std::map<std::string, ClientPointer> clients_;       // by resource: who comes last is the one
+  std::map<std::string, ClientPointer> endpoints_;     // where allocations go; once connected
   std::set<ClientPointer> streaming_;
   std::vector<std::weak_ptr<PluginClient>> connections_;  // all that may live, to be closed by stop()
   std::map<std::string, std::shared_ptr<ListReader>> second_streams_;

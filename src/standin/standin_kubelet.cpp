@@ -288,6 +288,8 @@ StandInKubelet::StandInKubelet(Options options, OnEvent on_event) {
   options.directory = std::filesystem::absolute(options.directory);
   if (!options.plugins_registry.empty())
     options.plugins_registry = std::filesystem::absolute(options.plugins_registry);
+  if (!options.pod_resources.empty())
+    options.pod_resources = std::filesystem::absolute(options.pod_resources);
   runtime_ = std::make_unique<Runtime>(std::move(options), std::move(on_event));
   runtime_->start();
 }

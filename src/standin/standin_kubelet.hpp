@@ -42,6 +42,7 @@ class StandInKubelet {
   struct Options {
     std::filesystem::path directory;
     std::filesystem::path plugins_registry;  // empty: off
+    std::filesystem::path pod_resources;     // the socket of PodResourcesLister; empty: off
     Clearing clearing = Clearing::kSockets;
     Registering registering = Registering::kDialsBeforeAnswer;
     std::chrono::milliseconds grace_period = std::chrono::minutes{5};  // capacity's, after a stream's end

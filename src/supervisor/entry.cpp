@@ -4,13 +4,12 @@
 #include <iterator>
 #include <variant>
 
+#include "device/health_changes.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {
 
 namespace {
-
-using Clock = EventLoop::Clock;
 
 // With more names than this in one directory, one watch for all of it is cheaper.
 constexpr std::size_t kNamesPerDirectory = 8;
@@ -26,6 +25,20 @@ std::set<WatchedDirectory> few_watches(const std::vector<WatchedDirectory>& want
       for (const std::string& name : names) few.insert({path, name});
   }
   return few;
+}
+
+// Of the resource's Unhealthy devices, those that a pod holds.
+std::set<std::string> held_devices(const Resource* resource, const std::string& name,
+                                   const PodResources::Holdings& holdings) {
+  std::set<std::string> held;
+  const auto ids = holdings.find(name);
+  if (!resource || ids == holdings.end()) return held;
+  const std::shared_ptr<const Offer> offer = resource->offer();
+  for (const std::string& id : ids->second) {
+    const Device* device = offer->inventory.find(id);
+    if (device && !device->healthy()) held.insert(device->id);
+  }
+  return held;
 }
 
 }  // namespace
@@ -47,6 +60,7 @@ Entry::Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks ho
       link_(link),
       config_(std::move(config)),
       hooks_(std::move(hooks)),
+      checks_(platform.loop, [this] { hint(); }),
       hint_timer_(platform.loop, [this] { scan(); }),
       later_(platform.loop, [this] { hint(); }),
       poll_(platform.loop, [this] { hint(); }) {
@@ -165,35 +179,105 @@ void Entry::remark(std::vector<std::string> remarks) {
 }
 
 void Entry::take(std::map<std::string, std::vector<Device>> resources) {
+  checks_.follow(*config_.recipe, resources);
   for (auto& [name, live] : live_) resources.try_emplace(name);  // devices that are remembered, but not there
-  auto forget_at = Clock::time_point::max();
+  must_ask_ = false;
+  auto later = Clock::time_point::max();
   for (auto& [name, devices] : resources) {
+    const auto waits_until = checks_.waits_until(name);
+    later = std::min(later, waits_until);
+    // A resource begins with all of its devices, or the kubelet would take those of running pods away.
+    if (waits_until != Clock::time_point::max() && !live_.contains(name)) continue;
     Live& live = live_[name];
-    const std::shared_ptr<const Offer> before = live.resource ? live.resource->offer() : nullptr;
-    publish(name, live,
-            live.remembered.merge(before ? before->inventory.devices() : std::span<const Device>(),
-                                  std::move(devices), Clock::now(), config_.recipe->forget_after));
-    forget_at = std::min(forget_at, live.remembered.next_forgetting());
+    later = std::min(later, settle(name, live, devices));
+    publish(name, live, std::move(devices));
   }
-  // A resource that was named after its devices goes with the last of them.
-  if (!config_.recipe->name.literal()) {
-    for (auto item = live_.begin(); item != live_.end();) {
-      auto& [name, live] = *item;
-      if (live.resource && !live.resource->offer()->inventory.empty()) {
-        ++item;
-        continue;
-      }
-      live.resource.reset();
-      hooks_.removed(name);
-      platform_.log.info("resource removed with its last device", {{"resource", name}});
-      item = live_.erase(item);
-    }
-  }
-  if (forget_at == Clock::time_point::max())
+  drop_empty_resources();
+  if (must_ask_ && !asking_) ask_for_holders();
+  if (later == Clock::time_point::max())
     later_.cancel();
   else
-    later_.arm_at(forget_at);
+    later_.arm_at(later);
   hooks_.changed();
+}
+
+Entry::Clock::time_point Entry::settle(const std::string& name, Live& live, std::vector<Device>& devices) {
+  const std::shared_ptr<const Offer> offer = live.resource ? live.resource->offer() : nullptr;
+  const auto before = offer ? offer->inventory.devices() : std::span<const Device>();
+  const auto now = Clock::now();
+  checks_.apply(name, before, devices);
+  bool some_stay = false;
+  devices = live.remembered.merge(before, std::move(devices), now, config_.recipe->forget_after,
+                                  [&](const Device& device, Clock::time_point due) {
+                                    const bool stay = stays(live, device, due);
+                                    some_stay = some_stay || stay;
+                                    return stay;
+                                  });
+  live.damping.apply(before, devices, now);
+  tell(name, before, devices);
+  auto later = std::min(live.remembered.next_forgetting(), live.damping.next_release());
+  if (some_stay && !must_ask_) later = std::min(later, ask_again_);
+  return later;
+}
+
+void Entry::drop_empty_resources() {
+  // A resource that was named after its devices goes with the last of them.
+  if (config_.recipe->name.literal()) return;
+  for (auto item = live_.begin(); item != live_.end();) {
+    auto& [name, live] = *item;
+    if (live.resource && !live.resource->offer()->inventory.empty()) {
+      ++item;
+      continue;
+    }
+    live.resource.reset();
+    hooks_.removed(name);
+    platform_.log.info("resource removed with its last device", {{"resource", name}});
+    item = live_.erase(item);
+  }
+}
+
+bool Entry::stays(const Live& live, const Device& device, Clock::time_point due) {
+  if (holders_asked_ >= due && Clock::now() < ask_again_) return live.held.contains(device.id);
+  must_ask_ = true;  // and until the answer is there, nothing is forgotten
+  return true;
+}
+
+void Entry::ask_for_holders() {
+  asking_ = true;
+  link_.pod_resources().ask(
+      [this, asked = Clock::now(), alive = std::weak_ptr(alive_)](const PodResources::Answer& answer) {
+        if (!alive.expired()) on_holders(answer, asked);
+      });
+}
+
+void Entry::on_holders(const PodResources::Answer& answer, Clock::time_point asked) {
+  asking_ = false;
+  holders_asked_ = asked;
+  link_.note_answer(answer);
+  bool some_held = false;
+  for (auto& [name, live] : live_) {
+    // A kubelet that does not tell now may have told before who holds what.
+    if (answer.holdings) live.held = held_devices(live.resource.get(), name, *answer.holdings);
+    some_held = some_held || !live.held.empty();
+  }
+  if (!some_held) held_.reset();
+  ask_again_ = some_held ? Clock::now() + held_.next() : Clock::time_point::max();
+  hint();
+}
+
+void Entry::tell(const std::string& name, std::span<const Device> before, std::span<const Device> after) {
+  const HealthChanges changes = health_changes(before, after);
+  const auto count = [](const HealthChanges::Group& group) { return std::to_string(group.count); };
+  if (const auto& group = changes.unhealthy; group.count > 0)
+    platform_.log.warn(
+        "devices turned Unhealthy",
+        {{"resource", name}, {"devices", group.names}, {"count", count(group)}, {"why", group.why}});
+  if (const auto& group = changes.healthy; group.count > 0)
+    platform_.log.info("devices are Healthy again",
+                       {{"resource", name}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto& group = changes.forgotten; group.count > 0)
+    platform_.log.info("devices that were gone are forgotten",
+                       {{"resource", name}, {"devices", group.names}, {"count", count(group)}});
 }
 
 void Entry::publish(const std::string& name, Live& live, std::vector<Device> devices) {

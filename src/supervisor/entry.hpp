@@ -5,12 +5,15 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "config/config.hpp"
 #include "device/assembly.hpp"
+#include "device/damping.hpp"
 #include "supervisor/backoff.hpp"
+#include "supervisor/health_checks.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/resource.hpp"
 
@@ -18,6 +21,7 @@ namespace plughost {
 
 class Entry {
  public:
+  using Clock = EventLoop::Clock;
   // Events are hints, scans are truth. The first hint is followed at once; more of them wait for a quiet
   // moment, but not for ever.
   static constexpr std::chrono::milliseconds kQuiet{100};
@@ -54,6 +58,8 @@ class Entry {
  private:
   struct Live {
     Remembered remembered;
+    Damping damping;
+    std::set<std::string> held;  // of its Unhealthy devices: pods held them when the kubelet last told
     std::unique_ptr<Resource> resource;
   };
   struct Outcome;
@@ -64,6 +70,14 @@ class Entry {
   void on_overdue();
   void remark(std::vector<std::string> remarks);
   void take(std::map<std::string, std::vector<Device>> resources);
+  // The devices to list now. Says when they may be others, if nothing else happens.
+  Clock::time_point settle(const std::string& name, Live& live, std::vector<Device>& devices);
+  void drop_empty_resources();
+  // Does the device, which has been due to be forgotten since then, stay?
+  bool stays(const Live& live, const Device& device, Clock::time_point due);
+  void ask_for_holders();
+  void on_holders(const PodResources::Answer& answer, Clock::time_point asked);
+  void tell(const std::string& name, std::span<const Device> before, std::span<const Device> after);
   void publish(const std::string& name, Live& live, std::vector<Device> devices);
   // Follows what the scan has looked at. Says whether something is followed now that was not before.
   bool follow(const Scan& scan);
@@ -78,13 +92,21 @@ class Entry {
   std::set<std::string> remarked_;  // by the last scan
   std::string scan_trouble_;
   Backoff scan_failed_{std::chrono::seconds(1), std::chrono::seconds(60)};
+  HealthChecks checks_;
   bool scanning_ = false;
   bool stalled_ = false;
   bool hinted_while_scanning_ = false;
-  EventLoop::Clock::time_point last_scan_{};
-  EventLoop::Clock::time_point first_hint_{};
+  Clock::time_point last_scan_{};
+  Clock::time_point first_hint_{};
+  // Who holds the devices that are to be forgotten. The kubelet was last asked at a time, and is to be asked
+  // again at another.
+  Clock::time_point holders_asked_ = Clock::time_point::min();
+  Clock::time_point ask_again_ = Clock::time_point::max();
+  Backoff held_{std::chrono::seconds(2), std::chrono::seconds(60)};
+  bool asking_ = false;
+  bool must_ask_ = false;
   Timer hint_timer_;
-  Timer later_;  // forgetting, or another try after a failed scan
+  Timer later_;  // what changes with time alone, or another try after a failed scan
   Timer poll_;   // for what no event tells
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };

@@ -14,6 +14,7 @@ NodeLink::NodeLink(Platform& platform, const KubeletConfig& config, std::functio
       config_(config),
       directory_(config.socket_directory()),
       registration_(platform.loop, config.directory / kKubeletSocket),
+      pod_resources_(platform.loop, config.pod_resources),
       watcher_(
           platform.directories, registers() ? config.directory / kKubeletSocket : config.plugins_registry,
           [this, on_kubelet = std::move(on_kubelet)] {
@@ -28,6 +29,15 @@ void NodeLink::note_answer(RegistrationClient::Result result, const std::string&
   if (silent && !silence_told_)
     log_.warn("the kubelet does not answer: asking again and again", {{"why", why}});
   silence_told_ = silent;
+}
+
+void NodeLink::note_answer(const PodResources::Answer& answer) {
+  const bool secret = !answer.holdings;
+  if (secret && !secrecy_told_)
+    log_.warn(
+        "the kubelet does not say which pods hold devices: those that are gone are forgotten by time alone",
+        {{"why", answer.why}});
+  secrecy_told_ = secret;
 }
 
 }  // namespace plughost

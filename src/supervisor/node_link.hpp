@@ -13,6 +13,7 @@
 #include "host/udev_monitor.hpp"
 #include "kubelet/kubelet_watcher.hpp"
 #include "kubelet/plugin_directory.hpp"
+#include "kubelet/pod_resources.hpp"
 #include "kubelet/registration.hpp"
 
 namespace plughost {
@@ -41,15 +42,20 @@ class NodeLink {
   PluginDirectory& directory() { return directory_; }
   KubeletWatcher& watcher() { return watcher_; }
   RegistrationClient& registration() { return registration_; }
+  PodResources& pod_resources() { return pod_resources_; }
   // Logs once, for all resources, that the kubelet does not answer.
   void note_answer(RegistrationClient::Result result, const std::string& why);
+  // Logs once, for all entries, that the kubelet does not say who holds what.
+  void note_answer(const PodResources::Answer& answer);
 
  private:
   Log& log_;
   bool silence_told_ = false;
+  bool secrecy_told_ = false;
   KubeletConfig config_;
   PluginDirectory directory_;
   RegistrationClient registration_;
+  PodResources pod_resources_;
   KubeletWatcher watcher_;
 };
 

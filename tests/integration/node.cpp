@@ -57,9 +57,9 @@ fs::path Node::sockets() const {
 
 void Node::configure(const std::string& resources) {
   const char* const way = options_.registration == Registration::kRegister ? "register" : "pluginsRegistry";
-  files_.file("config.yaml", "kubelet: {directory: " + plugins().string() +
-                                 ", pluginsRegistry: " + path("registry") + ", registration: " + way + "}\n" +
-                                 "resources:\n" + resources);
+  files_.file("config.yaml", "kubelet: {directory: " + plugins().string() + ", pluginsRegistry: " +
+                                 path("registry") + ", podResources: " + path("pods.sock") +
+                                 ", registration: " + way + "}\n" + "resources:\n" + resources);
 }
 
 void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent on_event) {
@@ -68,6 +68,7 @@ void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent 
                                   .registering = options_.registering,
                                   .faults = std::move(faults)};
   if (options_.registration == Registration::kPluginsRegistry) options.plugins_registry = sockets();
+  if (options_.pod_resources) options.pod_resources = path("pods.sock");
   kubelet_ = std::make_unique<StandInKubelet>(std::move(options), std::move(on_event));
 }
 

@@ -22,6 +22,7 @@ class Node {
     Registration registration = Registration::kRegister;
     StandInKubelet::Registering registering = StandInKubelet::Registering::kDialsBeforeAnswer;
     StandInKubelet::Clearing clearing = StandInKubelet::Clearing::kSockets;
+    bool pod_resources = false;  // the kubelet says which pods hold which devices
   };
   using Milliseconds = std::chrono::milliseconds;
   using Names = std::vector<std::string>;

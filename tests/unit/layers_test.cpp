@@ -34,6 +34,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"grpc", {"kubelet", "standin"}},
     {"deviceplugin/", {"kubelet", "standin"}},
     {"pluginregistration/", {"kubelet", "standin"}},
+    {"podresources/", {"kubelet", "standin"}},
     {"spdlog/", {"base"}},
     {"CLI/", {"commands"}},
     {"libudev.h", {"host"}},

@@ -97,6 +97,11 @@ TEST_CASE("the same value from two resources is no trouble, nor are different na
   CHECK(warnings("- {name: a, count: 1, env: {\"A/{resource}\": \"{id}\"}}\n"
                  "- {name: b, count: 1, env: {\"A/{resource}\": \"{id}\"}}\n")
             .empty());
+  CHECK(warnings("- {name: a, count: 1, env: {\"A_{resourceEnv}\": \"{id}\"}}\n"
+                 "- {name: b, count: 1, env: {\"A_{resourceEnv}\": \"{id}\"}}\n")
+            .empty());
+  CHECK(warnings("- {name: \"{name}\", directory: {path: /a}, env: {\"A_{resourceEnv}\": \"{path}\"}}\n")
+            .empty());
   CHECK(warnings("- {name: a, count: 1, env: {\"A_{id}\": \"{n}\"}}\n- {name: b, count: 1, env: {\"A_{id}\": "
                  "\"{n}\"}}\n")
             .empty());

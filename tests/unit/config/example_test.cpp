@@ -48,17 +48,24 @@ include: []
 resources:
 - name: example.com/a
   qqqqqqqq: 1
+  health: {exec: [/a], qqqqqqqq: 1}
   directory: {path: /a, qqqqqqqq: 1}
   mounts: [{hostPath: /a, qqqqqqqq: 1}]
   nodes: [{hostPath: /a, qqqqqqqq: 1}]
 - name: example.com/b
-  groups: [{qqqqqqqq: 1, paths: [{path: /a, qqqqqqqq: 1}]}]
+  groups: [{qqqqqqqq: 1, paths: [{path: /a, qqqqqqqq: 1}], usb: [{vendor: 1a86, qqqqqqqq: 1}]}]
+- name: example.com/c
+  udev: {subsystem: tty, qqqqqqqq: 1}
+- name: example.com/d
+  rdma: {qqqqqqqq: 1, selectors: {qqqqqqqq: 1}}
+- name: example.com/e
+  pci: {vendors: [15b3], qqqqqqqq: 1}
 )");
   std::set<std::string> keys;
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 9);
+    CHECK(error.diagnostics.size() == 15);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

@@ -55,7 +55,7 @@ TEST_CASE("every key arrives where it belongs") {
   const TempDir dir;
   dir.file("main.yaml", R"(
 domain: example.com
-kubelet: {directory: /run/k/, pluginsRegistry: /run/r, registration: pluginsRegistry}
+kubelet: {directory: /run/k/, pluginsRegistry: /run/r, podResources: /run/p.sock, registration: pluginsRegistry}
 log: {level: warn, format: json}
 include: []
 devices:
@@ -65,6 +65,7 @@ devices:
   replicas: 4
   allocationPolicy: distributed
   forgetAfter: 1m30s
+  health: {exec: [/bin/check, "{id}", "--path={path}"], interval: 1m, timeout: 2500ms}
   env: {A: "{id}", B: 1, C: true}
   annotations: {example.com/a: "{n}"}
   mounts:
@@ -75,6 +76,7 @@ devices:
   const Config config = load_config(dir.at("main.yaml"));
   CHECK(config.kubelet.directory == "/run/k");
   CHECK(config.kubelet.plugins_registry == "/run/r");
+  CHECK(config.kubelet.pod_resources == "/run/p.sock");
   CHECK(config.kubelet.registration == KubeletConfig::Registration::kPluginsRegistry);
   CHECK(config.kubelet.socket_directory() == "/run/r");
   CHECK(config.log == LogConfig{.level = LogLevel::kWarn, .format = LogFormat::kJson});
@@ -85,6 +87,10 @@ devices:
   CHECK(recipe.replicas == 4);
   CHECK(recipe.policy == AllocationPolicy::kDistributed);
   CHECK(recipe.forget_after == std::chrono::seconds(90));
+  CHECK(recipe.health ==
+        HealthRecipe{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
+                     .interval = std::chrono::minutes(1),
+                     .timeout = std::chrono::milliseconds(2500)});
   CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
                                     {Template("B"), Template("1")},
                                     {Template("C"), Template("true")}});

@@ -68,6 +68,12 @@ TEST_CASE("a value joins the devices' values in the order that was asked") {
   CHECK(allocation.env.at("X") == "2:b,a:B,A:0,1");
 }
 
+TEST_CASE("the resource's name can be a part of a variable's") {
+  CHECK(
+      given(with_env("X_{resourceEnv}", "{id}"), {device("a"), device("b")}, {"a", "b"}, "a.b-c/D_9.e").env ==
+      std::map<std::string, std::string>{{"X_A_B_C_D_9_E", "a,b"}});
+}
+
 TEST_CASE("a device's placeholder in a name makes one variable per device") {
   const Allocation allocation =
       given(with_env("X_{n}", "{id} of {count}"), {device("a"), device("b")}, {"b", "a"});

@@ -98,6 +98,31 @@ TEST_CASE("the result is sorted whatever the scan's order") {
   CHECK(summary(remembered.merge(devices({"z", "b"}), kStart, 60s)) == "a! b d! z");
 }
 
+TEST_CASE("a device that is due stays as long as it is said to stay") {
+  Remembered remembered;
+  std::vector<std::string> asked;
+  bool held = true;
+  const auto merge = [&](const std::vector<Device>& before, Clock::time_point now) {
+    asked.clear();
+    return remembered.merge(before, devices({"c"}), now, 60s,
+                            [&](const Device& device, Clock::time_point due) {
+                              asked.push_back(device.id);
+                              CHECK(due == kStart + 60s);
+                              return held && device.id == "a";
+                            });
+  };
+  auto list = merge(devices({"a", "b", "c"}), kStart);
+  CHECK(asked.empty());
+  list = merge(list, kStart + 60s);
+  CHECK(asked == std::vector<std::string>{"a", "b"});
+  CHECK(summary(list) == "a! c");
+  CHECK(remembered.next_forgetting() == Clock::time_point::max());
+  list = merge(list, kStart + 1000s);
+  CHECK(summary(list) == "a! c");
+  held = false;
+  CHECK(summary(merge(list, kStart + 1001s)) == "c");
+}
+
 TEST_CASE("devices that are gone never make the list too long for those that are there") {
   const auto many = [](char first) {
     std::vector<Device> made(40'000);

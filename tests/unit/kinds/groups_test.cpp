@@ -1,4 +1,6 @@
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <algorithm>
 
@@ -130,8 +132,23 @@ TEST_CASE("a pattern passes over what is no device node, and a path that is none
   const Scan scan = scan_of(tree, {group({path("/dev/snd")}), group({path("/dev/snd/file")})});
   REQUIRE(ids_of(scan) == Ids{"snd", "snd_file"});
   CHECK(scan.devices[0].trouble ==
-        "/dev/snd is a directory, not a device node; `type: Mount` gives files and directories");
+        "/dev/snd is a directory without device nodes; `type: Mount` gives files and directories");
   CHECK(scan.devices[1].trouble.find("is a regular file") != std::string::npos);
+}
+
+TEST_CASE("a directory such as /dev/snd brings the nodes in it") {
+  const TempDir tree;
+  tree.directory("dev/snd/by-path");
+  make_nodes(tree, {"dev/snd/link"});
+  const Scan empty = scan_of(tree, {group({path("/dev/snd")})});
+  CHECK(empty.devices.at(0).trouble.find("a directory without device nodes") != std::string::npos);
+  if (::mknod(tree.at("dev/snd/timer").c_str(), S_IFCHR | 0600, makedev(1, 3)) != 0) return;  // needs root
+  REQUIRE(::mknod(tree.at("dev/snd/controlC0").c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0);
+  const Scan scan = scan_of(tree, {group({path("/dev/snd", {{"mountPath", text("/dev/sound")}})})});
+  REQUIRE(ids_of(scan) == Ids{"snd"});
+  CHECK(scan.devices[0].nodes == Nodes{{"/dev/snd/controlC0", "/dev/sound/controlC0", "rw"},
+                                       {"/dev/snd/timer", "/dev/sound/timer", "rw"}});
+  CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/snd", "*"}) == 1);
 }
 
 TEST_CASE("links by id have the link's own name, in the id and in the container") {

@@ -43,6 +43,6 @@ TEST_CASE("a look says which directories it depends on") {
   const test::TempDir dir;
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("later").string() + "}}\n");
   const Look found = look(*config.resources[0].source, *config.resources[0].recipe, HostRoot());
-  REQUIRE(found.watch.size() == 1);
-  CHECK(found.watch[0].path == dir.at("later"));
+  REQUIRE(found.scan.watch.size() == 1);
+  CHECK(found.scan.watch[0].path == dir.at("later"));
 }

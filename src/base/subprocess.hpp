@@ -1,0 +1,64 @@
+#pragma once
+// A program that runs beside us, to its end. Loop thread only.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.hpp"
+
+namespace plughost {
+
+class Subprocess {
+ public:
+  // What is kept of its output; it may write more.
+  static constexpr std::size_t kMostOutput = 64u << 10;
+
+  struct Result {
+    enum class End {
+      kExited,      // number: its exit status
+      kSignalled,   // number: the signal
+      kNotStarted,  // number: the errno
+    };
+    End end = End::kExited;
+    int number = 0;
+    std::string output;  // standard output and standard error as one; any bytes
+  };
+
+  // command: the program's absolute path, and its arguments; not empty. It has our environment, nothing to
+  // read, no descriptor but the standard ones, no signal blocked, and a process group of its own. When it
+  // ends, what it has left in its group is killed, and done is called. When it has run for longer than
+  // deadline, its group is killed and overdue is called; done still is, should it end: what waits for
+  // hardware cannot be killed. Both come in the loop, after the constructor, and may destroy this. Waits
+  // until the program has begun: it must be on a file system that answers.
+  Subprocess(EventLoop& loop, const std::vector<std::string>& command, EventLoop::Clock::duration deadline,
+             std::function<void(Result)> done, std::function<void()> overdue);
+  // Kills what still runs, and waits for the end of that for a moment.
+  ~Subprocess();
+  Subprocess(const Subprocess&) = delete;
+  Subprocess& operator=(const Subprocess&) = delete;
+
+ private:
+  void start(const std::vector<std::string>& command);
+  void kill_group() const;
+  bool reap();  // false: it runs
+  void read_output();
+  void on_exit();
+  void on_timer();
+
+  EventLoop& loop_;
+  std::function<void(Result)> done_;
+  std::function<void()> overdue_;
+  Result result_;
+  pid_t pid_ = 0;  // 0: there is none, or it was reaped
+  UniqueFd process_;
+  UniqueFd output_;
+  std::optional<IoWatch> process_watch_;
+  std::optional<IoWatch> output_watch_;
+  Timer timer_;  // the deadline; without a process: to tell of it later
+};
+
+}  // namespace plughost

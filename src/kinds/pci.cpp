@@ -1,0 +1,239 @@
+// `pci: {vendors, devices, classes, drivers, nodes, permissions}`: PCI cards that have no kind of their own,
+// with the device nodes that their drivers made.
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "kinds/group_part.hpp"
+#include "kinds/hex_id.hpp"
+#include "kinds/kind.hpp"
+#include "kinds/pci_function.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::string_view kAttributes[] = {"pci",   "name",   "path", "vendor", "device",
+                                            "class", "driver", "numa", "pciInfo"};
+constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
+constexpr std::size_t kClassDigits[] = {2, 4, 6};
+// Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
+// that it is bound comes when its nodes are there.
+constexpr std::string_view kSubsystems[] = {
+    "accel", "drm", "infiniband_mad", "infiniband_verbs", "misc", "pci", "tty", "vfio"};
+
+bool is_literal(const std::string& pattern) {
+  return pattern.find_first_of("*?[\\") == std::string::npos;
+}
+
+// vfio-pci, and those that are made from it: mlx5_vfio_pci, nvgrace_gpu_vfio_pci …
+bool is_vfio(const std::string& driver) {
+  return driver == "vfio-pci" || driver.ends_with("vfio_pci");
+}
+
+// A device node of a card, and what the kernel calls it.
+struct Found {
+  std::string name;
+  std::string path;
+};
+
+// The device that stands for an IOMMU group: its name has a prefix where there is no IOMMU.
+std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& group) {
+  const std::string home = "/sys/class/vfio/";
+  const auto with_iommu = SysDevice::at(host, home + group);
+  return with_iommu ? with_iommu : SysDevice::at(host, home + "noiommu-" + group);
+}
+
+// What an entry has of one card.
+struct Card {
+  PciFunction function;
+  std::vector<Found> nodes;
+  std::optional<int> numa_node;
+  std::string physical_function;  // the address of the one that it is a part of; empty: it is none's
+  std::string group;              // empty: it is not given to virtual machines
+  std::string trouble;
+};
+
+// The group's node goes before those that the driver made.
+void add_group(const HostRoot& host, const SysDevice& device, Card& card) {
+  card.group = device.attribute("iommu_group").value_or("");
+  const auto group = card.group.empty() ? std::nullopt : vfio_group(host, card.group);
+  const auto node = group ? group->node() : std::nullopt;
+  if (node) {
+    card.nodes.push_back({.name = group->name(), .path = *node});
+    card.nodes.push_back({.name = "vfio", .path = std::string(kVfioContainer)});
+  } else if (card.group.empty()) {
+    card.trouble = "it is in no IOMMU group; is the IOMMU on in the firmware and for the kernel?";
+  } else {
+    card.trouble = "its IOMMU group " + card.group + " has no node in /dev/vfio";
+  }
+}
+
+Device device_of(const Card& card, const std::string& permissions) {
+  Device device;
+  device.id = card.function.address;
+  device.trouble = card.trouble;
+  device.attributes = attributes_of(card.function);
+  const auto add = [&](std::string name, std::string value) {
+    device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
+  };
+  if (card.numa_node) {
+    device.numa_nodes = {*card.numa_node};
+    add("numa", std::to_string(*card.numa_node));
+  }
+  if (!card.nodes.empty()) {
+    add("name", card.nodes.front().name);
+    add("path", card.nodes.front().path);
+  }
+  std::map<std::string, std::string> facts;
+  if (!card.group.empty() && !card.nodes.empty())
+    facts = {{"dev-mount", card.nodes.front().path}, {"mount", std::string(kVfioContainer)}};
+  add("pciInfo", pci_info(card.function.address, "vfio", facts));
+  for (const Found& node : card.nodes) {
+    device.nodes.push_back(
+        {.host_path = node.path, .container_path = Template::escape(node.path), .permissions = permissions});
+  }
+  return device;
+}
+
+// What one container would take from another.
+void remark(const std::vector<Card>& cards, Scan& scan) {
+  std::map<std::string, std::string> first_in;
+  std::set<std::string> partitioned;
+  for (const Card& card : cards) {
+    const std::string& address = card.function.address;
+    if (!card.physical_function.empty()) partitioned.insert(card.physical_function);
+    const auto [first, is_new] = first_in.try_emplace(card.group, address);
+    if (!card.group.empty() && !is_new)
+      scan.remarks.push_back(address + " and " + first->second + " are in one IOMMU group, " + card.group +
+                             ", which only one container can use at a time; select one of them");
+  }
+  for (const Card& card : cards) {
+    if (partitioned.contains(card.function.address))
+      scan.remarks.push_back(card.function.address +
+                             " is listed together with virtual functions of its own: a container that gets "
+                             "it can disturb theirs; select one or the other by `devices`");
+  }
+}
+
+class Pci final : public DeviceSource {
+ public:
+  // nodes: fnmatch(3) patterns of the subsystems whose device nodes belong to a card; empty: of all.
+  Pci(PciSelectors wanted, std::vector<std::string> nodes, std::string permissions)
+      : wanted_(std::move(wanted)), nodes_(std::move(nodes)), permissions_(std::move(permissions)) {}
+
+  Scan scan(const HostRoot& host) const override;
+
+ private:
+  Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
+  bool takes_nodes_of(const std::string& subsystem) const;
+  void add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const;
+
+  PciSelectors wanted_;
+  std::vector<std::string> nodes_;
+  std::string permissions_;
+};
+
+bool Pci::takes_nodes_of(const std::string& subsystem) const {
+  return nodes_.empty() || std::ranges::any_of(nodes_, [&](const std::string& pattern) {
+           return ::fnmatch(pattern.c_str(), subsystem.c_str(), 0) == 0;
+         });
+}
+
+void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const {
+  for (const SysDevice& child : device.below("")) {
+    const std::string subsystem = child.subsystem();
+    const std::optional<std::string> node = takes_nodes_of(subsystem) ? child.node() : std::nullopt;
+    if (!node) continue;
+    card.nodes.push_back({.name = child.name(), .path = *node});
+    scan.subsystems.push_back(subsystem);
+  }
+}
+
+Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const {
+  Card card{.function = std::move(function),
+            .nodes = {},
+            .numa_node = device.numa_node(),
+            .physical_function = device.attribute("physfn").value_or(""),
+            .group = {},
+            .trouble = {}};
+  const std::string& driver = card.function.driver;
+  if (is_vfio(driver) && takes_nodes_of("vfio")) add_group(host, device, card);
+  add_nodes_below(device, card, scan);
+  if (driver.empty())
+    card.trouble = "no driver is bound to it";
+  else if (card.nodes.empty() && card.trouble.empty())
+    card.trouble = "its driver " + driver + " has made no device node" +
+                   (nodes_.empty() ? "" : " of the subsystems in `nodes`");
+  return card;
+}
+
+Scan Pci::scan(const HostRoot& host) const {
+  Scan scan;
+  scan.subsystems = {std::begin(kSubsystems), std::end(kSubsystems)};
+  std::ranges::copy_if(nodes_, std::back_inserter(scan.subsystems), is_literal);
+  std::vector<Card> cards;
+  for (const SysDevice& device : devices_of(host, "pci")) {
+    PciFunction function = pci_function(device);
+    if (wanted_.take(function)) cards.push_back(look_at(host, device, std::move(function), scan));
+  }
+  std::ranges::sort(scan.subsystems);
+  scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
+  for (const Card& card : cards) scan.devices.push_back(device_of(card, permissions_));
+  remark(cards, scan);
+  return scan;
+}
+
+std::vector<std::string> read_classes(Fields& fields) {
+  std::vector<std::string> classes;
+  for (const std::string& text : fields.texts("classes")) {
+    const bool prefixed = text.starts_with("0x") || text.starts_with("0X");
+    const std::size_t digits = text.size() - (prefixed ? 2 : 0);
+    const auto beginning = hex_digits(text, digits);
+    if (beginning && std::ranges::find(kClassDigits, digits) != std::end(kClassDigits))
+      classes.push_back(*beginning);
+    else
+      fields.error("classes", quote(text) +
+                                  " is no PCI class; it has 2, 4 or 6 hexadecimal digits, as in "
+                                  "03 for displays or 0302 for 3D controllers");
+  }
+  return classes;
+}
+
+std::unique_ptr<const DeviceSource> read(Fields& entry) {
+  const Node* const node = entry.node("pci");
+  if (!node) return nullptr;
+  Fields fields(*node, entry.path_of("pci"), entry.diagnostics());
+  const std::size_t errors = entry.diagnostics().error_count();
+  PciSelectors wanted;
+  wanted.vendors = read_hex_ids(fields, "vendors");
+  wanted.devices = read_hex_ids(fields, "devices");
+  wanted.classes = read_classes(fields);
+  wanted.drivers = fields.texts("drivers");
+  const bool any_card =
+      wanted.vendors.empty() && wanted.devices.empty() && wanted.classes.empty() && wanted.drivers.empty();
+  if (any_card && entry.diagnostics().error_count() == errors)
+    fields.error("vendors",
+                 "say which cards are meant: by vendors, devices, classes or drivers, as lspci -nnk "
+                 "shows them");
+  std::vector<std::string> nodes = fields.texts("nodes");
+  for (const std::string& subsystem : nodes) {
+    if (subsystem.empty() || subsystem.find('/') != std::string::npos)
+      fields.error("nodes", "nodes are subsystems of the kernel, as in [drm, \"infiniband*\"]");
+  }
+  std::string permissions = read_permissions(fields);
+  return std::make_unique<Pci>(std::move(wanted), std::move(nodes), std::move(permissions));
+}
+
+}  // namespace
+
+Kind pci_kind() {
+  return {.key = "pci", .attributes = kAttributes, .default_id = "", .read = read};
+}
+
+}  // namespace plughost

@@ -1,0 +1,56 @@
+#include "kinds/pci_function.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace plughost {
+namespace {
+
+// As the kernel writes it: "0x15b3".
+std::string id_in(const SysDevice& device, std::string_view attribute) {
+  const std::string text = device.attribute(attribute).value_or("");
+  return text.starts_with("0x") ? text.substr(2) : text;
+}
+
+bool one_of(const std::vector<std::string>& words, const std::string& word) {
+  return words.empty() || std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
+
+PciFunction pci_function(const SysDevice& device) {
+  return {.address = device.name(),
+          .vendor = id_in(device, "vendor"),
+          .device = id_in(device, "device"),
+          .class_code = id_in(device, "class"),
+          .driver = device.driver()};
+}
+
+bool PciSelectors::take(const PciFunction& function) const {
+  const bool of_class = classes.empty() || std::ranges::any_of(classes, [&](const std::string& beginning) {
+                          return function.class_code.starts_with(beginning);
+                        });
+  return of_class && one_of(vendors, function.vendor) && one_of(devices, function.device) &&
+         one_of(drivers, function.driver);
+}
+
+std::vector<Attribute> attributes_of(const PciFunction& function) {
+  std::vector<Attribute> attributes = {{.name = "pci", .value = function.address},
+                                       {.name = "vendor", .value = function.vendor},
+                                       {.name = "device", .value = function.device},
+                                       {.name = "class", .value = function.class_code},
+                                       {.name = "driver", .value = function.driver}};
+  std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
+  return attributes;
+}
+
+std::string pci_info(const std::string& address, const std::string& section,
+                     const std::map<std::string, std::string>& facts) {
+  nlohmann::json info;
+  info[address]["generic"]["deviceID"] = address;
+  if (!facts.empty()) info[address][section] = facts;
+  const std::string object = info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return object.substr(1, object.size() - 2);
+}
+
+}  // namespace plughost

@@ -1,0 +1,178 @@
+// `udev: {subsystem, name, properties, attributes, attributesOfParents, tags, links, permissions}`: any
+// device that the kernel's device model shows.
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "host/sysfs.hpp"
+#include "kinds/group_part.hpp"
+#include "kinds/stable_link.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kAttributes[] = {"name",   "path",   "link",    "syspath",
+                                            "driver", "vendor", "product", "serial"};
+
+using Patterns = std::vector<std::pair<std::string, std::string>>;  // by name; fnmatch(3)
+
+bool matches(const std::string& pattern, const std::string& text) {
+  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+struct Wanted {
+  std::vector<std::string> subsystems;
+  std::string name;
+  Patterns properties;
+  Patterns attributes;
+  Patterns attributes_of_parents;
+  std::vector<std::string> tags;
+};
+
+bool has_attributes(const SysDevice& device, const Patterns& wanted) {
+  return std::ranges::all_of(wanted, [&](const auto& item) {
+    const std::optional<std::string> value = device.attribute(item.first);
+    return value && matches(item.second, *value);
+  });
+}
+
+bool is_wanted(const SysDevice& device, const Wanted& wanted) {
+  if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
+  if (!wanted.properties.empty()) {
+    const auto& properties = device.properties();
+    for (const auto& [name, pattern] : wanted.properties) {
+      const auto found = properties.find(name);
+      if (found == properties.end() || !matches(pattern, found->second)) return false;
+    }
+  }
+  if (!wanted.tags.empty()) {
+    const std::vector<std::string>& tags = device.tags();
+    const bool all = std::ranges::all_of(
+        wanted.tags, [&](const std::string& tag) { return std::ranges::binary_search(tags, tag); });
+    if (!all) return false;
+  }
+  if (wanted.attributes_of_parents.empty()) return true;
+  // As ATTRS in udev's rules: one device has all of them, this one or one above it.
+  for (std::optional<SysDevice> each = device; each; each = each->parent()) {
+    if (has_attributes(*each, wanted.attributes_of_parents)) return true;
+  }
+  return false;
+}
+
+std::string file_name(const std::string& path) {
+  return fs::path(path).filename();
+}
+
+class Udev final : public DeviceSource {
+ public:
+  Udev(Wanted wanted, std::string permissions, bool links)
+      : wanted_(std::move(wanted)), permissions_(std::move(permissions)), links_(links) {}
+
+  Scan scan(const HostRoot& host) const override {
+    Scan scan;
+    scan.subsystems = wanted_.subsystems;
+    std::vector<SysDevice> found;
+    for (const std::string& subsystem : wanted_.subsystems) {
+      for (SysDevice& device : devices_of(host, subsystem)) {
+        if (is_wanted(device, wanted_)) found.push_back(std::move(device));
+      }
+    }
+    // Two things of one make with one serial number: where they are plugged in tells them apart.
+    std::map<std::string, unsigned> with_link;
+    for (const SysDevice& device : found) {
+      if (const auto link = link_by_id(device)) ++with_link[*link];
+    }
+    for (const SysDevice& device : found) {
+      std::optional<std::string> link = link_by_id(device);
+      if (!link || with_link[*link] > 1) link = link_by_path(device);
+      scan.devices.push_back(device_of(device, link.value_or("")));
+    }
+    return scan;
+  }
+
+ private:
+  // link: the device's stable name in /dev; empty: it has none.
+  Device device_of(const SysDevice& from, const std::string& link) const {
+    const std::optional<std::string> node = from.node();
+    Device device;
+    device.id = link.empty() ? from.name() : file_name(link);
+    // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
+    if (node) add_node(link.empty() ? *node : link, *node, device);
+    if (links_) {
+      for (const std::string& each : from.links()) add_node(each, each, device);
+    }
+    device.attributes = {{.name = "name", .value = from.name()},
+                         {.name = "path", .value = node.value_or("")},
+                         {.name = "link", .value = link},
+                         {.name = "syspath", .value = from.path()},
+                         {.name = "driver", .value = from.driver()},
+                         {.name = "vendor", .value = from.property("ID_VENDOR_ID")},
+                         {.name = "product", .value = from.property("ID_MODEL_ID")},
+                         {.name = "serial", .value = from.property("ID_SERIAL_SHORT")}};
+    if (const auto numa = from.numa_node()) device.numa_nodes = {*numa};
+    return device;
+  }
+
+  void add_node(const std::string& host_path, const std::string& container_path, Device& device) const {
+    device.nodes.push_back({.host_path = host_path,
+                            .container_path = Template::escape(container_path),
+                            .permissions = permissions_});
+  }
+
+  Wanted wanted_;
+  std::string permissions_;
+  bool links_;
+};
+
+Patterns read_patterns(Fields& fields, std::string_view key) {
+  Patterns patterns;
+  const Node* const node = fields.node(key);
+  if (!node) return patterns;
+  Fields items(*node, fields.path_of(key), fields.diagnostics());
+  if (node->kind != Node::Kind::kMap) return patterns;  // reported
+  for (const auto& [name, value] : node->members) {
+    // Below /sys alone: an attribute's name is part of a path.
+    if (name.scalar.starts_with('/') || name.scalar.find("..") != std::string::npos)
+      fields.diagnostics().error(
+          name.mark, fields.path_of(key) + '.' + name.scalar,
+          "the name of an attribute is a file below the device's directory, as in idVendor");
+    patterns.emplace_back(name.scalar, items.text(name.scalar, ""));
+  }
+  return patterns;
+}
+
+std::unique_ptr<const DeviceSource> read(Fields& entry) {
+  const Node* const node = entry.node("udev");
+  if (!node) return nullptr;
+  Fields fields(*node, entry.path_of("udev"), entry.diagnostics());
+  Wanted wanted;
+  wanted.subsystems = fields.texts("subsystem");
+  if (wanted.subsystems.empty())
+    fields.error("subsystem",
+                 "the subsystem is missing, as in subsystem: video4linux; udevadm info shows it");
+  for (const std::string& subsystem : wanted.subsystems) {
+    if (subsystem.empty() || subsystem.find('/') != std::string::npos)
+      fields.error("subsystem", "a subsystem is a name such as tty or video4linux");
+  }
+  wanted.name = fields.text("name", "*");
+  wanted.properties = read_patterns(fields, "properties");
+  wanted.attributes = read_patterns(fields, "attributes");
+  wanted.attributes_of_parents = read_patterns(fields, "attributesOfParents");
+  wanted.tags = fields.texts("tags");
+  std::string permissions = read_permissions(fields);
+  const bool links = fields.flag("links", false);
+  return std::make_unique<Udev>(std::move(wanted), std::move(permissions), links);
+}
+
+}  // namespace
+
+Kind udev_kind() {
+  return {.key = "udev", .attributes = kAttributes, .default_id = "", .read = read};
+}
+
+}  // namespace plughost

@@ -1,0 +1,34 @@
+#pragma once
+// The kubelet's pod resources, on a socket: who holds what.
+
+#include <grpcpp/server.h>
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "standin/device_book.hpp"
+#include "standin/registration_server.hpp"
+
+namespace plughost {
+
+// Loop thread only. The socket's file outlives it, as a killed kubelet's does.
+class PodResourcesServer {
+ public:
+  // Takes the place of whatever is at the path, and makes its directory. Throws std::system_error.
+  PodResourcesServer(EventLoop& loop, const std::filesystem::path& socket);
+  ~PodResourcesServer();
+  PodResourcesServer(const PodResourcesServer&) = delete;
+  PodResourcesServer& operator=(const PodResourcesServer&) = delete;
+
+  // What List answers from now on: one entry per device and NUMA node, as the kubelet's.
+  void show(const std::vector<DeviceBook::Holding>& holdings);
+
+ private:
+  class Service;
+  std::unique_ptr<Service> service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<KubeletSocket> socket_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,75 @@
+#pragma once
+// The programs that say whether an entry's devices are well. Loop thread only.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/subprocess.hpp"
+#include "device/device.hpp"
+#include "device/recipe.hpp"
+
+namespace plughost {
+
+class HealthChecks {
+ public:
+  using Clock = EventLoop::Clock;
+  // However many devices there are. A program that cannot be killed does not count, but its device is not
+  // checked again while it lives.
+  static constexpr std::size_t kAtOnce = 4;
+
+  // on_verdict is called when a device's health, or the reason for it, may be another than apply() last saw;
+  // never from within follow() or apply().
+  HealthChecks(EventLoop& loop, std::function<void()> on_verdict);
+
+  // From now on exactly these devices are checked, by resource, as the recipe says; new ones at once. A
+  // verdict stands until the next one, even if the recipe is another now.
+  void follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources);
+  // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. Takes those away that
+  // are to wait for their first verdict: until the check's time-out, unless they are listed as Healthy.
+  // listed: sorted by id.
+  void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
+  // When the first of the resource's devices that wait has waited long enough; Clock::time_point::max(): none
+  // waits.
+  Clock::time_point waits_until(const std::string& resource) const;
+
+ private:
+  struct Check {
+    std::vector<std::string> command;
+    std::optional<std::string> verdict;  // empty text: it is well; nullopt: there is none yet
+    Clock::time_point wait_until;        // for the first verdict
+    Clock::time_point due;
+    std::unique_ptr<Subprocess> program;  // while it runs
+    bool overdue = false;                 // it was killed, and lives
+  };
+  using Checks = std::map<std::string, Check>;  // by the device's id
+
+  void follow(const std::string& resource, const std::vector<Device>& devices);
+  void drop(Check& check);
+  void run_due();
+  void start(Check& check);
+  void on_end(Check& check, const Subprocess::Result& result);
+  void on_overdue(Check& check);
+  void judge(Check& check, std::string verdict);
+
+  EventLoop& loop_;
+  std::function<void()> on_verdict_;
+  HealthRecipe recipe_;
+  std::map<std::string, Checks> resources_;
+  std::set<std::pair<Clock::time_point, Check*>> queue_;  // those whose program does not run
+  std::size_t running_ = 0;                               // without those that are overdue
+  Timer next_;
+};
+
+// What the end of a check's program says of its device: why it is Unhealthy; empty: it is well. At most 200
+// bytes of valid UTF-8 on one line.
+std::string health_verdict(const Subprocess::Result& result);
+
+}  // namespace plughost

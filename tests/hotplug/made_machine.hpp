@@ -1,0 +1,38 @@
+#pragma once
+// A made machine with a stand-in kubelet and plughost's daemon on it. Not thread-safe.
+
+#include "hotplug/namespaces.hpp"
+#include "integration/node.hpp"
+#include "unit/kinds/made_sysfs.hpp"
+
+namespace plughost::test {
+
+// What a MadeSysfs has below sys and run is this process's /sys and /run.
+class MadeMachine {
+ public:
+  MadeMachine() {
+    enter_made_machine();
+    show(sysfs_.tree().path());
+  }
+  MadeMachine(const MadeMachine&) = delete;
+  MadeMachine& operator=(const MadeMachine&) = delete;
+
+  const MadeSysfs& sysfs() const { return sysfs_; }
+
+  // The device comes: it is in /sys, then the kernel says so.
+  void plug_in(const std::string& path, const std::string& subsystem, const MadeSysfs::Texts& attributes,
+               const MadeSysfs::Texts& uevent = {}) const {
+    sysfs_.device(path, subsystem, attributes, uevent);
+    if (const auto name = uevent.find("DEVNAME"); name != uevent.end()) make_node("/dev/" + name->second);
+    send_uevent("add", path.substr(4), subsystem);
+  }
+  void unplug(const std::string& path, const std::string& subsystem) const {
+    sysfs_.remove(path);
+    send_uevent("remove", path.substr(4), subsystem);
+  }
+
+ private:
+  MadeSysfs sysfs_;
+};
+
+}  // namespace plughost::test

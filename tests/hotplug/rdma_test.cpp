@@ -1,0 +1,84 @@
+// RDMA cards that come, are renamed, lose a port and go.
+
+#include <doctest/doctest.h>
+
+#include "hotplug/made_machine.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kHca = "rdma/hca";
+const std::string kAddress = "0000:03:00.0";
+const std::string kPci = "/sys/devices/pci0000:00/" + kAddress;
+
+// udev renames a card from mlx5_0 to such a name.
+void plug_in(const MadeMachine& machine, const std::string& name, const std::string& uverbs) {
+  const MadeSysfs& sysfs = machine.sysfs();
+  sysfs.device(kPci, "pci",
+               {{"vendor", "0x15b3"}, {"device", "0x1017"}, {"class", "0x020700"}, {"numa_node", "1"}});
+  sysfs.device(kPci + "/infiniband/" + name, "infiniband", {{"node_guid", "0c42:a103:0000:0001"}});
+  for (const auto& [file, text] : MadeSysfs::Texts{{"state", "4: ACTIVE"}, {"link_layer", "InfiniBand"}})
+    sysfs.attribute(kPci + "/infiniband/" + name + "/ports/1", file, text);
+  machine.plug_in(kPci + "/infiniband_verbs/" + uverbs, "infiniband_verbs", {{"ibdev", name}},
+                  {{"DEVNAME", "infiniband/" + uverbs}});
+  send_uevent("add", (kPci + "/infiniband/" + name).substr(4), "infiniband");
+}
+
+void start(Node& node) {
+  node.configure("- {name: " + kHca + ", rdma: {selectors: {vendors: [15b3]}}}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kHca}));
+}
+
+}  // namespace
+
+TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same device") {
+  const MadeMachine machine;
+  Node node;
+  start(node);
+  CHECK(node.of(kHca).devices->empty());
+  plug_in(machine, "mlx5_0", "uverbs0");
+  REQUIRE(node.healthy(kHca, kAddress, limit(1s)));
+  CHECK(node.of(kHca).devices->at(0).numa_nodes == std::vector<std::int64_t>{1});
+  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).containers.at(0).nodes.at(0).host_path ==
+        "/dev/infiniband/uverbs0");
+  const auto lists = node.of(kHca).lists;
+
+  const std::string infiniband = kPci + "/infiniband/";
+  std::filesystem::rename(infiniband + "mlx5_0", infiniband + "rocep3s0");
+  std::filesystem::remove("/sys/class/infiniband/mlx5_0");
+  machine.sysfs().device(infiniband + "rocep3s0", "infiniband");
+  machine.sysfs().attribute(kPci + "/infiniband_verbs/uverbs0", "ibdev", "rocep3s0");
+  send_uevent("move", (infiniband + "rocep3s0").substr(4), "infiniband",
+              {{"DEVPATH_OLD", (infiniband + "mlx5_0").substr(4)}});
+  CHECK_FALSE(
+      node.wait_for([&](const KubeletState& state) { return state.of(kHca).lists > lists; }, kWatched));
+  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).code == 0);
+
+  machine.unplug(kPci, "infiniband");
+  CHECK(node.unhealthy(kHca, kAddress, limit(1s)));
+  plug_in(machine, "mlx5_0", "uverbs1");
+  CHECK(node.healthy(kHca, kAddress, limit(1s)));
+  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).containers.at(0).nodes.at(0).host_path ==
+        "/dev/infiniband/uverbs1");
+  CHECK(node.of(kHca).devices->size() == 1);
+}
+
+TEST_CASE("a port that goes down takes its card along once it has lasted, and brings it back") {
+  const MadeMachine machine;
+  plug_in(machine, "mlx5_0", "uverbs0");
+  Node node;
+  start(node);
+  REQUIRE(node.healthy(kHca, kAddress));
+  // The kernel tells of no change of a port's state.
+  const std::string port = kPci + "/infiniband/mlx5_0/ports/1";
+  machine.sysfs().attribute(port, "state", "1: DOWN");
+  CHECK(node.unhealthy(kHca, kAddress, 11s + kLong));
+  CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).text.find("port 1 is DOWN") != std::string::npos);
+  machine.sysfs().attribute(port, "state", "4: ACTIVE");
+  CHECK(node.healthy(kHca, kAddress, 11s + kLong));
+}

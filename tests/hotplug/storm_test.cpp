@@ -1,0 +1,133 @@
+// More events than anybody needs, and reads that do not come back: what must hold is said of other resources,
+// too.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <csignal>
+#include <thread>
+
+#include "hotplug/made_machine.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const std::string kCamera = "example.com/camera";
+const std::string kOther = "example.com/other";
+const std::string kCameras = "- name: " + kCamera + "\n  udev: {subsystem: video4linux}\n  forgetAfter: 1s\n";
+
+std::string camera(int n) {
+  return "/sys/devices/platform/cameras/video4linux/video" + std::to_string(n);
+}
+
+void start(Node& node, const std::string& resources) {
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kCamera, kOther}));
+}
+
+}  // namespace
+
+TEST_CASE(
+    "10,000 events in a second: the list is right afterwards, and at most 10 messages a second were sent") {
+  const MadeMachine machine;
+  for (int n = 0; n < 10; ++n) machine.sysfs().device(camera(n), "video4linux");
+  Node node;
+  start(node, kCameras + counted(kOther, 3));
+  REQUIRE(node.count(kCamera, 10));
+  const auto lists = node.of(kCamera).lists;
+  int allocations = 0;
+  bool answered = true;
+  const auto begin = Clock::now();
+  for (int n = 0; n < 10'000; ++n) {
+    // Now and then something has changed indeed.
+    if (n % 500 == 0) {
+      const int twentieth = n / 500;
+      if (twentieth % 2 == 0)
+        machine.sysfs().device(camera(10 + twentieth), "video4linux");
+      else
+        machine.sysfs().remove(camera(10 + twentieth - 1));
+      ++allocations;
+      answered = answered && node.kubelet().allocate_ids(kOther, {"example.com/other-0"}).code == 0;
+    }
+    send_uevent("change", camera(n % 10).substr(4), "video4linux");
+  }
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  CHECK(allocations == 20);
+  CHECK(answered);
+  machine.plug_in(camera(99), "video4linux", {});
+  CHECK(node.healthy(kCamera, "video99", limit(1s)));
+  CHECK(node.wait_for([&](const KubeletState& state) {
+    return std::ranges::count_if(*state.of(kCamera).devices, &ListedDevice::healthy) == 11;
+  }));
+  CAPTURE(took.count());
+  CHECK(node.of(kCamera).lists - lists <= 10 * (static_cast<std::size_t>(took.count()) / 1000 + 2));
+  CHECK(node.of(kCamera).streams_ever == 1);
+}
+
+TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is missed") {
+  const MadeMachine machine;
+  Node node;
+  start(node, kCameras + counted(kOther, 3));
+  // Stopped, it reads nothing, and the kernel drops what does not fit.
+  node.daemon().signal(SIGSTOP);
+  const std::string padding(1500, 'x');
+  for (int n = 0; n < 20'000; ++n)
+    send_uevent("change", camera(0).substr(4), "video4linux", {{"PADDING", padding}});
+  machine.plug_in(camera(1), "video4linux", {});
+  node.daemon().signal(SIGCONT);
+  CHECK(node.healthy(kCamera, "video1", limit(1s)));
+  machine.plug_in(camera(2), "video4linux", {});
+  CHECK(node.healthy(kCamera, "video2", limit(1s)));
+}
+
+TEST_CASE(
+    "a read in /sys that hangs: its resource keeps its list and says so, others go on, and it recovers") {
+  const MadeMachine machine;
+  machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
+  Node node;
+  node.files().file("gophers/one");
+  start(node, "- name: " + kCamera + "\n  udev: {subsystem: video4linux, attributes: {index: \"*\"}}\n" +
+                  listed(kOther, node.path("gophers")));
+  REQUIRE(node.count(kCamera, 1));
+
+  // Whoever opens a pipe to read it waits for a writer.
+  machine.sysfs().device(camera(1), "video4linux");
+  REQUIRE(::mkfifo((camera(1) + "/index").c_str(), 0644) == 0);
+  send_uevent("add", camera(1).substr(4), "video4linux");
+  CHECK(node.daemon().wait_for_line({"takes too long", "entry=" + kCamera}, 5s + kLong));
+  CHECK(node.of(kCamera).devices->size() == 1);
+  CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
+  node.files().file("gophers/two");
+  CHECK(node.healthy(kOther, "two", limit(1s)));
+
+  // The scan may read the pipe again until it is a file.
+  std::thread writer([&] {
+    const UniqueFd pipe(::open((camera(1) + "/index").c_str(), O_WRONLY | O_CLOEXEC));
+    machine.sysfs().tree().remove(camera(1) + "/index");
+    machine.sysfs().attribute(camera(1), "index", "1");
+  });
+  CHECK(node.healthy(kCamera, "video1"));
+  writer.join();
+  CHECK(node.daemon().wait_for_line({"came to an end after all"}, kLong));
+  CHECK(node.of(kCamera).streams_ever == 1);
+}
+
+TEST_CASE("a reload changes what is listened to, and a stranger's events wake nobody") {
+  const MadeMachine machine;
+  Node node;
+  start(node, kCameras + counted(kOther, 3));
+  node.configure("- name: " + kCamera + "\n  udev: {subsystem: sound, name: \"card*\"}\n" +
+                 counted(kOther, 3));
+  REQUIRE(node.reload());
+  machine.plug_in("/sys/devices/platform/speaker/sound/card0", "sound", {});
+  CHECK(node.healthy(kCamera, "card0", limit(1s)));
+}

@@ -1,0 +1,63 @@
+// The real systemd-udevd, and none: its events come after its rules, the kernel's before.
+
+#include <doctest/doctest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+
+#include "hotplug/made_machine.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr const char* kUdevd = "/lib/systemd/systemd-udevd";
+const std::string kCamera = "example.com/camera";
+
+// A udevd of the made machine, with one rule.
+class Udevd {
+ public:
+  Udevd() {
+    if (!std::filesystem::exists(kUdevd)) skip("there is no systemd-udevd: install the package udev");
+    std::filesystem::create_directories("/run/udev/rules.d");
+    std::ofstream("/run/udev/rules.d/50-camera.rules")
+        << "SUBSYSTEM==\"video4linux\", ENV{ID_MODEL}=\"Lens\", TAG+=\"plughost\"\n";
+    const char* const arguments[] = {"systemd-udevd", nullptr};
+    check(::posix_spawn(&pid_, kUdevd, nullptr, nullptr, const_cast<char* const*>(arguments), environ),
+          "posix_spawn");
+    // Its socket is there before it hears the kernel.
+    REQUIRE(eventually([] { return std::system("udevadm control --ping 2>/dev/null") == 0; }));
+  }
+  ~Udevd() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+TEST_CASE("a udevd that comes later is listened to, with what its rules say") {
+  const MadeMachine machine;
+  Node node;
+  node.configure("- name: " + kCamera +
+                 "\n  udev: {subsystem: video4linux, properties: {ID_MODEL: Lens}, tags: [plughost]}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kCamera}));
+  // Without a udevd no device has the property.
+  machine.plug_in("/sys/devices/platform/a/video4linux/video0", "video4linux", {});
+  const Udevd udevd;
+  machine.plug_in("/sys/devices/platform/a/video4linux/video1", "video4linux", {});
+  CHECK(node.healthy(kCamera, "video1", limit(1s)));
+  CHECK(node.of(kCamera).devices->size() == 1);
+  machine.unplug("/sys/devices/platform/a/video4linux/video1", "video4linux");
+  CHECK(node.unhealthy(kCamera, "video1", limit(1s)));
+}

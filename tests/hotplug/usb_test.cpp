@@ -1,0 +1,103 @@
+// USB dongles that come, go and swap ports: conformance 11 and 12 on uevents.
+
+#include <doctest/doctest.h>
+
+#include "hotplug/made_machine.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kSerial = "example.com/serial";
+const std::string kDongles =
+    "- name: " + kSerial + "\n  groups: [{usb: [{vendor: 0x1a86, product: \"7523\", nodes: [tty]}]}]\n";
+
+std::string port_path(const std::string& port) {
+  return "/sys/devices/pci0000:00/0000:00:14.0/usb1/" + port;
+}
+
+// A serial adapter: the device, its interface and its tty.
+void plug_in(const MadeMachine& machine, const std::string& port, const std::string& serial,
+             const std::string& tty) {
+  MadeSysfs::Texts attributes{{"idVendor", "1a86"}, {"idProduct", "7523"}};
+  if (!serial.empty()) attributes["serial"] = serial;
+  machine.plug_in(port_path(port), "usb", attributes, {{"DEVTYPE", "usb_device"}});
+  const std::string interface = port_path(port) + "/" + port + ":1.0";
+  machine.plug_in(interface, "usb", {}, {{"DEVTYPE", "usb_interface"}});
+  machine.plug_in(interface + "/" + tty + "/tty/" + tty, "tty", {}, {{"DEVNAME", tty}});
+}
+
+void unplug(const MadeMachine& machine, const std::string& port) {
+  machine.unplug(port_path(port), "usb");
+}
+
+std::vector<std::string> nodes_of(Node& node, const std::string& id) {
+  const AllocateAnswer answer = node.kubelet().allocate_ids(kSerial, {id});
+  std::vector<std::string> paths;
+  for (const DeviceNode& each : answer.containers.at(0).nodes) paths.push_back(each.host_path);
+  return paths;
+}
+
+using Paths = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s, and the same one at another port") {
+  const MadeMachine machine;
+  Node node;
+  node.configure(kDongles);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kSerial}));
+  CHECK(node.of(kSerial).devices->empty());
+
+  plug_in(machine, "1-2", "A1", "ttyUSB0");
+  CHECK(node.healthy(kSerial, "1a86:7523:A1", limit(1s)));
+  CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB0"});
+  unplug(machine, "1-2");
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1", limit(1s)));
+  plug_in(machine, "1-3", "A1", "ttyUSB1");
+  CHECK(node.healthy(kSerial, "1a86:7523:A1", limit(1s)));
+  CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB1"});
+  CHECK(node.of(kSerial).devices->size() == 1);
+  CHECK(node.of(kSerial).streams_ever == 1);
+}
+
+TEST_CASE("dongles that swap ports keep their ids, and their containers get the right nodes") {
+  const MadeMachine machine;
+  plug_in(machine, "1-2", "A1", "ttyUSB0");
+  plug_in(machine, "1-3", "B2", "ttyUSB1");
+  Node node;
+  node.configure(kDongles);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(kSerial, 2));
+  CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB0"});
+  unplug(machine, "1-2");
+  unplug(machine, "1-3");
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1", limit(1s)));
+  CHECK(node.unhealthy(kSerial, "1a86:7523:B2", limit(1s)));
+  plug_in(machine, "1-2", "B2", "ttyUSB0");
+  plug_in(machine, "1-3", "A1", "ttyUSB1");
+  CHECK(node.healthy(kSerial, "1a86:7523:A1", limit(1s)));
+  CHECK(node.healthy(kSerial, "1a86:7523:B2", limit(1s)));
+  CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB1"});
+  CHECK(nodes_of(node, "1a86:7523:B2") == Paths{"/dev/ttyUSB0"});
+}
+
+TEST_CASE("identical dongles without serial numbers are devices of their own, known by their ports") {
+  const MadeMachine machine;
+  Node node;
+  node.configure(kDongles);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kSerial}));
+  for (const char* port : {"1-1", "1-2.1", "1-2.2"}) {
+    CAPTURE(port);
+    plug_in(machine, port, "", std::string("ttyUSB") + port);
+    CHECK(node.healthy(kSerial, std::string("usb-") + port, limit(1s)));
+  }
+  CHECK(node.of(kSerial).devices->size() == 3);
+}

@@ -1,0 +1,158 @@
+// Health as the kubelet and the log see it: checks by a program, devices that flap, and who is forgotten.
+
+#include <doctest/doctest.h>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+
+bool listed(const KubeletState& state, const std::string& id) {
+  return std::ranges::count(*state.of(kGopher).devices, id, &ListedDevice::id) == 1;
+}
+
+// Files in gophers/ are devices; one is sick while sick-<id> says so.
+std::string checked(const Node& node, const std::string& more = {}) {
+  node.files().file("check", "[ ! -e \"$1/sick-$2\" ] || { cat \"$1/sick-$2\"; exit 1; }\n");
+  return test::listed(kGopher, node.path("gophers"),
+                      "health: {exec: [/bin/sh, " + node.path("check") + ", " + node.files().path().string() +
+                          ", \"{id}\"], interval: 1s}" + more);
+}
+
+void start(Node& node, const std::string& resources) {
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon();
+}
+
+}  // namespace
+
+TEST_CASE("a health check's verdict is in the first list, and the reason in the log") {
+  Node node(each_kubelet());
+  for (const char* name : {"one", "two", "three"}) node.files().file(std::string("gophers/") + name);
+  node.files().file("sick-two", "too hot: 95 degrees\n");
+  start(node, checked(node));
+  REQUIRE(node.attached({kGopher}));
+  CHECK(node.of(kGopher).lists == 1);
+  CHECK(node.of(kGopher).devices->size() == 3);
+  CHECK(node.of(kGopher).allocatable == 2);
+  CHECK(node.unhealthy(kGopher, "two", 0ms));
+  CHECK(node.daemon().wait_for_line({"Unhealthy", kGopher, "two", "too hot: 95 degrees"}, kLong));
+}
+
+TEST_CASE("a device that a health check finds sick is Unhealthy until the check finds it well") {
+  Node node;
+  node.files().file("gophers/one");
+  start(node, checked(node));
+  REQUIRE(node.attached({kGopher}));
+  CHECK(node.healthy(kGopher, "one", 0ms));
+  node.files().file("sick-one", "too hot\n");
+  REQUIRE(node.unhealthy(kGopher, "one"));
+  const AllocateAnswer refused = node.kubelet().allocate_ids(kGopher, {"one"});
+  CHECK(refused.text.find("too hot") != std::string::npos);
+  node.files().remove("sick-one");
+  CHECK(node.healthy(kGopher, "one"));
+  CHECK(node.daemon().wait_for_line({"Healthy again", kGopher, "one"}, kLong));
+}
+
+TEST_CASE("a device that is plugged in is listed as its first check says") {
+  Node node;
+  node.files().directory("gophers");
+  node.files().file("sick-bad", "broken\n");
+  start(node, checked(node));
+  REQUIRE(node.attached({kGopher}));
+  node.files().file("gophers/good");
+  node.files().file("gophers/bad");
+  CHECK(node.healthy(kGopher, "good"));
+  CHECK(node.unhealthy(kGopher, "bad"));
+  CHECK(node.daemon().count_lines("Healthy again") == 0);
+}
+
+TEST_CASE("a reload that brings a health check takes no device away") {
+  Node node;
+  for (int i = 0; i < 20; ++i) node.files().file("gophers/" + std::to_string(i));
+  start(node, test::listed(kGopher, node.path("gophers")));
+  REQUIRE(node.attached({kGopher}));
+  node.configure(checked(node));
+  REQUIRE(node.reload());
+  node.files().file("gophers/new");
+  // The first list after the first one is that with the new device.
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).lists == 2; }));
+  CHECK(node.of(kGopher).allocatable == 21);
+}
+
+TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
+  Node node(Node::Options{.pod_resources = true});
+  for (const char* name : {"held", "free"}) node.files().file(std::string("gophers/") + name);
+  start(node, test::listed(kGopher, node.path("gophers"), "replicas: 2, forgetAfter: 1s"));
+  REQUIRE(node.attached({kGopher}));
+  REQUIRE(node.kubelet().allocate_named("pod", "main", kGopher, {"held::1"}).admitted());
+  node.files().remove("gophers");
+  REQUIRE(node.wait_for([](const KubeletState& state) { return !listed(state, "free::0"); }));
+  CHECK(node.unhealthy(kGopher, "held::0", 0ms));
+  CHECK(node.unhealthy(kGopher, "held::1", 0ms));
+  CHECK_FALSE(node.wait_for([](const KubeletState& state) { return !listed(state, "held::1"); }, kWatched));
+
+  SUBCASE("and goes when the pod does") {
+    REQUIRE(node.kubelet().free("pod"));
+    CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
+  }
+  SUBCASE("and while the kubelet does not tell") {
+    const std::size_t from = node.daemon().mark();
+    node.kubelet().stop();
+    CHECK(node.daemon().wait_for_line({"does not say which pods hold devices"}, kLong, from));
+    node.kubelet().restart();
+    REQUIRE(node.attached({kGopher}));
+    CHECK(node.unhealthy(kGopher, "held::1", 0ms));
+    REQUIRE(node.kubelet().free("pod"));
+    CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
+  }
+  SUBCASE("and is Healthy when it comes back") {
+    node.files().file("gophers/held");
+    CHECK(node.healthy(kGopher, "held::1"));
+  }
+}
+
+TEST_CASE("where the kubelet does not tell who holds what, time alone decides, and the log says so once") {
+  Node node;
+  for (const char* name : {"one", "two"}) node.files().file(std::string("gophers/") + name);
+  start(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
+  REQUIRE(node.attached({kGopher}));
+  for (const std::string name : {"one", "two"}) {
+    node.files().remove("gophers/" + name);
+    REQUIRE(node.wait_for([&](const KubeletState& state) { return !listed(state, name); }));
+  }
+  CHECK(node.daemon().count_lines("does not say which pods hold devices") == 1);
+}
+
+TEST_CASE("a device that flaps is held Unhealthy, and says so") {
+  Node node;
+  node.files().file("gophers/one");
+  start(node, test::listed(kGopher, node.path("gophers")));
+  REQUIRE(node.attached({kGopher}));
+  for (int i = 0; i < 3; ++i) {
+    node.files().remove("gophers/one");
+    REQUIRE(node.unhealthy(kGopher, "one"));
+    node.files().file("gophers/one");
+    if (i < 2) REQUIRE(node.healthy(kGopher, "one"));
+  }
+  CHECK_FALSE(node.healthy(kGopher, "one", kWatched));
+  CHECK(node.kubelet().allocate_ids(kGopher, {"one"}).text.find("flapping") != std::string::npos);
+}
+
+TEST_CASE("a burst of a thousand devices is a line with a count and the first names") {
+  Node node;
+  for (int i = 1000; i < 2000; ++i) node.files().file("gophers/" + std::to_string(i));
+  start(node, test::listed(kGopher, node.path("gophers")));
+  REQUIRE(node.attached({kGopher}));
+  const std::size_t from = node.daemon().mark();
+  node.files().remove("gophers");
+  REQUIRE(node.count(kGopher, 0));
+  CHECK(node.daemon().wait_for_line({"Unhealthy", "more", "it is gone"}, kLong, from));
+  CHECK(node.daemon().count_lines("Unhealthy", from) < 20);
+}

@@ -1,0 +1,232 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "unit/kinds/entry.hpp"
+#include "unit/kinds/made_sysfs.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using Texts = std::vector<std::string>;
+
+const std::string kRoot = "/sys/devices/pci0000:00/";
+const std::string kGpu = kRoot + "0000:00:02.0/0000:03:00.0";
+const std::string kFpga = kRoot + "0000:00:03.0";
+
+Node one(const std::string& word) {
+  return list({text(word)});
+}
+
+Scan scan_of(const MadeSysfs& machine, std::vector<std::pair<std::string, Node>> keys) {
+  const Entry entry = read_entry("pci", map(std::move(keys)));
+  REQUIRE(entry.problems == Texts{});
+  return entry.source->scan(machine.host());
+}
+
+Texts nodes_of(const Device& device) {
+  Texts paths;
+  for (const DeviceNode& node : device.nodes) {
+    CHECK(node.host_path == node.container_path);
+    paths.push_back(node.host_path);
+  }
+  return paths;
+}
+
+std::string value(const Device& device, std::string_view attribute) {
+  const std::string* const found = device.attribute(attribute);
+  return found ? *found : "(none)";
+}
+
+void add_card(const MadeSysfs& machine, const std::string& path, const std::string& vendor,
+              const std::string& device, const std::string& class_code, const std::string& driver,
+              const std::string& numa = "-1") {
+  machine.device(path, "pci",
+                 {{"vendor", "0x" + vendor},
+                  {"device", "0x" + device},
+                  {"class", "0x" + class_code},
+                  {"numa_node", numa}});
+  if (!driver.empty()) machine.bind(path, driver);
+}
+
+// A GPU behind a bridge, and an FPGA whose driver has a class of its own.
+void add_cards(const MadeSysfs& machine) {
+  add_card(machine, kRoot + "0000:00:02.0", "8086", "2030", "060400", "pcieport");
+  add_card(machine, kGpu, "1002", "73bf", "030000", "amdgpu", "1");
+  machine.device(kGpu + "/drm/card0", "drm", {}, {{"DEVNAME", "dri/card0"}});
+  machine.device(kGpu + "/drm/renderD128", "drm", {}, {{"DEVNAME", "dri/renderD128"}});
+  machine.device(kGpu + "/drm/card0/card0-DP-1", "drm");
+  machine.device(kGpu + "/i2c-4/i2c-dev/i2c-4", "i2c-dev", {}, {{"DEVNAME", "i2c-4"}});
+  add_card(machine, kFpga, "10ee", "5000", "120000", "xclmgmt");
+  machine.device(kFpga + "/xrt_mgmt/xclmgmt768", "xrt_mgmt", {}, {{"DEVNAME", "xclmgmt768"}});
+}
+
+void add_group(const MadeSysfs& machine, const std::string& path, const std::string& group) {
+  machine.tree().directory("/sys/kernel/iommu_groups/" + group);
+  machine.link(path + "/iommu_group", "/sys/kernel/iommu_groups/" + group);
+}
+
+TEST_CASE("a card has the nodes that its driver made, and its address as its id") {
+  const MadeSysfs machine;
+  add_cards(machine);
+  const Scan scan = scan_of(machine, {{"vendors", one("0x1002")}});
+  REQUIRE(ids_of(scan) == Texts{"0000:03:00.0"});
+  const Device& gpu = scan.devices[0];
+  CHECK(gpu.healthy());
+  CHECK(nodes_of(gpu) == Texts{"/dev/dri/card0", "/dev/dri/renderD128", "/dev/i2c-4"});
+  CHECK(gpu.nodes[0].permissions == "rw");
+  CHECK(gpu.numa_nodes == std::vector{1});
+  CHECK(value(gpu, "pci") == "0000:03:00.0");
+  CHECK(value(gpu, "name") == "card0");
+  CHECK(value(gpu, "path") == "/dev/dri/card0");
+  CHECK(value(gpu, "vendor") == "1002");
+  CHECK(value(gpu, "device") == "73bf");
+  CHECK(value(gpu, "class") == "030000");
+  CHECK(value(gpu, "driver") == "amdgpu");
+  CHECK(value(gpu, "numa") == "1");
+  CHECK(value(gpu, "pciInfo") == R"("0000:03:00.0":{"generic":{"deviceID":"0000:03:00.0"}})");
+  CHECK(scan.remarks.empty());
+}
+
+TEST_CASE("no NUMA node is none, in the list and for templates") {
+  const MadeSysfs machine;
+  add_cards(machine);
+  const Scan scan = scan_of(machine, {{"vendors", one("10ee")}});
+  REQUIRE(scan.devices.size() == 1);
+  CHECK(scan.devices[0].numa_nodes.empty());
+  CHECK(value(scan.devices[0], "numa") == "(none)");
+}
+
+TEST_CASE("`nodes` chooses the subsystems whose nodes a container gets") {
+  const MadeSysfs machine;
+  add_cards(machine);
+  const Scan scan =
+      scan_of(machine, {{"vendors", one("1002")}, {"nodes", one("drm")}, {"permissions", text("r")}});
+  CHECK(nodes_of(scan.devices.at(0)) == Texts{"/dev/dri/card0", "/dev/dri/renderD128"});
+  CHECK(scan.devices[0].nodes[0].permissions == "r");
+  CHECK(nodes_of(scan_of(machine, {{"vendors", one("1002")}, {"nodes", one("i2c*")}}).devices.at(0)) ==
+        Texts{"/dev/i2c-4"});
+}
+
+TEST_CASE("one word of each selector has to fit, and all selectors") {
+  const MadeSysfs machine;
+  add_cards(machine);
+  const auto ids = [&](std::vector<std::pair<std::string, Node>> keys) {
+    return ids_of(scan_of(machine, std::move(keys)));
+  };
+  CHECK(ids({{"vendors", list({text("1002"), text("10EE")})}}) == Texts{"0000:00:03.0", "0000:03:00.0"});
+  CHECK(ids({{"vendors", list({text("1002"), text("10ee")})}, {"devices", one("5000")}}) ==
+        Texts{"0000:00:03.0"});
+  CHECK(ids({{"vendors", one("1002")}, {"devices", one("5000")}}).empty());
+  CHECK(ids({{"classes", one("03")}}) == Texts{"0000:03:00.0"});
+  CHECK(ids({{"classes", one("0x0300")}}) == Texts{"0000:03:00.0"});
+  CHECK(ids({{"classes", one("0302")}}).empty());
+  CHECK(ids({{"drivers", list({text("xclmgmt"), text("amdgpu")})}, {"classes", one("1200")}}) ==
+        Texts{"0000:00:03.0"});
+}
+
+TEST_CASE("a card without a driver or without a node is Unhealthy until it has both") {
+  const MadeSysfs machine;
+  add_card(machine, kFpga, "10ee", "5000", "120000", "");
+  const auto trouble = [&] { return scan_of(machine, {{"vendors", one("10ee")}}).devices.at(0).trouble; };
+  CHECK(trouble() == "no driver is bound to it");
+  machine.bind(kFpga, "xclmgmt");
+  CHECK(trouble() == "its driver xclmgmt has made no device node");
+  machine.device(kFpga + "/xrt_mgmt/xclmgmt768", "xrt_mgmt", {}, {{"DEVNAME", "xclmgmt768"}});
+  CHECK(trouble().empty());
+  machine.remove(kFpga);
+  CHECK(scan_of(machine, {{"vendors", one("10ee")}}).devices.empty());
+}
+
+TEST_CASE("events of the cards' bus and of their nodes' subsystems are followed") {
+  const MadeSysfs machine;
+  add_cards(machine);
+  const Scan scan =
+      scan_of(machine, {{"vendors", one("10ee")}, {"nodes", list({text("xrt*"), text("mei")})}});
+  for (const char* subsystem : {"pci", "drm", "misc", "tty", "infiniband_verbs", "vfio", "xrt_mgmt", "mei"}) {
+    CAPTURE(subsystem);
+    CHECK(std::ranges::count(scan.subsystems, subsystem) == 1);
+  }
+  CHECK(std::ranges::count(scan.subsystems, "xrt*") == 0);
+  CHECK(scan.look_again.count() == 0);
+}
+
+TEST_CASE(
+    "a card for virtual machines has the node of its IOMMU group, and the one that groups are put into") {
+  const MadeSysfs machine;
+  add_card(machine, kGpu, "10de", "2230", "030000", "vfio-pci");
+  const auto card = [&] { return scan_of(machine, {{"vendors", one("10de")}}).devices.at(0); };
+  CHECK(card().trouble.starts_with("it is in no IOMMU group"));
+  add_group(machine, kGpu, "42");
+  CHECK(card().trouble == "its IOMMU group 42 has no node in /dev/vfio");
+  machine.device("/sys/devices/virtual/vfio/42", "vfio", {}, {{"DEVNAME", "vfio/42"}});
+  CHECK(card().healthy());
+  CHECK(nodes_of(card()) == Texts{"/dev/vfio/42", "/dev/vfio/vfio"});
+  CHECK(value(card(), "name") == "42");
+  const Scan for_graphics = scan_of(machine, {{"vendors", one("10de")}, {"nodes", one("drm")}});
+  CHECK(for_graphics.devices.at(0).trouble ==
+        "its driver vfio-pci has made no device node of the subsystems in `nodes`");
+  CHECK(for_graphics.devices[0].nodes.empty());
+  CHECK(
+      value(card(), "pciInfo") ==
+      R"("0000:03:00.0":{"generic":{"deviceID":"0000:03:00.0"},"vfio":{"dev-mount":"/dev/vfio/42","mount":"/dev/vfio/vfio"}})");
+}
+
+TEST_CASE("a group without an IOMMU has a node with another name") {
+  const MadeSysfs machine;
+  add_card(machine, kGpu, "10de", "2230", "030000", "nvgrace_gpu_vfio_pci");
+  add_group(machine, kGpu, "0");
+  machine.device("/sys/devices/virtual/vfio/noiommu-0", "vfio", {}, {{"DEVNAME", "vfio/noiommu-0"}});
+  const Scan scan = scan_of(machine, {{"vendors", one("10de")}});
+  CHECK(nodes_of(scan.devices.at(0)) == Texts{"/dev/vfio/noiommu-0", "/dev/vfio/vfio"});
+}
+
+TEST_CASE("cards that cannot be used beside each other are remarked on") {
+  const MadeSysfs machine;
+  const std::string audio = kRoot + "0000:00:02.0/0000:03:00.1";
+  add_card(machine, kGpu, "10de", "2230", "030000", "vfio-pci");
+  add_card(machine, audio, "10de", "1aef", "040300", "vfio-pci");
+  add_group(machine, kGpu, "42");
+  add_group(machine, audio, "42");
+  const Scan both = scan_of(machine, {{"vendors", one("10de")}});
+  CHECK(ids_of(both).size() == 2);
+  REQUIRE(both.remarks.size() == 1);
+  CHECK(both.remarks[0].starts_with("0000:03:00.1 and 0000:03:00.0 are in one IOMMU group, 42"));
+  CHECK(scan_of(machine, {{"vendors", one("10de")}, {"classes", one("03")}}).remarks.empty());
+}
+
+TEST_CASE("virtual functions are cards like others, and their physical one is remarked on") {
+  const MadeSysfs machine;
+  const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
+  const std::string virtual_one = kRoot + "0000:00:02.0/0000:05:00.1";
+  add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
+  add_card(machine, virtual_one, "15b3", "1018", "020000", "mlx5_core");
+  machine.link(virtual_one + "/physfn", physical);
+  const Scan both = scan_of(machine, {{"vendors", one("15b3")}});
+  CHECK(ids_of(both) == Texts{"0000:05:00.0", "0000:05:00.1"});
+  REQUIRE(both.remarks.size() == 1);
+  CHECK(both.remarks[0].starts_with("0000:05:00.0 is listed together with virtual functions of its own"));
+  const Scan only_virtual = scan_of(machine, {{"devices", one("1018")}});
+  CHECK(ids_of(only_virtual) == Texts{"0000:05:00.1"});
+  CHECK(only_virtual.remarks.empty());
+}
+
+TEST_CASE("mistakes in `pci` are found when it is read") {
+  const auto problems = [](std::vector<std::pair<std::string, Node>> keys) {
+    return read_entry("pci", map(std::move(keys))).problems.size();
+  };
+  CHECK(problems({}) == 1);
+  CHECK(problems({{"vendors", one("15b3")}}) == 0);
+  CHECK(problems({{"vendor", one("15b3")}, {"classes", one("03")}}) == 1);
+  CHECK(problems({{"vendors", one("nvidia")}}) == 1);
+  for (const char* wrong : {"3", "030", "030000ff", "0x", "", "gpu"}) {
+    CAPTURE(wrong);
+    CHECK(problems({{"classes", one(wrong)}}) == 1);
+  }
+  CHECK(problems({{"drivers", one("vfio-pci")}, {"nodes", one("a/b")}}) == 1);
+  CHECK(problems({{"drivers", one("vfio-pci")}, {"permissions", text("x")}}) == 1);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,104 @@
+#include <doctest/doctest.h>
+
+#include "unit/kinds/entry.hpp"
+#include "unit/kinds/made_sysfs.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using Ids = std::vector<std::string>;
+using Nodes = std::vector<DeviceNode>;
+using Members = std::vector<std::pair<std::string, Node>>;
+
+const std::string kUsb = "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-2";
+const std::string kVideo = kUsb + "/1-2:1.0/video4linux/video";
+
+// A camera with a node for pictures and one for metadata.
+struct Made : MadeSysfs {
+  Made() {
+    device(kUsb, "usb", {{"idVendor", "046d"}, {"idProduct", "0825"}}, {{"DEVTYPE", "usb_device"}});
+    for (const char* n : {"0", "1"}) {
+      device(kVideo + n, "video4linux", {{"index", n}, {"name", "HD Webcam"}},
+             {{"DEVNAME", std::string("video") + n}, {"MAJOR", "81"}, {"MINOR", n}});
+      tree().file(std::string("/run/udev/data/c81:") + n,
+                  std::string("S:v4l/by-id/usb-046d-index") + n + "\nS:v4l/by-path/pci-0000-index" + n +
+                      "\nE:ID_VENDOR_ID=046d\nE:ID_SERIAL_SHORT=S1\nG:seat\n");
+    }
+    device("/sys/devices/virtual/video4linux/video9", "video4linux", {{"name", "Loopback"}},
+           {{"DEVNAME", "video9"}});
+  }
+};
+
+Scan scan_of(const MadeSysfs& sysfs, Members keys) {
+  keys.emplace_back("subsystem", text("video4linux"));
+  const Entry entry = read_entry("udev", map(std::move(keys)));
+  REQUIRE(entry.problems == Ids{});
+  return entry.source->scan(sysfs.host());
+}
+
+Ids ids(const MadeSysfs& sysfs, Members keys) {
+  return ids_of(scan_of(sysfs, std::move(keys)));
+}
+
+Ids problems(Members keys) {
+  return read_entry("udev", map(std::move(keys))).problems;
+}
+
+}  // namespace
+
+TEST_CASE("every device of the subsystem, by the name that lasts longest") {
+  const Made sysfs;
+  const Scan scan = scan_of(sysfs, {});
+  CHECK(ids_of(scan) == Ids{"usb-046d-index0", "usb-046d-index1", "video9"});
+  CHECK(scan.devices[0].nodes == Nodes{{"/dev/v4l/by-id/usb-046d-index0", "/dev/video0", "rw"}});
+  CHECK(scan.devices[2].nodes == Nodes{{"/dev/video9", "/dev/video9", "rw"}});
+  CHECK(scan.subsystems == Ids{"video4linux"});
+  CHECK(*scan.devices[0].attribute("vendor") == "046d");
+  CHECK(*scan.devices[0].attribute("name") == "video0");
+  CHECK(*scan.devices[0].attribute("link") == "/dev/v4l/by-id/usb-046d-index0");
+}
+
+TEST_CASE("matches: name, attributes, properties, tags, and attributes of one device above") {
+  const Made sysfs;
+  CHECK(ids(sysfs, {{"name", text("video[19]")}}) == Ids{"usb-046d-index1", "video9"});
+  CHECK(ids(sysfs, {{"attributes", map({{"index", text("0")}})}}) == Ids{"usb-046d-index0"});
+  CHECK(ids(sysfs, {{"attributes", map({{"name", text("HD *")}, {"index", text("1")}})}}) ==
+        Ids{"usb-046d-index1"});
+  CHECK(ids(sysfs, {{"properties", map({{"ID_VENDOR_ID", text("046d")}})}}).size() == 2);
+  CHECK(ids(sysfs, {{"properties", map({{"ID_VENDOR_ID", text("0000")}})}}).empty());
+  CHECK(ids(sysfs, {{"tags", text("seat")}}).size() == 2);
+  CHECK(ids(sysfs, {{"tags", list({text("seat"), text("other")})}}).empty());
+  const auto parents = [](const char* vendor, const char* product) {
+    return Members{{"attributesOfParents", map({{"idVendor", text(vendor)}, {"idProduct", text(product)}})}};
+  };
+  CHECK(ids(sysfs, parents("046d", "08*")).size() == 2);
+  CHECK(ids(sysfs, parents("046d", "0000")).empty());
+}
+
+TEST_CASE("two devices with one serial number are told apart by where they are plugged in") {
+  const Made sysfs;
+  sysfs.tree().file("/run/udev/data/c81:1",
+                    "S:v4l/by-id/usb-046d-index0\nS:v4l/by-path/pci-0000-index1\nE:ID_SERIAL_SHORT=S1\n");
+  CHECK(ids(sysfs, {{"name", text("video[01]")}}) == Ids{"pci-0000-index0", "pci-0000-index1"});
+}
+
+TEST_CASE("links: the container gets the names that udev made, too") {
+  const Made sysfs;
+  const Scan scan =
+      scan_of(sysfs, {{"name", text("video0")}, {"links", text("true")}, {"permissions", text("r")}});
+  CHECK(scan.devices.at(0).nodes ==
+        Nodes{{"/dev/v4l/by-id/usb-046d-index0", "/dev/video0", "r"},
+              {"/dev/v4l/by-id/usb-046d-index0", "/dev/v4l/by-id/usb-046d-index0", "r"},
+              {"/dev/v4l/by-path/pci-0000-index0", "/dev/v4l/by-path/pci-0000-index0", "r"}});
+}
+
+TEST_CASE("a udev match's mistakes are found when it is read") {
+  CHECK(problems({}).size() == 1);
+  CHECK(problems({{"subsystem", text("a/b")}}).size() == 1);
+  CHECK(problems({{"subsystem", text("tty")}, {"attributes", map({{"../secret", text("*")}})}}).size() == 1);
+  CHECK(problems({{"subsystem", text("tty")}, {"attributes", text("x")}}).size() == 1);
+  CHECK(problems({{"subsystem", text("tty")}, {"attributes", map({{"a", list({text("x")})}})}}).size() == 1);
+}
+
+}  // namespace plughost

@@ -1,0 +1,205 @@
+#include "kubelet/pod_resources.hpp"
+
+#include <doctest/doctest.h>
+#include <grpcpp/grpcpp.h>
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "podresources/v1/podresources.grpc.pb.h"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using Clock = EventLoop::Clock;
+using Answers = std::vector<PodResources::Answer>;
+
+namespace {
+
+// A kubelet that says who holds what, or why it does not. Thread-safe.
+class Kubelet final : public v1::PodResourcesLister::Service {
+ public:
+  explicit Kubelet(const test::TempDir& dir) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + dir.at("kubelet.sock").string(), grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~Kubelet() override {
+    hold(false);
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  void hold(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+  void refuse_next(const grpc::Status& status) {
+    const std::lock_guard lock(mutex_);
+    refusals_.push_back(status);
+  }
+  void add(const std::string& resource, const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    auto& devices = *response_.add_pod_resources()->add_containers()->add_devices();
+    devices.set_resource_name(resource);
+    devices.add_device_ids(id);
+  }
+  // When it was asked.
+  std::vector<Clock::time_point> calls() const {
+    const std::lock_guard lock(mutex_);
+    return calls_;
+  }
+
+ private:
+  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
+                    v1::ListPodResourcesResponse* response) override {
+    std::unique_lock lock(mutex_);
+    calls_.push_back(Clock::now());
+    changed_.wait(lock, [this] { return !held_; });
+    *response = response_;
+    if (refusals_.empty()) return grpc::Status::OK;
+    const grpc::Status status = refusals_.front();
+    refusals_.pop_front();
+    return status;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool held_ = false;
+  std::deque<grpc::Status> refusals_;
+  v1::ListPodResourcesResponse response_;
+  std::vector<Clock::time_point> calls_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+struct Client {
+  test::TempDir dir;
+  EventLoop loop;
+  Answers answers;
+  std::optional<PodResources> pods{std::in_place, loop, dir.at("kubelet.sock")};
+
+  void ask() {
+    pods->ask([this](const PodResources::Answer& answer) { answers.push_back(answer); });
+  }
+  bool answered(std::size_t times) {
+    return test::run_until(loop, [&] { return answers.size() == times; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the ids that pods hold arrive by resource, each once") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.add("x.com/a", "gpu::0");
+  kubelet.add("x.com/b", "other");
+  kubelet.add("x.com/a", "gpu::0");
+  kubelet.add("x.com/a", "gpu::3");
+  client.ask();
+  CHECK(client.answers.empty());
+  REQUIRE(client.answered(1));
+  REQUIRE(client.answers[0].holdings);
+  CHECK(*client.answers[0].holdings ==
+        PodResources::Holdings{{"x.com/a", {"gpu::0", "gpu::3"}}, {"x.com/b", {"other"}}});
+}
+
+TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  for (int i = 0; i < 100'000; ++i) kubelet.add("x.com/a", std::string(50, 'x') + std::to_string(i));
+  client.ask();
+  REQUIRE(client.answered(1));
+  REQUIRE(client.answers[0].holdings);
+  CHECK(client.answers[0].holdings->at("x.com/a").size() == 100'000);
+}
+
+TEST_CASE("where no kubelet answers, it is not known, with a reason") {
+  Client client;
+  std::string reason;
+  SUBCASE("there is no socket") {
+    reason = "No such file or directory";
+  }
+  SUBCASE("nobody listens on it") {
+    const Kubelet former(client.dir);
+    reason = "No such file or directory";
+  }
+  SUBCASE("the socket is a file") {
+    client.dir.file("kubelet.sock");
+    reason = "Connection refused";
+  }
+  client.ask();
+  CHECK(client.answers.empty());
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(client.answers[0].why.find(reason) != std::string::npos);
+}
+
+TEST_CASE("a kubelet that refuses is not known to hold anything, with its own words") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "no pods here"});
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(client.answers[0].why == "no pods here");
+}
+
+TEST_CASE("those who ask at once share a question, and the next one is a second later") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.hold(true);
+  client.ask();
+  client.ask();
+  REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
+  client.ask();  // too late: what it asks about may have changed since
+  kubelet.hold(false);
+  REQUIRE(client.answered(2));
+  CHECK(kubelet.calls().size() == 1);
+  client.ask();
+  REQUIRE(client.answered(4));
+  const auto calls = kubelet.calls();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[1] - calls[0] > PodResources::kPause - 100ms);
+}
+
+TEST_CASE("a kubelet that is asked too much is asked again a second later") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.add("x.com/a", "one");
+  kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK(client.answers[0].holdings);
+  const auto calls = kubelet.calls();
+  REQUIRE(calls.size() == 2);
+  CHECK(calls[1] - calls[0] > PodResources::kPause - 100ms);
+}
+
+TEST_CASE("a kubelet that hangs is given up after the deadline") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.hold(true);
+  const auto start = Clock::now();
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(Clock::now() - start > PodResources::kDeadline - 100ms);
+}
+
+TEST_CASE("nobody is called who asked something that is gone by then") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.hold(true);
+  client.ask();
+  REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
+  client.pods.reset();
+  kubelet.hold(false);
+  client.pods.emplace(client.loop, client.dir.at("kubelet.sock"));
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK(kubelet.calls().size() == 2);
+}
