@@ -23,15 +23,19 @@ RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path ku
 
 RegistrationClient::~RegistrationClient() = default;
 
-void RegistrationClient::send(Request request, Done done) {
+void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done done) {
   std::shared_ptr<Connection> connection = connection_.lock();
   if (!connection || connection->broken) {
+    const auto ask_nobody = [&](std::string why) {
+      loop_.poster()([done = std::move(done), why = std::move(why)] { done(Result::kNobodyListens, why); });
+    };
     try {
-      connection = std::make_shared<Connection>(connect_unix(socket_));
+      UniqueFd fd = connect_unix(socket_);
+      // After connecting: what is connected to is this one, or one before it that is gone.
+      if (identity_of(socket_) != kubelet) return ask_nobody("another kubelet is about to listen");
+      connection = std::make_shared<Connection>(std::move(fd));
     } catch (const std::system_error& error) {
-      loop_.poster()(
-          [done = std::move(done), why = std::string(error.what())] { done(Result::kNobodyListens, why); });
-      return;
+      return ask_nobody(error.what());
     }
     connection_ = connection;
   }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/event_loop.hpp"
+#include "kubelet/file_identity.hpp"
 #include "kubelet/plugin_options.hpp"
 
 namespace plughost {
@@ -35,9 +36,11 @@ class RegistrationClient {
   RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket);
   ~RegistrationClient();
 
-  // done runs in the loop, later. Calls that are under way share a connection; when none is, it is closed, so
-  // that each new attempt meets the kubelet that listens then.
-  void send(Request request, Done done);
+  // done runs in the loop, later. kubelet: the one that is meant. If another one listens by now, nobody is
+  // asked: its socket's event comes, and a second Register after that would end the first one's stream. Calls
+  // that are under way share a connection; when none is, it is closed, so that each new attempt meets the
+  // kubelet that listens then.
+  void send(Request request, const FileIdentity& kubelet, Done done);
   // Another kubelet listens now: calls to the former one must not take new ones along.
   void on_other_kubelet() { connection_.reset(); }
   // The process that listens on the kubelet's socket; 0: not to be seen from here. nullopt: nobody listens.

@@ -108,7 +108,7 @@ void Resource::attach() {
   }
   asking_ = true;
   link_.registration().send(
-      {name_, endpoint_.socket_name(), options_},
+      {name_, endpoint_.socket_name(), options_}, *kubelet_,
       [this, attempt = attempt_, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
         if (!alive.expired() && attempt == attempt_) on_registered(result, why);
       });
@@ -132,6 +132,10 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
 }
 
 void Resource::on_retry() {
+  // The event of a kubelet that has just come may be waiting behind this timer.
+  const std::uint64_t attempt = attempt_;
+  link_.watcher().look();
+  if (attempt != attempt_) return;
   const bool watchdog = stage_ == Stage::kRegistering && name_spent_;
   if (watchdog)
     fail("the kubelet accepted it, but opened no stream", refused_);

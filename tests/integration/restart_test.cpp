@@ -194,6 +194,25 @@ TEST_CASE("7.26 whatever happens, plughost never registers while a stream to thi
   CHECK(node.attached(kThree));  // Node's destructor looks at every registration
 }
 
+TEST_CASE(
+    "7.26 a knock at the old socket that meets the new kubelet before its event: one registration each") {
+  Node node;
+  start(node);
+  for (int round = 0; round < 10; ++round) {
+    CAPTURE(round);
+    const std::size_t from = node.daemon().mark();
+    node.kubelet().stop();
+    REQUIRE(node.daemon().wait_for_line({"does not answer"}, kLong, from));
+    // When it wakes up, the next knock is due, and the new kubelet's event waits behind it.
+    node.daemon().signal(SIGSTOP);
+    node.kubelet().restart();
+    paced(2, 200ms, [](int) {});
+    node.daemon().signal(SIGCONT);
+    REQUIRE(node.attached(kThree));
+    for (const std::string& name : kThree) CHECK(registrations_of_this_kubelet(node, name) == 1);
+  }
+}
+
 TEST_CASE("7.27 ten kubelet restarts in a row: settled within 2 s of the last") {
   Node node(each_kubelet());
   start(node);
