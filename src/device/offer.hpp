@@ -13,6 +13,7 @@ struct Offer {
   std::string resource;
   Inventory inventory;
   std::shared_ptr<const Recipe> recipe;
+  std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };
 
 }  // namespace plughost

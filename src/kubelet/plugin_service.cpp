@@ -158,6 +158,7 @@ grpc::Status PluginService::answer(const Offer& offer, const v1beta1::ContainerA
   const std::vector<std::string> ids(request.devices_ids().begin(), request.devices_ids().end());
   const auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids);
   if (const auto* refusal = std::get_if<Refusal>(&outcome)) return {code_of(refusal->reason), refusal->text};
+  if (!offer.stall.empty()) return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall};
   const auto& allocation = std::get<Allocation>(outcome);
   if (const std::string missing = hooks_.check_answer(allocation); !missing.empty())
     return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};

@@ -138,13 +138,26 @@ void Entry::on_overdue() {
                       {{"entry", config_.recipe->name.text()},
                        {"seconds", std::to_string(kScanDeadline.count())},
                        {"at", config_.where}});
+  set_stall("a look at its devices has not ended within " + std::to_string(kScanDeadline.count()) +
+            " s: a driver or a file system hangs");
+}
+
+void Entry::set_stall(const std::string& why) {
+  for (auto& [name, live] : live_) {
+    if (!live.resource) continue;
+    Offer offer = *live.resource->offer();
+    offer.stall = why;
+    live.resource->publish(std::move(offer));
+  }
 }
 
 void Entry::on_scanned(Outcome& outcome) {
   scanning_ = false;
-  if (std::exchange(stalled_, false))
+  if (std::exchange(stalled_, false)) {
+    set_stall("");
     platform_.log.info("looking for devices came to an end after all",
                        {{"entry", config_.recipe->name.text()}});
+  }
   if (outcome.source != config_.source) return scan();
   if (const auto* why = std::get_if<std::string>(&outcome.found)) return on_scan_failed(*why);
 

@@ -68,6 +68,8 @@ class Entry {
   void on_scanned(Outcome& outcome);
   void on_scan_failed(const std::string& why);
   void on_overdue();
+  // See Offer::stall.
+  void set_stall(const std::string& why);
   void remark(std::vector<std::string> remarks);
   void take(std::map<std::string, std::vector<Device>> resources);
   // The devices to list now. Says when they may be others, if nothing else happens.

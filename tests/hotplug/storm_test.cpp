@@ -90,7 +90,8 @@ TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is miss
 }
 
 TEST_CASE(
-    "a read in /sys that hangs: its resource keeps its list and says so, others go on, and it recovers") {
+    "7.41 a read in /sys that hangs: its resource keeps its list and says so, others go on, and it "
+    "recovers") {
   const MadeMachine machine;
   machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
   Node node;
@@ -105,7 +106,11 @@ TEST_CASE(
   send_uevent("add", camera(1).substr(4), "video4linux");
   CHECK(node.daemon().wait_for_line({"takes too long", "entry=" + kCamera}, 5s + kLong));
   CHECK(node.of(kCamera).devices->size() == 1);
-  CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
+  const auto asked = Clock::now();
+  const AllocateAnswer refused = node.kubelet().allocate_ids(kCamera, {"video0"});
+  CHECK(refused.code != 0);
+  CHECK(refused.text.find(kCamera + ": a look at its devices has not ended") != std::string::npos);
+  CHECK(Clock::now() - asked < limit(2s));
   node.files().file("gophers/two");
   CHECK(node.healthy(kOther, "two", limit(1s)));
 
@@ -118,6 +123,7 @@ TEST_CASE(
   CHECK(node.healthy(kCamera, "video1"));
   writer.join();
   CHECK(node.daemon().wait_for_line({"came to an end after all"}, kLong));
+  CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
   CHECK(node.of(kCamera).streams_ever == 1);
 }
 
