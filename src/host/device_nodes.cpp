@@ -6,15 +6,62 @@
 #include <system_error>
 
 namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMostLinks = 40;  // as many as the kernel follows: MAXSYMLINKS
+
+bool is_below(const fs::path& path, const fs::path& directory) {
+  const fs::path relative = path.lexically_relative(directory);
+  return !relative.empty() && *relative.begin() != ".." && relative != ".";
+}
+
+enum class Found { kNode, kOther, kNothing, kElsewhere };
+
+// Looks at a path below /dev without leaving it: a link may lead to a file system that hangs.
+Found look(const HostRoot& host, const std::string& node) {
+  const fs::path dev = host.at("/dev");
+  fs::path path = host.at(node);
+  for (int links = 0; links <= kMostLinks; ++links) {
+    if (!is_below(path, dev) && !is_below(path, "/dev")) return Found::kElsewhere;
+    fs::path seen = is_below(path, dev) ? dev : fs::path("/dev");
+    const fs::path rest = path.lexically_relative(seen);
+    fs::path next;
+    for (auto component = rest.begin(); component != rest.end(); ++component) {
+      const fs::path here = seen / *component;
+      struct stat status {};
+      if (::lstat(here.c_str(), &status) != 0) return Found::kNothing;
+      if (S_ISLNK(status.st_mode)) {
+        std::error_code failed;
+        next = seen / fs::read_symlink(here, failed);
+        for (auto after = std::next(component); after != rest.end(); ++after) next /= *after;
+        break;
+      }
+      seen = here;
+      if (std::next(component) == rest.end())
+        return S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ? Found::kNode : Found::kOther;
+    }
+    path = next.lexically_normal();
+  }
+  errno = ELOOP;
+  return Found::kNothing;
+}
+
+}  // namespace
 
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation) {
   for (const DeviceNode& node : allocation.nodes) {
     if (!node.host_path.starts_with("/dev/")) continue;
-    struct stat status {};
-    if (::stat(host.at(node.host_path).c_str(), &status) != 0)
-      return "its device node " + node.host_path + " is gone: " + std::generic_category().message(errno);
-    if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode))
-      return node.host_path + " is no device node any more";
+    switch (look(host, node.host_path)) {
+      case Found::kNothing:
+        return "its device node " + node.host_path + " is gone: " + std::generic_category().message(errno);
+      case Found::kOther:
+        return node.host_path + " is no device node any more";
+      case Found::kNode:
+      case Found::kElsewhere:
+        break;
+    }
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Is what an answer promises still in /dev? Thread-safe, and never blocks: /dev is a file system in memory.
+// Is what an answer promises still in /dev? Thread-safe, and never blocks: /dev is a file system in memory,
+// and links are followed no further.
 
 #include <string>
 

@@ -14,6 +14,9 @@ constexpr std::chrono::milliseconds kGrace{500};
 // A stream that has lived so long was no accident: the next loss is answered at once again.
 constexpr std::chrono::seconds kSettled{10};
 constexpr std::chrono::seconds kFlapping{1};
+// A kubelet that has just ended our stream takes this long to forget its client: a registration that is
+// faster meets the end of the former one.
+constexpr std::chrono::milliseconds kSettling{100};
 
 std::string milliseconds_since(Clock::time_point start) {
   return std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count());
@@ -55,12 +58,14 @@ void Resource::on_kubelet() {
   const std::optional<FileIdentity>& present = link_.watcher().current();
   if (kubelet_ == present) return;  // a late event of a kubelet that we know
   kubelet_ = present;
+  unreachable_.reset();
+  refused_.reset();
+  // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
+  // A kubelet that is gone does not leave the question open.
+  if (asking_) return;
   retry_.cancel();
   grace_.cancel();
   ++attempt_;
-  asking_ = false;
-  unreachable_.reset();
-  refused_.reset();
   if (!kubelet_) {
     if (streams_ == 0) enter(Stage::kWaiting);
     return;
@@ -86,6 +91,7 @@ void Resource::after_grace() {
 }
 
 void Resource::attach() {
+  if (asking_) return;  // on_registered goes on
   retry_.cancel();
   grace_.cancel();
   if (!kubelet_) return enter(Stage::kWaiting);
@@ -107,6 +113,8 @@ void Resource::attach() {
     return;
   }
   asking_ = true;
+  lost_while_asking_ = false;
+  asked_ = *kubelet_;
   link_.registration().send(
       {name_, endpoint_.socket_name(), options_}, *kubelet_,
       [this, attempt = attempt_, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
@@ -119,7 +127,9 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   asking_ = false;
   name_spent_ = result != kNobodyListens;
   link_.note_answer(result, why);
+  if (kubelet_ != asked_) return meet_another_kubelet(result == kAccepted);
   if (streams_ > 0) return;  // attached already, whatever the answer says
+  if (lost_while_asking_) return fail("the kubelet ended the stream at once", refused_);
   switch (result) {
     case kAccepted:
       return retry_.arm(kStreamWatchdog);
@@ -129,6 +139,20 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
     case kRefused:
       return fail("the kubelet refuses it: " + why, refused_);
   }
+}
+
+void Resource::meet_another_kubelet(bool accepted) {
+  if (!kubelet_) {
+    if (streams_ == 0) enter(Stage::kWaiting);
+    return;
+  }
+  searching_since_ = Clock::now();
+  if (streams_ > 0)
+    grace_.arm(kGrace);
+  else if (accepted)
+    retry_.arm(kGrace);  // if it is the same one, its stream is on the way
+  else
+    attach();
 }
 
 void Resource::on_retry() {
@@ -167,10 +191,16 @@ void Resource::on_stream_closed(Endpoint::Peer peer) {
   // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to
   // the kubelet before this says nothing about this one.
   const bool former = grace_.armed();
-  if (lived >= kFlapping || former || !kubelet_)
+  if (asking_) {
+    lost_while_asking_ = true;
+  } else if (former || !kubelet_) {
     attach();
-  else
+  } else if (lived >= kFlapping) {
+    enter(Stage::kBackingOff);
+    retry_.arm(kSettling);
+  } else {
     fail("the kubelet ended the stream at once", refused_);
+  }
 }
 
 void Resource::on_sockets() {

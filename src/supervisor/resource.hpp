@@ -53,6 +53,8 @@ class Resource {
   void on_registered(RegistrationClient::Result result, const std::string& why);
   void on_stream_opened(Endpoint::Peer peer);
   void on_stream_closed(Endpoint::Peer peer);
+  // The identity of kubelet.sock changed while a Register was under way, which has been answered now.
+  void meet_another_kubelet(bool accepted);
   void on_retry();
   void after_grace();
   void fail(const std::string& why, Backoff& backoff);
@@ -71,11 +73,13 @@ class Resource {
   std::optional<FileIdentity> kubelet_;             // the one that we are attached to, or try to be
   EventLoop::Clock::time_point searching_since_{};  // since when there has been a kubelet and no stream
   EventLoop::Clock::time_point attached_since_{};
-  unsigned streams_ = 0;       // open ones of the present incarnation
-  pid_t stream_process_ = 0;   // who opened the latest of them
-  bool name_spent_ = false;    // a kubelet may have seen the listener's name
-  bool asking_ = false;        // a Register is under way
-  std::uint64_t attempt_ = 0;  // answers to earlier ones are of no interest
+  unsigned streams_ = 0;            // open ones of the present incarnation
+  pid_t stream_process_ = 0;        // who opened the latest of them
+  bool name_spent_ = false;         // a kubelet may have seen the listener's name
+  bool asking_ = false;             // a Register is under way
+  FileIdentity asked_{};            // to whom it went
+  bool lost_while_asking_ = false;  // a stream came and went before the answer
+  std::uint64_t attempt_ = 0;       // answers to earlier ones are of no interest
   Backoff unreachable_{std::chrono::milliseconds(10), std::chrono::seconds(5)};
   Backoff refused_{std::chrono::milliseconds(100), std::chrono::seconds(10)};
   Timer retry_;  // the next attempt, or the stream watchdog

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -24,6 +25,7 @@ class Udevd {
  public:
   Udevd() {
     if (!std::filesystem::exists(kUdevd)) skip("there is no systemd-udevd: install the package udev");
+    if (::getuid() != 0) skip("udevd needs root");
     std::filesystem::create_directories("/run/udev/rules.d");
     std::ofstream("/run/udev/rules.d/50-camera.rules")
         << "SUBSYSTEM==\"video4linux\", ENV{ID_MODEL}=\"Lens\", TAG+=\"plughost\"\n";

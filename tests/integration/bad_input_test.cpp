@@ -35,13 +35,12 @@ std::vector<std::string> mounted(std::string script, const std::string& director
 TEST_CASE("a device that vanished between list and Allocate: an error that names it") {
   Node node;
   // The list cannot know: what goes is not the link that is watched, but the one that it leads to.
-  const TempDir real;
-  real.link("node", "/dev/null");
   const std::filesystem::path in_dev = "/dev/shm" / node.files().path().filename();
   std::filesystem::create_directory(in_dev);
   const std::unique_ptr<const std::filesystem::path, void (*)(const std::filesystem::path*)> cleaner(
       &in_dev, [](const std::filesystem::path* path) { std::filesystem::remove_all(*path); });
-  std::filesystem::create_symlink(real.at("node"), in_dev / "tty0");
+  std::filesystem::create_symlink("/dev/null", in_dev / "real");
+  std::filesystem::create_symlink(in_dev / "real", in_dev / "tty0");
   node.configure("- {name: example.com/port, groups: [{paths: [{path: \"" + (in_dev / "tty*").string() +
                  "\"}]}]}\n");
   node.start_kubelet();
@@ -53,7 +52,7 @@ TEST_CASE("a device that vanished between list and Allocate: an error that names
   REQUIRE(before.admitted());
   CHECK(before.answer.nodes.at(0).host_path == in_dev / "tty0");
 
-  real.remove("node");
+  std::filesystem::remove(in_dev / "real");
   const AllocateAnswer answer = node.kubelet().allocate_ids("example.com/port", ids);
   CHECK(answer.code != 0);
   CHECK(answer.text.find("example.com/port") != std::string::npos);

@@ -33,4 +33,26 @@ TEST_CASE("a device node that is gone, or is none any more, is named") {
 
 TEST_CASE("what is not below /dev is not looked at: its file system may hang") {
   CHECK(trouble_with(HostRoot(), "/mnt/nowhere/node").empty());
+  const test::TempDir tree;
+  tree.link("dev/far", "/mnt/nowhere/node");
+  tree.link("dev/by-id/far", "../far");
+  tree.link("dev/outside", "/mnt/nowhere");
+  const HostRoot host(tree.path());
+  CHECK(trouble_with(host, "/dev/far").empty());
+  CHECK(trouble_with(host, "/dev/by-id/far").empty());
+  CHECK(trouble_with(host, "/dev/outside/node").empty());
+}
+
+TEST_CASE("links within /dev are followed to their end") {
+  const test::TempDir tree;
+  tree.link("dev/serial/by-id/usb-A1", "../../ttyUSB0");
+  tree.link("dev/loop-a", "loop-b");
+  tree.link("dev/loop-b", "loop-a");
+  const HostRoot host(tree.path());
+  CHECK(trouble_with(host, "/dev/serial/by-id/usb-A1") ==
+        "its device node /dev/serial/by-id/usb-A1 is gone: No such file or directory");
+  tree.link("dev/ttyUSB0", "/dev/null");
+  CHECK(trouble_with(host, "/dev/serial/by-id/usb-A1").empty());
+  CHECK(trouble_with(host, "/dev/loop-a").find("Too many levels of symbolic links") != std::string::npos);
+  CHECK(trouble_with(host, "/dev/ttyUSB0/below").find("is gone") != std::string::npos);
 }
