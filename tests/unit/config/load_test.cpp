@@ -123,6 +123,53 @@ TEST_CASE("the directory of the command line wins, and is checked in its place")
             .starts_with("--plugin-directory: the directory's path has 47 bytes"));
 }
 
+TEST_CASE("what generic-device-plugin's users write is taken as it stands") {
+  const TempDir dir;
+  dir.file("main.yaml", R"(
+domain: squat.ai
+devices:
+- name: serial
+  groups:
+  - paths:
+    - path: /dev/ttyUSB*
+  - paths:
+    - path: /dev/ttyACM*
+  - usb:
+    - vendor: 1209
+      product: F000
+- name: video
+  groups:
+  - paths:
+    - path: /dev/video0
+- name: fuse
+  groups:
+  - count: 10
+    paths:
+    - path: /dev/fuse
+- name: audio
+  groups:
+  - count: 10
+    paths:
+    - path: /dev/snd
+- name: capture
+  groups:
+  - paths:
+    - path: /dev/snd/controlC0
+    - path: /dev/snd/pcmC0D0c
+- name: dongle
+  groups:
+  - usb:
+    - {vendor: "0451", product: "16a8", serial: 00124B0014BE}
+    paths:
+    - {path: /dev/net/tun, mountPath: /dev/net/, permissions: mrw, optional: true, limit: 4, type: Device}
+    - {path: /etc/dongle, type: Mount, readOnly: true}
+)");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.warnings.empty());
+  CHECK(names(config) == Names{"squat.ai/serial", "squat.ai/video", "squat.ai/fuse", "squat.ai/audio",
+                               "squat.ai/capture", "squat.ai/dongle"});
+}
+
 TEST_CASE("drop-ins are read in the order of their names, and once") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/main"));
