@@ -9,7 +9,7 @@ void Damping::note(const std::string& id, bool was_healthy, bool is_healthy, Clo
   if ((known == tracks_.end() ? was_healthy : known->second.healthy) == is_healthy) return;
   Track& track = tracks_[id];
   track.healthy = is_healthy;
-  std::ranges::rotate(track.changes, track.changes.begin() + 1);
+  std::rotate(track.changes.begin(), track.changes.begin() + 1, track.changes.end());
   track.changes.back() = now;
   const Clock::time_point oldest = track.changes.front();
   if (oldest != kNever && now - oldest < kWindow) track.flaps = true;
