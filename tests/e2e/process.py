@@ -12,13 +12,16 @@ class TimedOut(Exception):
     """What was waited for did not come."""
 
 
-def until(condition, seconds, what):
-    """Waits until condition() is true, and returns its value. Raises TimedOut, with what in its text."""
+def until(condition, seconds, what, every=0.005):
+    """Waits until condition() is true, and returns its value. Raises TimedOut, with what in its text.
+
+    The condition is looked at every so many seconds.
+    """
     end = time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
             raise TimedOut(f"{what}: not within {seconds:g} s")
-        time.sleep(0.005)
+        time.sleep(every)
     return value
 
 

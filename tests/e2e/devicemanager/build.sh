@@ -74,6 +74,7 @@ else
   cat >"$cache/overlay.json" <<JSON
 {"Replace": {
   "$package/plughost_observed.go": "$sources/overlay/observed.go",
+  "$package/plughost_provoked.go": "$sources/overlay/provoked.go",
   "$package/plughost_$shape.go": "$sources/overlay/$shape.go"
 }}
 JSON

@@ -16,6 +16,7 @@ var errStopped = errors.New("the kubelet is stopped")
 // Thread-safe, but for start and stop, which the reader of commands calls.
 type kubelet struct {
 	socket         string
+	registry       string // the directory of plugins_registry; empty: none
 	nodes          []cadvisorapi.Node
 	topologyPolicy string
 	topologyScope  string
@@ -24,6 +25,7 @@ type kubelet struct {
 	mutex   sync.Mutex
 	number  int
 	manager *devicemanager.ObservedManager // nil while stopped
+	leave   chan struct{}                  // closed when the manager's watch of the registry is to end
 	pods    podSet
 }
 
@@ -52,10 +54,15 @@ func (k *kubelet) start() error {
 	for pod, containers := range manager.Allocations() {
 		k.pods.addAllocated(pod, containers[containerName])
 	}
+	leave := make(chan struct{})
 	k.mutex.Lock()
 	k.manager = manager
+	k.leave = leave
 	k.mutex.Unlock()
 	observer.started(k.socket)
+	if k.registry != "" {
+		go manager.WatchRegistry(k.registry, leave)
+	}
 	return nil
 }
 
@@ -67,8 +74,10 @@ func (k *kubelet) stop() error {
 	}
 	k.mutex.Lock()
 	k.manager = nil
+	close(k.leave)
 	observer := incarnation{k.out, k.number}
 	k.mutex.Unlock()
+	observer.stopping()
 	if err := manager.Close(); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	cadvisorapi "github.com/google/cadvisor/info/v1"
+	"google.golang.org/grpc/binarylog"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
 )
@@ -22,6 +23,9 @@ func main() {
 	numa := flag.String("numa", "0", "the machine's NUMA nodes, with commas")
 	policy := flag.String("topology-policy", topologymanager.PolicyNone, "the topology manager's policy, as the kubelet names it")
 	scope := flag.String("topology-scope", "container", "the topology manager's scope: container or pod")
+	registry := flag.String("plugins-registry", "", "the directory of the plugin registry's sockets; made if absent; without it there is no registry")
+	wire := flag.Bool("wire", false, "every message between the kubelet and its plugins is an event")
+	wait := flag.Bool("wait", false, "no manager runs until `start`")
 	verbosity := flag.Int("v", 0, "the kubelet's log verbosity, for log events")
 	flag.Parse()
 	nodes, err := numaNodes(*numa)
@@ -30,21 +34,30 @@ func main() {
 		os.Exit(2)
 	}
 
+	if *wire {
+		logCallsFromTheStart()
+	}
 	out := newOutput(os.Stdout)
 	routeLog(out, *verbosity)
 	absolute, err := filepath.Abs(*directory)
 	if err != nil {
 		fail(err)
 	}
+	if *wire {
+		binarylog.SetSink(wireLog{out, absolute})
+	}
 	kubelet := &kubelet{
 		socket:         filepath.Join(absolute, "kubelet.sock"),
+		registry:       *registry,
 		nodes:          nodes,
 		topologyPolicy: *policy,
 		topologyScope:  *scope,
 		out:            out,
 	}
-	if err := kubelet.start(); err != nil {
-		fail(err)
+	if !*wait {
+		if err := kubelet.start(); err != nil {
+			fail(err)
+		}
 	}
 	serve(bufio.NewScanner(os.Stdin), kubelet, out)
 }

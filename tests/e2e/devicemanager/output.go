@@ -97,6 +97,18 @@ func (i incarnation) Disconnected(resource string) {
 	i.out.write(i.happening("disconnected", resource))
 }
 
+func (i incarnation) Ending(resource string) {
+	i.out.write(i.happening("ending", resource))
+}
+
+func (i incarnation) Doubling(resource string) {
+	i.out.write(i.happening("doubling", resource))
+}
+
+func (i incarnation) stopping() {
+	i.out.write(i.happening("stopping", ""))
+}
+
 func (i incarnation) started(socket string) {
 	i.out.write(struct {
 		happening

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
 const widget = "example.com/widget"
@@ -211,6 +213,44 @@ func TestTheEndOfAStaleStreamTakesTheNewOneWithIt(t *testing.T) {
 	replacement.await("the stream's end", replacement.left)
 	h.awaitEvent("disconnected", widget)
 	expectCounts(t, h, 1, 0)
+}
+
+func TestTheTestCanEndAndDoubleStreams(t *testing.T) {
+	h := startHarness(t, t.TempDir())
+	p := servePlugin(t, h.directory, "a.sock", healthy("x"))
+	attach(t, h, p)
+	h.must("double "+widget, nil)
+	h.awaitEvent("doubling", widget)
+	h.awaitEvent("connected", widget)
+	expectCounts(t, h, 1, 1)
+
+	h.must("drop "+widget, nil)
+	p.await("the older stream's end", p.left)
+	p.await("the newer stream's end", p.left)
+	h.awaitEvent("ending", widget)
+	h.awaitEvent("disconnected", widget)
+	h.mustFail("drop " + widget)
+
+	p.lists <- []*pluginapi.Device{healthy("x")}
+	attach(t, h, p)
+	h.must("cancel "+widget, nil)
+	p.await("the stream's end", p.left)
+	expectCounts(t, h, 1, 0)
+}
+
+func TestTheTestCanRefuseAndAsk(t *testing.T) {
+	h := startHarness(t, t.TempDir())
+	p := servePlugin(t, h.directory, "a.sock", healthy("x"))
+	h.must("refuse "+widget, nil)
+	if err := p.register(widget); err == nil {
+		t.Fatal("registered")
+	}
+	h.must("accept "+widget, nil)
+	h.mustFail("call " + widget + " allocate x")
+	attach(t, h, p)
+	h.must("call "+widget+" allocate x", nil)
+	h.must("validate "+widget, nil)
+	h.mustFail("validate no-domain")
 }
 
 func TestAWrongCommandIsAnErrorAndNothingElse(t *testing.T) {

@@ -18,6 +18,9 @@ type Observer interface {
 	Connected(resource, socket string, options *pluginapi.DevicePluginOptions)
 	Listed(resource string, devices []ListedDevice)
 	Disconnected(resource string)
+	// Ending and Doubling come before the manager does so because the test asked for it.
+	Ending(resource string)
+	Doubling(resource string)
 }
 
 // ListedDevice is a device as a plugin sent it.
@@ -46,6 +49,7 @@ type ObservedManager struct {
 	*ManagerImpl
 	topology topologymanager.Manager
 	observer Observer
+	provoked provocations
 }
 
 // Admit decides on a pod as the kubelet does, which allocates its devices.

@@ -4,9 +4,12 @@ package devicemanager
 import (
 	cadvisorapi "github.com/google/cadvisor/info/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	plugin "k8s.io/kubernetes/pkg/kubelet/cm/devicemanager/plugin/v1beta1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
+	"k8s.io/kubernetes/pkg/kubelet/pluginmanager"
 )
 
 // NewObservedManager makes a manager that will listen at socket, an absolute path. Its checkpoint lies beside the socket.
@@ -15,7 +18,7 @@ func NewObservedManager(socket string, nodes []cadvisorapi.Node, topology topolo
 	if err != nil {
 		return nil, err
 	}
-	observed := &ObservedManager{manager, topology, observer}
+	observed := &ObservedManager{manager, topology, observer, newProvocations()}
 	if manager.server, err = plugin.NewServer(socket, manager, observed); err != nil {
 		return nil, err
 	}
@@ -24,9 +27,13 @@ func NewObservedManager(socket string, nodes []cadvisorapi.Node, topology topolo
 }
 
 func (o *ObservedManager) PluginConnected(resource string, p plugin.DevicePlugin) error {
+	if err := o.refusal(resource); err != nil {
+		return err
+	}
 	if err := o.ManagerImpl.PluginConnected(resource, p); err != nil {
 		return err
 	}
+	o.noteConnected(resource, p)
 	o.connected(resource, p.SocketPath())
 	return nil
 }
@@ -38,7 +45,7 @@ func (o *ObservedManager) PluginListAndWatchReceiver(resource string, list *plug
 
 func (o *ObservedManager) PluginDisconnected(resource string) {
 	o.ManagerImpl.PluginDisconnected(resource)
-	o.observer.Disconnected(resource)
+	o.disconnected(resource)
 }
 
 // Listen reads the checkpoint, empties the directory and takes registrations.
@@ -48,10 +55,49 @@ func (o *ObservedManager) Listen(activePods ActivePodsFunc) error {
 
 // Close ends every stream and the registration server.
 func (o *ObservedManager) Close() error {
-	return o.Stop()
+	err := o.Stop()
+	o.closeForgotten()
+	return err
 }
 
 // RunOptions does what a container's start needs: PreStartContainer where a plugin requires it, then the options.
 func (o *ObservedManager) RunOptions(pod *v1.Pod, container *v1.Container) (*DeviceRunContainerOptions, error) {
 	return o.GetDeviceRunContainerOptions(pod, container)
+}
+
+// WatchRegistry registers the plugins whose sockets are in the directory, the kubelet's plugins_registry, until stop.
+func (o *ObservedManager) WatchRegistry(directory string, stop <-chan struct{}) {
+	registry := pluginmanager.NewPluginManager(directory, &record.FakeRecorder{})
+	registry.AddHandler(registerapi.DevicePlugin, o.GetWatcherHandler())
+	registry.Run(allSourcesReady{}, stop)
+}
+
+// The three calls of a container's start, with ids of the test's choice, as the manager makes them.
+
+func (o *ObservedManager) AskAllocate(resource string, ids []string) (any, error) {
+	e, err := o.endpointOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	return e.allocate(ids)
+}
+
+func (o *ObservedManager) AskPreferred(resource string, available, mustInclude []string, size int) (any, error) {
+	e, err := o.endpointOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	return e.getPreferredAllocation(available, mustInclude, size)
+}
+
+func (o *ObservedManager) AskPreStart(resource string, ids []string) (any, error) {
+	e, err := o.endpointOf(resource)
+	if err != nil {
+		return nil, err
+	}
+	return e.preStartContainer(ids)
+}
+
+func (o *ObservedManager) disconnect(client plugin.Client) error {
+	return client.Disconnect()
 }

@@ -1,0 +1,92 @@
+"""The Kubernetes API, as far as the replays need it: pods in and out, nodes, logs."""
+
+import http.client
+import json
+import ssl
+import urllib.parse
+
+
+class ApiError(Exception):
+    """The API server said no, in its own words."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+class Api:
+    """Each request is a connection of its own. Thread-safe."""
+
+    def __init__(self, host, port, token, authority):
+        self._address = (host, port)
+        self._token = token
+        self._authority = authority
+
+    def _request(self, method, path, body=None, kind="application/json"):
+        context = ssl.create_default_context(cafile=self._authority)
+        connection = http.client.HTTPSConnection(*self._address, context=context, timeout=30)
+        try:
+            headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind}
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+        finally:
+            connection.close()
+        if response.status >= 400:
+            raise ApiError(response.status, f"{method} {path}: {response.status} {text.strip()}")
+        return text
+
+    def get(self, path):
+        return json.loads(self._request("GET", path))
+
+    def ready(self):
+        try:
+            return self._request("GET", "/readyz") == "ok"
+        except (OSError, ApiError):
+            return False
+
+    def _pods(self, name=""):
+        return f"/api/v1/namespaces/default/pods/{name}".rstrip("/")
+
+    def create(self, pod):
+        """pod is YAML, which the API server itself reads."""
+        return json.loads(self._request("POST", self._pods(), pod, "application/yaml"))
+
+    def pod(self, name):
+        """None if there is none."""
+        try:
+            return self.get(self._pods(name))
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def pods(self):
+        return self.get(self._pods())["items"]
+
+    def pod_names(self, node=None):
+        """All pods, or those on one node."""
+        return [pod["metadata"]["name"] for pod in self.pods() if node in (None, pod["spec"].get("nodeName"))]
+
+    def delete(self, name, seconds=1):
+        """The pod has so many seconds to end. With 0 it is forgotten at once, whatever its node does."""
+        self._request("DELETE", self._pods(name), json.dumps({"gracePeriodSeconds": seconds}))
+
+    def log(self, name):
+        return self._request("GET", self._pods(name) + "/log")
+
+    def node(self, name):
+        """None if there is none."""
+        try:
+            return self.get(f"/api/v1/nodes/{name}")
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def forget_node(self, name):
+        self._request("DELETE", f"/api/v1/nodes/{name}")
+
+    def events(self, pod):
+        selector = urllib.parse.quote(f"involvedObject.name={pod}")
+        return self.get(f"/api/v1/namespaces/default/events?fieldSelector={selector}")["items"]

@@ -1,0 +1,59 @@
+#!/bin/sh
+# Builds what Debian 12 has not, or too old: Kubernetes' servers and containerd, from the Go module proxy. Prints the
+# folder with the programs; what it does goes to standard error. About six minutes on two cores the first time.
+set -eu
+
+kubernetes=1.36.2
+containerd=2.2.9
+
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+go=$("$here/../toolchain")
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/plughost/e2e/cluster
+programs=$cache/bin
+mkdir -p "$programs"
+exec 9>"$cache/lock"
+flock 9
+
+key=$("$go" version | cat - "$here/build.sh" | sha256sum | cut -d' ' -f1)
+if [ "$(cat "$cache/key" 2>/dev/null)" = "$key" ]; then
+  echo "$programs"
+  exit
+fi
+
+# build FOLDER LDFLAGS PACKAGE…: by the go.mod in the folder
+build() {
+  module=$1 flags=$2
+  shift 2
+  (cd "$module" &&
+    nice -n 10 "$go" build -mod=mod -p 2 -trimpath -buildvcs=false -ldflags "-s -w $flags" -o "$programs/" "$@")
+}
+
+echo "containerd $containerd: building" >&2
+folder=$cache/containerd-$containerd
+mkdir -p "$folder"
+package=github.com/containerd/containerd/v2
+printf '%s\n' "module plughost/tests/e2e/cluster" "go 1.26.0" "require $package v$containerd" >"$folder/go.mod"
+build "$folder" "-X $package/version.Version=v$containerd" \
+  "$package/cmd/containerd" "$package/cmd/containerd-shim-runc-v2" "$package/cmd/ctr"
+
+echo "Kubernetes $kubernetes: building (some minutes)" >&2
+folder=$cache/kubernetes-$kubernetes
+mkdir -p "$folder"
+package=k8s.io/kubernetes
+source=$(cd / && "$go" mod download -json "$package@v$kubernetes" |
+  sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')
+# Its requirements are met by its staging modules, which are published as v0.MINOR.PATCH.
+{
+  echo "module plughost/tests/e2e/cluster"
+  sed -n '/^go [0-9]/p' "$source/go.mod"
+  echo "require $package v$kubernetes"
+  sed -n "s|^[[:space:]]*\(k8s.io/[^ ]*\) => ./staging/.*|replace \1 => \1 v0.${kubernetes#1.}|p" "$source/go.mod"
+} >"$folder/go.mod"
+stamp=k8s.io/component-base/version
+minor=${kubernetes#1.}
+build "$folder" "-X $stamp.gitVersion=v$kubernetes -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}" \
+  "$package/cmd/kube-apiserver" "$package/cmd/kube-controller-manager" "$package/cmd/kube-scheduler" \
+  "$package/cmd/kubelet"
+
+echo "$key" >"$cache/key"
+echo "$programs"

@@ -1,0 +1,55 @@
+"""plughost on a node."""
+
+import signal
+
+from process import Process
+
+
+class Plughost:
+    """Constructed means that it was started. What it wrote goes to the log when it ends."""
+
+    def __init__(self, node, program, configuration, log):
+        self._node = node
+        self._program = program
+        self._log = log
+        self._path = node.folder / "plughost.yaml"
+        self._path.write_text(configuration)
+        self._process = None
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            if self._process.running():
+                self._process.signal(signal.SIGTERM)
+                self._process.wait(10)
+        finally:
+            self._end()
+
+    def _end(self):
+        self._process.close()
+        with open(self._log, "a") as log:
+            log.writelines(f"{line}\n" for line in self._process.lines())
+
+    def start(self):
+        self._process = Process(self._node.inside(self._program, "run", "--config", self._path))
+
+    def kill(self):
+        """SIGKILL: it cannot clean up."""
+        self._process.signal(signal.SIGKILL)
+        self._process.wait(5)
+        self._end()
+
+    def reload(self, configuration):
+        """Returns once the new configuration is live."""
+        self._path.write_text(configuration)
+        start = self._process.mark()
+        self._process.signal(signal.SIGHUP)
+        self._process.wait_for_line("configuration reloaded", 5, start)
+
+    def attachments(self, resource):
+        """How often this process was attached to a kubelet for a resource."""
+        return sum("attached" in line and f"resource={resource}" in line and "not attached" not in line
+                   for line in self._process.lines())

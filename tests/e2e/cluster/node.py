@@ -1,0 +1,204 @@
+"""One node: containerd, a kubelet, and plughost when a replay asks for it.
+
+A node has a mount namespace with its own /run, /var/lib and /var/log, since the kubelet's device-plugin
+directory is the same whatever its --root-dir says. Seen from outside they are folders below the cluster's.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import images
+from api import ApiError
+from daemon import Plughost
+from machine import make_cgroup
+from process import Process, until
+
+READY_SECONDS = 60
+OWN = {"run": "/run", "lib": "/var/lib", "log": "/var/log"}
+
+CONTAINERD = """
+version = 3
+[plugins.'io.containerd.cri.v1.images'.pinned_images]
+sandbox = '{image}'
+[plugins.'io.containerd.cri.v1.runtime']
+# Without CAP_SYS_RESOURCE nobody may lower oom_score_adj, and runc dies when it is told to.
+restrict_oom_score_adj = true
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+conf_dir = '{folder}/cni'
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+runtime_type = 'io.containerd.runc.v2'
+container_annotations = ['plughost.test/*']
+[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+BinaryName = '{runc}'
+"""
+
+# All pods use the node's network; the node is not ready before there is some configuration.
+NETWORK = {"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}
+
+
+class Node:
+    """Constructed means that the scheduler may put pods here."""
+
+    def __init__(self, cluster, name, address):
+        self.name = name
+        self.folder = cluster.folder / name
+        self.plugins = self.folder / "lib/kubelet/device-plugins"
+        self._cluster = cluster
+        self._address = address
+        self._parts = contextlib.ExitStack()
+        self._kubelet = None
+        self._cgroup = f"{cluster.cgroup}/{name}"
+        make_cgroup(self._cgroup)
+        try:
+            self._furnish()
+            self._start_containerd()
+            self._start_kubelet()
+            until(self._ready, READY_SECONDS, f"{name} is ready", every=0.05)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """The API forgets the node and its pods. Containers that are left end with our namespaces."""
+        if self._kubelet:
+            self._kubelet.close()
+            with contextlib.suppress(OSError, ApiError):  # not even the API may be there
+                for pod in self._cluster.api.pod_names(self.name):
+                    self._cluster.api.delete(pod, seconds=0)
+                self._cluster.api.forget_node(self.name)
+        self._parts.close()
+
+    def _furnish(self):
+        for own in [*OWN, "cni"]:
+            (self.folder / own).mkdir(parents=True)
+        (self.folder / "cni/none.conflist").write_text(json.dumps(NETWORK))
+        binds = "; ".join(f"mount --bind {self.folder / own} {where}" for own, where in OWN.items())
+        self._holder = self._parts.enter_context(
+            Process(["unshare", "--mount", "sh", "-ec", f"{binds}; echo furnished; exec sleep infinity"]))
+        self._holder.wait_for_line("furnished", 10)
+
+    def fresh_folder(self):
+        """An empty one, for a replay's files."""
+        return pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+
+    def inside(self, *arguments):
+        """The command line that runs a program in the node's mount namespace."""
+        return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", "--", *arguments]
+
+    def _ctr(self, *arguments):
+        return self.run(self._cluster.binaries / "ctr", "--namespace", "k8s.io", *arguments)
+
+    def _log(self, part):
+        return self._cluster.logs / f"{part}-{self.name}.log"
+
+    def _start_containerd(self):
+        config = self.folder / "containerd.toml"
+        config.write_text(
+            CONTAINERD.format(image=images.NAME, folder=self.folder, runc=shutil.which("runc")))
+        binaries = self._cluster.binaries
+        self._parts.enter_context(Process(
+            self.inside(binaries / "containerd", "--config", config),
+            {"PATH": f"{binaries}:{os.environ['PATH']}"},  # for its shim
+            errors=self._log("containerd")))
+        socket = self.folder / "run/containerd/containerd.sock"
+        until(socket.exists, 20, f"containerd's socket on {self.name}")
+        self._ctr("images", "import", self._cluster.image)
+
+    def _start_kubelet(self):
+        config = self.folder / "kubelet.json"
+        config.write_text(json.dumps({
+            "apiVersion": "kubelet.config.k8s.io/v1beta1",
+            "kind": "KubeletConfiguration",
+            "address": self._address,
+            "healthzBindAddress": self._address,
+            "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
+            "authorization": {"mode": "AlwaysAllow"},
+            "cgroupDriver": "cgroupfs",
+            "cgroupRoot": f"/{self._cgroup}",
+            "failCgroupV1": False,
+            "failSwapOn": False,
+            "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
+            # The disk is the machine's, and its being full is not what is tested.
+            "evictionHard": {"memory.available": "1Mi"},
+            "imageGCHighThresholdPercent": 100,
+            "makeIPTablesUtilChains": False,
+            # 10 s by default. The replays are about what is told to the scheduler, not how often.
+            "nodeStatusUpdateFrequency": "1s",
+            "oomScoreAdj": 0,
+            "resolvConf": "",
+            "volumePluginDir": "/var/lib/kubelet/volume-plugins",
+        }))
+        self._kubelet = Process(
+            self.inside(
+                self._cluster.binaries / "kubelet", f"--config={config}", f"--hostname-override={self.name}",
+                f"--kubeconfig={self._cluster.kubeconfig}", f"--node-ip={self._address}", "-v=2"),
+            errors=self._log("kubelet"))
+
+    def _ready(self):
+        if not self._kubelet.running():
+            raise RuntimeError(
+                f"the kubelet ended with {self._kubelet.wait(1)}: see {self._log('kubelet').name}")
+        node = self._cluster.api.node(self.name)
+        if not node or node["spec"].get("taints"):
+            return False
+        conditions = node["status"].get("conditions", [])
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+    def restart_kubelet(self, number):
+        """Ends the kubelet with a signal and starts it again, as an init system does."""
+        self._kubelet.signal(number)
+        self._kubelet.wait(30)
+        self._start_kubelet()
+
+    def checkpoint(self):
+        """What the kubelet's checkpoint says, and when it was written; empty before the first."""
+        path = self.plugins / "kubelet_internal_checkpoint"
+        try:
+            with open(path) as file:
+                return json.load(file)["Data"], os.fstat(file.fileno()).st_mtime
+        except FileNotFoundError:
+            return {}, 0
+
+    def registered(self, resource, count, since=0):
+        """When the kubelet wrote that it knows so many healthy devices; None if it has not since then."""
+        data, written = self.checkpoint()
+        ids = (data.get("RegisteredDevices") or {}).get(resource) or []
+        return written if written >= since and len(ids) == count else None
+
+    def pods(self):
+        """The names of the pods that the kubelet knows; none while it is not there."""
+        try:
+            known = self._cluster.api.get(f"/api/v1/nodes/{self.name}/proxy/pods")["items"]
+        except ApiError:
+            known = None
+        return {pod["metadata"]["name"] for pod in known or []}
+
+    def tasks(self):
+        """The process of each container that runs, sandboxes included."""
+        rows = self._ctr("tasks", "list").splitlines()[1:]
+        columns = map(str.split, rows)
+        return {container: int(pid) for container, pid, status in columns if status == "RUNNING"}
+
+    def specification(self, container):
+        """The OCI specification that runc got."""
+        tasks = self.folder / "run/containerd/io.containerd.runtime.v2.task/k8s.io"
+        return json.loads((tasks / container / "config.json").read_text())
+
+    def run(self, *arguments):
+        """Standard output of a program in the node's mount namespace."""
+        return subprocess.run(self.inside(*arguments), check=True, capture_output=True, text=True).stdout
+
+    def plughost(self, configuration):
+        """plughost on this node, for a with-statement."""
+        return Plughost(self, self._cluster.plughost, configuration, self._log("plughost"))

@@ -1,0 +1,86 @@
+"""Pods as the replays use them: one busybox container that runs a script and then waits."""
+
+import json
+
+import images
+from process import until
+
+SHOWN = "-- shown --"
+START_SECONDS = 60
+
+
+class PodFailed(Exception):
+    """A pod ended, and says why."""
+
+
+def pod(name, limits, script, privileges=()):
+    """YAML of a pod. limits: resource → count. The script must succeed, and what it writes is looked at."""
+    return f"""
+apiVersion: v1
+kind: Pod
+metadata:
+  name: {name}
+spec:
+  hostNetwork: true
+  restartPolicy: Never
+  dnsPolicy: None  # a node may not see the machine's
+  dnsConfig: {{nameservers: [192.0.2.1]}}
+  containers:
+  - name: main
+    image: {images.NAME}
+    imagePullPolicy: Never
+    command: [sh, -ec, {json.dumps(f"{script}; echo '{SHOWN}'; trap exit TERM; sleep infinity & wait")}]
+    resources:
+      limits: {json.dumps(limits)}
+    securityContext:
+      capabilities:
+        add: {json.dumps(list(privileges))}
+"""
+
+
+def output(api, name):
+    """What the pod's script wrote, once it is done and the pod runs; PodFailed if it fails."""
+
+    def done():
+        status = api.pod(name)["status"]
+        if status["phase"] == "Failed":
+            log = "" if status.get("reason") else f"; it wrote: {api.log(name).strip()}"
+            raise PodFailed(f"pod {name} failed: {status.get('reason', '')} {status.get('message', '')}{log}")
+        return status["phase"] == "Running" and SHOWN in (text := api.log(name)) and text
+
+    return until(done, START_SECONDS, f"pod {name} runs", every=0.05).split(SHOWN)[0]
+
+
+def why_pending(api, name):
+    """The scheduler's words, once it found no node for the pod."""
+
+    def words():
+        for condition in api.pod(name)["status"].get("conditions", []):
+            if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
+                return condition["message"]
+        return None
+
+    return until(words, START_SECONDS, f"the scheduler says why pod {name} is Pending", every=0.05)
+
+
+def container(api, name):
+    """The container's id: another one would be another start."""
+    [status] = api.pod(name)["status"]["containerStatuses"]
+    return status["containerID"].removeprefix("containerd://")
+
+
+def health(api, name):
+    """What the pod's status says of each device: id → Healthy, Unhealthy or Unknown."""
+    [status] = api.pod(name)["status"]["containerStatuses"]
+    return {
+        device["resourceID"]: device["health"]
+        for resource in status.get("allocatedResourcesStatus", []) for device in resource["resources"]
+    }
+
+
+def delete(api, *names):
+    """Returns once they are gone, and their devices free."""
+    for name in names:
+        api.delete(name)
+    until(lambda: not any(api.pod(name) for name in names), START_SECONDS,
+          f"gone: {', '.join(names)}", every=0.05)

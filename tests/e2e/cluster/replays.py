@@ -1,0 +1,15 @@
+"""The list of what is replayed with real pods.
+
+Each is a function of the cluster: its text says what is shown, its result gives figures. It fails by an
+exception; facts.NotShown says that this machine lacks something.
+"""
+
+from changes import kubelet_restart, plughost_restart, reload, unhealthy_device
+from containers import annotation, cdi, device_node, mount
+from scheduling import checkpoint, gopher, simulated_gpus, two_resources
+
+ALL = [
+    gopher, simulated_gpus, two_resources, checkpoint,
+    device_node, mount, annotation, cdi,
+    kubelet_restart, plughost_restart, unhealthy_device, reload,
+]

@@ -1,0 +1,265 @@
+"""What shows only in numbers: a thousand kubelet restarts (line 46), and the traps in random order."""
+
+import datetime
+import os
+import random
+import shutil
+import signal
+import time
+
+from process import TimedOut
+
+from .kubelet import PATIENCE, Refused
+from .lines import Failed, expect
+from .node import counted, empty_and_remove, listed
+from .restarts import sixteen
+
+LINE_46 = "1,000 kubelet restarts: descriptors and memory do not grow."
+
+
+def _descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def _kilobytes(pid):
+    """Private memory: pages that are neither a file's nor shared."""
+    with open(f"/proc/{pid}/status") as status:
+        for text in status:
+            if text.startswith("RssAnon:"):
+                return int(text.split()[1])
+    raise Failed("the kernel does not tell RssAnon")
+
+
+def restarts(node, count):
+    """Kills the kubelet so often, with 16 resources; every other process is started beforehand."""
+    node.run(*sixteen(node))
+    spare = node.spare_kubelet()
+    node.at_close(lambda: spare.kill())
+    pid, descriptors, kilobytes = node.daemon.pid, 0, []
+    for number in range(count):
+        used, spare = spare, node.spare_kubelet()
+        node.replace_kubelet(used)
+        node.attached()
+        node.measure("a kubelet listens → 16 resources are listed", node.recovery())
+        node.forget_kubelets()
+        if (number + 1) % max(count // 10, 1) == 0:
+            kilobytes.append(_kilobytes(pid))
+            descriptors = descriptors or _descriptors(pid)
+    allocatable = node.kubelet.allocatable()
+    expect(allocatable == {n: 8 if "count" in n else 4 for n in node.names}, f"{allocatable}")
+    node.kubelet.ask("allocate example.com/count-0 8 pod")
+    node.until(lambda: _descriptors(pid) <= descriptors, PATIENCE, f"{descriptors} descriptors, as before")
+    node.notes.append(
+        f"{count} restarts; {descriptors} descriptors after the first tenth, {_descriptors(pid)} at the end; "
+        f"private memory after each tenth, in kB: {', '.join(map(str, kilobytes))}"
+    )
+    # What grows to a size and stays has grown in the first tenth.
+    growth = kilobytes[-1] - kilobytes[0]
+    expect(growth <= 1024, f"private memory grew by {growth} kB")
+
+
+class Traps:
+    """Provokes what makes plugins lose their kubelet; every device must be allocatable each time."""
+
+    def __init__(self, node, seed):
+        self.node = node
+        self.random = random.Random(seed)
+        self.seed = seed
+        self.expected = {f"example.com/t{number}": 2 + number for number in range(6)}
+        self.removable = "example.com/sometimes"
+        self.files = node.root / "files"
+        self.files.mkdir()
+        self.pods = 0  # so many there were
+        self.refusal = ""  # why the last pod was not admitted
+        self.done = []  # in this round, with when it was begun
+
+    def run(self, count):
+        node = self.node
+        (self.files / "f").touch()
+        node.run(*self._entries())
+        provocations = [
+            self.stream_cancelled,
+            self.stream_cancelled,
+            self.old_stream_ends,
+            self.old_stream_ends,
+            self.old_stream_ends,
+            self.socket_unlinked,
+            self.reloaded,
+            self.reloaded_twice,
+            self.kubelet_killed,
+            self.kubelet_restarted,
+            self.other_files,
+            self.kubelet_socket_touched,
+            self.kubelet_socket_renamed,
+            self.directory_removed,
+            self.daemon_sleeps,
+            self.daemon_killed,
+            self.some_back,
+        ]
+        for number in range(count):
+            self.done = []
+            for provoke in self.random.choices(provocations, k=self.random.randint(1, 5)):
+                self._provoke(provoke)
+            # Each round holds the trap itself at least once, in a random place.
+            if not any(each.startswith("old_stream_ends") for each in self.done):
+                self._provoke(self.old_stream_ends)
+            self._settle(number)
+            node.forget_kubelets()
+
+    def _provoke(self, provoke):
+        self.done.append(f"{provoke.__name__} {datetime.datetime.utcnow():%M:%S.%f}")
+        provoke()
+
+    def _entries(self):
+        return [counted(name, count) for name, count in self.expected.items()] + [
+            listed("example.com/files", self.files)
+        ]
+
+    def _settle(self, number):
+        node, begun = self.node, time.monotonic()
+        wanted = {**self.expected, "example.com/files": len(os.listdir(self.files))}
+
+        def settled():
+            if {name: count for name, count in node.kubelet.allocatable().items() if count} != wanted:
+                return False
+            try:  # an endpoint that the kubelet believes to be gone admits no pod, whatever is allocatable
+                self._free_pods()
+                for name in wanted:
+                    self.pods += 1
+                    node.kubelet.ask(f"allocate {name} 1 pod-{self.pods}")
+                    node.kubelet.ask(f"free pod-{self.pods}")
+            except Refused as refused:
+                self.refusal = str(refused)
+                return False
+            return True
+
+        try:
+            node.until(settled, PATIENCE, "all devices are allocatable")
+            node.measure("the last provocation → all devices are allocatable", time.monotonic() - begun)
+        except TimedOut as stuck:
+            have = node.kubelet.allocatable()
+            different = [name for name in {**have, **wanted} if have.get(name, 0) != wanted.get(name, 0)]
+            raise Failed(
+                f"stuck in round {number + 1} of seed {self.seed} after {', '.join(self.done)}: {stuck}\n"
+                + f"the last pod was not admitted because: {self.refusal}\n"
+                + "".join(
+                    f"{name}: {have.get(name)} of {wanted.get(name)} allocatable\n" for name in different
+                )
+                + "\n".join(node.kubelet.story(different))
+            ) from stuck
+
+    def _free_pods(self):
+        """A kubelet that starts brings back from its checkpoint what was freed since that was written."""
+        known = self.node.kubelet.ask("devices").values()
+        for pod in {each["pod"] for devices in known for each in devices.values() if "pod" in each}:
+            try:
+                self.node.kubelet.ask(f"free {pod}")
+            except Refused:
+                pass  # rejected ones are forgotten when the next is admitted
+
+    def _some_resource(self):
+        return self.random.choice(self.node.names)
+
+    def _try(self, command):
+        """What a provocation finds to provoke is up to chance."""
+        try:
+            self.node.kubelet.ask(command)
+        except Refused:
+            self.done[-1] += " (nothing to do)"
+
+    def stream_cancelled(self):
+        self._try(f"cancel {self._some_resource()}")
+
+    def old_stream_ends(self):
+        """The trap: a second registration, then the end of the first one's stream."""
+        name = self._some_resource()
+        self._try(f"double {name}")
+        self._try(f"drop {name}")
+
+    def socket_unlinked(self):
+        for each in self.node.sockets():
+            if self.random.random() < 0.5:
+                (self.node.plugins / each).unlink(missing_ok=True)
+
+    def reloaded(self):
+        name = self.random.choice(list(self.expected))
+        if self.removable in self.expected:
+            del self.expected[self.removable]
+        elif self.random.random() < 0.5:
+            self.expected[self.removable] = 3
+        if name in self.expected:
+            self.expected[name] = self.random.randint(1, 9)
+        self.node.configure(*self._entries())
+        self.node.daemon.signal(signal.SIGHUP)
+
+    def reloaded_twice(self):
+        """A resource goes and comes back at once."""
+        name = self.random.choice(list(self.expected))
+        entries = self._entries()
+        self.node.reload(*(entry for entry in entries if entry.name != name))
+        self.node.reload(*entries)
+
+    def kubelet_killed(self):
+        self.node.replace_kubelet()
+
+    def kubelet_restarted(self):
+        try:
+            self.node.kubelet.ask("restart", seconds=2)
+        except TimedOut:
+            # Its end waits for a Register that waits for a lock that its end holds: such a one gets killed.
+            self.node.replace_kubelet()
+
+    def other_files(self):
+        for name in (".kubelet_internal_checkpoint-7", "DEPRECATION", "plughost-x"):
+            (self.node.plugins / name).touch()
+        (self.node.plugins / ".kubelet_internal_checkpoint-7").rename(self.node.plugins / "other_checkpoint")
+        (self.files / f"f{self.random.randint(0, 3)}").touch()
+
+    def kubelet_socket_touched(self):
+        os.chmod(self.node.plugins / "kubelet.sock", self.random.choice((0o700, 0o755, 0o777)))
+        os.utime(self.node.plugins / "kubelet.sock")
+
+    def kubelet_socket_renamed(self):
+        sock, away = self.node.plugins / "kubelet.sock", self.node.plugins / "away.sock"
+        sock.rename(away)
+        if self.random.random() < 0.5:
+            self._try(f"cancel {self._some_resource()}")
+        away.rename(sock)
+
+    def directory_removed(self):
+        """Nobody can reach a kubelet whose directory is gone, until its next start."""
+        if self.random.random() < 0.5:
+            self.node.kill_kubelet()
+            empty_and_remove(self.node, self.node.plugins)
+        else:
+            empty_and_remove(self.node, self.node.plugins)
+            self.node.kill_kubelet()
+            shutil.rmtree(self.node.plugins, ignore_errors=True)
+        self.node.start_kubelet()
+
+    def daemon_sleeps(self):
+        """What happens meanwhile comes to it all at once."""
+        self.node.daemon.signal(signal.SIGSTOP)
+        provoke = self.random.choice(
+            (self.kubelet_killed, self.kubelet_restarted, self.kubelet_socket_renamed)
+        )
+        provoke()
+        self.node.daemon.signal(signal.SIGCONT)
+
+    def daemon_killed(self):
+        if self.random.random() < 0.3:
+            self.node.start_daemon()
+
+    def some_back(self):
+        """The next provocation finds a node that is half attached."""
+        node, wanted = self.node, self.random.randint(1, len(self.node.names))
+        node.kubelet.until(
+            lambda: sum(node.kubelet.resources[name].fed for name in node.names) >= min(wanted, 5),
+            PATIENCE,
+            "some resources are attached",
+        )
+
+
+def traps(node, count, seed):
+    Traps(node, seed).run(count)
+    node.notes.append(f"{count} rounds with seed {seed}, and nothing was stuck")
