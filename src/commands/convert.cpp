@@ -9,6 +9,7 @@
 
 #include "commands/command.hpp"
 #include "config/text_file.hpp"
+#include "config/yaml.hpp"
 
 namespace plughost {
 
@@ -21,7 +22,9 @@ std::optional<Node> read(const std::string& file, Diagnostics& diagnostics) {
     diagnostics.error({.file = file}, "", "the file " + trouble->what);
     return std::nullopt;
   }
-  return read_foreign(std::get<std::string>(text), file, diagnostics);
+  auto root = parse_yaml(std::get<std::string>(text), file, diagnostics);
+  if (diagnostics.has_errors()) root.reset();
+  return root;
 }
 
 int convert(const std::string& file, const std::string& arguments) {
@@ -33,8 +36,8 @@ int convert(const std::string& file, const std::string& arguments) {
   if (!conversion) return 1;
   const std::string source = file.empty() ? "--args" : file;
   std::cout << conversion->text;
-  std::cerr << source << ": taken for the configuration of " << conversion->from << "; read the "
-            << conversion->notes << " comments in the result, and try it with plughost check\n";
+  std::cerr << source << ": taken for the configuration of " << conversion->from
+            << "; comments on what differs: " << conversion->notes << "; try it with plughost check\n";
   if (conversion->entries > 0) return 0;
   std::cerr << source << ": nothing of it can be kept as it is\n";
   return 1;

@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "config/yaml.hpp"
 #include "convert/peer.hpp"
 #include "device/template.hpp"
 #include "kinds/hex_id.hpp"
@@ -73,22 +72,7 @@ std::string text_of(const ConfigDraft& draft, std::string_view from) {
   return text;
 }
 
-// JSON's strings have no tabs, so that each is white space.
-std::string without_tabs(std::string text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && (text[first] == '{' || text[first] == '['))
-    std::ranges::replace(text, '\t', ' ');
-  return text;
-}
-
 }  // namespace
-
-std::optional<Node> read_foreign(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
-  const std::size_t errors = diagnostics.error_count();
-  auto root = parse_yaml(without_tabs(text), file, diagnostics);
-  if (diagnostics.error_count() > errors) return std::nullopt;
-  return root;
-}
 
 std::optional<Conversion> convert(const Node* root, std::string_view arguments, Diagnostics& diagnostics) {
   static const Node kNothing = [] {
@@ -99,6 +83,7 @@ std::optional<Conversion> convert(const Node* root, std::string_view arguments, 
   }();
   const std::size_t errors = diagnostics.error_count();
   Arguments given(arguments, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
   const Peer* const peer = peer_of(root, given);
   if (!peer) {
     refuse(root, diagnostics);

@@ -17,9 +17,6 @@ struct Conversion {
   std::size_t notes = 0;    // comments
 };
 
-// The document in a file of theirs; JSON may be indented with tabs. nullopt: reported.
-std::optional<Node> read_foreign(const std::string& text, const std::string& file, Diagnostics& diagnostics);
-
 // root: their configuration; nullptr: the command line is all there is. arguments: their command line, as in
 // a shell; empty: none. nullopt: reported, and nobody's if it is not known.
 std::optional<Conversion> convert(const Node* root, std::string_view arguments, Diagnostics& diagnostics);

@@ -76,8 +76,7 @@ void add_type(Theirs& path, YamlDraft& draft) {
 YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
   Theirs path(node, where, diagnostics);
   YamlDraft draft = YamlDraft::map();
-  const std::string host_path = trimmed(path.text("path").value_or(""));
-  if (host_path.empty()) diagnostics.error(node.mark, where, "the key 'path' is missing or empty");
+  const std::string host_path = trimmed(path.require_text("path"));
   draft.add("path", YamlDraft::text(host_path));
   if (const std::string mount = trimmed(path.text("mountPath").value_or("")); !mount.empty())
     draft.add("mountPath", YamlDraft::text(Template::escape(mount)));
@@ -109,9 +108,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
     diagnostics.error(node.mark, path, "neither `paths` nor `usb` has an item");
   if (!paths.empty()) draft.add("paths", std::move(paths));
   if (!usbs.empty()) {
-    usbs.notes.emplace_back(
-        "Theirs made one device of all USB devices that fit; here those that are alike stay separate "
-        "devices.");
+    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
     draft.add("usb", std::move(usbs));
   }
   add_notes(draft, group.notes());
@@ -121,8 +118,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
 void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
   Theirs device(node, path, diagnostics);
   YamlDraft entry = YamlDraft::map();
-  const std::string name = trimmed(device.text("name").value_or(""));
-  if (name.empty()) diagnostics.error(node.mark, path, "the key 'name' is missing or empty");
+  const std::string name = trimmed(device.require_text("name"));
   entry.add("name", YamlDraft::text(Template::escape(name)));
   YamlDraft groups = YamlDraft::list();
   for (std::size_t i = 0; const Node& group : device.items("groups"))

@@ -120,14 +120,13 @@ std::vector<Shared> read_sharing(Theirs& top, ConfigDraft& draft, Diagnostics& d
   const bool rename = slicing.flag("renameByDefault").value_or(false);
   if (slicing.flag("failRequestsGreaterThanOne").value_or(false))
     draft.notes.emplace_back(
-        "`failRequestsGreaterThanOne` is left out: a container may ask for several replicas, and gets more "
-        "time by that no more than in theirs.");
+        "`failRequestsGreaterThanOne` is left out: a container may ask for several replicas here, and gains "
+        "no time by that.");
   std::vector<Shared> all;
   for (std::size_t i = 0; const Node& item : slicing.items("resources")) {
     Theirs row(item, "sharing.timeSlicing.resources[" + std::to_string(i++) + ']', diagnostics);
     Shared shared;
-    shared.name = row.text("name").value_or("");
-    if (shared.name.empty()) row.error(item, "name", "the key is missing or empty");
+    shared.name = row.require_text("name");
     shared.name = with_domain(shared.name);
     shared.rename = row.text("rename").value_or(rename ? shared.name + ".shared" : "");
     shared.replicas = row.number("replicas").value_or(1);
@@ -192,10 +191,8 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
   }
   entry.add("name", YamlDraft::text(Template::escape(name)));
   entry.add("gpu", gpu_draft(settings, draft));
-  if (replicas > 1) {
-    entry.add("replicas", sharing_draft(replicas));
-    entry.add("allocationPolicy", YamlDraft::text("distributed"));
-  }
+  if (replicas > 1) entry.add("replicas", sharing_draft(replicas));
+  entry.add("allocationPolicy", YamlDraft::text(replicas > 1 ? "distributed" : "aligned"));
   if (YamlDraft env = env_draft(settings); !env.empty()) entry.add("env", std::move(env));
   draft.resources.add(std::move(entry));
 

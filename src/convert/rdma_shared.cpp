@@ -36,8 +36,7 @@ YamlDraft selectors_of(Theirs& entry, Diagnostics& diagnostics) {
 
 void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
   Theirs theirs(node, path, diagnostics);
-  const std::string name = theirs.text("resourceName").value_or("");
-  if (name.empty()) diagnostics.error(node.mark, path, "the key 'resourceName' is missing or empty");
+  const std::string name = theirs.require_text("resourceName");
   const unsigned count = theirs.number("rdmaHcaMax").value_or(0);
   YamlDraft selectors = selectors_of(theirs, diagnostics);
 

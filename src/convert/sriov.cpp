@@ -69,8 +69,7 @@ class Resource {
  public:
   Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics)
       : theirs_(node, path, diagnostics), diagnostics_(diagnostics) {
-    const std::string name = theirs_.text("resourceName").value_or("");
-    if (name.empty()) diagnostics.error(node.mark, path, "the key 'resourceName' is missing or empty");
+    const std::string name = theirs_.require_text("resourceName");
     name_ = literal_name(theirs_.text("resourcePrefix").value_or(std::string(prefix)), name);
     type_ = theirs_.text("deviceType").value_or("netDevice");
   }
@@ -225,6 +224,10 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
                             .draft());
   }
   for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
+  draft.notes.emplace_back(
+      "`permissions: mrw` is what theirs gave; `rw` is enough. `portState: ignore`, because theirs looks at "
+      "no "
+      "port of an RDMA card.");
   if (!prefix)
     draft.notes.emplace_back(
         "Names without a `resourcePrefix` have intel.com, the default of --resource-prefix; give other ones "

@@ -45,6 +45,16 @@ std::optional<std::string> Theirs::text(std::string_view key) {
   return value ? std::optional(value->scalar) : std::nullopt;
 }
 
+std::string Theirs::require_text(std::string_view key) {
+  const Node* const value = node(key);
+  const bool is_map = node_.kind == Node::Kind::kMap || node_.kind == Node::Kind::kNull;
+  const bool other = value && value->kind != Node::Kind::kScalar;
+  const auto found = text(key);
+  if (is_map && !other && found.value_or("").empty())
+    diagnostics_.error(node_.mark, path_, "the key '" + std::string(key) + "' is missing or empty");
+  return found.value_or("");
+}
+
 std::optional<bool> Theirs::flag(std::string_view key) {
   const Node* const value = scalar(key);
   if (!value) return std::nullopt;

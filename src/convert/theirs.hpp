@@ -20,6 +20,8 @@ class Theirs {
   // Absent, or nothing: nullptr, nullopt, no items.
   const Node* node(std::string_view key);
   std::optional<std::string> text(std::string_view key);
+  // Empty, and reported, if it is absent or empty.
+  std::string require_text(std::string_view key);
   std::optional<bool> flag(std::string_view key);
   // Decimal digits; what is larger than 4294967295 is that.
   std::optional<unsigned> number(std::string_view key);
