@@ -1,5 +1,6 @@
 // smarter-device-manager: a list of `{devicematch, nummaxdevices}`.
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -42,10 +43,18 @@ class Entries {
   std::vector<std::pair<std::string, YamlDraft>> entries_;
 };
 
-// `{name}` of what is in /dev/…/by-id is the link's name alone; theirs has the directories, too.
+bool has_wildcard(const std::string& pattern) {
+  return pattern.find_first_of("*?[") != std::string::npos;
+}
+
+// In /dev/…/by-id and its like `{name}` is the link's name alone; theirs has the directories, too.
+bool in_link_directory(const std::string& pattern) {
+  return fs::path(pattern).parent_path().filename().string().starts_with("by-");
+}
+
 std::string name_for(const std::string& pattern) {
   const fs::path parent = fs::path(pattern).parent_path();
-  if (!parent.filename().string().starts_with("by-")) return std::string(kDomain) + "/{name}";
+  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + "/{name}";
   std::string prefix;
   for (const fs::path& part : parent) prefix += part.string() + '_';
   return literal_name(kDomain, prefix) + "{name}";
@@ -72,6 +81,10 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
   if (!globs.exact)
     notes.emplace_back(
         "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
+  const bool nameless = std::ranges::any_of(globs.patterns, [](const std::string& pattern) {
+    return in_link_directory(pattern) && has_wildcard(fs::path(pattern).parent_path());
+  });
+  if (nameless) notes.emplace_back("The names of these links' directories are not in the resources' names.");
   if (count > kMostSharing)
     notes.push_back("nummaxdevices was " + std::to_string(count) + "; plughost has at most " +
                     std::to_string(kMostSharing) + '.');

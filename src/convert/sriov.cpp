@@ -68,7 +68,7 @@ std::optional<Selector> united(const Selector& a, const Selector& b) {
 class Resource {
  public:
   Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics)
-      : theirs_(node, path, diagnostics), diagnostics_(diagnostics) {
+      : theirs_(node, std::move(path), diagnostics), diagnostics_(diagnostics) {
     const std::string name = theirs_.require_text("resourceName");
     name_ = literal_name(theirs_.text("resourcePrefix").value_or(std::string(prefix)), name);
     type_ = theirs_.text("deviceType").value_or("netDevice");
