@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   int exit_code = 0;
   plughost::add_run_command(app, exit_code);
   plughost::add_check_command(app, exit_code);
+  plughost::add_convert_command(app, exit_code);
   plughost::add_discover_command(app, exit_code);
   plughost::add_simulate_command(app, exit_code);
   plughost::add_checkpoint_command(app, exit_code);

@@ -12,6 +12,7 @@
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/entry.hpp"
+#include "config/foreign.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "device/resource_name.hpp"
@@ -82,11 +83,13 @@ class Loader {
   void read_includes(Fields& top, const fs::path& file, std::string_view domain);
   void include(const fs::path& file, const Place& place, std::string_view domain);
   bool is_new(const fs::path& file);
+  std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const;
 
   Diagnostics diagnostics_;
   Config config_;
   std::vector<EntryDraft> entries_;
   std::set<fs::path> seen_;
+  std::optional<ForeignConfig> foreign_;  // what the main file looks like
 };
 
 std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
@@ -102,6 +105,7 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
     return std::nullopt;
   }
   auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
+  if (root && !included_at) foreign_ = foreign_config(*root);
   if (!root || root->kind == Node::Kind::kMap) return root;
   if (root->kind == Node::Kind::kNull) {
     diagnostics_.error(whole, "", "the file is empty; it should have a map with `resources:` in it");
@@ -223,6 +227,17 @@ bool Loader::is_new(const fs::path& file) {
   return seen_.insert(failed ? file : path).second;
 }
 
+// What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
+std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
+  if (!foreign_) return errors;
+  if (*foreign_ != ForeignConfig::kGenericDevicePlugin) errors.clear();
+  Diagnostic hint{.mark = {.file = file.string()}};
+  hint.what = "this looks like the configuration of " + std::string(name_of(*foreign_)) +
+              "; `plughost convert " + file.string() + "` prints it as one of plughost's";
+  errors.push_back(std::move(hint));
+  return errors;
+}
+
 Config Loader::load(const fs::path& file, const Overrides& overrides) {
   is_new(file);
   if (const auto root = read_document(file, nullptr)) {
@@ -248,7 +263,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   std::ranges::stable_sort(config_.warnings, {}, position);
   if (const std::size_t more = diagnostics_.error_count() - errors.size(); more > 0)
     errors.push_back({.mark = {.file = file.string()}, .what = std::to_string(more) + " more errors"});
-  if (!errors.empty()) throw ConfigError(std::move(errors));
+  if (!errors.empty()) throw ConfigError(with_hint(std::move(errors), file));
 
   for (EntryDraft& entry : entries_) config_.resources.push_back(std::move(entry.config));
   return std::move(config_);

@@ -21,11 +21,13 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"host", {"base", "device"}},
     {"kinds", {"base", "device", "document", "host"}},
     {"config", {"base", "device", "document", "host", "kinds"}},
+    {"convert", {"device", "document", "kinds", "config"}},
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "kinds", "config", "kubelet"}},
     {"standin", {"base", "device", "kubelet"}},
     {"commands",
-     {"base", "device", "document", "host", "kinds", "config", "kubelet", "supervisor", "standin"}},
+     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor",
+      "standin"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.

@@ -1,0 +1,25 @@
+#pragma once
+// Regular expressions as patterns for file names. Thread-safe.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plughost {
+
+struct Globs {
+  std::vector<std::string> patterns;  // glob(7); no two of them are the same
+  bool exact = true;                  // false: `*` and `?` stand for more or less than the expression does
+  bool bounded = false;               // a repetition without end is written out up to kMostRepeats
+};
+
+inline constexpr unsigned kMostRepeats = 3;
+
+// Patterns that together match what Go's regexp finds in a path without '/' at its beginning. Letters,
+// classes,
+// '.', groups, '|', '^', '$', '?', '*', '+' and {m,n} are understood. nullopt: it uses something else, or
+// would need too many patterns.
+std::optional<Globs> globs_of(std::string_view regex);
+
+}  // namespace plughost

@@ -1,0 +1,94 @@
+// k8s-rdma-shared-dev-plugin: `configList`.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "convert/peer.hpp"
+#include "convert/theirs.hpp"
+
+namespace plughost {
+namespace {
+
+void add_texts(YamlDraft& to, const char* key, const std::vector<std::string>& texts) {
+  if (!texts.empty()) to.add(key, YamlDraft::texts(texts));
+}
+
+YamlDraft selectors_of(Theirs& entry, Diagnostics& diagnostics) {
+  static const Node kNothing;
+  const Node* const node = entry.node("selectors");
+  Theirs selectors(node ? *node : kNothing, entry.path_of("selectors"), diagnostics);
+  const auto ids = [&](const char* key) {
+    const Node* const at = selectors.node(key);
+    return hardware_ids(selectors.texts(key), at ? *at : kNothing, selectors.path_of(key), diagnostics);
+  };
+  YamlDraft draft = YamlDraft::map();
+  add_texts(draft, "vendors", ids("vendors"));
+  add_texts(draft, "deviceIDs", ids("deviceIDs"));
+  add_texts(draft, "drivers", selectors.texts("drivers"));
+  std::vector<std::string> names = selectors.texts("ifNames");
+  std::ranges::move(entry.texts("devices"), std::back_inserter(names));
+  add_texts(draft, "ifNames", names);
+  add_texts(draft, "linkTypes", selectors.texts("linkTypes"));
+  add_notes(draft, selectors.notes());
+  return draft;
+}
+
+void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
+  Theirs theirs(node, path, diagnostics);
+  const std::string name = theirs.require_text("resourceName");
+  const unsigned count = theirs.number("rdmaHcaMax").value_or(0);
+  YamlDraft selectors = selectors_of(theirs, diagnostics);
+
+  YamlDraft entry = YamlDraft::map();
+  entry.add("name", YamlDraft::text(literal_name(theirs.text("resourcePrefix").value_or("rdma"), name)));
+  if (selectors.empty()) {
+    entry.disabled = true;
+    entry.notes.emplace_back(
+        "It has neither selectors nor devices, and theirs refuses it. Without selectors this would be every "
+        "card:");
+  }
+  if (count == 0) {
+    entry.disabled = true;
+    entry.notes.emplace_back("`rdmaHcaMax` is missing or 0, and theirs offers none. For one container:");
+  }
+  YamlDraft rdma = YamlDraft::map();
+  if (!selectors.empty()) rdma.add("selectors", std::move(selectors));
+  rdma.add("portState", YamlDraft::text("ignore"));
+  rdma.add("pool", YamlDraft::word("true"));
+  rdma.add("permissions", YamlDraft::text("rwm"));
+  entry.add("rdma", std::move(rdma));
+  if (count > 1) entry.add("replicas", sharing_draft(count));
+  add_notes(entry, theirs.notes());
+  draft.resources.add(std::move(entry));
+}
+
+void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& draft,
+                         Diagnostics& diagnostics) {
+  for (const char* flag : {"config-file", "v", "logtostderr", "stderrthreshold"}) arguments.value(flag);
+  Theirs top(root, "", diagnostics);
+  if (top.node("periodicUpdateInterval"))
+    draft.notes.emplace_back(
+        "`periodicUpdateInterval` is not needed: cards that come and go are seen at once.");
+  if (arguments.truth("use-cdi").value_or(false))
+    draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
+  const std::vector<Node>& entries = top.items("configList");
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    convert_entry(entries[i], "configList[" + std::to_string(i) + ']', draft, diagnostics);
+  for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
+  draft.notes.emplace_back(
+      "`portState: ignore`, because theirs looks at no port; with `any` the cards are Unhealthy while all "
+      "ports are down. Cards without umad or issm nodes, which theirs leaves out, are taken.");
+  draft.notes.emplace_back("`permissions: rwm` is what theirs gave; `rw` is enough.");
+}
+
+}  // namespace
+
+Peer rdma_shared_peer() {
+  return {.which = ForeignConfig::kRdmaShared,
+          .looked_for = "a list `configList`",
+          .flags = {},
+          .convert = convert_rdma_shared};
+}
+
+}  // namespace plughost

@@ -1,0 +1,155 @@
+// smarter-device-manager: a list of `{devicematch, nummaxdevices}`.
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "convert/globs.hpp"
+#include "convert/peer.hpp"
+#include "convert/theirs.hpp"
+#include "device/template.hpp"
+#include "document/fields.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDomain = "smarter-devices";
+constexpr std::string_view kTegra = "nvidia-gpu";
+
+// Entries by the template of their name, in the order of their first row.
+class Entries {
+ public:
+  void add(const std::string& name, YamlDraft group) {
+    for (auto& [known, groups] : entries_) {
+      if (known == name) return groups.add(std::move(group));
+    }
+    YamlDraft groups = YamlDraft::list();
+    groups.add(std::move(group));
+    entries_.emplace_back(name, std::move(groups));
+  }
+
+  void move_to(YamlDraft& resources) {
+    for (auto& [name, groups] : entries_) {
+      YamlDraft entry = YamlDraft::map();
+      entry.add("name", YamlDraft::text(name));
+      entry.add("groups", std::move(groups));
+      resources.add(std::move(entry));
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, YamlDraft>> entries_;
+};
+
+bool has_wildcard(const std::string& pattern) {
+  return pattern.find_first_of("*?[") != std::string::npos;
+}
+
+// In /dev/…/by-id and its like `{name}` is the link's name alone; theirs has the directories, too.
+bool in_link_directory(const std::string& pattern) {
+  return fs::path(pattern).parent_path().filename().string().starts_with("by-");
+}
+
+std::string name_for(const std::string& pattern) {
+  const fs::path parent = fs::path(pattern).parent_path();
+  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + "/{name}";
+  std::string prefix;
+  for (const fs::path& part : parent) prefix += part.string() + '_';
+  return literal_name(kDomain, prefix) + "{name}";
+}
+
+YamlDraft group_of(const std::string& path, unsigned count) {
+  YamlDraft item = YamlDraft::map();
+  item.add("path", YamlDraft::text(path));
+  item.add("permissions", YamlDraft::text("mrw"));
+  YamlDraft paths = YamlDraft::list();
+  paths.add(std::move(item));
+  YamlDraft group = YamlDraft::map();
+  if (count != 1) group.add("count", sharing_draft(count));
+  group.add("paths", std::move(paths));
+  group.flow = true;
+  return group;
+}
+
+std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, unsigned count) {
+  std::vector<std::string> notes = {"devicematch: " + quote(regex)};
+  if (globs.bounded)
+    notes.push_back("A repetition without end is written out up to " + std::to_string(kMostRepeats) +
+                    " times.");
+  if (!globs.exact)
+    notes.emplace_back(
+        "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
+  const bool nameless = std::ranges::any_of(globs.patterns, [](const std::string& pattern) {
+    return in_link_directory(pattern) && has_wildcard(fs::path(pattern).parent_path());
+  });
+  if (nameless) notes.emplace_back("The names of these links' directories are not in the resources' names.");
+  if (count > kMostSharing)
+    notes.push_back("nummaxdevices was " + std::to_string(count) + "; plughost has at most " +
+                    std::to_string(kMostSharing) + '.');
+  return notes;
+}
+
+void convert_row(const Node& node, const std::string& path, Entries& entries, ConfigDraft& draft,
+                 Diagnostics& diagnostics) {
+  Theirs row(node, path, diagnostics);
+  const auto regex = row.text("devicematch");
+  const unsigned count = row.number("nummaxdevices").value_or(0);
+  for (std::string& note : row.notes()) draft.notes.push_back(path + ": " + std::move(note));
+  if (!regex || regex->empty()) {
+    diagnostics.error(node.mark, path, "the key 'devicematch' is missing or empty");
+    return;
+  }
+  const std::string cannot = path + " (devicematch " + quote(*regex) + ") is left out: ";
+  if (*regex == kTegra) {
+    draft.notes.push_back(cannot + "GPUs of a Tegra have no device node of their own.");
+    return;
+  }
+  if (count == 0) {
+    draft.notes.push_back(cannot + "without `nummaxdevices` theirs offers none of it.");
+    return;
+  }
+  auto globs = globs_of(*regex);
+  if (globs)
+    std::erase_if(globs->patterns, [](const std::string& each) {
+      return each.empty() || !path_trouble("/dev/" + each).empty();
+    });
+  if (!globs || globs->patterns.empty()) {
+    draft.notes.push_back(cannot +
+                          "this regular expression cannot be written with *, ? and [...]; add groups "
+                          "with paths for what it means.");
+    return;
+  }
+  bool first = true;
+  for (const std::string& pattern : globs->patterns) {
+    YamlDraft group = group_of("/dev/" + pattern, count);
+    if (std::exchange(first, false)) group.notes = notes_of(*regex, *globs, count);
+    entries.add(name_for(pattern), std::move(group));
+  }
+}
+
+void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
+  for (const char* flag : {"config", "v", "logtostderr", "stderrthreshold"}) arguments.value(flag);
+  Entries entries;
+  for (std::size_t i = 0; i < root.items.size(); ++i)
+    convert_row(root.items[i], '[' + std::to_string(i) + ']', entries, draft, diagnostics);
+  entries.move_to(draft.resources);
+  draft.notes.emplace_back(
+      "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
+      "looked "
+      "once.");
+  draft.notes.emplace_back(
+      "`permissions: mrw` is what theirs gave; `rw` is enough unless a container makes device nodes itself.");
+}
+
+}  // namespace
+
+Peer smarter_peer() {
+  return {.which = ForeignConfig::kSmarter,
+          .looked_for = "a list of maps with `devicematch`",
+          .flags = {},
+          .convert = convert_smarter};
+}
+
+}  // namespace plughost

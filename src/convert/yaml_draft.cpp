@@ -1,0 +1,192 @@
+#include "convert/yaml_draft.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace plughost {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+bool is_letter(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+}
+
+// Text that every reader of YAML takes for this text. What begins with a digit could be a number.
+bool is_plain(std::string_view text) {
+  static constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes", "no", "on",
+                                                              "off",  "null",  "y",   "n",  "nan"};
+  const auto safe = [](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '-' || c == '*';
+  };
+  if (text.empty() || !(is_letter(text.front()) || text.front() == '/')) return false;
+  if (!std::ranges::all_of(text, safe)) return false;
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return std::ranges::find(kWords, lower) == kWords.end();
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string all = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      all += {'\\', c};
+    } else if (is_control(c)) {
+      all += {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xFu]};
+    } else {
+      all += c;
+    }
+  }
+  return all + '"';
+}
+
+std::string scalar_text(std::string_view text) {
+  return is_plain(text) ? std::string(text) : quoted(text);
+}
+
+std::string flow_text(const YamlDraft& draft) {
+  switch (draft.kind) {
+    case YamlDraft::Kind::kText:
+      return scalar_text(draft.scalar);
+    case YamlDraft::Kind::kWord:
+      return draft.scalar;
+    case YamlDraft::Kind::kList: {
+      std::string all;
+      for (const YamlDraft& item : draft.items) all += (all.empty() ? "" : ", ") + flow_text(item);
+      return '[' + all + ']';
+    }
+    case YamlDraft::Kind::kMap: {
+      std::string all;
+      for (const YamlDraft::Member& member : draft.members)
+        all += (all.empty() ? "" : ", ") + scalar_text(member.key) + ": " + flow_text(member.value);
+      return '{' + all + '}';
+    }
+  }
+  return {};
+}
+
+bool in_one_line(const YamlDraft& draft) {
+  const bool scalar = draft.kind == YamlDraft::Kind::kText || draft.kind == YamlDraft::Kind::kWord;
+  return scalar || draft.flow || draft.empty();
+}
+
+using Lines = std::vector<std::string>;
+
+void add_notes(const std::vector<std::string>& notes, Lines& lines) {
+  for (const std::string& note : notes) {
+    const std::string all = comment(note);
+    for (std::size_t at = 0; at < all.size();) {
+      const std::size_t end = all.find('\n', at);
+      lines.push_back(all.substr(at, end - at));
+      at = end + 1;
+    }
+  }
+}
+
+Lines lines_of(const YamlDraft& draft);
+
+void add_item(const YamlDraft& item, Lines& lines) {
+  Lines own;
+  add_notes(item.notes, own);
+  const Lines value = in_one_line(item) ? Lines{flow_text(item)} : lines_of(item);
+  // Comments before the first key stand before the dash.
+  bool dash = false;
+  for (const std::string& line : value) {
+    if (!dash && line.starts_with('#')) {
+      own.push_back(line);
+    } else {
+      own.push_back((dash ? "  " : "- ") + line);
+      dash = true;
+    }
+  }
+  for (const std::string& line : own)
+    lines.push_back(item.disabled && !line.starts_with('#') ? "# " + line : line);
+}
+
+Lines lines_of(const YamlDraft& draft) {
+  Lines lines;
+  for (const YamlDraft& item : draft.items) add_item(item, lines);
+  for (const auto& [key, value] : draft.members) {
+    add_notes(value.notes, lines);
+    if (in_one_line(value)) {
+      lines.push_back(scalar_text(key) + ": " + flow_text(value));
+      continue;
+    }
+    lines.push_back(scalar_text(key) + ':');
+    const std::string indent = value.kind == YamlDraft::Kind::kMap ? "  " : "";
+    for (const std::string& line : lines_of(value)) lines.push_back(indent + line);
+  }
+  return lines;
+}
+
+}  // namespace
+
+YamlDraft YamlDraft::text(std::string_view text) {
+  return {.kind = Kind::kText, .scalar = std::string(text)};
+}
+
+YamlDraft YamlDraft::word(std::string_view word) {
+  return {.kind = Kind::kWord, .scalar = std::string(word)};
+}
+
+YamlDraft YamlDraft::number(unsigned number) {
+  return word(std::to_string(number));
+}
+
+YamlDraft YamlDraft::list() {
+  YamlDraft draft;
+  draft.kind = Kind::kList;
+  return draft;
+}
+
+YamlDraft YamlDraft::texts(const std::vector<std::string>& texts) {
+  YamlDraft draft = list();
+  draft.flow = true;
+  for (const std::string& each : texts) draft.add(text(each));
+  return draft;
+}
+
+YamlDraft YamlDraft::map() {
+  YamlDraft draft;
+  draft.kind = Kind::kMap;
+  return draft;
+}
+
+void YamlDraft::add(YamlDraft item) {
+  items.push_back(std::move(item));
+}
+
+void YamlDraft::add(std::string key, YamlDraft value) {
+  members.push_back({std::move(key), std::move(value)});
+}
+
+std::string comment(std::string_view text) {
+  std::string all;
+  std::string line = "#";
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (line.size() > 1 && line.size() + 1 + word.size() > kWidth) {
+      all += line + '\n';
+      line = "#";
+    }
+    line += ' ';
+    for (const char c : word) line += is_control(c) ? '?' : c;
+  }
+  return all + line + '\n';
+}
+
+std::string to_text(const YamlDraft& draft) {
+  std::string all;
+  for (const std::string& line : lines_of(draft)) all += line + '\n';
+  return all;
+}
+
+}  // namespace plughost

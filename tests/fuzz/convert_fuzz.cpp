@@ -1,0 +1,46 @@
+// Any bytes as another plugin's configuration, and after a line of "--args" as its command line: diagnostics,
+// or YAML that can be parsed.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "config/yaml.hpp"
+#include "convert/convert.hpp"
+#include "device/id.hpp"
+
+namespace {
+
+// What read_text_file lets through.
+bool is_text(const std::string& text) {
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+      return false;
+  }
+  return plughost::valid_utf8(text);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace plughost;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const std::string mark = "\n--args\n";
+  const std::size_t at = text.find(mark);
+  const std::string file = text.substr(0, at);
+  const std::string arguments = at == std::string::npos ? "" : text.substr(at + mark.size());
+  if (!is_text(file)) return 0;
+  Diagnostics diagnostics;
+  const auto root = parse_yaml(file, "theirs", diagnostics);
+  if (!root || diagnostics.has_errors()) return 0;
+  const bool nothing = root->kind == Node::Kind::kNull;
+  const auto conversion = convert(nothing ? nullptr : &*root, arguments, diagnostics);
+  if (!conversion) {
+    if (!diagnostics.has_errors()) std::abort();
+    return 0;
+  }
+  Diagnostics ours;
+  if (!parse_yaml(conversion->text, "ours", ours) || ours.has_errors()) std::abort();
+  return 0;
+}

@@ -1,0 +1,142 @@
+// Configurations of other device plugins: refused with a hint, converted, and served under the names that
+// they had.
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+namespace {
+
+std::string content(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// What the command wrote to standard output is then the node's configuration; returns the rest.
+Finished convert(const Node& node, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "convert");
+  const std::string to = node.path("converted.yaml");
+  Finished finished = run_plughost(arguments, {"sh", "-c", "exec \"$@\" > " + to, "sh"});
+  node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() +
+                                       ", podResources: " + node.path("pods.sock") + "}\n" + content(to));
+  return finished;
+}
+
+// Theirs, in a file, is refused as it is, and served once it is converted.
+void check_served(const std::string& theirs, const std::string& from, const Node::Names& names) {
+  Node node;
+  node.files().file("theirs", theirs);
+  const std::string file = node.path("theirs");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"check", file}, std::vector<std::string>{"run", "--config", file}}) {
+    const Finished refused = run_plughost(command);
+    CHECK(refused.exit_code == 1);
+    CHECK(has(refused.output, "plughost convert " + file));
+    CHECK(has(refused.output, from));
+  }
+  const Finished converted = convert(node, {file});
+  CHECK(converted.exit_code == 0);
+  CHECK(has(converted.output, file + ": taken for the configuration of " + from));
+  CHECK(has(content(node.path("converted.yaml")), "for the configuration of"));
+  node.start_kubelet();
+  node.start_daemon();
+  CHECK(node.attached(names));
+  CHECK(node.kubelet().state().resources.size() == names.size());
+}
+
+}  // namespace
+
+TEST_CASE("generic-device-plugin's devices keep their names, their number and their nodes") {
+  Node node;
+  node.files().file("theirs",
+                    "device: [{name: nothing, groups: [{count: 3, paths: [{path: /dev/null, mountPath: "
+                    "/dev/sink}]}]}]\n");
+  const Finished converted = convert(node, {node.path("theirs")});
+  CHECK(converted.exit_code == 0);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count("squat.ai/nothing", 3));
+  const Admission pod = node.kubelet().allocate("pod", "c", "squat.ai/nothing", 1);
+  REQUIRE(pod.admitted());
+  REQUIRE(pod.answer.nodes.size() == 1);
+  CHECK(pod.answer.nodes[0].host_path == "/dev/null");
+  CHECK(pod.answer.nodes[0].container_path == "/dev/sink");
+  CHECK(pod.answer.nodes[0].permissions == "mrw");
+}
+
+TEST_CASE("a command line is enough for generic-device-plugin") {
+  Node node;
+  const Finished converted = convert(
+      node, {"--args",
+             "--domain lab.example --device '{\"name\": \"noise\", \"groups\": [{\"paths\": [{\"path\": "
+             "\"/dev/zero\"}]}, {\"paths\": [{\"path\": \"/dev/full\"}]}]}'"});
+  CHECK(converted.exit_code == 0);
+  node.start_kubelet();
+  node.start_daemon();
+  CHECK(node.count("lab.example/noise", 2));
+}
+
+TEST_CASE("MicroShift's section is served under its domain") {
+  check_served(
+      "genericDevicePlugin:\n"
+      "  status: Enabled\n"
+      "  devices:\n"
+      "  - {name: zero, groups: [{paths: [{path: /dev/zero}]}]}\n",
+      "MicroShift's genericDevicePlugin", {"device.microshift.io/zero"});
+}
+
+TEST_CASE("smarter-device-manager's matches are resources of their own") {
+  check_served(
+      "- {devicematch: ^null$, nummaxdevices: 20}\n"
+      "- {devicematch: '^(zero|full)$', nummaxdevices: 1}\n"
+      "- {devicematch: '^no-such-[0-9]+$', nummaxdevices: 1}\n",
+      "smarter-device-manager", {"smarter-devices/null", "smarter-devices/zero", "smarter-devices/full"});
+}
+
+TEST_CASE("k8s-rdma-shared-dev-plugin's pools are served, with or without cards") {
+  check_served(R"({"configList": [
+    {"resourceName": "hca_a", "rdmaHcaMax": 100, "devices": ["ib0"]},
+    {"resourceName": "hca_b", "resourcePrefix": "fabric.example", "rdmaHcaMax": 5, "selectors": {"vendors": ["15b3"]}}
+  ]})",
+               "k8s-rdma-shared-dev-plugin", {"rdma/hca_a", "fabric.example/hca_b"});
+}
+
+TEST_CASE("sriov-network-device-plugin's resources with device nodes are served, with or without cards") {
+  check_served(R"({"resourceList": [
+    {"resourceName": "rdma_vf", "selectors": [{"vendors": ["15b3"], "isRdma": true}]},
+    {"resourceName": "dpdk", "resourcePrefix": "packets.example", "selectors": [{"drivers": ["vfio-pci"]}]},
+    {"resourceName": "netdevice", "selectors": [{"drivers": ["iavf"]}]}
+  ]})",
+               "sriov-network-device-plugin", {"intel.com/rdma_vf", "packets.example/dpdk"});
+}
+
+TEST_CASE("what nobody's configuration looks like is refused with what was looked for") {
+  Node node;
+  node.files().file("theirs", "service: web\n");
+  const Finished refused = run_plughost({"convert", node.path("theirs")});
+  CHECK(refused.exit_code == 1);
+  CHECK(has(refused.output, node.path("theirs") + ":1:1: "));
+  CHECK(has(refused.output, "`configList`"));
+  CHECK(run_plughost({"convert", node.path("absent")}).exit_code == 1);
+  CHECK(run_plughost({"convert"}).exit_code == 2);
+}
+
+TEST_CASE("when nothing can be kept, convert says so with its exit code, and prints why") {
+  Node node;
+  node.files().file("theirs",
+                    R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["iavf"]}]}]})");
+  const Finished finished = run_plughost({"convert", node.path("theirs")});
+  CHECK(finished.exit_code == 1);
+  CHECK(has(finished.output, "nothing of it can be kept"));
+  CHECK(has(finished.output, "# intel.com/a cannot be kept."));
+}

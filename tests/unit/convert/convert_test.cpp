@@ -1,0 +1,159 @@
+// Each PEER/NAME.in is converted to exactly PEER/NAME.yaml, which plughost loads; NAME.args is the command
+// line beside it, or all there is. Each refused/NAME.in is refused with the words of refused/NAME.txt.
+
+#include "convert/convert.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string_view>
+
+#include "config/config.hpp"
+#include "config/yaml.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFolder = PLUGHOST_SOURCE_DIR "/tests/unit/convert";
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The paths of the examples, without extension.
+std::set<fs::path> examples() {
+  std::set<fs::path> found;
+  for (const auto& entry : fs::recursive_directory_iterator(kFolder)) {
+    const fs::path extension = entry.path().extension();
+    if (extension == ".in" || extension == ".args") found.insert(fs::path(entry.path()).replace_extension());
+  }
+  return found;
+}
+
+bool is_refusal(const fs::path& example) {
+  return example.parent_path().filename() == "refused";
+}
+
+fs::path with(const fs::path& example, const char* extension) {
+  return fs::path(example) += extension;
+}
+
+// The converted text, or the diagnostics' lines.
+std::string converted(const fs::path& example) {
+  Diagnostics diagnostics;
+  std::optional<Node> root;
+  const bool has_file = fs::exists(with(example, ".in"));
+  if (has_file) {
+    const std::string name = example.filename().string() + ".in";
+    root = parse_yaml(content(with(example, ".in")), name, diagnostics);
+  }
+  std::optional<Conversion> conversion;
+  if (root || !has_file)
+    conversion = convert(root ? &*root : nullptr, content(with(example, ".args")), diagnostics);
+  if (conversion) return conversion->text;
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics.all()) text += diagnostic.text() + '\n';
+  return text;
+}
+
+// Conversions that need a kind which does not exist yet.
+bool needs_missing_kind(const std::string& text) {
+  const auto has_kind = [](std::string_view key) {
+    return std::ranges::find(kinds(), key, &Kind::key) != kinds().end();
+  };
+  return text.find("\n  gpu:") != std::string::npos && !has_kind("gpu");
+}
+
+std::optional<Conversion> convert_text(const std::string& text, std::string_view arguments = {}) {
+  Diagnostics diagnostics;
+  const auto root = parse_yaml(text, "theirs", diagnostics);
+  REQUIRE(root);
+  return convert(&*root, arguments, diagnostics);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_CASE("each example of another plugin becomes the YAML that is written beside it") {
+  REQUIRE(examples().size() >= 15);
+  for (const fs::path& example : examples()) {
+    CAPTURE(example.lexically_relative(kFolder).string());
+    CHECK(converted(example) == content(with(example, is_refusal(example) ? ".txt" : ".yaml")));
+  }
+}
+
+TEST_CASE("what was converted is loaded by plughost without an error or a warning") {
+  for (const fs::path& example : examples()) {
+    if (is_refusal(example) || needs_missing_kind(converted(example))) continue;
+    CAPTURE(example.lexically_relative(kFolder).string());
+    const test::TempDir dir;
+    dir.file("a.yaml", converted(example));
+    try {
+      const Config config = load_config(dir.at("a.yaml"));
+      CHECK(config.warnings.empty());
+      CHECK_FALSE(config.resources.empty());
+    } catch (const ConfigError& error) {
+      FAIL_CHECK(error.what());
+    }
+  }
+}
+
+TEST_CASE("text of theirs cannot leave its place in the YAML") {
+  for (const std::string text :
+       {"a: b",   "a # b", "# b",  "- a",  "{id}", "yes", "0x10", "1209",        "*a", "&a", "!t", "'a'",
+        "a\\\"b", "~",     "null", "a, b", "[a]",  "...", "---",  "caf\xC3\xA9", "|",  ">",  "@a"}) {
+    CAPTURE(text);
+    std::string escaped;
+    for (const char c : text) escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+    const auto conversion = convert_text(
+        "{\"devices\": [{\"name\": \"a\", \"groups\": [{\"usb\": [{\"vendor\": \"1a86\", \"serial\": \"" +
+        escaped + "\", \"" + escaped + "\": 1}]}]}]}");
+    REQUIRE(conversion);
+    Diagnostics diagnostics;
+    const auto root = parse_yaml(conversion->text, "ours", diagnostics);
+    CHECK_FALSE(diagnostics.has_errors());
+    REQUIRE(root);
+    const Node& groups = *root->find("resources")->items.at(0).find("groups");
+    CHECK(groups.items.at(0).find("usb")->items.at(0).find("serial")->scalar == text);
+  }
+}
+
+TEST_CASE("the command line's domain and devices win over the file's") {
+  const std::string file = "{domain: a.example, devices: [{name: a, groups: [{paths: [{path: /dev/a}]}]}]}";
+  CHECK(has(convert_text(file)->text, "domain: a.example"));
+  const auto conversion =
+      convert_text(file, "--domain=b.example --device '{name: b, groups: [{paths: [{path: /dev/b}]}]}'");
+  REQUIRE(conversion);
+  CHECK(has(conversion->text, "domain: b.example"));
+  CHECK(has(conversion->text, "/dev/b"));
+  CHECK_FALSE(has(conversion->text, "/dev/a"));
+  CHECK(has(conversion->text, "on the command line wins"));
+}
+
+TEST_CASE("a flag that is not known is named in a comment") {
+  const auto conversion =
+      convert_text("{devices: [{name: a, groups: [{paths: [{path: /dev/a}]}]}]}", "--enable-magic 3");
+  REQUIRE(conversion);
+  CHECK(has(conversion->text, "# The flag '--enable-magic' has no counterpart"));
+}
+
+TEST_CASE("a resource that would take more cards than was meant is kept as a comment only") {
+  const auto conversion = convert_text(
+      R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["vfio-pci"], "pfNames": ["eno1"]}]}]})");
+  REQUIRE(conversion);
+  CHECK(conversion->entries == 0);
+  CHECK(has(conversion->text, "# - name: intel.com/a"));
+  CHECK(has(conversion->text, "\nresources: []\n"));
+}
+
+}  // namespace
+}  // namespace plughost
