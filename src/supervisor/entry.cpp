@@ -51,7 +51,7 @@ struct Entry::Outcome {
 };
 
 PluginOptions options_of(const Recipe& recipe) {
-  return {.pre_start_required = false,
+  return {.pre_start_required = recipe.pre_start.has_value(),
           .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone};
 }
 
