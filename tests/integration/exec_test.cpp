@@ -117,3 +117,20 @@ TEST_CASE("exec: a program that hangs holds nothing up, and is gone when plughos
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   CHECK(::kill(pid, 0) != 0);
 }
+
+TEST_CASE("exec: a program that takes its time is no driver that hangs: until it ends the list is good") {
+  Node node;
+  node.files().directory("etc");
+  put(node, "list", R"({"devices": [{"id": "sda"}]})");
+  std::string resources = discovered(node);
+  // Longer than any other scan may take.
+  resources.replace(resources.find("triggers:"), 0, "timeout: 6s, ");
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk}));
+  put(node, "script", "exec sleep 1000\n");
+  CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "killed after 6000 ms"}, kLong));
+  CHECK(node.daemon().count_lines("takes too long") == 0);
+  CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
+}
