@@ -178,7 +178,8 @@ std::string path_of(std::string path, const std::string& place) {
 // A template that knows {n} alone.
 std::string pattern_of(std::string text, const std::string& place) {
   try {
-    for (const std::string_view name : Template(text).placeholders()) {
+    const Template pattern(text);
+    for (const std::string_view name : pattern.placeholders()) {
       if (name != "n") refuse(place, "the placeholder {" + std::string(name) + "} is not known here; {n} is");
     }
   } catch (const TemplateError& error) {
