@@ -12,10 +12,26 @@
 
 namespace plughost {
 
+// What is to run, and what of it is kept.
+struct Program {
+  static constexpr std::size_t kMostOutput = 64u << 10;
+
+  std::vector<std::string> command;  // the absolute path, and the arguments; not empty
+  std::string input;                 // what it reads; then, or if this is empty: the end of a file
+  enum class Errors {
+    kWithOutput,  // standard error is standard output
+    kApart,       // Result::errors
+  };
+  Errors errors = Errors::kWithOutput;
+  std::size_t most_output = kMostOutput;
+  enum class Excess { kDiscarded, kFatal };  // what becomes of more output, or of the program then
+  Excess excess = Excess::kDiscarded;
+};
+
 class Subprocess {
  public:
-  // What is kept of its output; it may write more.
-  static constexpr std::size_t kMostOutput = 64u << 10;
+  // What is kept of standard error where it is apart: its end.
+  static constexpr std::size_t kMostErrors = 4u << 10;
 
   struct Result {
     enum class End {
@@ -25,16 +41,18 @@ class Subprocess {
     };
     End end = End::kExited;
     int number = 0;
-    std::string output;  // standard output and standard error as one; any bytes
+    std::string output;  // standard output, and standard error if it is not apart; any bytes
+    std::string errors;
+    bool excess = false;  // it has written more than is kept
   };
 
-  // command: the program's absolute path, and its arguments; not empty. It has our environment, nothing to
-  // read, no descriptor but the standard ones, no signal blocked, and a process group of its own. When it
-  // ends, what it has left in its group is killed, and done is called. When it has run for longer than
-  // deadline, its group is killed and overdue is called; done still is, should it end: what waits for
-  // hardware cannot be killed. Both come in the loop, after the constructor, and may destroy this. Waits
-  // until the program has begun: it must be on a file system that answers.
-  Subprocess(EventLoop& loop, const std::vector<std::string>& command, EventLoop::Clock::duration deadline,
+  // It has a small environment of its own (PATH and LANG), no descriptor but the standard ones, no signal
+  // blocked, and a process group of its own. When it ends, what it has left in its group is killed, and done
+  // is called. When it has run for longer than deadline, its group is killed and overdue is called; done
+  // still is, should it end: what waits for hardware cannot be killed. Both come in the loop, after the
+  // constructor, and may destroy this. Waits until the program has begun: it must be on a file system that
+  // answers.
+  Subprocess(EventLoop& loop, const Program& program, EventLoop::Clock::duration deadline,
              std::function<void(Result)> done, std::function<void()> overdue);
   // Kills what still runs, and waits for the end of that for a moment.
   ~Subprocess();
@@ -42,23 +60,29 @@ class Subprocess {
   Subprocess& operator=(const Subprocess&) = delete;
 
  private:
-  void start(const std::vector<std::string>& command);
+  void start(const Program& program);
   void kill_group() const;
   bool reap();  // false: it runs
   void read_output();
+  void read_errors();
   void on_exit();
   void on_timer();
 
   EventLoop& loop_;
   std::function<void(Result)> done_;
   std::function<void()> overdue_;
+  std::size_t most_output_;
+  Program::Excess excess_;
   Result result_;
   pid_t pid_ = 0;  // 0: there is none, or it was reaped
   UniqueFd process_;
   UniqueFd output_;
+  UniqueFd errors_;
   std::optional<IoWatch> process_watch_;
   std::optional<IoWatch> output_watch_;
-  Timer timer_;  // the deadline; without a process: to tell of it later
+  std::optional<IoWatch> errors_watch_;
+  EventLoop::Clock::time_point killed_{};  // at its deadline
+  Timer timer_;                            // the deadline; without a process: to tell of it later
 };
 
 }  // namespace plughost

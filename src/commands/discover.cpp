@@ -53,6 +53,7 @@ Json json_of_offers(const Survey& found) {
       if (!device.numa_nodes.empty()) entry["numa"] = device.numa_nodes;
       for (const DeviceNode& node : device.nodes) entry["nodes"].push_back(json_of(node));
       for (const Mount& mount : device.mounts) entry["mounts"].push_back(json_of(mount));
+      for (const Variable& variable : device.env) entry["env"][variable.name] = variable.value;
       for (const Attribute& attribute : device.attributes)
         entry["attributes"][attribute.name] = attribute.value;
     }

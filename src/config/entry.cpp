@@ -22,6 +22,8 @@ constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
 constexpr std::chrono::milliseconds kShortestTimeout{100};
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
+// The kubelet waits for 30 s, and some of them are the way's.
+constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
 constexpr unsigned kMostReplicas = 10'000;
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
@@ -224,6 +226,17 @@ std::optional<HealthRecipe> read_health(Fields& entry, std::span<const std::stri
   return health;
 }
 
+std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std::string_view> attributes) {
+  const Node* const node = entry.node("preStart");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("preStart"), entry.diagnostics());
+  PreStartRecipe pre_start;
+  pre_start.command = read_command(fields, with({"resource", "id"}, attributes));
+  pre_start.timeout =
+      read_duration(fields, "timeout", pre_start.timeout, kShortestTimeout, kLongestPreStart, "100ms to 25s");
+  return pre_start;
+}
+
 }  // namespace
 
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
@@ -246,7 +259,10 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     Words attributes;
     for (const Kind& kind : kinds()) {
       const bool used = found.empty() || std::ranges::find(found, &kind) != found.end();
-      if (used) attributes = with(std::move(attributes), kind.attributes);
+      if (!used) continue;
+      attributes = with(std::move(attributes), kind.attributes);
+      const Node* const value = entry.node(kind.key);
+      if (value && kind.declared) attributes = with(std::move(attributes), kind.declared(*value));
     }
     const Words known = with({std::begin(kCommonNames), std::end(kCommonNames)}, attributes);
 
@@ -261,6 +277,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
     recipe->forget_after = read_forget_after(entry);
     recipe->health = read_health(entry, attributes);
+    recipe->pre_start = read_pre_start(entry, attributes);
     recipe->env = read_env(entry, known);
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);

@@ -40,6 +40,10 @@ class Answer {
         add_mount(checked(mount.host_path, mount.host_path), expand_position(mount.container_path, n),
                   mount.read_only);
       }
+      for (const Variable& variable : devices_[n]->env) {
+        put_pair("environment variable", allocation_.env, expand_position(variable.name, n),
+                 checked(variable.value, variable.name));
+      }
     }
   }
 
@@ -171,18 +175,20 @@ class Answer {
     return added;
   }
 
+  void put_pair(std::string_view what, std::map<std::string, std::string>& pairs, Text name, Text text) {
+    if (!name || !text) return;
+    const auto [pair, added] = pairs.try_emplace(std::move(*name), *text);
+    if (!added && pair->second != *text) {
+      refuse("the " + std::string(what) + ' ' + pair->first + " would be both " + quoted(pair->second) +
+             " and " + quoted(*text) + "; put {n} into its name, so that each device has its own");
+    }
+  }
+
   void add_pair(std::string_view what, std::map<std::string, std::string>& pairs, const Template& key,
                 const Template& value_pattern) {
-    const auto put = [&](Text name, Text text) {
-      if (!name || !text) return;
-      const auto [pair, added] = pairs.try_emplace(std::move(*name), *text);
-      if (!added && pair->second != *text) {
-        refuse("the " + std::string(what) + ' ' + pair->first + " would be both " + quoted(pair->second) +
-               " and " + quoted(*text) + "; put {n} into its name, so that each device has its own");
-      }
-    };
-    if (!belongs_to_a_device(key)) return put(expand_all(key), expand_all(value_pattern));
-    for (std::size_t n = 0; n < devices_.size(); ++n) put(expand_one(key, n), expand_one(value_pattern, n));
+    if (!belongs_to_a_device(key)) return put_pair(what, pairs, expand_all(key), expand_all(value_pattern));
+    for (std::size_t n = 0; n < devices_.size(); ++n)
+      put_pair(what, pairs, expand_one(key, n), expand_one(value_pattern, n));
   }
 
   std::string_view resource_;

@@ -115,7 +115,11 @@ void drop_bad_paths(Device& device) {
   const auto bad = [](const auto& thing) {
     return !valid_utf8(thing.host_path) || !is_container_path(thing.container_path);
   };
-  const std::size_t dropped = std::erase_if(device.nodes, bad) + std::erase_if(device.mounts, bad);
+  const auto bad_variable = [](const Variable& variable) {
+    return !valid_utf8(variable.value) || !is_container_path(variable.name);
+  };
+  const std::size_t dropped = std::erase_if(device.nodes, bad) + std::erase_if(device.mounts, bad) +
+                              std::erase_if(device.env, bad_variable);
   if (dropped > 0 && device.healthy())
     device.trouble = "a path of it is not UTF-8 text, and the kubelet takes no other";
 }

@@ -28,6 +28,14 @@ struct Mount {
   auto operator<=>(const Mount&) const = default;
 };
 
+// An environment variable that a container gets.
+struct Variable {
+  std::string name;  // a template, as a container path
+  std::string value;
+
+  auto operator<=>(const Variable&) const = default;
+};
+
 // What a template can name beside the id.
 struct Attribute {
   std::string name;
@@ -42,6 +50,7 @@ struct Device {
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;
+  std::vector<Variable> env;
   std::vector<Attribute> attributes;
   unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
 

@@ -42,6 +42,13 @@ struct HealthRecipe {
   bool operator==(const HealthRecipe&) const = default;
 };
 
+// A program that prepares a device before each start of a container that has it: it ends with 0.
+struct PreStartRecipe {
+  std::vector<Template> command;              // as in HealthRecipe
+  std::chrono::milliseconds timeout{20'000};  // for all devices of the container; the kubelet waits for 30 s
+  bool operator==(const PreStartRecipe&) const = default;
+};
+
 // In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
@@ -55,6 +62,7 @@ struct Recipe {
   AllocationPolicy policy = AllocationPolicy::kNone;
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
+  std::optional<PreStartRecipe> pre_start;
   Pairs env;
   Pairs annotations;
   std::vector<MountRecipe> mounts;

@@ -33,6 +33,11 @@ class DeviceSource {
   virtual Scan scan(const HostRoot& host) const = 0;
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
+  // Does a scan end within a time of its own, whatever the machine does? One that takes long is then no sign
+  // of a driver that hangs.
+  virtual bool ends_by_itself() const { return false; }
+  // Any thread. Nobody wants a scan any more: one that runs ends soon, if it can.
+  virtual void abandon() const {}
 };
 
 // A row of the registry.
@@ -43,6 +48,8 @@ struct Kind {
   std::string_view default_id;
   // Reads the key's value. Problems are reported to entry.diagnostics(); the result is then not used.
   std::unique_ptr<const DeviceSource> (*read)(Fields& entry);
+  // More attributes, which the entry itself declares: views into the key's value. Not set: there are none.
+  std::vector<std::string_view> (*declared)(const Node& value) = nullptr;
 };
 
 // Every kind there is.

@@ -38,7 +38,12 @@ struct Endpoint::Served {
         plugin(feed, options,
                {std::move(check_answer),
                 [this, opened = events.stream_opened](const std::string& name) { tell(opened, name); },
-                [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); }}) {
+                [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); },
+                [this, starting = events.starting](auto offer, auto ids, auto answer) {
+                  post([starting, offer, ids, answer, token = endpoint] {
+                    if (!token.expired()) starting(offer, ids, answer);
+                  });
+                }}) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&plugin);
     if (announcement == Announcement::kPluginsRegistry) {

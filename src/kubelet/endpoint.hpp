@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/event_loop.hpp"
 #include "base/workers.hpp"
@@ -32,6 +33,11 @@ class Endpoint {
     std::function<void(Peer)> stream_closed;
     // plugins_registry only: the kubelet does not take the resource.
     std::function<void(const std::string& why)> refused;
+    // A container with these devices is about to start: see PluginService::Hooks. Only where the offer's
+    // recipe has something to prepare.
+    std::function<void(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                       std::function<void(std::string trouble)> answer)>
+        starting;
     // A connection that was turned away or cannot be accepted, as a sentence.
     std::function<void(const std::string& what)> trouble;
   };

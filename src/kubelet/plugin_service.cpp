@@ -1,7 +1,7 @@
 #include "kubelet/plugin_service.hpp"
 
 #include <mutex>
-#include <vector>
+#include <utility>
 
 #include "device/preferred.hpp"
 #include "kubelet/wire.hpp"
@@ -104,6 +104,34 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
   return grpc::StatusCode::INTERNAL;
 }
 
+// One PreStartContainer call, until it is answered.
+class StartCall {
+ public:
+  // reactor is gRPC's, and lives until it is finished.
+  StartCall(grpc::ServerUnaryReactor* reactor, std::string resource)
+      : reactor_(reactor), resource_(std::move(resource)) {}
+  // gRPC's server ends when all of its calls have.
+  ~StartCall() {
+    if (reactor_ != nullptr)
+      reactor_->Finish(
+          {grpc::StatusCode::UNAVAILABLE, resource_ + ": plughost is stopping, or serves it anew"});
+  }
+  StartCall(const StartCall&) = delete;
+  StartCall& operator=(const StartCall&) = delete;
+
+  void answer(const std::string& trouble) {
+    grpc::ServerUnaryReactor* const reactor = std::exchange(reactor_, nullptr);
+    if (reactor == nullptr) return;
+    reactor->Finish(trouble.empty() ? grpc::Status::OK
+                                    : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                                                   "resource " + resource_ + ": " + trouble));
+  }
+
+ private:
+  grpc::ServerUnaryReactor* reactor_;  // nullptr: it is answered
+  std::string resource_;
+};
+
 }  // namespace
 
 PluginService::PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks)
@@ -167,9 +195,15 @@ grpc::Status PluginService::answer(const Offer& offer, const v1beta1::ContainerA
 }
 
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
-                                                           const v1beta1::PreStartContainerRequest*,
+                                                           const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
-  return finish(context, grpc::Status::OK);
+  const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const auto call = std::make_shared<StartCall>(reactor, offer->resource);
+  hooks_.prepare(offer, {request->devices_ids().begin(), request->devices_ids().end()},
+                 [call](const std::string& trouble) { call->answer(trouble); });
+  return reactor;
 }
 
 }  // namespace plughost

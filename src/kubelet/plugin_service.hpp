@@ -1,12 +1,14 @@
 #pragma once
 // The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots
-// and never waits, so an answer takes microseconds whatever the hardware does.
+// and never waits, so an answer takes microseconds whatever the hardware does; but a start with something to
+// prepare is answered when that is done.
 
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "device/allocation.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
@@ -17,12 +19,19 @@ namespace plughost {
 
 class PluginService final : public v1beta1::DevicePlugin::CallbackService {
  public:
+  // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start
+  // fails, too.
+  using StartAnswer = std::function<void(std::string trouble)>;
+
   struct Hooks {
     // Why the machine cannot give what an answer promises; empty: it can. Must not block.
     std::function<std::string(const Allocation&)> check_answer;
     // peer is grpc::ServerContextBase::peer() of the stream's connection.
     std::function<void(const std::string& peer)> stream_opened;
     std::function<void(const std::string& peer)> stream_closed;
+    // Prepares the offer's devices for a container's start, and answers later. Must not block.
+    std::function<void(std::shared_ptr<const Offer> offer, std::vector<std::string> ids, StartAnswer answer)>
+        prepare;
   };
 
   PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks);
@@ -39,7 +48,7 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
                                      const v1beta1::AllocateRequest* request,
                                      v1beta1::AllocateResponse* response) override;
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
-                                              const v1beta1::PreStartContainerRequest*,
+                                              const v1beta1::PreStartContainerRequest* request,
                                               v1beta1::PreStartContainerResponse*) override;
 
  private:

@@ -51,7 +51,7 @@ struct Entry::Outcome {
 };
 
 PluginOptions options_of(const Recipe& recipe) {
-  return {.pre_start_required = false,
+  return {.pre_start_required = recipe.pre_start.has_value(),
           .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone};
 }
 
@@ -68,6 +68,7 @@ Entry::Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks ho
 }
 
 Entry::~Entry() {
+  config_.source->abandon();
   for (auto& [name, live] : live_) {
     live.resource.reset();
     hooks_.removed(name);
@@ -75,6 +76,7 @@ Entry::~Entry() {
 }
 
 void Entry::update(ResourceConfig config) {
+  config_.source->abandon();
   config_ = std::move(config);
   if (scanning_)
     hinted_while_scanning_ = true;
@@ -133,6 +135,7 @@ void Entry::scan() {
 }
 
 void Entry::on_overdue() {
+  if (config_.source->ends_by_itself()) return;  // and says then what was wrong
   stalled_ = true;
   platform_.log.error("looking for devices takes too long: the list stands as it was",
                       {{"entry", config_.recipe->name.text()},

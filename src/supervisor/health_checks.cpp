@@ -1,71 +1,14 @@
 #include "supervisor/health_checks.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <system_error>
 
-#include "device/id.hpp"
+#include "supervisor/device_program.hpp"
 
 namespace plughost {
 
 namespace {
 
-constexpr std::size_t kLongestVerdict = 200;
-constexpr std::size_t kLongestCharacter = 4;
-
-// The first line with something on it: control characters become spaces, and what is not UTF-8 '?'.
-std::string first_line(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
-  text = text.substr(0, text.find('\n'));
-  std::string line;
-  while (!text.empty() && line.size() + kLongestCharacter <= kLongestVerdict) {
-    std::size_t length = 1;
-    while (length < kLongestCharacter && !valid_utf8(text.substr(0, length))) ++length;
-    const std::string_view character = text.substr(0, length);
-    const auto first = static_cast<unsigned char>(character[0]);
-    if (!valid_utf8(character)) {
-      length = 1;
-      line += '?';
-    } else if (first < ' ' || first == 0x7f) {
-      line += ' ';
-    } else {
-      line += character;
-    }
-    text.remove_prefix(length);
-  }
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
-std::string duration_text(std::chrono::milliseconds duration) {
-  const auto count = duration.count();
-  return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
-}
-
-// The command for a device, or the placeholder that it has no value for.
-struct Command {
-  std::vector<std::string> words;
-  std::string missing;
-};
-
-Command command_for(const HealthRecipe& recipe, const std::string& resource, const Device& device) {
-  Command command;
-  for (const Template& word : recipe.command) {
-    auto text = word.expand(
-        [&](std::string_view placeholder) -> std::optional<std::string> {
-          if (placeholder == "resource") return resource;
-          const std::string* value = device.attribute(placeholder);
-          return value ? std::optional(*value) : std::nullopt;
-        },
-        &command.missing);
-    if (!text) {
-      command.words.clear();
-      return command;
-    }
-    command.words.push_back(std::move(*text));
-  }
-  return command;
-}
+constexpr std::string_view kWhat = "the health check";
 
 bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
   const auto found = std::ranges::lower_bound(listed, id, {}, &Device::id);
@@ -73,16 +16,6 @@ bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
 }
 
 }  // namespace
-
-std::string health_verdict(const Subprocess::Result& result) {
-  using enum Subprocess::Result::End;
-  if (result.end == kNotStarted)
-    return "the health check cannot be started: " + std::generic_category().message(result.number);
-  if (result.end == kExited && result.number == 0) return {};
-  if (std::string line = first_line(result.output); !line.empty()) return line;
-  return result.end == kExited ? "the health check exited with " + std::to_string(result.number)
-                               : "the health check was ended by signal " + std::to_string(result.number);
-}
 
 HealthChecks::HealthChecks(EventLoop& loop, std::function<void()> on_verdict)
     : loop_(loop), on_verdict_(std::move(on_verdict)), next_(loop, [this] { run_due(); }) {}
@@ -105,7 +38,7 @@ void HealthChecks::follow(const std::string& resource, const std::vector<Device>
   Checks followed;
   const auto now = Clock::now();
   for (const Device& device : devices) {
-    Command command = command_for(recipe_, resource, device);
+    CommandLine command = command_line(recipe_.command, resource, device);
     Checks::node_type node = known.extract(device.id);
     const bool is_new = node.empty();
     Check& check = is_new ? followed[device.id] : followed.insert(std::move(node)).position->second;
@@ -176,7 +109,7 @@ void HealthChecks::start(Check& check) {
   ++running_;
   check.due = Clock::now() + recipe_.interval;
   check.program = std::make_unique<Subprocess>(
-      loop_, check.command, recipe_.timeout,
+      loop_, Program{.command = check.command}, recipe_.timeout,
       [this, &check](const Subprocess::Result& result) { on_end(check, result); },
       [this, &check] { on_overdue(check); });
 }
@@ -187,14 +120,14 @@ void HealthChecks::on_end(Check& check, const Subprocess::Result& result) {
   check.program.reset();
   queue_.emplace(check.due, &check);
   run_due();
-  if (!judged) judge(check, health_verdict(result));
+  if (!judged) judge(check, verdict(kWhat, result));
 }
 
 void HealthChecks::on_overdue(Check& check) {
   check.overdue = true;
   --running_;
   run_due();
-  judge(check, "the health check was killed after " + duration_text(recipe_.timeout));
+  judge(check, std::string(kWhat) + " was killed after " + duration_text(recipe_.timeout));
 }
 
 void HealthChecks::judge(Check& check, std::string verdict) {

@@ -68,8 +68,4 @@ class HealthChecks {
   Timer next_;
 };
 
-// What the end of a check's program says of its device: why it is Unhealthy; empty: it is well. At most 200
-// bytes of valid UTF-8 on one line.
-std::string health_verdict(const Subprocess::Result& result);
-
 }  // namespace plughost

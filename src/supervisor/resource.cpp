@@ -35,6 +35,7 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
       feed_(std::make_shared<InventoryFeed>(std::move(first))),
       retry_(platform.loop, [this] { on_retry(); }),
       grace_(platform.loop, [this] { after_grace(); }),
+      pre_starts_(platform.loop),
       endpoint_(
           platform.loop, platform.workers, name_, feed_, options_,
           link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
@@ -42,6 +43,9 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
           {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
            [this](Endpoint::Peer peer) { on_stream_closed(peer); },
            [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
+           [this](std::shared_ptr<const Offer> prepared, const std::vector<std::string>& ids, auto answer) {
+             prepare(std::move(prepared), ids, std::move(answer));
+           },
            [this](const std::string& trouble) {
              platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
            }}) {
@@ -52,6 +56,15 @@ Resource::~Resource() = default;
 
 void Resource::publish(Offer offer) {
   feed_->publish(std::move(offer));
+}
+
+void Resource::prepare(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                       PreStarts::Answer answer) {
+  pre_starts_.run(std::move(offer), ids, [this, answer = std::move(answer)](const std::string& trouble) {
+    if (!trouble.empty())
+      platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
+    answer(trouble);
+  });
 }
 
 void Resource::on_kubelet() {

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
 #include "supervisor/backoff.hpp"
 #include "supervisor/node_link.hpp"
+#include "supervisor/pre_starts.hpp"
 
 namespace plughost {
 
@@ -49,6 +51,8 @@ class Resource {
   void on_sockets();
 
  private:
+  void prepare(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+               PreStarts::Answer answer);
   void attach();
   void on_registered(RegistrationClient::Result result, const std::string& why);
   void on_stream_opened(Endpoint::Peer peer);
@@ -84,6 +88,7 @@ class Resource {
   Backoff refused_{std::chrono::milliseconds(100), std::chrono::seconds(10)};
   Timer retry_;  // the next attempt, or the stream watchdog
   Timer grace_;  // for streams that outlive the kubelet's socket
+  PreStarts pre_starts_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Endpoint endpoint_;
 };

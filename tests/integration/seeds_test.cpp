@@ -43,13 +43,15 @@ TEST_CASE("the gopher plugin: every file is a device, and a second pod waits for
   const std::string gopher = "lixueduan.com/gopher";
   node.files().file("gophers/g1");
   node.files().directory("gophers/no-gopher");
-  node.configure(listed(gopher, node.path("gophers"), "env: {Gopher: \"{id}\"}"));
+  node.configure(
+      listed(gopher, node.path("gophers"), "env: {Gopher: \"{id}\"}, preStart: {exec: [/bin/true]}"));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.count(gopher, 1));
   const Admission one = node.kubelet().allocate("pod-one", "c", gopher, 1);
   REQUIRE(one.admitted());
   CHECK(one.answer.env == std::map<std::string, std::string>{{"Gopher", "g1"}});
+  CHECK(node.of(gopher).plugin_options.value().pre_start_required);
   CHECK(node.kubelet().start_container("pod-one").empty());
 
   CHECK_FALSE(node.kubelet().allocate("pod-two", "c", gopher, 1).admitted());

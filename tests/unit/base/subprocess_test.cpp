@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "unit/run_until.hpp"
@@ -23,8 +24,8 @@ struct Run {
 
   explicit Run(const std::vector<std::string>& command, EventLoop::Clock::duration deadline = 1min) {
     process.emplace(
-        loop, command, deadline, [this](Subprocess::Result ended) { result = std::move(ended); },
-        [this] { overdue = true; });
+        loop, Program{.command = command}, deadline,
+        [this](Subprocess::Result ended) { result = std::move(ended); }, [this] { overdue = true; });
   }
   bool ended() {
     return test::run_until(loop, [this] { return result.has_value(); });
@@ -107,7 +108,7 @@ TEST_CASE("a program that leaves children behind has ended when it ends, and so 
 TEST_CASE("a long output is cut, and does not hold the program up") {
   Run run(shell("head -c 1000000 /dev/zero; exit 7"));
   REQUIRE(run.ended());
-  CHECK(run.result->output.size() == Subprocess::kMostOutput);
+  CHECK(run.result->output.size() == Program::kMostOutput);
   CHECK(run.result->number == 7);
 }
 
@@ -133,6 +134,15 @@ TEST_CASE("a program inherits neither descriptors nor blocked or ignored signals
   CHECK(run.result->number == SIGPIPE);
 }
 
+TEST_CASE("a program has none of our environment") {
+  ::setenv("PLUGHOST_TEST", "1", 1);
+  Run run({"/usr/bin/env"});
+  REQUIRE(run.ended());
+  ::unsetenv("PLUGHOST_TEST");
+  CHECK(run.result->output ==
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nLANG=C.UTF-8\n");
+}
+
 TEST_CASE("destroyed means killed, and nothing is called") {
   const test::TempDir dir;
   Run run(shell("echo $$ > " + dir.at("pid").string() + "; exec sleep 1000"));
@@ -152,7 +162,7 @@ TEST_CASE("done may destroy it") {
   std::unique_ptr<Subprocess> process;
   bool destroyed = false;
   process = std::make_unique<Subprocess>(
-      loop, shell("exit 0"), 1min,
+      loop, Program{.command = shell("exit 0")}, 1min,
       [&](const Subprocess::Result&) {
         process.reset();
         destroyed = true;

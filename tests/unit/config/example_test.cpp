@@ -49,6 +49,7 @@ resources:
 - name: example.com/a
   qqqqqqqq: 1
   health: {exec: [/a], qqqqqqqq: 1}
+  preStart: {exec: [/a], qqqqqqqq: 1}
   directory: {path: /a, qqqqqqqq: 1}
   mounts: [{hostPath: /a, qqqqqqqq: 1}]
   nodes: [{hostPath: /a, qqqqqqqq: 1}]
@@ -60,12 +61,14 @@ resources:
   rdma: {qqqqqqqq: 1, selectors: {qqqqqqqq: 1}}
 - name: example.com/e
   pci: {vendors: [15b3], qqqqqqqq: 1}
+- name: example.com/f
+  exec: {discover: /a, qqqqqqqq: 1, triggers: {qqqqqqqq: 1}}
 )");
   std::set<std::string> keys;
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 15);
+    CHECK(error.diagnostics.size() == 18);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));
@@ -117,7 +120,8 @@ TEST_CASE("the manual explains no key that the program refuses") {
 }
 
 TEST_CASE("the manual's examples are loaded as they stand") {
-  const std::string manual = content(kSource / "docs" / "configuration.md");
+  const std::string manual =
+      content(kSource / "docs" / "configuration.md") + content(kSource / "docs" / "exec.md");
   const std::vector<std::string> examples = between(manual, "```yaml\n", "```");
   CHECK(examples.size() >= 4);
   for (const std::string& example : examples) {

@@ -66,6 +66,7 @@ devices:
   allocationPolicy: distributed
   forgetAfter: 1m30s
   health: {exec: [/bin/check, "{id}", "--path={path}"], interval: 1m, timeout: 2500ms}
+  preStart: {exec: [/bin/format, "{name}"], timeout: 10s}
   env: {A: "{id}", B: 1, C: true}
   annotations: {example.com/a: "{n}"}
   mounts:
@@ -91,6 +92,8 @@ devices:
         HealthRecipe{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
                      .interval = std::chrono::minutes(1),
                      .timeout = std::chrono::milliseconds(2500)});
+  CHECK(recipe.pre_start == PreStartRecipe{.command = {Template("/bin/format"), Template("{name}")},
+                                           .timeout = std::chrono::seconds(10)});
   CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
                                     {Template("B"), Template("1")},
                                     {Template("C"), Template("true")}});

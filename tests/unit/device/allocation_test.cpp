@@ -195,5 +195,20 @@ TEST_CASE("a name that cannot be a variable's is refused") {
   CHECK(refused(with_env("{empty}", "1"), devices, {"a"}).text.find("\"\" cannot be") != std::string::npos);
 }
 
+TEST_CASE("a device's own variables are told apart by its position, or the allocation is refused") {
+  const auto disk = [](const char* id, const char* name, const char* value) {
+    Device made = device(id);
+    made.env = {{.name = name, .value = value}};
+    return made;
+  };
+  CHECK(given({}, {disk("a", "DISK_{n}", "1"), disk("b", "DISK_{n}", "2")}, {"b", "a"}).env ==
+        std::map<std::string, std::string>{{"DISK_0", "2"}, {"DISK_1", "1"}});
+  CHECK(given({}, {disk("a", "V", "{x}"), disk("b", "V", "{x}")}, {"a", "b"}).env ==
+        std::map<std::string, std::string>{{"V", "{x}"}});
+  const Refusal refusal = refused({}, {disk("a", "V", "1"), disk("b", "V", "2")}, {"a", "b"});
+  CHECK(refusal.reason == Reason::kConflict);
+  CHECK(refusal.text.find("environment variable V would be both \"1\" and \"2\"") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace plughost

@@ -11,7 +11,6 @@
 using namespace plughost;
 using namespace std::chrono_literals;
 using Clock = EventLoop::Clock;
-using End = Subprocess::Result::End;
 
 namespace {
 
@@ -184,20 +183,4 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
   }
   CHECK_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
   CHECK(entry.list(one) == "a");
-}
-
-TEST_CASE("a verdict is the first line of the output, or what became of the program") {
-  const auto verdict = [](End end, int number, const std::string& output) {
-    return health_verdict({.end = end, .number = number, .output = output});
-  };
-  CHECK(verdict(End::kExited, 0, "all is well").empty());
-  CHECK(verdict(End::kExited, 3, "") == "the health check exited with 3");
-  CHECK(verdict(End::kExited, 3, " \n\t\n") == "the health check exited with 3");
-  CHECK(verdict(End::kSignalled, 11, "") == "the health check was ended by signal 11");
-  CHECK(verdict(End::kExited, 1, "\n  too hot \r\nsecond line\n") == "too hot");
-  CHECK(verdict(End::kExited, 1, "a\tb\x1b[0m") == "a b [0m");
-  CHECK(verdict(End::kExited, 1, "\xff 90\xc2\xb0 \xe2\x82") == "? 90\xc2\xb0 ??");
-  const std::string longest = verdict(End::kExited, 1, std::string(1000, 'x'));
-  CHECK(longest.size() <= 200);
-  CHECK(longest.size() > 190);
 }

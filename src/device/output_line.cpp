@@ -1,0 +1,51 @@
+#include "device/output_line.hpp"
+
+#include <algorithm>
+
+#include "device/id.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr std::size_t kLongestLine = 200;
+constexpr std::size_t kLongestCharacter = 4;
+
+constexpr std::string_view kBlank = " \t\r\n";
+
+// text has no line's end in it.
+std::string printable(std::string_view text) {
+  std::string line;
+  while (!text.empty() && line.size() + kLongestCharacter <= kLongestLine) {
+    std::size_t length = 1;
+    while (length < kLongestCharacter && !valid_utf8(text.substr(0, length))) ++length;
+    const std::string_view character = text.substr(0, length);
+    const auto first = static_cast<unsigned char>(character[0]);
+    if (!valid_utf8(character)) {
+      length = 1;
+      line += '?';
+    } else if (first < ' ' || first == 0x7f) {
+      line += ' ';
+    } else {
+      line += character;
+    }
+    text.remove_prefix(length);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+}  // namespace
+
+std::string first_line(std::string_view output) {
+  output.remove_prefix(std::min(output.find_first_not_of(kBlank), output.size()));
+  return printable(output.substr(0, output.find('\n')));
+}
+
+std::string last_line(std::string_view output) {
+  output = output.substr(0, output.find_last_not_of(kBlank) + 1);
+  output.remove_prefix(output.rfind('\n') + 1);  // npos + 1 is 0
+  return printable(output.substr(std::min(output.find_first_not_of(kBlank), output.size())));
+}
+
+}  // namespace plughost

@@ -1,0 +1,136 @@
+// Devices that a program of the user's own lists.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kDisk = "example.com/disk";
+const std::string kOther = "example.com/other";
+
+// The program prints the file etc/list, unless the file etc/script says what to do in its place.
+std::string discovered(const Node& node, const std::string& more = {}) {
+  node.files().file("program", "cd \"$1\"; [ ! -e etc/script ] || . etc/script; exec cat etc/list\n");
+  return "- {name: " + kDisk + ", exec: {discover: [/bin/sh, " + node.path("program") + ", " +
+         node.files().path().string() + "], triggers: {paths: [" + node.path("etc") +
+         "]}, attributes: [serial]}" + more + "}\n";
+}
+
+// A file that appears under its name is complete.
+void put(const Node& node, const std::string& name, const std::string& content) {
+  node.files().file("new", content);
+  std::filesystem::rename(node.files().at("new"), node.files().at("etc/" + name));
+}
+
+void start(Node& node, const std::string& more = {}) {
+  put(node, "list", R"({"devices": [
+    {"id": "sda", "numa": 1, "mounts": [{"hostPath": "/srv/a", "containerPath": "/disk{n}"}],
+     "env": {"DISK_{n}": "a"}, "attributes": {"serial": "S-A"}},
+    {"id": "sdb", "mounts": [{"hostPath": "/srv/b", "containerPath": "/disk{n}"}],
+     "env": {"DISK_{n}": "b"}, "attributes": {"serial": "S-B"}}]})");
+  node.configure(discovered(node, more) + counted(kOther, 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk, kOther}));
+}
+
+}  // namespace
+
+TEST_CASE("exec: what the program says of its devices is what a container gets") {
+  Node node;
+  node.files().directory("etc");
+  start(node, ", env: {SERIALS: \"{serial}\"}");
+  CHECK(ids_of(node.of(kDisk)) == std::vector<std::string>{"sda", "sdb"});
+  const AllocateAnswer answer = node.kubelet().allocate_ids(kDisk, {"sdb", "sda"});
+  REQUIRE(answer.containers.size() == 1);
+  CHECK(answer.containers[0].env ==
+        std::map<std::string, std::string>{{"DISK_0", "b"}, {"DISK_1", "a"}, {"SERIALS", "S-B,S-A"}});
+  REQUIRE(answer.containers[0].mounts.size() == 2);
+  CHECK(answer.containers[0].mounts[0].container_path == "/disk0");
+  CHECK(answer.containers[0].mounts[0].host_path == "/srv/b");
+}
+
+TEST_CASE("exec: a trigger runs the program again, and what it says then is the list") {
+  Node node;
+  node.files().directory("etc");
+  start(node);
+  put(node, "list",
+      R"({"devices": [{"id": "sda", "healthy": false, "reason": "bad sectors"}, {"id": "sdc"}]})");
+  CHECK(node.healthy(kDisk, "sdc"));
+  CHECK(node.unhealthy(kDisk, "sda"));
+  CHECK(node.unhealthy(kDisk, "sdb"));
+  CHECK(node.kubelet().allocate_ids(kDisk, {"sda"}).text.find("bad sectors") != std::string::npos);
+}
+
+TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the log has its last words") {
+  Node node;
+  node.files().directory("etc");
+  start(node);
+  const std::size_t from = node.daemon().mark();
+  SUBCASE("it fails") {
+    put(node, "script", "echo first >&2; echo the controller is away >&2; exit 4\n");
+    CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "exited with 4: the controller is away"}, kLong,
+                                      from));
+  }
+  SUBCASE("it prints garbage") {
+    put(node, "list", "sda sdb\n");
+    CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "it is not JSON"}, kLong, from));
+  }
+  SUBCASE("it prints a device that cannot be") {
+    put(node, "list", R"({"devices": [{"id": "sda", "nodes": ["sda"]}]})");
+    CHECK(node.daemon().wait_for_line({"devices[0] ('sda').nodes[0]: an absolute path"}, kLong, from));
+  }
+  SUBCASE("it floods") {
+    put(node, "script", "exec yes\n");
+    CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "more than 4 MiB"}, kLong, from));
+  }
+  CHECK(node.of(kDisk).allocatable == 2);
+  CHECK(node.of(kDisk).lists == 1);
+  CHECK(node.kubelet().allocate("pod", "main", kDisk, 2).admitted());
+  node.files().remove("etc/script");
+  put(node, "list", R"({"devices": [{"id": "sdc"}]})");
+  CHECK(node.healthy(kDisk, "sdc"));
+}
+
+TEST_CASE("exec: a program that hangs holds nothing up, and is gone when plughost is") {
+  Node node;
+  node.files().directory("etc");
+  start(node);
+  put(node, "script", "echo $$ > pid; exec sleep 1000\n");
+  pid_t pid = 0;
+  REQUIRE(eventually([&] {
+    std::ifstream file(node.files().at("pid"));
+    return static_cast<bool>(file >> pid);
+  }));
+  CHECK(node.kubelet().allocate("pod", "main", kOther, 1).admitted());
+  CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE("exec: a program that takes its time is no driver that hangs: until it ends the list is good") {
+  Node node;
+  node.files().directory("etc");
+  put(node, "list", R"({"devices": [{"id": "sda"}]})");
+  std::string resources = discovered(node);
+  // Longer than any other scan may take.
+  resources.replace(resources.find("triggers:"), 0, "timeout: 6s, ");
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk}));
+  put(node, "script", "exec sleep 1000\n");
+  CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "killed after 6000 ms"}, kLong));
+  CHECK(node.daemon().count_lines("takes too long") == 0);
+  CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
+}

@@ -1,0 +1,123 @@
+// A container's devices are prepared before it starts, by the entry's own program.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <future>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kDisk = "example.com/disk";
+const std::string kOther = "example.com/other";
+
+// Each start of a container leaves prepared-<id>; hold-<id> holds one up, and broken-<id> says why it fails.
+std::string prepared(const Node& node) {
+  node.files().file("prepare",
+                    "cd \"$1\"; echo $$ > pid-$2; while [ -e hold-$2 ]; do sleep 0.01; done\n"
+                    "[ ! -e broken-$2 ] || { cat broken-$2; exit 1; }; echo >> prepared-$2\n");
+  return test::listed(kDisk, node.path("disks"),
+                      "preStart: {exec: [/bin/sh, " + node.path("prepare") + ", " +
+                          node.files().path().string() + ", \"{id}\"]}");
+}
+
+void start(Node& node) {
+  for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
+  node.configure(prepared(node) + counted(kOther, 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk, kOther}));
+  REQUIRE(node.kubelet().allocate("pod", "main", kDisk, 2).admitted());
+}
+
+bool exists(const Node& node, const std::string& file) {
+  return std::filesystem::exists(node.files().at(file));
+}
+
+// The container starts, elsewhere.
+std::future<std::string> starting(Node& node) {
+  return std::async(std::launch::async, [&node] { return node.kubelet().start_container("pod"); });
+}
+
+}  // namespace
+
+TEST_CASE("a container starts when each of its devices is prepared, and only what wants that is called") {
+  Node node(each_kubelet());
+  start(node);
+  // In plugins_registry there is no Register, and a kubelet that answers first trusts Register's options.
+  const auto required = [&](const std::string& resource) {
+    const ResourceState& state = node.of(resource);
+    return state.plugin_options ? state.plugin_options->pre_start_required
+                                : state.registrations.back().options.pre_start_required;
+  };
+  CHECK(required(kDisk));
+  CHECK_FALSE(required(kOther));
+  CHECK(node.kubelet().start_container("pod") == "");
+  CHECK(exists(node, "prepared-sda"));
+  CHECK(exists(node, "prepared-sdb"));
+}
+
+TEST_CASE("a program that fails fails the start in its own words, and the next start may succeed") {
+  Node node;
+  start(node);
+  node.files().file("broken-sdb", "no space left on sdb\n");
+  const std::string why = node.kubelet().start_container("pod");
+  CHECK(why.find("resource example.com/disk: device \"sdb\" is not ready: no space left on sdb") !=
+        std::string::npos);
+  CHECK(node.daemon().wait_for_line({"cannot start", kDisk, "no space left"}, kLong));
+  node.files().remove("broken-sdb");
+  CHECK(node.kubelet().start_container("pod") == "");
+}
+
+TEST_CASE("a start that takes its time holds up nothing else") {
+  Node node;
+  start(node);
+  node.files().file("hold-sda");
+  auto why = starting(node);
+  REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
+  CHECK(node.kubelet().allocate("another", "main", kOther, 1).admitted());
+  node.files().file("disks/sdc");
+  CHECK(node.healthy(kDisk, "sdc"));
+  CHECK(why.wait_for(0s) == std::future_status::timeout);
+  node.files().remove("hold-sda");
+  CHECK(why.get() == "");
+}
+
+TEST_CASE("a start that is under way when plughost stops fails, and holds the stop up no longer than any") {
+  Node node;
+  start(node);
+  node.files().file("hold-sda");
+  auto why = starting(node);
+  REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  const std::string text = why.get();
+  CAPTURE(text);
+  CHECK(text.find("plughost is stopping, or serves it anew") != std::string::npos);
+}
+
+TEST_CASE("a reload that takes a resource away fails the starts of its containers that are under way") {
+  Node node;
+  start(node);
+  node.files().file("hold-sda");
+  auto why = starting(node);
+  REQUIRE(eventually([&] { return exists(node, "pid-sda"); }));
+  node.configure(counted(kOther, 1));
+  REQUIRE(node.reload());
+  // The kubelet drops the connection with the stream: the words may not reach it any more.
+  REQUIRE(why.wait_for(limit(1s)) == std::future_status::ready);
+  const std::string text = why.get();
+  CAPTURE(text);
+  CHECK(text.find("PreStartContainer rpc failed") != std::string::npos);
+  pid_t pid = 0;
+  std::ifstream(node.files().at("pid-sda")) >> pid;
+  CHECK(eventually([&] { return ::kill(pid, 0) != 0; }));
+  CHECK(node.daemon().running());
+}
