@@ -76,6 +76,10 @@ void Resource::on_kubelet() {
   // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
   // A kubelet that is gone does not leave the question open.
   if (asking_) return;
+  if (awaiting_stream_) {  // the same of one that has said yes, and may be about to open its stream
+    if (kubelet_) retry_.arm(kGrace);
+    return;
+  }
   retry_.cancel();
   grace_.cancel();
   ++attempt_;
@@ -126,6 +130,7 @@ void Resource::attach() {
     return;
   }
   asking_ = true;
+  awaiting_stream_ = false;
   lost_while_asking_ = false;
   asked_ = *kubelet_;
   link_.registration().send(
@@ -145,6 +150,7 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   if (lost_while_asking_) return fail("the kubelet ended the stream at once", refused_);
   switch (result) {
     case kAccepted:
+      awaiting_stream_ = true;
       return retry_.arm(kStreamWatchdog);
     case kNobodyListens:
     case kWentAway:
@@ -155,6 +161,7 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
 }
 
 void Resource::meet_another_kubelet(bool accepted) {
+  awaiting_stream_ = accepted && streams_ == 0 && !lost_while_asking_;
   if (!kubelet_) {
     if (streams_ == 0) enter(Stage::kWaiting);
     return;
@@ -162,8 +169,8 @@ void Resource::meet_another_kubelet(bool accepted) {
   searching_since_ = Clock::now();
   if (streams_ > 0)
     grace_.arm(kGrace);
-  else if (accepted)
-    retry_.arm(kGrace);  // if it is the same one, its stream is on the way
+  else if (awaiting_stream_)
+    retry_.arm(kGrace);
   else
     attach();
 }
@@ -173,8 +180,7 @@ void Resource::on_retry() {
   const std::uint64_t attempt = attempt_;
   link_.watcher().look();
   if (attempt != attempt_) return;
-  const bool watchdog = stage_ == Stage::kRegistering && name_spent_;
-  if (watchdog)
+  if (std::exchange(awaiting_stream_, false) && kubelet_ == asked_)
     fail("the kubelet accepted it, but opened no stream", refused_);
   else
     attach();
@@ -185,6 +191,7 @@ void Resource::on_stream_opened(Endpoint::Peer peer) {
   stream_process_ = peer.process;
   if (++streams_ > 1) return;
   retry_.cancel();
+  awaiting_stream_ = false;
   name_spent_ = true;
   attached_since_ = Clock::now();
   trouble_.clear();

@@ -82,6 +82,7 @@ class Resource {
   bool name_spent_ = false;         // a kubelet may have seen the listener's name
   bool asking_ = false;             // a Register is under way
   FileIdentity asked_{};            // to whom it went
+  bool awaiting_stream_ = false;    // it said yes
   bool lost_while_asking_ = false;  // a stream came and went before the answer
   std::uint64_t attempt_ = 0;       // answers to earlier ones are of no interest
   Backoff unreachable_{std::chrono::milliseconds(10), std::chrono::seconds(5)};

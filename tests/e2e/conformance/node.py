@@ -193,17 +193,12 @@ class Node:
             raise Failed(f"not attached within {seconds:g} s: {', '.join(missing)}") from None
 
     def detached(self, names=None):
-        """Waits until the kubelet has no stream of these resources.
-
-        Of a stream that ends while it begins the kubelet may tell the end first: its counts decide then.
-        """
+        """Waits until the kubelet has no stream of these resources."""
         names = self.names if names is None else names
-
-        def ended():
-            resources, allocatable = self.kubelet.resources, self.kubelet.allocatable()
-            return not any(resources[name].live and allocatable.get(name) for name in names)
-
-        self.until(ended, PATIENCE, "no stream left")
+        resources = self.kubelet.resources
+        self.kubelet.until(
+            lambda: not any(resources[name].live for name in names), PATIENCE, "no stream left"
+        )
 
     def lists(self, resource, wanted, seconds=PATIENCE):
         """Waits until the last list is so: health by id, or a number of healthy devices."""
@@ -220,11 +215,12 @@ class Node:
 
     # The daemon
 
-    def start_daemon(self, *arguments):
-        """A former one is killed first, and the kubelet takes note of that."""
+    def start_daemon(self, *arguments, at_once=False):
+        """A former one is killed first, and unless at_once the kubelet takes note of that."""
         if self.daemon:
             self._end_process()
-            self.detached()
+            if not at_once:
+                self.detached()
         self.daemon = Process([self.programs.plughost, "run", "--config", self.configuration, *arguments])
         # Before its first line a signal would end it.
         self.daemon.wait_for_line(lambda line: True, PATIENCE)
