@@ -2,6 +2,7 @@
 // One device, as a plain value. Thread-safe as values are.
 
 #include <compare>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,8 @@ struct Attribute {
   auto operator<=>(const Attribute&) const = default;
 };
 
+struct KindRecipe;
+
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy, in words; empty: Healthy
@@ -44,6 +47,10 @@ struct Device {
   std::vector<Mount> mounts;
   std::vector<Attribute> attributes;
   unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
+
+  // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
+  // it together. nullptr: nothing.
+  std::shared_ptr<const KindRecipe> recipe;
 
   bool healthy() const { return trouble.empty(); }
   // nullptr if the device has no such attribute. "id" is one.
