@@ -15,7 +15,7 @@ TEST_CASE("every kind has a key of its own and can be read") {
     keys.insert(kind.key);
     CHECK((kind.read != nullptr));
   }
-  CHECK(keys == std::set<std::string_view>{"directory", "count", "groups", "pci", "rdma", "udev"});
+  CHECK(keys == std::set<std::string_view>{"directory", "count", "gpu", "groups", "pci", "rdma", "udev"});
   CHECK(kinds().size() == keys.size());
 }
 
