@@ -60,12 +60,14 @@ resources:
   rdma: {qqqqqqqq: 1, selectors: {qqqqqqqq: 1}}
 - name: example.com/e
   pci: {vendors: [15b3], qqqqqqqq: 1}
+- name: example.com/f
+  gpu: {qqqqqqqq: 1, unit: {memory: 1GiB, qqqqqqqq: 1}}
 )");
   std::set<std::string> keys;
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 15);
+    CHECK(error.diagnostics.size() == 17);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));
