@@ -37,6 +37,14 @@ struct Attribute {
   auto operator<=>(const Attribute&) const = default;
 };
 
+// How near a device is to those at another PCI address: the larger, the nearer.
+struct Bond {
+  std::string pci;
+  unsigned score = 0;
+
+  auto operator<=>(const Bond&) const = default;
+};
+
 struct KindRecipe;
 
 struct Device {
@@ -46,7 +54,8 @@ struct Device {
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;
   std::vector<Attribute> attributes;
-  unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
+  std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
+  unsigned replicas = 1;    // how many containers may hold it at once; above 1 its ids are <id>::<n>
 
   // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
   // it together. nullptr: nothing.

@@ -17,7 +17,7 @@ enum class AllocationPolicy {
   kNone,         // the kubelet chooses, at random
   kPacked,       // fill the devices that are in use already
   kDistributed,  // spread over the devices that are least in use
-  kAligned,      // of one NUMA node, and there as kPacked
+  kAligned,  // those that are nearest to each other; by NUMA node, and there as kPacked, if no more is known
 };
 
 struct MountRecipe {

@@ -116,6 +116,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   device.id = gpu.uuid;
   device.trouble = gpu.trouble;
   device.recipe = recipe_;
+  device.bonds = gpu.bonds;
   const auto add = [&](std::string name, std::string value) {
     if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
   };

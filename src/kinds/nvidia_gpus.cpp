@@ -96,6 +96,26 @@ std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   return cards;
 }
 
+// As NVIDIA's plugin scores them.
+constexpr unsigned kScoreOfALink = 100;
+unsigned score_of(NvmlLevel level) {
+  switch (level) {
+    case NvmlLevel::kCrossCpu:
+      return 10;
+    case NvmlLevel::kSameCpu:
+      return 20;
+    case NvmlLevel::kHostBridge:
+      return 30;
+    case NvmlLevel::kSeveralSwitches:
+      return 40;
+    case NvmlLevel::kOneSwitch:
+      return 50;
+    case NvmlLevel::kSameBoard:
+      return 60;
+  }
+  return 0;
+}
+
 // Keeps what a call gave. The failure otherwise.
 template <typename T, typename Place>
 std::optional<NvmlFailure> keep(NvmlResult<T> result, Place& place) {
@@ -156,8 +176,9 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
     return cards;
   }
   scan.look_again = kInterval;
-  const std::vector<Card> cards = look(host, scan);
+  std::vector<Card> cards = look(host, scan);
   if (!nvml_) return {};
+  measure(cards);
   if (terms_.health_checks) take_events(cards, scan);
   some_card_left(host);
   return chosen(cards, scan);
@@ -254,6 +275,34 @@ std::optional<NvmlFailure> NvidiaGpus::read_parts(Card& card, const HostRoot& ho
     card.parts.push_back(std::move(part));
   }
   return std::nullopt;
+}
+
+void NvidiaGpus::measure(std::vector<Card>& cards) {
+  std::set<std::string> present;
+  for (const Card& card : cards) present.insert(card.facts.uuid);
+  if (present != measured_) {
+    bonds_.clear();
+    for (const Card& one : cards) {
+      const std::vector<std::string> peers = nvml_->link_peers(one.handle);
+      for (const Card& other : cards) {
+        if (&one == &other || other.facts.pci.empty()) continue;
+        const auto level = nvml_->common_ancestor(one.handle, other.handle);
+        const auto* const known = std::get_if<NvmlLevel>(&level);
+        const auto links = static_cast<unsigned>(std::ranges::count(peers, other.facts.pci));
+        bonds_[one.facts.uuid].push_back(
+            {.pci = other.facts.pci, .score = (known ? score_of(*known) : 0) + links * kScoreOfALink});
+      }
+    }
+    measured_ = std::move(present);
+  }
+  for (Card& card : cards) {
+    const auto known = bonds_.find(card.facts.uuid);
+    if (known != bonds_.end()) card.facts.bonds = known->second;
+    for (Card::Part& part : card.parts) {
+      part.facts.bonds = card.facts.bonds;
+      part.facts.bonds.push_back({.pci = card.facts.pci, .score = score_of(NvmlLevel::kSameBoard)});
+    }
+  }
 }
 
 void NvidiaGpus::follow(const Card& card, Scan& scan) {

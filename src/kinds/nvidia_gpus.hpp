@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "device/device.hpp"
 #include "host/nvml.hpp"
 #include "kinds/gpu_health.hpp"
 #include "kinds/kind.hpp"
@@ -34,6 +35,7 @@ struct NvidiaGpu {
   std::optional<unsigned> minor;
   std::uint64_t memory = 0;        // bytes; 0: unknown
   std::vector<std::string> nodes;  // in /dev, without those that all cards share
+  std::vector<Bond> bonds;         // to the other cards, and to the other parts of its own
   std::string trouble;
 };
 
@@ -78,6 +80,7 @@ class NvidiaGpus {
   std::optional<Card> look_at(unsigned index, const HostRoot& host, Scan& scan);
   std::optional<NvmlFailure> read_card(Card& card) const;
   std::optional<NvmlFailure> read_parts(Card& card, const HostRoot& host) const;
+  void measure(std::vector<Card>& cards);
   void follow(const Card& card, Scan& scan);
   void take_events(const std::vector<Card>& cards, Scan& scan);
   void take_event(const NvmlEvent& event, const std::vector<Card>& cards);
@@ -90,6 +93,9 @@ class NvidiaGpus {
   std::map<unsigned, Card> known_;  // by index, as they were when they last answered
   std::set<std::string> followed_;  // UUIDs, of this session
   std::set<std::string> bound_;     // PCI addresses of cards that have been seen bound to the driver
+  // Who is near whom changes with the cards only.
+  std::set<std::string> measured_;                  // UUIDs
+  std::map<std::string, std::vector<Bond>> bonds_;  // by UUID
   GpuHealth health_;
 };
 

@@ -195,6 +195,22 @@ TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") 
   CHECK(std::get<Allocation>(answer).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x");
 }
 
+TEST_CASE("how near cards are comes from the switches and links between them") {
+  const std::string cards =
+      "card GPU-a pci=0000:01:00.0\ncard GPU-b pci=0000:02:00.0\ncard GPU-c pci=0000:03:00.0 mig=1\n"
+      "mig 2 MIG-x name=A_MIG_1g.5gb\n";
+  const FakeNvml fake(cards + "level 0 1 10\nlink 0 1 2\nlevel 0 2 40\n");
+  const GpuRig rig({{"mig", text("mixed")}});
+  const Scan scan = rig.scan();
+  REQUIRE(scan.devices.size() == 3);
+  const std::vector<Bond> first{{.pci = "0000:02:00.0", .score = 250}, {.pci = "0000:03:00.0", .score = 20}};
+  const std::vector<Bond> part{{.pci = "0000:01:00.0", .score = 20},
+                               {.pci = "0000:02:00.0", .score = 10},
+                               {.pci = "0000:03:00.0", .score = 60}};
+  CHECK(scan.devices[0].bonds == first);
+  CHECK(scan.devices[2].bonds == part);
+}
+
 TEST_CASE("a change of the parts while running is seen with the next look") {
   const FakeNvml fake("card GPU-a mig=0\n");
   const GpuRig rig({{"mig", text("mixed")}});
@@ -358,8 +374,9 @@ TEST_CASE("a call that hangs holds one look, and what it finds in the end is who
   for (const char* call :
        {"nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
         "nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
-        "nvmlDeviceGetMigMode", "nvmlDeviceGetFieldValues", "nvmlEventSetCreate",
-        "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+        "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
+        "nvmlDeviceGetFieldValues", "nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
+        "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
     CAPTURE(call);
     const FakeNvml fake(kTwoCards + "hang " + call + '\n');
     const GpuRig rig({});
@@ -373,8 +390,9 @@ TEST_CASE("a call that hangs holds one look, and what it finds in the end is who
 TEST_CASE("no call that fails costs more than it would have told") {
   for (const char* call :
        {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
-        "nvmlDeviceGetMigMode", "nvmlDeviceGetFieldValues", "nvmlEventSetCreate",
-        "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+        "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
+        "nvmlDeviceGetFieldValues", "nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
+        "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
     CAPTURE(call);
     const FakeNvml fake(kTwoCards + "fail " + call + " 999\n");
     const GpuRig rig({});
