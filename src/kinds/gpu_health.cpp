@@ -68,6 +68,7 @@ std::string xid_words(std::uint64_t xid) {
 }
 
 void GpuHealth::note(const std::string& id, const std::string& why, Clock::time_point now) {
+  std::erase_if(ailments_, [now](const auto& item) { return item.second.last + kRecovery <= now; });
   ailments_[id] = {.why = why, .last = now};
 }
 

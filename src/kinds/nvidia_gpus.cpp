@@ -208,7 +208,14 @@ std::optional<NvidiaGpus::Card> NvidiaGpus::look_at(unsigned index, const HostRo
   if (!failure) failure = read_card(card);
   card.facts.index = std::to_string(index);
   if (!failure) failure = read_parts(card, host);
-  const auto known = known_.find(index);
+  auto known = known_.find(index);
+  // When a card has left the bus, those behind it move up: what was known of this place is another's now.
+  if (failure && known != known_.end() && std::ranges::any_of(known_, [&](const auto& item) {
+        return item.first != index && item.second.facts.uuid == known->second.facts.uuid;
+      })) {
+    known_.erase(known);
+    known = known_.end();
+  }
   if (failure && known == known_.end()) {
     scan.remarks.push_back("GPU " + std::to_string(index) + " is left out: " + failure->what);
     return std::nullopt;

@@ -353,6 +353,16 @@ TEST_CASE("a card that is lost when plughost starts is left out with a remark") 
   CHECK(scan.remarks[0].find("GPU 0 is left out") == 0);
 }
 
+TEST_CASE("a card that left the bus does not make the one that moved up sick") {
+  const FakeNvml fake("card GPU-a\ncard GPU-b\ncard GPU-c\n");
+  const GpuRig rig({});
+  rig.scan();
+  fake.show("card GPU-b\ncard GPU-x lost=1\ncard GPU-c\n");
+  const Scan scan = rig.scan();
+  CHECK(ids_of(scan) == Texts{"GPU-b", "GPU-c"});
+  for (const Device& device : scan.devices) CHECK(device.healthy());
+}
+
 TEST_CASE("a card that asks for a reset is sick until it does not") {
   const FakeNvml fake("card GPU-a recovery=1\n");
   GpuRig rig({});
