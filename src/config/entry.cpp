@@ -97,6 +97,30 @@ std::chrono::seconds read_forget_after(Fields& entry) {
   return seconds;
 }
 
+// A number, or a map from devices to numbers with `default` for the others.
+void read_replicas(Fields& entry, Recipe& recipe) {
+  const Node* const node = entry.node("replicas");
+  if (!node || node->kind != Node::Kind::kMap) {
+    recipe.replicas = entry.number("replicas", 1, 1, kMostReplicas);
+    return;
+  }
+  Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
+  recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
+  for (const auto& [device, replicas] : node->members) {
+    if (device.scalar != "default")
+      recipe.replicas_of[device.scalar] = fields.number(device.scalar, 1, 1, kMostReplicas);
+  }
+}
+
+void read_sharing(Fields& entry, Recipe& recipe) {
+  read_replicas(entry, recipe);
+  recipe.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
+  recipe.rename_shared = entry.flag("renameByDefault", false);
+  if (!recipe.rename_shared || recipe.name.empty()) return;
+  if (const std::string trouble = resource_name_trouble(sample(recipe.name) + ".shared"); !trouble.empty())
+    entry.error("renameByDefault", quote(recipe.name.text() + ".shared") + " is no valid name. " + trouble);
+}
+
 // A map from text to text. Always as many pairs as the document has, in its order.
 Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
   const Node* const map = entry.node(key);
@@ -273,7 +297,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
-    recipe->replicas = entry.number("replicas", 1, 1, kMostReplicas);
+    read_sharing(entry, *recipe);
     recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
     recipe->forget_after = read_forget_after(entry);
     recipe->health = read_health(entry, attributes);

@@ -1,6 +1,8 @@
 #include "device/allocation.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,10 +18,27 @@ std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
+// A UUID (version 4 in form) that is the same for the same text, by FNV-1a with two starts.
+std::string uuid_of(std::string_view text) {
+  const auto hash = [text](std::uint64_t value) {
+    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return value;
+  };
+  const std::uint64_t high = (hash(0xcbf29ce484222325u) & ~0xf000ull) | 0x4000u;
+  const std::uint64_t low = (hash(0x84222325cbf29ce4u) & ~(3ull << 62)) | (2ull << 62);
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string uuid;
+  for (int nibble = 0; nibble < 32; ++nibble) {
+    if (nibble == 8 || nibble == 12 || nibble == 16 || nibble == 20) uuid += '-';
+    uuid += kDigits[((nibble < 16 ? high : low) >> (60 - 4 * (nibble % 16))) & 0xf];
+  }
+  return uuid;
+}
+
 // Does the template name more than the scalars?
 bool belongs_to_a_device(const Template& pattern) {
   return std::ranges::any_of(pattern.placeholders(), [](std::string_view name) {
-    return name != "resource" && name != "resourceEnv" && name != "count";
+    return name != "resource" && name != "resourceEnv" && name != "count" && name != "allocation";
   });
 }
 
@@ -67,6 +86,22 @@ class Answer {
     }
   }
 
+  // Once for all devices that share one. After what the entry says: that wins.
+  void add_kind_recipes() {
+    const std::vector<const Device*> all = devices_;
+    std::vector<const KindRecipe*> done;
+    for (const Device* device : all) {
+      const KindRecipe* const recipe = device->recipe.get();
+      if (!recipe || std::ranges::find(done, recipe) != done.end()) continue;
+      done.push_back(recipe);
+      devices_.clear();
+      std::ranges::copy_if(all, std::back_inserter(devices_),
+                           [recipe](const Device* each) { return each->recipe.get() == recipe; });
+      add(*recipe);
+    }
+    devices_ = all;
+  }
+
   void add_annotations(const Recipe::Pairs& annotations) {
     for (const auto& [key, value] : annotations) add_pair("annotation", allocation_.annotations, key, value);
   }
@@ -83,6 +118,32 @@ class Answer {
     if (trouble_.empty()) trouble_ = "resource " + std::string(resource_) + ": " + why;
   }
 
+  void add(const KindRecipe& recipe) {
+    for (const NodeRecipe& node : recipe.nodes) add(node);
+    for (const MountRecipe& mount : recipe.mounts) add(mount);
+    for (const auto& [name, value] : recipe.env) add_if_new(allocation_.env, name, value);
+    for (const auto& [key, value] : recipe.annotations) add_if_new(allocation_.annotations, key, value);
+    for (const Template& name : recipe.cdi) {
+      if (!belongs_to_a_device(name)) {
+        add_cdi(expand_all(name));
+        continue;
+      }
+      for (std::size_t n = 0; n < devices_.size(); ++n) add_cdi(expand_one(name, n));
+    }
+  }
+
+  void add_cdi(Text name) {
+    if (name && std::ranges::find(allocation_.cdi, *name) == allocation_.cdi.end())
+      allocation_.cdi.push_back(std::move(*name));
+  }
+
+  void add_if_new(std::map<std::string, std::string>& pairs, const Template& key,
+                  const Template& value_pattern) {
+    Text name = expand_all(key);
+    if (!name || pairs.contains(*name)) return;
+    if (Text text = expand_all(value_pattern)) pairs.emplace(std::move(*name), std::move(*text));
+  }
+
   Text checked(std::string text, std::string_view origin) {
     if (valid_utf8(text)) return text;
     refuse(valid_utf8(origin) ? quoted(origin) + " gives text that is not UTF-8"
@@ -93,6 +154,11 @@ class Answer {
   Text scalar(std::string_view placeholder) const {
     if (placeholder == "resource") return std::string(resource_);
     if (placeholder == "resourceEnv") return resource_variable(resource_);
+    if (placeholder == "allocation") {
+      std::string text(resource_);
+      for (const Device* device : devices_) text += '\n' + device->id;
+      return uuid_of(text);
+    }
     if (placeholder == "count") return std::to_string(devices_.size());
     return std::nullopt;
   }
@@ -218,6 +284,11 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                      .text = "device " + quoted(id) + " of " + std::string(resource) +
                              " is Unhealthy: " + device->trouble};
     }
+    if (recipe.one_share_only && device->replicas > 1 && ids.size() > 1) {
+      return Refusal{.reason = Refusal::Reason::kTooMany,
+                     .text = "a container may have one share of " + std::string(resource) +
+                             ", and this one asks for " + std::to_string(ids.size())};
+    }
     if (seen.insert(device).second) devices.push_back(device);
   }
 
@@ -227,6 +298,7 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
   for (const MountRecipe& mount : recipe.mounts) answer.add(mount);
   answer.add_env(recipe.env);
   answer.add_annotations(recipe.annotations);
+  answer.add_kind_recipes();
   return std::move(answer).finish();
 }
 

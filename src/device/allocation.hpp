@@ -31,6 +31,7 @@ struct Refusal {
   enum class Reason {
     kUnknownDevice,
     kUnhealthyDevice,
+    kTooMany,   // several shares of devices, where one is all that a container may have
     kConflict,  // the recipe does not fit these devices: two things in one place, or a value that is missing
   };
   Reason reason;

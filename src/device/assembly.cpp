@@ -71,6 +71,16 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
   return resource;
 }
 
+unsigned replicas_of(const Recipe& recipe, const Device& device) {
+  if (recipe.replicas_of.empty()) return recipe.replicas;
+  for (const std::string_view name : {"id", "uuid", "pci", "index"}) {
+    const std::string* const word = device.attribute(name);
+    const auto found = word ? recipe.replicas_of.find(*word) : recipe.replicas_of.end();
+    if (found != recipe.replicas_of.end()) return found->second;
+  }
+  return recipe.replicas;
+}
+
 // Gives the device the id under which it is listed. false and a remark if it can have none.
 bool settle_id(Device& device, const Template& id, const std::string& resource, std::size_t n,
                Remarks& remarks) {
@@ -174,7 +184,8 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned) {
   std::optional<std::string> only_resource;
   if (recipe.name.literal()) {
     only_resource = recipe.name.expand([](std::string_view) { return std::nullopt; });
-    assembly.resources[*only_resource].reserve(scanned.size());
+    // Which of its two names a resource has is known with its devices.
+    if (!recipe.rename_shared) assembly.resources[*only_resource].reserve(scanned.size());
   }
 
   std::size_t without_resource = 0;
@@ -182,9 +193,10 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned) {
     Device& device = scanned[n];
     std::optional<std::string> own_resource;
     if (!only_resource) own_resource = resource_of(recipe.name, device, n, remarks);
-    const std::optional<std::string>& resource = only_resource ? only_resource : own_resource;
+    std::optional<std::string> resource = only_resource ? only_resource : own_resource;
     if (!resource) continue;
-    device.replicas *= recipe.replicas;
+    device.replicas *= replicas_of(recipe, device);
+    if (recipe.rename_shared && device.replicas > 1) *resource += ".shared";
     if (!settle_id(device, recipe.id, *resource, n, remarks)) continue;
     if (assembly.resources.size() == kMostResources && !assembly.resources.contains(*resource)) {
       ++without_resource;

@@ -2,6 +2,7 @@
 // One device, as a plain value. Thread-safe as values are.
 
 #include <compare>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,16 @@ struct Attribute {
   auto operator<=>(const Attribute&) const = default;
 };
 
+// How near a device is to those at another PCI address: the larger, the nearer.
+struct Bond {
+  std::string pci;
+  unsigned score = 0;
+
+  auto operator<=>(const Bond&) const = default;
+};
+
+struct KindRecipe;
+
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy, in words; empty: Healthy
@@ -52,7 +63,12 @@ struct Device {
   std::vector<Mount> mounts;
   std::vector<Variable> env;
   std::vector<Attribute> attributes;
-  unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
+  std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
+  unsigned replicas = 1;    // how many containers may hold it at once; above 1 its ids are <id>::<n>
+
+  // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
+  // it together. nullptr: nothing.
+  std::shared_ptr<const KindRecipe> recipe;
 
   bool healthy() const { return trouble.empty(); }
   // nullptr if the device has no such attribute. "id" is one.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <queue>
 #include <string_view>
 #include <unordered_set>
@@ -16,6 +17,104 @@ struct Choice {
   std::vector<const std::string*> free;
   std::size_t next = 0;
   std::size_t in_use = 0;
+};
+
+// Of these devices, so many that the sum of the scores of all pairs is the largest.
+class BondedSearch {
+ public:
+  // Up to so many candidates every set is looked at: 8 of 16 are 12,870.
+  static constexpr std::size_t kMostExact = 16;
+
+  // fixed: those that are in the set anyway. All are positions in the inventory.
+  BondedSearch(const Inventory& inventory, const std::vector<std::size_t>& fixed,
+               std::vector<std::size_t> candidates)
+      : candidates_(std::move(candidates)) {
+    const auto devices = inventory.devices();
+    for (const std::size_t i : candidates_) {
+      std::vector<unsigned>& row = scores_.emplace_back();
+      for (const std::size_t j : candidates_) row.push_back(i == j ? 0 : score(devices[i], devices[j]));
+      unsigned& own = own_.emplace_back(0);
+      for (const std::size_t j : fixed) own += score(devices[i], devices[j]);
+    }
+  }
+
+  // In the inventory's order. Of equal sets the one that comes first there.
+  std::vector<std::size_t> best(std::size_t wanted) const {
+    Set set;
+    if (candidates_.size() <= kMostExact) {
+      Set now;
+      std::optional<unsigned> most;
+      descend(wanted, 0, 0, now, set, most);
+    } else {
+      set = grown(wanted);
+    }
+    std::ranges::sort(set);
+    std::ranges::transform(set, set.begin(), [this](std::size_t i) { return candidates_[i]; });
+    return set;
+  }
+
+ private:
+  using Set = std::vector<std::size_t>;  // positions in candidates_
+
+  static unsigned score(const Device& one, const Device& other) {
+    const std::string* const there = other.attribute("pci");
+    if (!there) return 0;
+    const auto bond = std::ranges::find(one.bonds, *there, &Bond::pci);
+    return bond == one.bonds.end() ? 0 : bond->score;
+  }
+
+  unsigned gain(const Set& set, std::size_t i) const {
+    unsigned sum = own_[i];
+    for (const std::size_t j : set) sum += scores_[i][j];
+    return sum;
+  }
+
+  void descend(std::size_t wanted, std::size_t from, unsigned sum, Set& now, Set& set,
+               std::optional<unsigned>& most) const {
+    if (now.size() == wanted) {
+      if (most && sum <= *most) return;
+      most = sum;
+      set = now;
+      return;
+    }
+    for (std::size_t i = from; i + (wanted - now.size()) <= candidates_.size(); ++i) {
+      const unsigned more = gain(now, i);
+      now.push_back(i);
+      descend(wanted, i + 1, sum + more, now, set, most);
+      now.pop_back();
+    }
+  }
+
+  // From each candidate in turn the one that gains most is added; the best of these sets.
+  Set grown(std::size_t wanted) const {
+    Set best_set;
+    std::optional<unsigned> most;
+    for (std::size_t first = 0; first < candidates_.size() && wanted > 0; ++first) {
+      Set set{first};
+      unsigned sum = own_[first];
+      while (set.size() < wanted) {
+        std::optional<std::size_t> next;
+        unsigned next_gain = 0;
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+          if (std::ranges::find(set, i) != set.end()) continue;
+          const unsigned more = gain(set, i);
+          if (next && more <= next_gain) continue;
+          next = i;
+          next_gain = more;
+        }
+        set.push_back(*next);
+        sum += next_gain;
+      }
+      if (most && sum <= *most) continue;
+      most = sum;
+      best_set = std::move(set);
+    }
+    return best_set;
+  }
+
+  std::vector<std::size_t> candidates_;
+  std::vector<std::vector<unsigned>> scores_;
+  std::vector<unsigned> own_;  // with those that are fixed
 };
 
 class Chooser {
@@ -75,6 +174,33 @@ class Chooser {
       nodes.erase(node);
     }
     choose_packed();  // of those without a NUMA node
+  }
+
+  // Are the free devices whole ones, and is it known how near they are to each other?
+  bool has_bonds() const {
+    bool some = false;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (choices_[i].free.empty()) continue;
+      if (inventory_.devices()[i].replicas > 1) return false;
+      some = some || !inventory_.devices()[i].bonds.empty();
+    }
+    return some;
+  }
+
+  // The set of free devices that are nearest to each other and to what the container has already.
+  void choose_bonded() {
+    std::vector<std::size_t> free;
+    std::vector<std::size_t> fixed;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (!choices_[i].free.empty()) free.push_back(i);
+    }
+    for (const std::string& id : chosen_) {
+      if (const Device* device = inventory_.find(id))
+        fixed.push_back(static_cast<std::size_t>(device - inventory_.devices().data()));
+    }
+    const std::size_t wanted = std::min(free.size(), size_ - std::min(size_, chosen_.size()));
+    const BondedSearch search(inventory_, fixed, free);
+    for (const std::size_t i : search.best(wanted)) choose(*choices_[i].free.front());
   }
 
   void choose_distributed() {
@@ -161,7 +287,10 @@ std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inv
       chooser.choose_distributed();
       break;
     case AllocationPolicy::kAligned:
-      chooser.choose_aligned(first_with_node(inventory, must_include));
+      if (chooser.has_bonds())
+        chooser.choose_bonded();
+      else
+        chooser.choose_aligned(first_with_node(inventory, must_include));
       break;
   }
   return std::move(chooser).finish();

@@ -3,6 +3,7 @@
 // allocated device brings into a container. A plain value.
 
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +17,7 @@ enum class AllocationPolicy {
   kNone,         // the kubelet chooses, at random
   kPacked,       // fill the devices that are in use already
   kDistributed,  // spread over the devices that are least in use
-  kAligned,      // of one NUMA node, and there as kPacked
+  kAligned,  // those that are nearest to each other; by NUMA node, and there as kPacked, if no more is known
 };
 
 struct MountRecipe {
@@ -49,6 +50,21 @@ struct PreStartRecipe {
   bool operator==(const PreStartRecipe&) const = default;
 };
 
+// What a kind brings into a container for the devices that share it: the same templates as in Recipe, and
+// {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an annotation
+// that the entry sets itself is the entry's.
+struct KindRecipe {
+  using Pairs = std::vector<std::pair<Template, Template>>;
+
+  Pairs env;
+  Pairs annotations;
+  std::vector<MountRecipe> mounts;
+  std::vector<NodeRecipe> nodes;
+  std::vector<Template> cdi;  // one name per device, or one for all if no placeholder is the device's
+
+  bool operator==(const KindRecipe&) const = default;
+};
+
 // In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
@@ -59,6 +75,10 @@ struct Recipe {
   Template name;          // the resource's full name; with placeholders: one resource per distinct value
   Template id;            // empty: the kind's own id. Here {n} is the device's position in the entry
   unsigned replicas = 1;  // 1 to 10000
+  // Of single devices: by the id that their kind gave them, or their uuid, pci or index.
+  std::map<std::string, unsigned> replicas_of;
+  bool rename_shared = false;   // a device with replicas belongs to <name>.shared
+  bool one_share_only = false;  // a container that asks for several replicas is refused
   AllocationPolicy policy = AllocationPolicy::kNone;
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all

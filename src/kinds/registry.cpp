@@ -8,6 +8,7 @@ namespace plughost {
 Kind count_kind();
 Kind directory_kind();
 Kind exec_kind();
+Kind gpu_kind();
 Kind groups_kind();
 Kind pci_kind();
 Kind rdma_kind();
@@ -15,7 +16,7 @@ Kind udev_kind();
 
 std::span<const Kind> kinds() {
   static const std::array rows = {
-      directory_kind(), count_kind(), groups_kind(), pci_kind(), rdma_kind(), udev_kind(), exec_kind(),
+      directory_kind(), count_kind(), gpu_kind(), groups_kind(), pci_kind(), rdma_kind(), udev_kind(), exec_kind(),
   };
   return rows;
 }

@@ -98,6 +98,8 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
       return grpc::StatusCode::NOT_FOUND;
     case Refusal::Reason::kUnhealthyDevice:
       return grpc::StatusCode::UNAVAILABLE;
+    case Refusal::Reason::kTooMany:
+      return grpc::StatusCode::INVALID_ARGUMENT;
     case Refusal::Reason::kConflict:
       return grpc::StatusCode::FAILED_PRECONDITION;
   }

@@ -63,12 +63,14 @@ resources:
   pci: {vendors: [15b3], qqqqqqqq: 1}
 - name: example.com/f
   exec: {discover: /a, qqqqqqqq: 1, triggers: {qqqqqqqq: 1}}
+- name: example.com/g
+  gpu: {qqqqqqqq: 1, unit: {memory: 1GiB, qqqqqqqq: 1}}
 )");
   std::set<std::string> keys;
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 18);
+    CHECK(error.diagnostics.size() == 20);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

@@ -15,7 +15,8 @@ TEST_CASE("every kind has a key of its own and can be read") {
     keys.insert(kind.key);
     CHECK((kind.read != nullptr));
   }
-  CHECK(keys == std::set<std::string_view>{"directory", "count", "groups", "pci", "rdma", "udev", "exec"});
+  CHECK(keys ==
+        std::set<std::string_view>{"directory", "count", "gpu", "groups", "pci", "rdma", "udev", "exec"});
   CHECK(kinds().size() == keys.size());
 }
 

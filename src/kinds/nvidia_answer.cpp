@@ -1,0 +1,70 @@
+#include "kinds/nvidia_answer.hpp"
+
+namespace plughost {
+namespace {
+
+const std::string kVolumeRoot = "/var/run/nvidia-container-devices";
+const std::string kCdiVendor = "k8s.device-plugin.nvidia.com";
+
+MountRecipe volume(const std::string& below) {
+  return {.host_path = Template("/dev/null"), .container_path = Template(kVolumeRoot + '/' + below)};
+}
+
+std::string imex_cdi_name(const std::string& channel) {
+  return kCdiVendor + "/imex-channel=" + channel;
+}
+
+void add_cdi(const NvidiaAnswer& answer, KindRecipe& recipe) {
+  std::string joined = "{cdi}";
+  for (const std::string& channel : answer.imex_channels) joined += ',' + imex_cdi_name(channel);
+  if (answer.cdi_annotations)
+    recipe.annotations.emplace_back(Template("cdi.k8s.io/nvidia-device-plugin_{allocation}"),
+                                    Template(joined));
+  if (!answer.cdi_cri) return;
+  recipe.cdi.emplace_back("{cdi}");
+  for (const std::string& channel : answer.imex_channels) recipe.cdi.emplace_back(imex_cdi_name(channel));
+}
+
+// The daemon of MPS is NVIDIA's; here is what its clients need.
+void add_mps(const NvidiaAnswer& answer, KindRecipe& recipe) {
+  const std::string root = Template::escape(answer.mps_root);
+  recipe.env.emplace_back(Template("CUDA_MPS_PIPE_DIRECTORY"), Template("/mps/{resource}/pipe"));
+  recipe.mounts.push_back(
+      {.host_path = Template(root + "/{resource}/pipe"), .container_path = Template("/mps/{resource}/pipe")});
+  recipe.mounts.push_back({.host_path = Template(root + "/shm"), .container_path = Template("/dev/shm")});
+}
+
+}  // namespace
+
+std::shared_ptr<const KindRecipe> nvidia_recipe(const NvidiaAnswer& answer) {
+  KindRecipe recipe;
+  const auto set = [&](std::string_view name, std::string_view value) {
+    recipe.env.emplace_back(Template(name), Template(value));
+  };
+  add_cdi(answer, recipe);
+  if (answer.mps) add_mps(answer, recipe);
+  // With both of them the volumes count.
+  if (answer.volume_mounts)
+    set("NVIDIA_VISIBLE_DEVICES", kVolumeRoot);
+  else if (answer.envvar)
+    set("NVIDIA_VISIBLE_DEVICES", "{visible}");
+  if (answer.volume_mounts) recipe.mounts.push_back(volume("{visible}"));
+  std::string channels;
+  for (const std::string& channel : answer.imex_channels) {
+    channels += (channels.empty() ? "" : ",") + channel;
+    const Template node("/dev/nvidia-caps-imex-channels/channel" + channel);
+    if (answer.volume_mounts) recipe.mounts.push_back(volume("imex/" + channel));
+    if (answer.pass_device_specs) recipe.nodes.push_back({.host_path = node, .container_path = node});
+  }
+  if (answer.envvar && !channels.empty()) set("NVIDIA_IMEX_CHANNELS", channels);
+  if (answer.gds) set("NVIDIA_GDS", "enabled");
+  if (answer.mofed) set("NVIDIA_MOFED", "enabled");
+  if (answer.gdrcopy) set("NVIDIA_GDRCOPY", "enabled");
+  return std::make_shared<const KindRecipe>(std::move(recipe));
+}
+
+std::string nvidia_cdi_name(const std::string& visible) {
+  return kCdiVendor + "/gpu=" + visible;
+}
+
+}  // namespace plughost

@@ -1,0 +1,28 @@
+#pragma once
+// The cards of AMD, Intel and Iluvatar, as the kernel and their drivers show them. Worker threads.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kinds/kind.hpp"
+
+namespace plughost {
+
+// Whose cards are found by their drm nodes.
+struct DrmVendor {
+  std::string_view name;                       // "amd"
+  std::string_view id;                         // "1002"
+  std::vector<std::string_view> drivers;       // those that make them GPUs
+  std::vector<std::string_view> shared_nodes;  // that all of its cards need
+};
+
+// Every display or accelerator of the vendor, but virtual functions and what is given to virtual machines.
+// Unhealthy: no driver, another driver, or a node is missing.
+std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor);
+
+// By their nodes. In a container they are numbered from 0.
+std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan);
+
+}  // namespace plughost

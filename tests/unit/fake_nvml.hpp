@@ -1,0 +1,37 @@
+#pragma once
+// The library of tests/fakes/nvml and the text that says what it shows. One at a time in a process. Not
+// thread-safe.
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "unit/temp_dir.hpp"
+
+namespace plughost::test {
+
+class FakeNvml {
+ public:
+  explicit FakeNvml(const std::string& script) {
+    show(script);
+    ::setenv("PLUGHOST_FAKE_NVML", file().c_str(), 1);
+  }
+  ~FakeNvml() { ::unsetenv("PLUGHOST_FAKE_NVML"); }
+  FakeNvml(const FakeNvml&) = delete;
+  FakeNvml& operator=(const FakeNvml&) = delete;
+
+  // From the next call on. Swapped in whole: a call that runs reads either text.
+  void show(const std::string& script) const {
+    directory_.file("next", script);
+    std::filesystem::rename(directory_.at("next"), file());
+  }
+  // Has somebody initialised the library and not released it since?
+  bool in_use() const { return std::filesystem::exists(directory_.at("nvml.open")); }
+
+ private:
+  std::filesystem::path file() const { return directory_.at("nvml"); }
+  TempDir directory_;
+};
+
+}  // namespace plughost::test
