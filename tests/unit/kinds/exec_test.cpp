@@ -6,6 +6,7 @@
 #include <iterator>
 #include <thread>
 
+#include "integration/eventually.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -92,10 +93,12 @@ TEST_CASE("exec: children that a program leaves behind are killed and wait for n
   std::ifstream(disks.dir.at("pid")) >> pid;
   REQUIRE_FALSE(pid.empty());
   // Killed; whoever adopts it has not reaped it yet, perhaps.
-  std::ifstream stat("/proc/" + pid + "/stat");
-  std::string line;
-  std::getline(stat, line);
-  CHECK((line.empty() || line.find(") Z ") != std::string::npos || line.find(") X ") != std::string::npos));
+  CHECK(eventually([&] {
+    std::ifstream stat("/proc/" + pid + "/stat");
+    std::string line;
+    std::getline(stat, line);
+    return line.empty() || line.find(") Z ") != std::string::npos || line.find(") X ") != std::string::npos;
+  }));
 }
 
 TEST_CASE("exec: a scan that nobody wants any more ends at once") {
