@@ -16,7 +16,8 @@ Kind udev_kind();
 
 std::span<const Kind> kinds() {
   static const std::array rows = {
-      directory_kind(), count_kind(), gpu_kind(), groups_kind(), pci_kind(), rdma_kind(), udev_kind(), exec_kind(),
+      directory_kind(), count_kind(), gpu_kind(),  groups_kind(),
+      pci_kind(),       rdma_kind(),  udev_kind(), exec_kind(),
   };
   return rows;
 }
