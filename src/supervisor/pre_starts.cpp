@@ -12,7 +12,8 @@ constexpr std::string_view kWhat = "the program of preStart";
 
 }  // namespace
 
-void PreStarts::run(std::shared_ptr<const Offer> offer, std::span<const std::string> ids, Answer answer) {
+void PreStarts::run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids,
+                    Answer answer) {
   const PreStartRecipe& recipe = *offer->recipe->pre_start;
   Start start{.offer = offer, .due = EventLoop::Clock::now() + recipe.timeout, .answer = std::move(answer)};
   for (const std::string& id : ids) {

@@ -32,7 +32,7 @@ class PreStarts {
 
   // Runs the offer's program for the device of each id, once for a device with several replicas among them.
   // The first trouble ends the start, and what runs for it is killed. The offer's recipe has a pre_start.
-  void run(std::shared_ptr<const Offer> offer, std::span<const std::string> ids, Answer answer);
+  void run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids, Answer answer);
 
  private:
   struct Start {

@@ -43,9 +43,8 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
           {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
            [this](Endpoint::Peer peer) { on_stream_closed(peer); },
            [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
-           [this](std::shared_ptr<const Offer> prepared, const std::vector<std::string>& ids, auto answer) {
-             prepare(std::move(prepared), ids, std::move(answer));
-           },
+           [this](const std::shared_ptr<const Offer>& prepared, const std::vector<std::string>& ids,
+                  auto answer) { prepare(prepared, ids, std::move(answer)); },
            [this](const std::string& trouble) {
              platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
            }}) {

@@ -51,7 +51,7 @@ class Resource {
   void on_sockets();
 
  private:
-  void prepare(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+  void prepare(const std::shared_ptr<const Offer>& offer, const std::vector<std::string>& ids,
                PreStarts::Answer answer);
   void attach();
   void on_registered(RegistrationClient::Result result, const std::string& why);
