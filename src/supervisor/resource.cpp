@@ -57,9 +57,9 @@ void Resource::publish(Offer offer) {
   feed_->publish(std::move(offer));
 }
 
-void Resource::prepare(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+void Resource::prepare(const std::shared_ptr<const Offer>& offer, const std::vector<std::string>& ids,
                        PreStarts::Answer answer) {
-  pre_starts_.run(std::move(offer), ids, [this, answer = std::move(answer)](const std::string& trouble) {
+  pre_starts_.run(offer, ids, [this, answer = std::move(answer)](const std::string& trouble) {
     if (!trouble.empty())
       platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
     answer(trouble);
