@@ -82,6 +82,10 @@ void Resource::on_kubelet() {
   retry_.cancel();
   grace_.cancel();
   ++attempt_;
+  meet_kubelet();
+}
+
+void Resource::meet_kubelet() {
   if (!kubelet_) {
     if (streams_ == 0) enter(Stage::kWaiting);
     return;
@@ -90,6 +94,8 @@ void Resource::on_kubelet() {
   // KUBELET rule: never register while a stream to this kubelet lives. Is it this kubelet's?
   if (streams_ > 0)
     grace_.arm(kGrace);
+  else if (awaiting_stream_)
+    retry_.arm(kGrace);
   else
     attach();
 }
@@ -144,7 +150,10 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   asking_ = false;
   name_spent_ = result != kNobodyListens;
   link_.note_answer(result, why);
-  if (kubelet_ != asked_) return meet_another_kubelet(result == kAccepted);
+  if (kubelet_ != asked_) {  // its socket's identity changed meanwhile
+    awaiting_stream_ = result == kAccepted && streams_ == 0 && !lost_while_asking_;
+    return meet_kubelet();
+  }
   if (streams_ > 0) return;  // attached already, whatever the answer says
   if (lost_while_asking_) return fail("the kubelet ended the stream at once", refused_);
   switch (result) {
@@ -157,21 +166,6 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
     case kRefused:
       return fail("the kubelet refuses it: " + why, refused_);
   }
-}
-
-void Resource::meet_another_kubelet(bool accepted) {
-  awaiting_stream_ = accepted && streams_ == 0 && !lost_while_asking_;
-  if (!kubelet_) {
-    if (streams_ == 0) enter(Stage::kWaiting);
-    return;
-  }
-  searching_since_ = Clock::now();
-  if (streams_ > 0)
-    grace_.arm(kGrace);
-  else if (awaiting_stream_)
-    retry_.arm(kGrace);
-  else
-    attach();
 }
 
 void Resource::on_retry() {

@@ -57,8 +57,8 @@ class Resource {
   void on_registered(RegistrationClient::Result result, const std::string& why);
   void on_stream_opened(Endpoint::Peer peer);
   void on_stream_closed(Endpoint::Peer peer);
-  // The identity of kubelet.sock changed while a Register was under way, which has been answered now.
-  void meet_another_kubelet(bool accepted);
+  // kubelet_ is another one than before, or none, and nothing is under way to it.
+  void meet_kubelet();
   void on_retry();
   void after_grace();
   void fail(const std::string& why, Backoff& backoff);
