@@ -8,7 +8,7 @@ target_compile_options(plughost_warnings INTERFACE
 
 # Sections that nothing calls are dropped: most of a static gRPC.
 add_compile_options(-ffunction-sections -fdata-sections)
-add_link_options(-Wl,--gc-sections)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed)
 
 if(PLUGHOST_SANITIZE)
   # No vptr: it probes memory through a pipe, and cries wolf in the test that runs out of descriptors.

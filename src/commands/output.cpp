@@ -55,10 +55,10 @@ void print(std::ostream& out, const Json& json, OutputFormat format) {
 void add_output_option(CLI::App& command, OutputFormat& format) {
   static const std::map<std::string, OutputFormat> formats{
       {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
-  command.add_option("-o,--output", format, "table, json or yaml")
+  command.add_option("-o,--output", format, "for people, or for programs")
       ->transform(CLI::CheckedTransformer(formats))
       ->type_name("FORMAT")
-      ->option_text("FORMAT");
+      ->option_text("FORMAT:{table,json,yaml}");
 }
 
 }  // namespace plughost

@@ -27,6 +27,7 @@ constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
 constexpr std::string_view kWildcards = "*?[";
 constexpr std::string_view kRegistrationWords[] = {"register", "pluginsRegistry"};  // as in KubeletConfig
 constexpr std::string_view kLevelWords[] = {"debug", "info", "warn", "error"};      // as in LogLevel
+constexpr std::string_view kListWords[] = {"resources", "devices"};  // of the entries
 constexpr std::string_view kFormatWords[] = {"auto", "json"};                       // as in LogFormat
 
 std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
@@ -60,6 +61,14 @@ std::vector<fs::path> expand(const fs::path& base, const fs::path& pattern) {
   std::vector<fs::path> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   std::ranges::sort(paths);
   return paths;
+}
+
+// Whether the list of entries is there, if only to say that there are none. A file without one may have been cut off.
+bool is_empty_on_purpose(const Node& root) {
+  return std::ranges::any_of(kListWords, [&](std::string_view word) {
+    const Node* const list = root.find(word);
+    return list && list->kind == Node::Kind::kSequence;
+  });
 }
 
 class Loader {
@@ -181,7 +190,7 @@ void Loader::read_resources(Fields& top, std::string_view domain) {
   if (top.has("resources") && top.has("devices"))
     top.error("devices",
               "this is another word for `resources`, which is here already; move its entries there");
-  for (const std::string_view key : {"resources", "devices"}) {
+  for (const std::string_view key : kListWords) {
     const std::vector<Node>& items = top.items(key);
     for (std::size_t i = 0; i < items.size(); ++i) {
       entries_.push_back(
@@ -242,9 +251,10 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   is_new(file);
   if (const auto root = read_document(file, nullptr)) {
     read_main(*root, file, overrides);
-    if (entries_.empty() && !diagnostics_.has_errors()) {
+    if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
       diagnostics_.error({.file = file.string()}, "resources",
-                         "nothing to do: neither this file nor what it includes has an entry in `resources`");
+                         "nothing to do: neither this file nor what it includes has an entry in `resources`; "
+                         "a node that offers nothing yet says `resources: []`");
     }
   }
   check_entries(entries_, diagnostics_);

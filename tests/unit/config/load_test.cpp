@@ -197,6 +197,14 @@ TEST_CASE("the main file may have nothing but drop-ins") {
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/a"});
 }
 
+TEST_CASE("an empty list of entries offers nothing, on purpose") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: []\n");
+  CHECK(load_config(dir.at("main.yaml")).resources.empty());
+  dir.file("main.yaml", "resources:\n");
+  CHECK_THROWS_AS(load_config(dir.at("main.yaml")), ConfigError);
+}
+
 TEST_CASE("an empty include reads nothing") {
   const TempDir dir;
   dir.file("main.yaml", "include: []\n" + entry("example.com/a"));

@@ -1,0 +1,39 @@
+# bash completion for plughost. Commands, options and their values are what `--help` of this binary says.
+
+# _plughost_help COMMAND…: the help's lines of commands and options, a word of each.
+_plughost_help() {
+  "$@" --help 2>/dev/null
+}
+
+_plughost() {
+  local cur prev words cword
+  _init_completion -n = || return
+  local program=${words[0]} command=
+  [[ $cword -gt 1 ]] && command=${words[1]}
+
+  # plughost run --log-level <here>: the help has TEXT:{debug,info,warn,error}
+  if [[ $prev == -* ]]; then
+    local option
+    option=$(_plughost_help "$program" $command | grep -E "^  ([^ ]+,)?$prev(,| )")
+    case $option in
+      *'{'*'}'*)
+        option=${option#*\{}
+        option=${option%%\}*}
+        mapfile -t COMPREPLY < <(compgen -W "${option//,/ }" -- "$cur")
+        return
+        ;;
+      *' DIR'*) _filedir -d; return ;;
+      *' TEXT'* | *' FILE'*) _filedir; return ;;
+    esac
+  fi
+
+  if [[ $cur == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_parse_help - < <(_plughost_help "$program" $command))" -- "$cur")
+  elif [[ -z $command ]]; then
+    local commands
+    commands=$(_plughost_help "$program" | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')
+    mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")
+  else
+    _filedir
+  fi
+} && complete -F _plughost plughost

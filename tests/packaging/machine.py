@@ -1,0 +1,113 @@
+"""A clean Debian 12 that has been booted: systemd is its first process, and nothing of it is left in the end."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+sys.path.insert(0, str(REPOSITORY / "tests/e2e"))
+
+from process import Process, until  # noqa: E402
+
+BOOT = 60  # seconds
+
+
+class NotShown(Exception):
+    """What this machine lacks."""
+
+
+class Failed(Exception):
+    """A command of the machine ended with another code than 0."""
+
+
+class Machine:
+    """Its root is an overlay in memory, its network a loopback of its own. `shared` is /shared in it.
+
+    Ended by close(), which also ends a with-statement. One thread.
+    """
+
+    def __init__(self):
+        if os.geteuid() != 0:
+            raise NotShown("only root can boot a machine in namespaces")
+        for program in ("systemd-nspawn", "nsenter"):
+            if not shutil.which(program):
+                raise NotShown(f"there is no {program} here (./dev package-test installs it)")
+        root = subprocess.run([HERE / "root"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if root.returncode == 77:
+            raise NotShown(root.stderr.strip().removeprefix("not shown: "))
+        if root.returncode != 0:
+            raise Failed(root.stderr)
+        self.shared = Path(tempfile.mkdtemp(prefix="plughost-machine-"))
+        self._leader = None
+        self._nspawn = Process([
+            "systemd-nspawn", "--quiet", "--directory", root.stdout.strip(), "--volatile=overlay",
+            "--private-network", "--register=no", "--keep-unit", "--console=pipe",
+            f"--machine={self.shared.name.replace('_', '-')}", f"--bind={self.shared}:/shared",
+            f"--bind-ro={REPOSITORY}:/repository", "--capability=all", "--system-call-filter=bpf", "--boot",
+        ], {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
+        try:
+            self._leader = until(self._find_leader, BOOT, "the machine's first process")
+            until(self._is_up, BOOT, "the machine's start", every=0.1)
+        except Exception as error:
+            words = "\n".join(self._nspawn.lines()[-5:])
+            self.close()
+            raise NotShown(f"systemd does not start in namespaces here: {error}: {words}") from error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self._leader and self._nspawn.running():
+            # nspawn itself then tidies up what it made on this machine.
+            os.kill(self._leader, signal.SIGKILL)
+            self._nspawn.wait(30)
+        self._nspawn.close()
+        shutil.rmtree(self.shared, ignore_errors=True)
+
+    def _find_leader(self):
+        """The machine's first process, as this machine numbers it; nspawn's first child only prepares it."""
+        for child in Path(f"/proc/{self._nspawn.pid}/task/{self._nspawn.pid}/children").read_text().split():
+            status = Path(f"/proc/{child}/status").read_text()
+            if re.search(r"^NSpid:\s+\d+\s+1$", status, re.M) and "\nName:\tsystemd\n" in "\n" + status:
+                return int(child)
+        return None
+
+    def _is_up(self):
+        state = self.run("systemctl is-system-running", check=False).strip()
+        return state in ("running", "degraded")
+
+    def inside(self, *command):
+        """The command line that runs it in the machine."""
+        return ["nsenter", "--target", str(self._leader), "--mount", "--uts", "--ipc", "--net", "--pid",
+                "--root", "--wd", "--", *command]
+
+    def run(self, script, check=True, seconds=60):
+        """What the shell script writes, on both outputs. Raises Failed unless it ends with 0."""
+        done = subprocess.run(
+            self.inside("/bin/bash", "-c", script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=seconds, env=ENVIRONMENT)
+        if check and done.returncode != 0:
+            raise Failed(f"{script}\nended with {done.returncode}:\n{done.stdout}")
+        return done.stdout
+
+    def exit_code(self, script):
+        return subprocess.run(self.inside("/bin/bash", "-c", script), stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT).returncode
+
+    def process(self, *command):
+        """A process of the machine that goes on; the caller closes it."""
+        return Process(["env", "-i", *(f"{key}={value}" for key, value in ENVIRONMENT.items()),
+                        *self.inside(*command)])
+
+
+ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
+               "LANG": "C.UTF-8", "TERM": "dumb", "DEBIAN_FRONTEND": "noninteractive"}
