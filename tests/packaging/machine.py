@@ -26,6 +26,22 @@ class Failed(Exception):
     """A command of the machine ended with another code than 0."""
 
 
+def unified_hierarchy():
+    """Where cgroup2 is mounted: alone, or beside the older controllers."""
+    for line in Path("/proc/self/mounts").read_text().splitlines():
+        _, folder, kind, *_ = line.split()
+        if kind == "cgroup2":
+            return Path(folder)
+    raise NotShown("there is no cgroup2 here")
+
+
+def children(process):
+    try:
+        return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except OSError:
+        return []
+
+
 class Machine:
     """Its root is an overlay in memory, its network a loopback of its own. `shared` is /shared in it.
 
@@ -35,7 +51,7 @@ class Machine:
     def __init__(self):
         if os.geteuid() != 0:
             raise NotShown("only root can boot a machine in namespaces")
-        for program in ("systemd-nspawn", "nsenter"):
+        for program in ("systemd-nspawn", "nsenter", "unshare"):
             if not shutil.which(program):
                 raise NotShown(f"there is no {program} here (./dev package-test installs it)")
         root = subprocess.run([HERE / "root"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -44,12 +60,19 @@ class Machine:
         if root.returncode != 0:
             raise Failed(root.stderr)
         self.shared = Path(tempfile.mkdtemp(prefix="plughost-machine-"))
+        # A part of the tree of its own: the machine's systemd takes what it starts in for the whole.
+        self._cgroup = unified_hierarchy() / self.shared.name
+        self._cgroup.mkdir()
         self._leader = None
         self._nspawn = Process([
+            "sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', self._cgroup,
+            # However this process ends, everything of the machine ends with it.
+            "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
             "systemd-nspawn", "--quiet", "--directory", root.stdout.strip(), "--volatile=overlay",
             "--private-network", "--register=no", "--keep-unit", "--console=pipe",
             f"--machine={self.shared.name.replace('_', '-')}", f"--bind={self.shared}:/shared",
             f"--bind-ro={REPOSITORY}:/repository", "--capability=all", "--system-call-filter=bpf", "--boot",
+            "systemd.mask=e2scrub_reap.service",  # takes seconds, for nothing
         ], {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
         try:
             self._leader = until(self._find_leader, BOOT, "the machine's first process")
@@ -71,14 +94,28 @@ class Machine:
             os.kill(self._leader, signal.SIGKILL)
             self._nspawn.wait(30)
         self._nspawn.close()
+        until(self._rid_of_cgroup, 10, f"the end of everything in {self._cgroup}")
         shutil.rmtree(self.shared, ignore_errors=True)
 
+    def _rid_of_cgroup(self):
+        folders = [Path(folder) for folder, _, _ in os.walk(self._cgroup, topdown=False)]
+        try:
+            for folder in folders:
+                folder.rmdir()
+        except OSError:
+            return False
+        return True
+
     def _find_leader(self):
-        """The machine's first process, as this machine numbers it; nspawn's first child only prepares it."""
-        for child in Path(f"/proc/{self._nspawn.pid}/task/{self._nspawn.pid}/children").read_text().split():
-            status = Path(f"/proc/{child}/status").read_text()
-            if re.search(r"^NSpid:\s+\d+\s+1$", status, re.M) and "\nName:\tsystemd\n" in "\n" + status:
-                return int(child)
+        """The machine's first process, as this machine numbers it: what nspawn's first child has made."""
+        nspawn = children(self._nspawn.pid)
+        for child in children(nspawn[0]) if nspawn else []:
+            try:
+                status = Path(f"/proc/{child}/status").read_text()
+            except OSError:
+                continue
+            if re.match(r"Name:\tsystemd\n", status) and re.search(r"^NSpid:.*\t1$", status, re.M):
+                return child
         return None
 
     def _is_up(self):
