@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""The manual's page has every command and every option of the program, and no other.
+
+Usage: manual_test.py PLUGHOST
+"""
+
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = REPOSITORY / "packaging/man/plughost.1.md"
+
+
+def help_of(*command):
+    return subprocess.run([PLUGHOST, *command, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def commands():
+    return re.findall(r"^  ([a-z]+) ", help_of().split("\nSubcommands:\n")[1], re.M)
+
+
+def options(*command):
+    """Those that the help shows, each spelling by itself; --help is everywhere."""
+    found = set()
+    for names in re.findall(r"^  (-\S+)", help_of(*command), re.M):
+        found.update(names.split(","))
+    return found - {"-h", "--help"}
+
+
+def section(command):
+    return PAGE.read_text().split(f"\n## plughost {command}\n")[1].split("\n## ")[0].split("\n# ")[0]
+
+
+def documented(text):
+    return {name for line in re.findall(r"^- (`-.*)$", text, re.M)
+            for name in re.findall(r"`(-[-a-z]+)`", line.split(":")[0])} - {"-h", "--help"}
+
+
+class Manual(unittest.TestCase):
+    def test_the_page_has_every_command_and_no_other(self):
+        self.assertGreater(len(commands()), 6)
+        self.assertEqual(sorted(re.findall(r"^## plughost (\w+)$", PAGE.read_text(), re.M)), sorted(commands()))
+
+    def test_the_page_has_every_option_of_each_command_and_no_other(self):
+        for command in commands():
+            with self.subTest(command):
+                self.assertEqual(documented(section(command)), options(command))
+
+    def test_the_readme_has_every_command(self):
+        text = (REPOSITORY / "README.md").read_text()
+        for command in commands():
+            self.assertIn(f"| `plughost {command}", text)
+
+
+if __name__ == "__main__":
+    PLUGHOST = str(Path(sys.argv.pop(1)).resolve())
+    unittest.main(verbosity=2)

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""bash and zsh complete every command, every option and its values, in a Debian with the package installed.
+
+The completions ask the program itself, so what is asked here is whether they understand its answers.
+Usage: completion_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
+"""
+
+import re
+import shlex
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from machine import Machine, NotShown  # noqa: E402
+
+BASH = """
+source /usr/share/bash-completion/bash_completion
+_completion_loader plughost
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+COMP_LINE="$*"
+COMP_POINT=${#COMP_LINE}
+COMP_TYPE=9
+_plughost
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+# zsh's own functions, as far as the completion calls them: what they would offer is printed.
+ZSH = """
+_call_program() { shift; "$@" }
+_describe() { local each; for each in "${(@P)2}"; do print -r -- "${each%%:*}"; done }
+compadd() { shift; print -rl -- "$@" }
+_files() { print files }
+words=("$@")
+CURRENT=$#
+source /usr/share/zsh/vendor-completions/_plughost
+"""
+
+
+class Completion(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.machine = cls.enterClassContext(Machine())
+        shutil.copy(DEB, cls.machine.shared)
+        cls.machine.run(f"dpkg --install /shared/{DEB.name}")
+        (cls.machine.shared / "bash").write_text(BASH)
+        (cls.machine.shared / "zsh").write_text(ZSH)
+
+    def help(self, *command):
+        return self.machine.run(shlex.join(["plughost", *command, "--help"]))
+
+    def commands(self):
+        found = re.findall(r"^  ([a-z]+) ", self.help().split("\nSubcommands:\n")[1], re.M)
+        self.assertGreater(len(found), 6)
+        return set(found)
+
+    def options(self, command):
+        return {name for names in re.findall(r"^  (-\S+)", self.help(command), re.M) for name in names.split(",")}
+
+    def complete(self, shell, *words):
+        """What the shell offers for the last of the words."""
+        return set(self.machine.run(shlex.join([shell, f"/shared/{shell}", "plughost", *words])).split())
+
+    def test_commands(self):
+        for shell in ("bash", "zsh"):
+            self.assertEqual(self.complete(shell, ""), self.commands(), shell)
+        self.assertEqual(self.complete("bash", "chec"), {"check", "checkpoint"})
+
+    def test_the_options_of_each_command(self):
+        for command in self.commands():
+            with self.subTest(command):
+                options = self.options(command)
+                self.assertEqual(self.complete("bash", command, "--"),
+                                 {name for name in options if name.startswith("--")})
+                self.assertEqual(self.complete("zsh", command, "-"), options)
+
+    def test_an_option_s_values(self):
+        for shell in ("bash", "zsh"):
+            with self.subTest(shell):
+                self.assertEqual(self.complete(shell, "run", "--log-level", ""), {"debug", "info", "warn", "error"})
+                self.assertEqual(self.complete(shell, "discover", "-o", ""), {"table", "json", "yaml"})
+
+    def test_files(self):
+        self.machine.run("touch /tmp/mine.yaml")
+        self.assertEqual(self.complete("bash", "run", "--config", "/tmp/mi"), {"/tmp/mine.yaml"})
+        self.assertEqual(self.complete("zsh", "run", "--config", ""), {"files"})
+        self.assertEqual(self.complete("bash", "check", "/tmp/mi"), {"/tmp/mine.yaml"})
+
+
+if __name__ == "__main__":
+    DEB, = Path(sys.argv.pop(1)).glob("*.deb")
+    try:
+        with Machine():
+            pass
+    except NotShown as lack:
+        print(f"not shown: {lack}")
+        sys.exit(77)
+    unittest.main(verbosity=2)
