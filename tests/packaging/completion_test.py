@@ -7,7 +7,6 @@ Usage: completion_test.py PACKAGES, the folder where ./dev package left them. En
 
 import re
 import shlex
-import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from machine import Machine, NotShown  # noqa: E402
+from machine import Machine, deb, main  # noqa: E402
 
 BASH = """
 source /usr/share/bash-completion/bash_completion
@@ -45,8 +44,7 @@ class Completion(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.machine = cls.enterClassContext(Machine())
-        shutil.copy(DEB, cls.machine.shared)
-        cls.machine.run(f"dpkg --install /shared/{DEB.name}")
+        cls.machine.install(deb())
         (cls.machine.shared / "bash").write_text(BASH)
         (cls.machine.shared / "zsh").write_text(ZSH)
 
@@ -92,11 +90,4 @@ class Completion(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    DEB, = Path(sys.argv.pop(1)).glob("*.deb")
-    try:
-        with Machine():
-            pass
-    except NotShown as lack:
-        print(f"not shown: {lack}")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -127,18 +128,27 @@ class Machine:
         return ["nsenter", "--target", str(self._leader), "--mount", "--uts", "--ipc", "--net", "--pid",
                 "--root", "--wd", "--", *command]
 
-    def run(self, script, check=True, seconds=60):
-        """What the shell script writes, on both outputs. Raises Failed unless it ends with 0."""
+    def outcome(self, script, seconds=60):
+        """The shell script's exit code, and what it writes on both outputs."""
         done = subprocess.run(
             self.inside("/bin/bash", "-c", script), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=seconds, env=ENVIRONMENT)
-        if check and done.returncode != 0:
-            raise Failed(f"{script}\nended with {done.returncode}:\n{done.stdout}")
-        return done.stdout
+        return done.returncode, done.stdout
+
+    def run(self, script, check=True, seconds=60):
+        """What the shell script writes. Raises Failed unless it ends with 0."""
+        code, words = self.outcome(script, seconds)
+        if check and code != 0:
+            raise Failed(f"{script}\nended with {code}:\n{words}")
+        return words
 
     def exit_code(self, script):
-        return subprocess.run(self.inside("/bin/bash", "-c", script), stdin=subprocess.DEVNULL,
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT).returncode
+        return self.outcome(script)[0]
+
+    def install(self, package):
+        """As unattended upgrades do: what an administrator changed stays."""
+        shutil.copy(package, self.shared)
+        self.run(f"dpkg --force-confold --install /shared/{package.name}")
 
     def process(self, *command):
         """A process of the machine that goes on; the caller closes it."""
@@ -148,3 +158,28 @@ class Machine:
 
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
                "LANG": "C.UTF-8", "TERM": "dumb", "DEBIAN_FRONTEND": "noninteractive"}
+
+
+_packages = None  # the folder that main() was given
+
+
+def deb():
+    """The package that is tested."""
+    return next(_packages.glob("*.deb"))
+
+
+def tarball():
+    return next(_packages.glob("*.tar.gz"))
+
+
+def main():
+    """A test program's; its first argument is the packages' folder. Exits with 77 where no machine can be booted."""
+    global _packages
+    _packages = Path(sys.argv.pop(1))
+    try:
+        with Machine():
+            pass
+    except NotShown as lack:
+        print(f"not shown: {lack}")
+        sys.exit(77)
+    unittest.main("__main__", verbosity=2, warnings="ignore")

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from machine import Machine, NotShown, until  # noqa: E402
+from machine import Machine, deb, main, tarball, until  # noqa: E402
 
 CONFIG = """\
 domain: example.com
@@ -45,14 +45,12 @@ def newer(package, folder):
 class InADebian(unittest.TestCase):
     """Each test has a machine of its own."""
 
+    @classmethod
+    def setUpClass(cls):
+        cls.newer = newer(deb(), Path(cls.enterClassContext(tempfile.TemporaryDirectory())))
+
     def setUp(self):
         self.machine = self.enterContext(Machine())
-        for package in (DEB, NEWER):
-            shutil.copy(package, self.machine.shared)
-
-    def install(self, package):
-        # As unattended upgrades do: what an administrator changed stays.
-        self.machine.run(f"dpkg --force-confold --install /shared/{package.name}")
 
     def is_there(self, path):
         return self.machine.exit_code(f"test -e {path}") == 0
@@ -69,7 +67,7 @@ class InADebian(unittest.TestCase):
         return kubelet
 
     def test_an_installed_package_runs_and_offers_nothing_yet(self):
-        self.install(DEB)
+        self.machine.install(deb())
         self.assertEqual(self.machine.run("systemctl is-enabled plughost; systemctl is-active plughost").split(),
                          ["enabled", "active"])
         self.machine.run("plughost check && getent group plughost")
@@ -87,14 +85,14 @@ class InADebian(unittest.TestCase):
         return until(look, 10, "the unit's status", every=0.05)
 
     def test_a_drop_in_that_is_linked_is_offered_after_a_reload(self):
-        self.install(DEB)
+        self.machine.install(deb())
         kubelet = self.kubelet()
         self.machine.run("ln -s /usr/share/plughost/plugins.d/count.yaml /etc/plughost/plugins.d/ && "
                          "systemctl reload plughost")
         kubelet.wait_for_line("healthy", 10)
 
     def test_an_upgrade_keeps_the_configuration_and_the_pods(self):
-        self.install(DEB)
+        self.machine.install(deb())
         kubelet = self.kubelet()
         (self.machine.shared / "config.yaml").write_text(CONFIG)
         self.machine.run(f"cp /shared/config.yaml {CONFFILE} && systemctl reload plughost")
@@ -103,7 +101,8 @@ class InADebian(unittest.TestCase):
         kubelet.wait_for_line("pod-a holds", 10)
 
         before, start = self.daemon(), kubelet.mark()
-        upgrade = self.machine.process("dpkg", "--force-confold", "--install", f"/shared/{NEWER.name}")
+        shutil.copy(self.newer, self.machine.shared)
+        upgrade = self.machine.process("dpkg", "--force-confold", "--install", f"/shared/{self.newer.name}")
         kubelet.wait_for_line("stream ended", 60, start)
         ended = time.monotonic()
         kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 60, start)
@@ -117,19 +116,19 @@ class InADebian(unittest.TestCase):
         kubelet.wait_for_line(lambda line: "pod-a" in line and "token" in line, 10, start)
 
     def test_a_configuration_that_nobody_changed_is_the_new_version_s(self):
-        self.install(DEB)
-        self.install(NEWER)
+        self.machine.install(deb())
+        self.machine.install(self.newer)
         self.assertIn("The next version's words.", self.machine.run(f"cat {CONFFILE}"))
 
     def test_a_service_that_was_disabled_and_stopped_stays_so(self):
-        self.install(DEB)
+        self.machine.install(deb())
         self.machine.run("systemctl disable --now plughost")
-        self.install(NEWER)
+        self.machine.install(self.newer)
         self.assertNotEqual(self.machine.exit_code("systemctl is-enabled plughost"), 0)
         self.assertNotEqual(self.machine.exit_code("systemctl is-active plughost"), 0)
 
     def test_a_removed_package_leaves_the_configuration_and_a_purged_one_what_is_the_administrator_s(self):
-        self.install(DEB)
+        self.machine.install(deb())
         (self.machine.shared / "config.yaml").write_text(CONFIG)
         kubelet = self.kubelet()
         self.machine.run(f"cp /shared/config.yaml {CONFFILE} && systemctl reload plughost && "
@@ -154,14 +153,14 @@ class InADebian(unittest.TestCase):
         self.assertFalse(self.is_there("/etc/systemd/system/multi-user.target.wants/plughost.service"))
         self.assertEqual(self.machine.run("find /var/lib/systemd/deb-systemd-helper* -name '*plughost*'"), "")
 
-        self.install(DEB)
+        self.machine.install(deb())
         self.assertEqual(self.machine.run("systemctl is-active plughost").strip(), "active")
 
     def test_the_tarball_needs_no_package_manager(self):
-        shutil.copy(TARBALL, self.machine.shared)
+        shutil.copy(tarball(), self.machine.shared)
         links = self.machine.run("readlink /bin /lib /sbin")
         self.machine.run("tar --directory / --strip-components 1 --keep-directory-symlink --no-same-owner "
-                         f"-xzf /shared/{TARBALL.name} && systemd-sysusers && systemctl daemon-reload && "
+                         f"-xzf /shared/{tarball().name} && systemd-sysusers && systemctl daemon-reload && "
                          "systemctl enable --now plughost && plughost check")
         self.assertEqual(self.machine.run("systemctl is-active plughost").strip(), "active")
         self.assertEqual(self.machine.run("readlink /bin /lib /sbin"), links)
@@ -171,15 +170,4 @@ class InADebian(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    folder = Path(sys.argv.pop(1))
-    DEB, = folder.glob("*.deb")
-    TARBALL, = folder.glob("*.tar.gz")
-    try:
-        with Machine():
-            pass
-    except NotShown as lack:
-        print(f"not shown: {lack}")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as scratch:
-        NEWER = newer(DEB, Path(scratch))
-        unittest.main(verbosity=2)
+    main()

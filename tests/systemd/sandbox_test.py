@@ -5,7 +5,6 @@ Usage: sandbox_test.py PACKAGES, the folder where ./dev package left them. Ends 
 """
 
 import re
-import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -13,7 +12,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
 
-from machine import REPOSITORY, Machine, NotShown, until  # noqa: E402
+from machine import Machine, deb, main, until  # noqa: E402
 
 MOST_EXPOSED = 2.0
 DROP_INS = "/etc/systemd/system/plughost.service.d"
@@ -45,8 +44,8 @@ class InTheUnit(unittest.TestCase):
 
     def setUp(self):
         self.machine = self.enterContext(Machine())
-        shutil.copy(DEB, self.machine.shared)
-        self.machine.run(f"dpkg --install /shared/{DEB.name} && cp /usr/bin/plughost /shared/standin && "
+        self.machine.install(deb())
+        self.machine.run("cp /usr/bin/plughost /shared/standin && "
                          "mkdir -p /etc/files && echo well >/etc/files/well")
         self.kubelet = self.enterContext(self.machine.process("/shared/standin", "kubelet", "--stay"))
         self.kubelet.wait_for_line("listening on", 10)
@@ -192,11 +191,4 @@ class InTheUnit(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    DEB, = Path(sys.argv.pop(1)).glob("*.deb")
-    try:
-        with Machine():
-            pass
-    except NotShown as lack:
-        print(f"not shown: {lack}")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+    main()

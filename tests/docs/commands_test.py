@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Every command that the operators' pages show is run, in a Debian that is booted for each page.
+
+Each line of a block ```sh is run, one after the other; the first that fails, fails the page. A block ```sh cluster or
+```sh elsewhere is not run: NOT_RUN below has each of its commands, with the reason.
+Usage: commands_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
+"""
+
+import re
+import shutil
+import sys
+import unittest
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
+
+from machine import REPOSITORY, Machine, deb, main, tarball  # noqa: E402
+
+PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing")
+
+NOT_RUN = {
+    "kubectl get node NODE -o jsonpath='{.status.allocatable}'": "needs an API server",
+    "kubectl describe pod POD": "needs an API server",
+    "kubectl apply -f packaging/kubernetes/daemonset.yaml":
+        "needs an API server; tests/packaging/container_test.py checks the file",
+    "buildah build -f packaging/Containerfile -t registry.example.com/plughost:0.1.0 .":
+        "needs a registry; tests/packaging/container_test.py checks the file",
+    "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
+    "-e config=config.yaml": "runs on the machine of whoever has the nodes; tests/packaging/ansible_test.py runs it",
+}
+
+# What a node has that the pages take for granted.
+CONFIG = """\
+resources:
+- name: example.com/token
+  count: 4
+"""
+# Commands that answer a question: with these codes, too, they have done what the page says.
+MAY_END_WITH = {
+    "plughost doctor": (1, "it has found something, as it should in a machine without a kubelet's process"),
+    "plughost checkpoint": (1, "the stand-in kubelet has written none yet"),
+    "systemctl status --no-pager plughost": (3, "it is not running"),
+    "journalctl --unit plughost --no-pager --grep Unhealthy": (1, "there is no such line"),
+    "timeout 2 udevadm monitor --kernel": (124, "it was ended after 2 s, as it says"),
+}
+
+
+def blocks(page):
+    """(info, text) of each fenced block in the shell's language."""
+    return re.findall(r"^```sh ?(\w*)\n(.*?)^```$", (REPOSITORY / f"docs/{page}.md").read_text(), re.M | re.S)
+
+
+class Commands(unittest.TestCase):
+    def machine_of(self, page):
+        machine = self.enterContext(Machine())
+        for package in (deb(), tarball()):
+            shutil.copy(package, machine.shared)
+        (machine.shared / "config.yaml").write_text(CONFIG)
+        machine.run("cp /shared/* /root/ && cp /repository/build/release/plughost /shared/standin")
+        if page != "install":  # it begins without
+            machine.install(deb())
+            machine.run("cp /root/config.yaml /etc/plughost/ && systemctl reload plughost")
+        kubelet = self.enterContext(machine.process("/shared/standin", "kubelet", "--stay"))
+        kubelet.wait_for_line("listening on", 10)
+        if page != "install":
+            kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 20)
+        return machine
+
+    def test_each_page_s_commands(self):
+        for page in PAGES:
+            with self.subTest(page):
+                machine = self.machine_of(page)
+                shown = [text for info, text in blocks(page) if not info]
+                self.assertGreater(len(shown), 0)
+                for command in (line for text in shown for line in text.splitlines()):
+                    code, words = machine.outcome(f"cd /root && {command}", seconds=120)
+                    self.assertIn(code, (0, MAY_END_WITH.get(command, (0, ""))[0]), f"{command}\n{words}")
+
+    def test_the_commands_that_are_not_run_are_those_that_have_a_reason(self):
+        marked = {line for page in PAGES for info, text in blocks(page) if info for line in text.splitlines()}
+        self.assertEqual(marked, set(NOT_RUN))
+
+    def test_every_shell_block_is_seen(self):
+        for page in PAGES:
+            text = (REPOSITORY / f"docs/{page}.md").read_text()
+            self.assertEqual(len(re.findall(r"^```\S", text, re.M)),
+                             len(blocks(page)), f"{page}: a block is in no language, or in another")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""The DaemonSet: read by Kubernetes' own types, and run by runc with just the rights that it asks for.
+
+Usage: container_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
+
+Not shown: that the image can be built (a registry is needed for its base), the container runtime's default filter of
+system calls, and that a cluster admits the pod.
+"""
+
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+import yaml
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from machine import REPOSITORY, Machine, deb, main  # noqa: E402
+
+FILE = REPOSITORY / "packaging/kubernetes/daemonset.yaml"
+
+
+def documents():
+    return {document["kind"]: document for document in yaml.safe_load_all(FILE.read_text())}
+
+
+def missing(wanted, found, where=""):
+    """The places of wanted that found does not have, with the same value."""
+    if isinstance(wanted, dict) and isinstance(found, dict):
+        return [place for key, value in wanted.items() for place in missing(value, found.get(key), f"{where}.{key}")]
+    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
+        return [place for n, (one, other) in enumerate(zip(wanted, found)) for place in missing(one, other, f"{where}[{n}]")]
+    return [] if wanted == found else [where]
+
+
+class DaemonSet(unittest.TestCase):
+    def test_kubernetes_types_know_every_field(self):
+        # kubectl reads it into Kubernetes' own types and writes these: a field that they do not have is gone.
+        done = subprocess.run(["kubectl", "set", "serviceaccount", "--local", "-f", FILE, "default", "-o", "json"],
+                              check=True, stdout=subprocess.PIPE, text=True)
+        self.assertEqual(missing(documents()["DaemonSet"], json.loads(done.stdout)), [])
+
+    def test_every_mount_has_its_volume(self):
+        pod = documents()["DaemonSet"]["spec"]["template"]["spec"]
+        self.assertEqual({volume["name"] for volume in pod["volumes"]},
+                         {mount["name"] for mount in pod["containers"][0]["volumeMounts"]})
+
+    def test_the_daemon_works_with_the_rights_that_it_asks_for(self):
+        machine = self.enterContext(Machine())
+        machine.install(deb())
+        machine.run("systemctl disable --now plughost && "
+                    "mkdir -p /container/rootfs /run/udev && mount --bind / /container/rootfs && mknod /dev/fuse c 10 229")
+        kubelet = self.enterContext(machine.process("plughost", "kubelet", "--stay"))
+        kubelet.wait_for_line("listening on", 10)
+
+        documented = documents()
+        machine.run("mkdir -p /config /empty")
+        for name, text in documented["ConfigMap"]["data"].items():
+            (machine.shared / name).write_text(text)
+            machine.run(f"cp /shared/{name} /config/ && plughost check --strict /config/{name}")
+        (machine.shared / "config.json").write_text(json.dumps(self.bundle(documented["DaemonSet"])))
+        machine.run("cp /shared/config.json /container/")
+        container = self.enterContext(machine.process("runc", "run", "--bundle", "/container", "plughost"))
+        try:
+            kubelet.wait_for_line("example.com/fuse: 20 devices, 20 healthy", 20)
+        except Exception as error:
+            raise AssertionError(f"{error}\n" + "\n".join(container.lines())) from error
+        kubelet.write("allocate example.com/fuse 1 pod-a")
+        kubelet.wait_for_line("pod-a holds", 10)
+        start = kubelet.mark()
+        machine.run("rm /dev/fuse")  # inotify through the mount
+        kubelet.wait_for_line("example.com/fuse: 20 devices, 0 healthy", 10, start)
+        machine.run("runc kill plughost TERM")
+        self.assertEqual(container.wait(10), 0)
+
+    def bundle(self, daemon_set):
+        """What a container runtime makes of it, as far as the rights go."""
+        pod = daemon_set["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        rights = container["securityContext"]
+        self.assertEqual(rights["capabilities"], {"drop": ["ALL"]})
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+
+        def mount(item):
+            volume = volumes[item["name"]]
+            source = volume.get("hostPath", {}).get("path") or ("/config" if "configMap" in volume else "/empty")
+            options = ["rbind", "ro" if item.get("readOnly") else "rw"]
+            if "mountPropagation" in item:
+                options.append("rslave")
+            return {"destination": item["mountPath"], "type": "bind", "source": source, "options": options}
+
+        kinds = ["pid", "mount", "ipc", "uts"] + ([] if pod["hostNetwork"] else ["network"])
+        return {
+            "ociVersion": "1.0.2",
+            "process": {
+                "user": {"uid": rights["runAsUser"], "gid": 0}, "args": ["/usr/bin/plughost", *container["args"]],
+                "env": ["PATH=/usr/bin:/bin"], "cwd": "/",
+                "capabilities": {kind: [] for kind in ("bounding", "effective", "permitted", "inheritable")},
+                "noNewPrivileges": not rights["allowPrivilegeEscalation"],
+            },
+            "root": {"path": "rootfs", "readonly": rights["readOnlyRootFilesystem"]},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"}]
+            + [mount(item) for item in container["volumeMounts"]],
+            "linux": {"namespaces": [{"type": kind} for kind in kinds]},
+        }
+
+
+if __name__ == "__main__":
+    main()
