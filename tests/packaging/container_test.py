@@ -39,9 +39,10 @@ def missing(wanted, found, where=""):
 class DaemonSet(unittest.TestCase):
     def test_kubernetes_types_know_every_field(self):
         # kubectl reads it into Kubernetes' own types and writes these: a field that they do not have is gone.
-        done = subprocess.run(["kubectl", "set", "serviceaccount", "--local", "-f", FILE, "default", "-o", "json"],
-                              check=True, stdout=subprocess.PIPE, text=True)
-        self.assertEqual(missing(documents()["DaemonSet"], json.loads(done.stdout)), [])
+        daemon_set = documents()["DaemonSet"]
+        done = subprocess.run(["kubectl", "set", "serviceaccount", "--local", "-f", "-", "default", "-o", "json"],
+                              check=True, input=json.dumps(daemon_set), stdout=subprocess.PIPE, text=True)
+        self.assertEqual(missing(daemon_set, json.loads(done.stdout)), [])
 
     def test_every_mount_has_its_volume(self):
         pod = documents()["DaemonSet"]["spec"]["template"]["spec"]
@@ -61,6 +62,9 @@ class DaemonSet(unittest.TestCase):
         for name, text in documented["ConfigMap"]["data"].items():
             (machine.shared / name).write_text(text)
             machine.run(f"cp /shared/{name} /config/ && plughost check --strict /config/{name}")
+        for volume in documented["DaemonSet"]["spec"]["template"]["spec"]["volumes"]:
+            if volume.get("hostPath", {}).get("type") == "DirectoryOrCreate":
+                machine.run(f"mkdir -p {volume['hostPath']['path']}")
         (machine.shared / "config.json").write_text(json.dumps(self.bundle(documented["DaemonSet"])))
         machine.run("cp /shared/config.json /container/")
         container = self.enterContext(machine.process("runc", "run", "--bundle", "/container", "plughost"))
