@@ -29,7 +29,11 @@ add_custom_target(packed_changelog ALL DEPENDS ${changelog}.gz)
 
 set(share ${CMAKE_INSTALL_FULL_DATADIR})
 set(lib ${CMAKE_INSTALL_PREFIX}/lib)  # systemd's, on every architecture
-install(TARGETS plughost DESTINATION ${CMAKE_INSTALL_FULL_BINDIR})
+set_target_properties(plughost PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/plughost")
+install(TARGETS plughost RUNTIME_DEPENDENCY_SET libraries DESTINATION ${CMAKE_INSTALL_FULL_BINDIR})
+# What not every distribution has, for the tarball; the package depends on Debian's.
+install(RUNTIME_DEPENDENCY_SET libraries PRE_INCLUDE_REGEXES "^lib(civetweb|prometheus-cpp)" PRE_EXCLUDE_REGEXES ".*"
+        DESTINATION ${lib}/plughost COMPONENT libraries)
 install(FILES systemd/plughost.service DESTINATION ${lib}/systemd/system)
 install(FILES packaging/plughost.sysusers DESTINATION ${lib}/sysusers.d RENAME plughost.conf)
 install(FILES packaging/config.yaml DESTINATION ${CMAKE_INSTALL_FULL_SYSCONFDIR}/plughost)
@@ -49,6 +53,7 @@ install(FILES packaging/debian/lintian-overrides DESTINATION ${share}/lintian/ov
 set(CPACK_SET_DESTDIR ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PROJECT_CONFIG_FILE ${packaging}/debian/cpack.cmake)
 set(CPACK_PACKAGE_FILE_NAME plughost-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)

@@ -56,9 +56,9 @@ void add_reload_command(CLI::App& app, int& exit_code) {
       "reload", "have the running daemon read its configuration again, and say what changed");
   command
       ->add_option("--log-level", options->log_level,
-                   "debug, info, warn or error, until the next reload; absent: the configuration's")
+                   "until the next reload; absent: the configuration's")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
-      ->option_text("LEVEL");
+      ->option_text("LEVEL:{debug,info,warn,error}");
   add_control_option(*command, options->control);
   add_output_option(*command, options->format);
   command->callback([options, &exit_code] { exit_code = reload(*options); });

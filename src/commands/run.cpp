@@ -64,10 +64,10 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   command
       ->add_option("--log-level", options->log_level,
-                   "debug, info, warn or error, instead of the configuration's")
+                   "instead of the configuration's")
       ->transform(CLI::CheckedTransformer(kLevels))
       ->type_name("LEVEL")
-      ->option_text("LEVEL");
+      ->option_text("LEVEL:{debug,info,warn,error}");
   command->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -150,6 +150,11 @@ class Machine:
         shutil.copy(package, self.shared)
         self.run(f"dpkg --force-confold --install /shared/{package.name}")
 
+    def add_address(self, address):
+        """An address of its own, which only it reaches."""
+        subprocess.run(["nsenter", "--target", str(self._leader), "--net",
+                        "ip", "address", "add", f"{address}/32", "dev", "lo"], check=True)
+
     def process(self, *command):
         """A process of the machine that goes on; the caller closes it."""
         return Process(["env", "-i", *(f"{key}={value}" for key, value in ENVIRONMENT.items()),

@@ -5,6 +5,7 @@ Usage: sandbox_test.py PACKAGES, the folder where ./dev package left them. Ends 
 """
 
 import re
+import shlex
 import sys
 import unittest
 from pathlib import Path
@@ -157,11 +158,28 @@ class InTheUnit(unittest.TestCase):
         self.machine.run(f"mkdir -p {DROP_INS} && ln -s /usr/share/plughost/systemd/users.conf {DROP_INS}/")
         self.kubelet.wait_for_line("example.com/listed: 1 device, 1 healthy", 20, self.restart(config))
 
-    def test_the_group_plughost_can_be_given_what_is_in_run(self):
+    def test_root_and_the_group_plughost_reach_the_control_socket_and_nobody_else_does(self):
         self.restart()
-        groups = re.search(r"Groups:\s+(.*)\n", self.process_status())[1].split()
-        self.assertIn(self.machine.run("getent group plughost | cut -d : -f 3").strip(), groups)
-        self.assertEqual(self.machine.run("stat --format '%a %U' /run/plughost").strip(), "755 root")
+        self.assertEqual(self.machine.run("stat --format '%a %U %G' /run/plughost/control.sock").strip(), "660 root plughost")
+        status = "setpriv --reuid nobody --regid nogroup --groups {} plughost status"
+        self.machine.run("plughost status")
+        self.machine.run(status.format("plughost"))
+        self.assertNotEqual(self.machine.exit_code(status.format("nogroup")), 0)
+
+    def test_metrics_are_for_this_machine_alone(self):
+        self.restart("listen: 0.0.0.0:9464\n" + CONFIG)
+        self.machine.add_address("192.0.2.1")
+        ask = "exec 3<>/dev/tcp/{}/9464 && printf 'GET /metrics HTTP/1.0\\r\\n\\r\\n' >&3 && timeout 3 cat <&3"
+        self.assertIn("plughost_build_info", self.machine.run(ask.format("127.0.0.1")))
+        self.assertNotEqual(self.machine.exit_code("timeout 3 bash -c " + shlex.quote(ask.format("192.0.2.1"))), 0)
+
+    def test_a_reload_that_is_refused_fails(self):
+        self.restart()
+        self.write("/etc/plughost/config.yaml", "resources: 1\n")
+        self.assertNotEqual(self.machine.exit_code("systemctl reload plughost"), 0)
+        self.assertEqual(self.property("ActiveState"), "active")
+        self.write("/etc/plughost/config.yaml", CONFIG)
+        self.machine.run("systemctl reload plughost")
 
     def test_a_daemon_that_was_killed_or_hangs_is_started_again(self):
         self.write(f"{DROP_INS}/soon.conf", "[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\n")
