@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""The DaemonSet: read by Kubernetes' own types, and run by runc with just the rights that it asks for.
+"""The image, built on a base of our own; and the DaemonSet: read by Kubernetes' own types, and run by runc with just the
+rights that it asks for.
 
 Usage: container_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
 
-Not shown: that the image can be built (a registry is needed for its base), the container runtime's default filter of
-system calls, and that a cluster admits the pod.
+Not shown: the base image itself, for which a registry is needed; the container runtime's default filter of system calls;
+and that a cluster admits the pod.
 """
 
 import json
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -18,7 +20,7 @@ import yaml
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from machine import REPOSITORY, Machine, deb, main  # noqa: E402
+from machine import REPOSITORY, Machine, clean_root, deb, main  # noqa: E402
 
 FILE = REPOSITORY / "packaging/kubernetes/daemonset.yaml"
 
@@ -34,6 +36,35 @@ def missing(wanted, found, where=""):
     if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         return [place for n, (one, other) in enumerate(zip(wanted, found)) for place in missing(one, other, f"{where}[{n}]")]
     return [] if wanted == found else [where]
+
+
+class Image(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="plughost-image-")))
+        (self.folder / "policy.json").write_text('{"default": [{"type": "insecureAcceptAnything"}]}')
+
+    def buildah(self, command, *arguments):
+        signed = ["--signature-policy", self.folder / "policy.json"] if command in ("build", "commit", "from") else []
+        done = subprocess.run(["buildah", "--root", self.folder / "root", "--runroot", self.folder / "run",
+                               "--storage-driver", "vfs", command, *signed, *arguments],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=REPOSITORY)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        return done.stdout.strip().splitlines()
+
+    def test_it_is_built_and_has_the_program_of_the_package(self):
+        # In the base image's place: what the machines of the other tests are made of.
+        base, = self.buildah("from", "scratch")
+        archive = self.folder / "base.tar"
+        subprocess.run(["tar", "--create", "--file", archive, "--directory", clean_root(), "--exclude=./usr/share/doc",
+                        "--exclude=./usr/lib/python3", "."], check=True)
+        self.buildah("add", "--quiet", base, archive, "/")
+        archive.unlink()
+        self.buildah("commit", "--quiet", "--rm", base, "docker.io/library/debian:12-slim")
+        self.buildah("build", "--pull-never", "--isolation", "chroot", "--network", "host",
+                     "--file", "packaging/Containerfile", "--tag", "plughost", ".")
+        container = self.buildah("from", "--pull-never", "plughost")[-1]
+        version = self.buildah("run", "--isolation", "chroot", container, "--", "plughost", "--version")[-1]
+        self.assertEqual(version.split()[1], deb().name.split("_")[1])
 
 
 class DaemonSet(unittest.TestCase):

@@ -2,6 +2,7 @@
 
 import os
 import re
+import secrets
 import shutil
 import signal
 import subprocess
@@ -43,6 +44,16 @@ def children(process):
         return []
 
 
+def clean_root():
+    """The directory of a clean Debian, made if need be."""
+    made = subprocess.run([HERE / "root"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if made.returncode == 77:
+        raise NotShown(made.stderr.strip().removeprefix("not shown: "))
+    if made.returncode != 0:
+        raise Failed(made.stderr)
+    return made.stdout.strip()
+
+
 class Machine:
     """Its root is an overlay in memory, its network a loopback of its own. `shared` is /shared in it.
 
@@ -55,11 +66,7 @@ class Machine:
         for program in ("systemd-nspawn", "nsenter", "unshare"):
             if not shutil.which(program):
                 raise NotShown(f"there is no {program} here (./dev package-test installs it)")
-        root = subprocess.run([HERE / "root"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        if root.returncode == 77:
-            raise NotShown(root.stderr.strip().removeprefix("not shown: "))
-        if root.returncode != 0:
-            raise Failed(root.stderr)
+        root = clean_root()
         self.shared = Path(tempfile.mkdtemp(prefix="plughost-machine-"))
         # A part of the tree of its own: the machine's systemd takes what it starts in for the whole.
         self._cgroup = unified_hierarchy() / self.shared.name
@@ -69,9 +76,9 @@ class Machine:
             "sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', self._cgroup,
             # However this process ends, everything of the machine ends with it.
             "unshare", "--pid", "--fork", "--kill-child", "--mount-proc",
-            "systemd-nspawn", "--quiet", "--directory", root.stdout.strip(), "--volatile=overlay",
+            "systemd-nspawn", "--quiet", "--directory", root, "--volatile=overlay",
             "--private-network", "--register=no", "--keep-unit", "--console=pipe",
-            f"--machine={self.shared.name.replace('_', '-')}", f"--bind={self.shared}:/shared",
+            f"--machine=plughost-{secrets.token_hex(4)}", f"--bind={self.shared}:/shared",
             f"--bind-ro={REPOSITORY}:/repository", "--capability=all", "--system-call-filter=bpf", "--boot",
             "systemd.mask=e2scrub_reap.service",  # takes seconds, for nothing
         ], {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1"})
@@ -109,6 +116,8 @@ class Machine:
 
     def _find_leader(self):
         """The machine's first process, as this machine numbers it: what nspawn's first child has made."""
+        if not self._nspawn.running():
+            raise Failed("systemd-nspawn has ended")
         nspawn = children(self._nspawn.pid)
         for child in children(nspawn[0]) if nspawn else []:
             try:
