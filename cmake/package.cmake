@@ -11,7 +11,8 @@ function(plughost_man_page name section)
     OUTPUT ${page}
     COMMAND ${PROJECT_SOURCE_DIR}/packaging/man/build ${page} ${name} ${section} ${PROJECT_VERSION} ${ARGN}
     DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/packaging/man/build VERBATIM)
-  add_custom_target(man_${name} ALL DEPENDS ${page})
+  list(APPEND documents ${page})
+  set(documents ${documents} PARENT_SCOPE)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_FULL_MANDIR}/man${section})
 endfunction()
 
@@ -25,7 +26,7 @@ string(TIMESTAMP today "%a, %d %b %Y %H:%M:%S +0000" UTC)
 set(changelog ${PROJECT_BINARY_DIR}/changelog)
 configure_file(packaging/debian/changelog.in ${changelog} @ONLY)
 add_custom_command(OUTPUT ${changelog}.gz COMMAND gzip -9nkf ${changelog} DEPENDS ${changelog} VERBATIM)
-add_custom_target(packed_changelog ALL DEPENDS ${changelog}.gz)
+add_custom_target(documents ALL DEPENDS ${documents} ${changelog}.gz)
 
 set(share ${CMAKE_INSTALL_FULL_DATADIR})
 set(lib ${CMAKE_INSTALL_PREFIX}/lib)  # systemd's, on every architecture

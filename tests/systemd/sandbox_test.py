@@ -117,6 +117,7 @@ class InTheUnit(unittest.TestCase):
 
     def test_what_the_sandbox_closes_is_closed(self):
         self.machine.run(PROBE)
+        self.machine.add_address("192.0.2.1")
         for what, script, words in (
                 ("a device", "exec 3</dev/probe", "not permitted"),
                 ("the configuration", "exec 3>>/etc/plughost/config.yaml", "Read-only file system"),
@@ -125,7 +126,7 @@ class InTheUnit(unittest.TestCase):
                 ("kernel settings", "exec 3>/proc/sys/vm/swappiness", "Read-only file system"),
                 ("control groups", "mkdir /sys/fs/cgroup/x 2>&1", "Read-only file system"),
                 ("namespaces", "unshare --mount true 2>&1", "not permitted"),
-                ("another network address", "timeout 5 bash -c 'exec 3<>/dev/tcp/192.0.2.1/9' 2>&1", "not permitted|unreachable"),
+                ("another network address", "exec 3<>/dev/tcp/192.0.2.1/9", "not permitted"),
         ):
             with self.subTest(what):
                 self.assertRegex(self.look(script), words)
