@@ -24,9 +24,10 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"convert", {"device", "document", "kinds", "config"}},
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "kinds", "config", "kubelet"}},
+    {"doctor", {"base", "device", "document", "host", "kinds", "config", "kubelet", "supervisor"}},
     {"standin", {"base", "device", "kubelet"}},
     {"commands",
-     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor",
+     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor", "doctor",
       "standin"}},
 };
 
@@ -39,6 +40,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"podresources/", {"kubelet", "standin"}},
     {"spdlog/", {"base"}},
     {"CLI/", {"commands"}},
+    {"toml++/", {"doctor"}},
     {"libudev.h", {"host"}},
 };
 
