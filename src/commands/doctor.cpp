@@ -15,6 +15,11 @@ namespace plughost {
 
 namespace {
 
+std::string counted(const Findings& findings, Level level) {
+  const auto number = std::ranges::count(findings, level, &Finding::level);
+  return std::to_string(number) + ' ' + std::string(name_of(level)) + (number == 1 ? "" : "s");
+}
+
 void print_text(const Findings& findings) {
   std::size_t name_width = 0;
   for (const Check& check : checks()) name_width = std::max(name_width, check.name.size());
@@ -28,6 +33,8 @@ void print_text(const Findings& findings) {
     if (!finding.why.empty()) std::cout << indent << "why: " << printable(finding.why) << '\n';
     if (!finding.advice.empty()) std::cout << indent << "do:  " << printable(finding.advice) << '\n';
   }
+  std::cout << counted(findings, Level::kProblem) << ", " << counted(findings, Level::kWarning) << ", "
+            << counted(findings, Level::kNote) << '\n';
 }
 
 Json json_of(const Findings& findings) {

@@ -67,29 +67,26 @@ Findings check_drop_ins(const HostRoot&, const Observed& observed) {
 Findings check_devices(const HostRoot&, const Observed& observed) {
   if (!observed.config) return {};
   Findings found;
-  for (const std::string& trouble : observed.devices.troubles)
+  for (const std::string& trouble : observed.devices.troubles) {
+    const std::size_t place = std::min(trouble.find(": "), trouble.size());  // "file:line:col: name: why"
     found.push_back({.level = Level::kProblem,
-                     .where = observed.file,
-                     .what = trouble,
+                     .where = trouble.substr(0, place),
+                     .what = trouble.substr(std::min(place + 2, trouble.size())),
                      .why = "the entry's resources have no devices until this is over",
                      .advice = "see to what it names; `plughost discover` tries again"});
+  }
   for (const std::string& remark : observed.devices.remarks)
     found.push_back({.level = Level::kNote,
                      .where = observed.file,
                      .what = remark,
                      .why = "a device may not be offered as it was meant to be",
                      .advice = "look at the entry; `plughost discover` says it again"});
+  std::string without;
   for (const Offer& offer : observed.devices.offers) {
     const auto devices = offer.inventory.devices();
     const auto sick = std::ranges::count_if(devices, [](const Device& each) { return !each.healthy(); });
     if (devices.empty()) {
-      found.push_back({.level = Level::kNote,
-                       .where = offer.resource,
-                       .what = "the machine has no device for it now",
-                       .why = "pods that ask for it wait until one comes",
-                       .advice =
-                           "plug one in, or compare the entry with what the machine shows: `udevadm info`, "
-                           "`lspci -nn`, `ls -l /dev`"});
+      without += (without.empty() ? "" : ", ") + offer.resource;
     } else if (sick > 0) {
       const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
       found.push_back({.level = Level::kWarning,
@@ -103,6 +100,14 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
           {.where = offer.resource, .what = counted(devices.size(), "device", "devices") + ", all healthy"});
     }
   }
+  if (!without.empty())
+    found.push_back({.level = Level::kNote,
+                     .where = observed.file,
+                     .what = "the machine has no device now for " + without,
+                     .why = "pods that ask for them wait until one comes",
+                     .advice =
+                         "plug one in, or compare the entry with what the machine shows: `udevadm info`, "
+                         "`lspci -nn`, `ls -l /dev`"});
   return found;
 }
 

@@ -134,9 +134,7 @@ Findings check_pod_resources(const HostRoot& host, const Observed& observed) {
       .level = Level::kWarning,
       .where = path,
       .what = owner ? "the socket is there, and nobody answers us on it" : "there is no such socket",
-      .why =
-          "it is not known which pod holds which device, so one that vanished stays listed, and a program "
-          "that asks for the holder gets none",
+      .why = "it is not known which pod holds which device: one that vanished stays listed",
       .advice =
           "see that the kubelet runs and that this is root; before Kubernetes 1.28 the feature gate "
           "KubeletPodResources may be off"};

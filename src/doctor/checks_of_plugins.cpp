@@ -105,7 +105,8 @@ Findings check_daemon(const HostRoot& host, const Observed& observed) {
   Findings found;
   for (const SeenProcess& process : daemons(host)) {
     const fs::path file = process.option("--config").value_or(observed.file);
-    if (file == observed.file)
+    std::error_code failed;
+    if (file == observed.file || fs::equivalent(file, observed.file, failed))
       found.push_back({.where = process.text(), .what = "plughost runs"});
     else
       found.push_back({.level = Level::kNote,

@@ -61,4 +61,5 @@ TEST_CASE("doctor ends with 1 where there is a problem, and says what to do") {
   const Finished text = run_plughost({"doctor", "--config", node.configuration()});
   CHECK(text.exit_code == 1);
   CHECK(text.output.find("\n                             do:  correct it") != std::string::npos);
+  CHECK(text.output.find(" problems, ") != std::string::npos);
 }

@@ -55,10 +55,10 @@ TEST_CASE("devices are told by resource: none is a note, sick ones are a warning
       "- {name: example.com/gopher, directory: {path: /etc/gophers}}\n");
   const Findings found = node.look("devices");
   REQUIRE(found.size() == 2);
-  CHECK(found[0].where == "example.com/absent");
-  CHECK(found[0].level == Level::kNote);
-  CHECK(found[1].where == "example.com/gopher");
-  CHECK(found[1].level == Level::kOk);
+  CHECK(found[0].where == "example.com/gopher");
+  CHECK(found[0].level == Level::kOk);
+  CHECK(found[1].level == Level::kNote);
+  CHECK(contains(found[1].what, "no device now for example.com/absent"));
 
   node.observed.devices.offers = {{"example.com/gopher",
                                    Inventory({{.id = "a", .trouble = "it burns"}, {.id = "b"}}),
@@ -74,5 +74,6 @@ TEST_CASE("an entry whose devices cannot be looked for is a problem") {
   node.observed.devices = {.troubles = {"config.yaml:2:3: example.com/x: the driver is gone"}};
   const Finding finding = node.one("devices");
   CHECK(finding.level == Level::kProblem);
-  CHECK(contains(finding.what, "the driver is gone"));
+  CHECK(finding.where == "config.yaml:2:3");
+  CHECK(finding.what == "example.com/x: the driver is gone");
 }
