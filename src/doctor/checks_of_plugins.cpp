@@ -104,6 +104,7 @@ Findings owners_by_command_line(const std::vector<OtherPlugin>& others, const Ob
 Findings check_daemon(const HostRoot& host, const Observed& observed) {
   Findings found;
   for (const SeenProcess& process : daemons(host)) {
+    // Without the option it is the default, as ours is as a rule.
     const fs::path file = process.option("--config").value_or(observed.file);
     std::error_code failed;
     if (file == observed.file || fs::equivalent(file, observed.file, failed))

@@ -78,14 +78,15 @@ Findings runtime_findings(const RuntimeSettings& settings) {
                      .advice = "correct the file, or run this as root"});
   if (settings.cdi == RuntimeSettings::Cdi::kOn || !settings.troubles.empty()) return found;
   const bool off = settings.cdi == RuntimeSettings::Cdi::kOff;
-  found.push_back(
-      {.level = off ? Level::kProblem : Level::kWarning,
-       .where = settings.file,
-       .what = off ? "CDI is turned off for " + settings.runtime
-                   : "this file does not turn CDI on; containerd 1.x has it off then, containerd 2 on",
-       .why = "the runtime ignores CDI devices silently: containers start without them",
-       .advice = "set `enable_cdi = true` in [plugins.\"io.containerd.grpc.v1.cri\"] (containerd 2: "
-                 "[plugins.\"io.containerd.cri.v1.runtime\"]) and restart containerd"});
+  found.push_back({.level = off ? Level::kProblem : Level::kWarning,
+                   .where = settings.file,
+                   .what = off ? "CDI is turned off for " + settings.runtime
+                               : "this file does not turn CDI on; containerd 1.7 has it off then, 1.6 does "
+                                 "not know it, 2 has it on",
+                   .why = "the runtime ignores CDI devices silently: containers start without them",
+                   .advice =
+                       "set `enable_cdi = true` in [plugins.\"io.containerd.grpc.v1.cri\"] (containerd 2: "
+                       "[plugins.\"io.containerd.cri.v1.runtime\"]) and restart containerd"});
   return found;
 }
 

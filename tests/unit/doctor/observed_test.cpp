@@ -25,6 +25,17 @@ TEST_CASE("who listens on a socket is seen, and that nobody does") {
   CHECK(observed.descriptors > 0);
 }
 
+TEST_CASE("a kubelet is asked for its version, and another program is not") {
+  MadeNode node;
+  node.tree.directory(kPlugins);
+  const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
+  // This test's own program, which prints a version as well.
+  node.process(::getpid(), "/usr/bin/kubelet");
+  CHECK(contains(observe(node.host, "/nonexistent").kubelet_version, "doctest version is"));
+  node.process(::getpid(), "/usr/bin/other");
+  CHECK(observe(node.host, "/nonexistent").kubelet_version.empty());
+}
+
 TEST_CASE("device nodes are seen with their numbers, through links") {
   MadeNode node;
   node.tree.link("dev/zero", "/dev/null");
