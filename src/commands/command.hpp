@@ -19,6 +19,9 @@ void add_discover_command(CLI::App& app, int& exit_code);
 void add_simulate_command(CLI::App& app, int& exit_code);
 void add_checkpoint_command(CLI::App& app, int& exit_code);
 void add_doctor_command(CLI::App& app, int& exit_code);
+void add_status_command(CLI::App& app, int& exit_code);
+void add_events_command(CLI::App& app, int& exit_code);
+void add_reload_command(CLI::App& app, int& exit_code);
 void add_kubelet_command(CLI::App& app, int& exit_code);
 
 }  // namespace plughost
