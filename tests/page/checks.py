@@ -1,5 +1,6 @@
 """What must be true of the page. Each case's docstring is its name; a case leaves nothing behind but a feeder that runs."""
 import copy
+import re
 import time
 from urllib.parse import urlsplit
 
@@ -156,6 +157,21 @@ def lost_connection(window, feeder):
     assert 'example.com/serial' not in window.text('#resources')
 
 
+def silence(window, feeder):
+    """a daemon that is silent for too long is lost, though its connection is open"""
+    page, policy = feeder.page, feeder.policy
+    feeder.page = page.replace(b'kSilence = 45000', b'kSilence = 500')
+    assert feeder.page != page
+    # The hashes are those of the page as it is.
+    feeder.policy = re.sub('script-src [^;]*', "script-src 'unsafe-inline'", policy)
+    try:
+        show(window, feeder, states.node())
+        window.wait_for_text('No connection to plughost', '#banner')
+        window.wait_for_text('live', '#connection')
+    finally:
+        feeder.page, feeder.policy = page, policy
+
+
 def filtering(window, feeder):
     """the filter finds resources by name, device, node and pod, and the box hides what is well"""
     show(window, feeder, states.node())
@@ -301,10 +317,33 @@ def is_shown(window, _):
     window.wait_for_text('version', '#version')
 
 
+def daemon_is_shown(window, daemon):
+    """what the daemon serves is on the page, and a device that comes or goes is there at once"""
+    window.wait_for_text('1 of 1 resources attached')
+    assert str(daemon.plugins) in window.text() and str(daemon.configuration) in window.text()
+    open_row(window, daemon.RESOURCE)
+    window.wait_for_text('first', '#resources')
+    daemon.add_device('second <b>')
+    window.wait_for_text('second <b>', '#resources')
+    daemon.remove_device('first')
+    window.wait_for_text('1 unhealthy', '#resources')
+    window.wait_for_text(daemon.RESOURCE, '#events')
+
+
+def daemon_that_ends(window, daemon):
+    """a daemon that ends is told, and one that starts again is shown"""
+    daemon.end()
+    window.wait_for_text('No connection to plughost', '#banner')
+    daemon.start()
+    window.wait_for_text('live', '#connection')
+    window.wait_for_text('1 of 1 resources attached')
+
+
+OF_A_DAEMON = [daemon_is_shown, daemon_that_ends]
 # On the node that states.node() makes, or on whatever a daemon shows.
 OF_ANY_PAGE = [is_shown, contrast, narrow, keyboard, semantics, nothing_else]
 OF_MADE_STATES = [everything, trouble_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
-                  lost_connection, narrow_with_long_words]
+                  lost_connection, silence, narrow_with_long_words]
 
 
 def take_pictures(window, feeder, folder):

@@ -6,6 +6,14 @@ import socketserver
 import threading
 
 
+def next_of(said):
+    """What is to be said; every 15 s, that the daemon is alive."""
+    try:
+        return said.get(timeout=15)
+    except queue.Empty:
+        return b'event: alive\ndata: 1\n\n'
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = 'HTTP/1.1'
 
@@ -39,7 +47,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         try:
-            while (chunk := said.get()) is not None:
+            while (chunk := next_of(said)) is not None:
                 self.wfile.write(chunk)
                 self.wfile.flush()
         except OSError:
