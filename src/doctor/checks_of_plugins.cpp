@@ -18,7 +18,8 @@ constexpr std::size_t kMostShown = 3;
 
 // Of the plugins: neither the kubelet's, nor that of its pod resources.
 bool of_a_plugin(const Observed& observed, const fs::path& socket) {
-  return socket.filename() != "kubelet.sock" && socket != observed.kubelet().pod_resources;
+  return socket.filename() != "kubelet.sock" && socket != observed.kubelet().pod_resources &&
+         socket != observed.control();
 }
 
 bool ours(const fs::path& socket) {
@@ -99,6 +100,19 @@ Findings owners_by_command_line(const std::vector<OtherPlugin>& others, const Ob
   return found;
 }
 
+// What there is to say of the daemon that has this configuration.
+Finding answering(const SeenProcess& process, const Observed& observed) {
+  const std::string socket = process.option("--control").value_or(observed.control());
+  const auto found = observed.sockets.find(socket);
+  const bool silent = found == observed.sockets.end() || found->second.state == SocketOwner::State::kNobody;
+  if (!silent) return {.where = process.text(), .what = "plughost runs"};
+  return {.level = Level::kWarning,
+          .where = process.text(),
+          .what = "plughost runs, but does not answer on " + socket,
+          .why = "`plughost status`, `events` and `reload` cannot ask it",
+          .advice = "its log says why it has no control socket: `journalctl -u plughost`"};
+}
+
 }  // namespace
 
 Findings check_daemon(const HostRoot& host, const Observed& observed) {
@@ -108,7 +122,7 @@ Findings check_daemon(const HostRoot& host, const Observed& observed) {
     const fs::path file = process.option("--config").value_or(observed.file);
     std::error_code failed;
     if (file == observed.file || fs::equivalent(file, observed.file, failed))
-      found.push_back({.where = process.text(), .what = "plughost runs"});
+      found.push_back(answering(process, observed));
     else
       found.push_back({.level = Level::kNote,
                        .where = process.text(),

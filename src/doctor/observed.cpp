@@ -44,6 +44,7 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
     if (const auto owner = owner_of(host.at(path))) observed.sockets[path] = *owner;
   };
   look(kubelet.pod_resources);
+  look(observed.control());
   for (const fs::path& directory : {kubelet.directory, kubelet.plugins_registry}) {
     std::error_code failed;
     fs::directory_iterator entry(host.at(directory), failed);
@@ -94,6 +95,10 @@ void observe_labels(const HostRoot& host, Observed& observed) {
 const KubeletConfig& Observed::kubelet() const {
   static const KubeletConfig defaults;
   return config ? config->kubelet : defaults;
+}
+
+std::string Observed::control() const {
+  return config ? config->telemetry.control.string() : kControlSocket;
 }
 
 Observed observe(const HostRoot& host, const fs::path& configuration) {

@@ -48,7 +48,8 @@ struct Observed {
 
   uid_t user = 0;  // whose eyes these are
 
-  std::map<std::string, SocketOwner> sockets;  // of the kubelet's directories, and the kubelet's own, by path
+  // Of the kubelet's directories, the kubelet's own, and the daemon's control socket, by path.
+  std::map<std::string, SocketOwner> sockets;
   std::string kubelet_version;                 // as it says itself; empty: not known
   std::map<std::string, std::string> labels;   // SELinux', by path; absent: the file has none
   std::map<std::string, DeviceNumbers> numbers;  // of the device nodes that containers would get, by path
@@ -58,6 +59,8 @@ struct Observed {
 
   // What the configuration says of the kubelet; the defaults without one.
   const KubeletConfig& kubelet() const;
+  // Where the configuration wants the daemon's control socket; the default without one.
+  std::string control() const;
 };
 
 // Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices

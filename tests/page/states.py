@@ -27,8 +27,7 @@ def resource(name, devices, stage='attached', trouble='', next_try=None, since=7
 
 def status(resources, **more):
     return {'version': '0.1.0', 'startedAt': ago(90000),
-            'kubelet': {'present': True, 'directory': '/var/lib/kubelet/device-plugins', 'since': ago(90000), 'process': 812,
-                        'trouble': ''},
+            'kubelet': {'present': True, 'directory': '/var/lib/kubelet/device-plugins', 'since': ago(90000), 'process': 812},
             'configuration': {'files': ['/etc/plughost/config.yaml', '/etc/plughost/plugins.d/nvidia-gpu.yaml'],
                               'hash': '9f2c41d07be8a3f0', 'loadedAt': ago(5000), 'refusedAt': None},
             'holdersUnknown': '', 'resources': sorted(resources, key=lambda each: each['name']), **more}

@@ -51,7 +51,10 @@ class MadeNode {
     listens(kKubeletSocket, kKubelet);
     observed.kubelet_version = "Kubernetes v1.33.1";
   }
-  void daemon() const { process(kDaemon, "/usr/bin/plughost run --config " + observed.file.string()); }
+  void daemon() {
+    process(kDaemon, "/usr/bin/plughost run --config " + observed.file.string());
+    listens(observed.control(), kDaemon);
+  }
 
   // What one check finds.
   Findings look(std::string_view check) const {

@@ -26,6 +26,9 @@ TEST_CASE("plughost that does not run is a warning, one with another configurati
   CHECK(node.one("daemon").level == Level::kWarning);
   node.daemon();
   CHECK(node.one("daemon").level == Level::kOk);
+  node.observed.sockets[node.observed.control()].state = SocketOwner::State::kNobody;
+  CHECK(node.one("daemon").level == Level::kWarning);
+  CHECK(contains(node.one("daemon").what, "does not answer on " + node.observed.control()));
   node.process(kDaemon, "/usr/bin/plughost run --config=/etc/other.yaml");
   CHECK(node.one("daemon").level == Level::kNote);
   CHECK(contains(node.one("daemon").advice, "--config /etc/other.yaml"));
