@@ -73,8 +73,6 @@ class Daemon {
     notifier_.send("READY=1");
     feed_watchdog();
     loop_.run();
-    notifier_.send("STOPPING=1");
-    log_.info("stopping");
   }
 
  private:
@@ -82,10 +80,19 @@ class Daemon {
     if (signal == SIGHUP)
       reload();
     else
-      loop_.stop();
+      stop();
+  }
+
+  // The second time does not wait.
+  void stop() {
+    if (std::exchange(stopping_, true)) return loop_.stop();
+    notifier_.send("STOPPING=1");
+    log_.info("stopping");
+    supervisor_->stop([this] { loop_.stop(); });
   }
 
   void reload() {
+    if (stopping_) return;
     if (std::exchange(reloading_, true)) {
       reload_again_ = true;
       return;
@@ -104,6 +111,7 @@ class Daemon {
           }
         },
         [this, loaded] {
+          if (stopping_) return;
           if (const auto* errors = std::get_if<ConfigError>(loaded.get())) {
             for (const Diagnostic& each : errors->diagnostics) log_.error(each.text());
             log_.error("the configuration was not reloaded: the old one stays in force",
@@ -135,7 +143,7 @@ class Daemon {
 
   void send_status() {
     const Supervisor::Summary summary = supervisor_->summary();
-    if (summary == last_summary_) return;
+    if (summary == last_summary_ || stopping_) return;
     last_summary_ = summary;
     notifier_.send("STATUS=" + summary.text());
     log_.info(summary.text());
@@ -163,6 +171,7 @@ class Daemon {
   Supervisor::Summary last_summary_;
   bool reloading_ = false;
   bool reload_again_ = false;
+  bool stopping_ = false;
   std::unique_ptr<Supervisor> supervisor_;
 };
 
