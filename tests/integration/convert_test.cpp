@@ -128,7 +128,7 @@ TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, shared as they were") 
   const std::string card = "card GPU-a minor=0 pci=0000:3b:00.0 memory=81559 name=NVIDIA_H100\n";
   const std::string divided =
       "card GPU-b minor=1 pci=0000:86:00.0 memory=40960 mig=1\n"
-      "mig GPU-b MIG-b gi=1 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb\n";
+      "mig 1 MIG-b gi=1 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb\n";
   const std::string from = "NVIDIA's k8s-device-plugin";
   check_served("{version: v1, flags: {migStrategy: none, plugin: {passDeviceSpecs: true}}}\n", from,
                {"nvidia.com/gpu"}, card);
