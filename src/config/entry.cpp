@@ -9,6 +9,7 @@
 
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
+#include "kinds/exec_program.hpp"
 
 namespace plughost {
 namespace {
@@ -197,9 +198,10 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
   });
 }
 
-// The first of them is the program itself: it is the same for every device.
+// `exec` and `user`: the words that are to run. The program itself is the same for every device.
 std::vector<Template> read_command(Fields& fields, const Words& known) {
   if (!fields.has("exec")) {
+    fields.has("user");  // it is known, too
     fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check]");
     return {};
   }
@@ -211,11 +213,13 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
     fields.error("exec", "the program: " + trouble);
   }
   std::vector<Template> command;
+  for (const std::string& word : words_as(read_user(fields))) command.emplace_back(Template::escape(word));
+  const std::size_t program = command.size();
   for (const std::string& word : words) {
     command.push_back(
         read_template(word, known, fields.node("exec")->mark, fields.path_of("exec"), fields.diagnostics()));
   }
-  if (!command.empty() && !command[0].literal())
+  if (command.size() > program && !command[program].literal())
     fields.error("exec", "the program's path has no placeholders; its arguments may have some");
   return command;
 }

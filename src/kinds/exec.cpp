@@ -152,7 +152,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
                  "the entry has 'discover' already; one program lists the devices: it is run again "
                  "and again, or it stays");
   ExecProgram program{.command = read_command(fields, watches ? "watch" : "discover"),
-                      .user = fields.text("user", "")};
+                      .user = read_user(fields)};
   check_attributes(fields);
   return watches ? read_watch(fields, std::move(program)) : read_discovery(fields, std::move(program));
 }

@@ -13,14 +13,26 @@ constexpr std::size_t kMostOutput = 4u << 20;
 
 }  // namespace
 
+std::vector<std::string> words_as(const std::string& user) {
+  if (user.empty()) return {};
+  // posix_spawn cannot change who a child is, and to look users up can block. At / this only does that.
+  return {"/usr/sbin/chroot", "--userspec=" + user + ':', "/"};
+}
+
+std::string read_user(Fields& fields) {
+  std::string user = fields.text("user", "");
+  if (fields.has("user") && (user.empty() || user.find_first_of(": /") != std::string::npos))
+    fields.error("user", "the name of a user is expected here, as in nobody");
+  return user;
+}
+
 Program ExecProgram::program() const {
   Program program{.command = command,
                   .errors = Program::Errors::kApart,
                   .most_output = kMostOutput,
                   .excess = Program::Excess::kFatal};
-  // posix_spawn cannot change who a child is, and to look users up can block. At / this only does that.
-  if (!user.empty())
-    program.command.insert(program.command.begin(), {"/usr/sbin/chroot", "--userspec=" + user + ':', "/"});
+  const std::vector<std::string> before = words_as(user);
+  program.command.insert(program.command.begin(), before.begin(), before.end());
   return program;
 }
 

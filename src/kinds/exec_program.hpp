@@ -5,8 +5,14 @@
 #include <vector>
 
 #include "base/subprocess.hpp"
+#include "document/fields.hpp"
 
 namespace plughost {
+
+// What goes before a command that is to run as that user, with the user's groups. Empty if user is: as ours.
+std::vector<std::string> words_as(const std::string& user);
+// The key `user`.
+std::string read_user(Fields& fields);
 
 struct ExecProgram {
   std::vector<std::string> command;  // the absolute path, and the arguments

@@ -1,11 +1,13 @@
 // A program of the entry's own has a part in what a container gets.
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <map>
 
 #include "integration/node.hpp"
 
@@ -106,6 +108,33 @@ TEST_CASE("a program that goes wrong refuses the allocation in words, which the 
   CHECK(has(refused.text, kDisk));
   CHECK(node.kubelet().allocate("pod", "main", kOther, 1).admitted());
   CHECK(node.daemon().running());
+}
+
+TEST_CASE("the programs of an entry run as the users that it names") {
+  if (::geteuid() != 0) return;  // only root can
+  Node node;
+  node.files().file("disks/sda");
+  std::filesystem::permissions(node.files().path(), std::filesystem::perms::all);
+  const std::string script = "id -un > " + node.path("user-") + "$0; echo {{}}";
+  const auto as = [&](const std::string& key, const std::string& user) {
+    return key + ": {exec: [/bin/sh, -c, '" + script + "', " + key + "], user: " + user + "}";
+  };
+  node.configure(test::listed(kDisk, node.path("disks"),
+                              as("allocate", "daemon") + ", " + as("preStart", "bin") + ", " +
+                                  as("health", "games") + ", " + as("onRemove", "man")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk}));
+  REQUIRE(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
+  CHECK(node.kubelet().start_container("pod") == "");
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
+  for (const auto& [key, user] : std::map<std::string, std::string>{
+           {"allocate", "daemon"}, {"preStart", "bin"}, {"health", "games"}, {"onRemove", "man"}}) {
+    std::string name;
+    std::ifstream(node.files().at("user-" + key)) >> name;
+    CHECK(name == user);
+  }
 }
 
 TEST_CASE("an answer that takes its time holds up nothing else, and fails when plughost stops") {
