@@ -87,14 +87,17 @@ TEST_CASE("exec: a program that floods leaves the daemon to everybody else") {
   start(node, watched(node, kTwo + kWait + "exec yes '{\"devices\": [{\"id\": \"sdc\"}]}'\n"));
   node.files().file("go");
   CHECK(node.healthy(kDisk, "sdc"));
-  const auto before = node.daemon().processor_time();
   const auto begun = std::chrono::steady_clock::now();
+  const auto before = node.daemon().processor_time();
   for (int i = 0; i < 20; ++i)
     CHECK(node.kubelet().allocate_ids(kOther, {kOther + "-0"}).containers.size() == 1);
-  node.kubelet().allocate("pod", "main", kDisk, 1);
-  CHECK(eventually([&] { return std::chrono::steady_clock::now() - begun >= 1s; }));
+  CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
+  CHECK(eventually([&] { return std::chrono::steady_clock::now() - begun >= 2s; }));
   // It is read at a walk, and its newest line is looked at once a second.
-  CHECK(node.daemon().processor_time() - before < limit(500ms));
+  const auto used = node.daemon().processor_time() - before;
+  const auto passed = std::chrono::steady_clock::now() - begun;
+  CAPTURE(used.count());
+  if (!kSanitized) CHECK(used * 4 < passed);  // instrumented code is many times slower
 }
 
 TEST_CASE("exec: a program that stays goes with a reload that changes its entry, and with the daemon") {
