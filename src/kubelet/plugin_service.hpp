@@ -13,6 +13,7 @@
 
 #include "device/allocation.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "kubelet/call_tally.hpp"
 #include "kubelet/inventory_feed.hpp"
 #include "kubelet/plugin_options.hpp"
 
@@ -44,7 +45,8 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
         ask_program;
   };
 
-  PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks);
+  PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls, PluginOptions options,
+                Hooks hooks);
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                    const v1beta1::Empty* request,
@@ -64,10 +66,12 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
  private:
   struct AllocateCall;
   void go_on(const std::shared_ptr<AllocateCall>& call) const;
+  void end(AllocateCall& call, const grpc::Status& status) const;
   grpc::Status answer(const Offer& offer, const std::vector<std::string>& ids, const Allocation& more,
                       v1beta1::ContainerAllocateResponse& response) const;
 
   std::shared_ptr<InventoryFeed> feed_;
+  std::shared_ptr<CallTally> calls_;
   PluginOptions options_;
   Hooks hooks_;
 };

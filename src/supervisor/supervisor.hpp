@@ -8,8 +8,10 @@
 
 #include "config/config.hpp"
 #include "supervisor/entry.hpp"
+#include "supervisor/holders.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/removals.hpp"
+#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -33,16 +35,30 @@ class Supervisor {
   Supervisor(Platform& platform, Config config, std::function<void()> on_change);
   ~Supervisor();
 
+  // The names of entries, as they stand in the configuration.
+  struct Changes {
+    std::vector<std::string> added;
+    std::vector<std::string> changed;
+    std::vector<std::string> removed;
+    std::size_t unchanged = 0;
+    bool kubelet = false;  // every socket of ours has moved
+  };
   // Throws as the constructor does, and then nothing has changed.
-  void apply(Config config);
+  Changes apply(Config config);
   // All resources end, and what onRemove says is run for their devices. done is called later, when that has
   // ended or kRemovalLimit is over; nothing else is to be asked of it by then.
   void stop(std::function<void()> done);
   const Config& config() const { return config_; }
   Summary summary() const;
 
+  // What is now; who holds what is asked of the kubelet first, or read in its checkpoint. done runs in the
+  // loop, maybe at once; never, if this is gone by then.
+  using StatusDone = std::function<void(std::shared_ptr<const NodeStatus>)>;
+  void ask_status(StatusDone done);
+
  private:
   std::unique_ptr<NodeLink> make_link(const KubeletConfig& config);
+  std::shared_ptr<NodeStatus> status() const;
   void add(const ResourceConfig& resource);
   // Its entry ends for good.
   void retire(const std::string& name);
@@ -58,10 +74,12 @@ class Supervisor {
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   std::size_t shared_ids_ = 0;                                 // that were told of
   Removals removals_;
+  WallTime kubelet_since_ = std::chrono::system_clock::now();
   Timer safety_;
   Timer sockets_timer_;
   Timer burst_timer_;
   std::unique_ptr<NodeLink> link_;
+  Holders holders_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };
 

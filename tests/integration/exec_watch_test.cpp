@@ -26,7 +26,8 @@ std::string watched(const Node& node, const std::string& script, const std::stri
 }
 
 const std::string kTwo = "echo '{\"devices\": [{\"id\": \"sda\"}, {\"id\": \"sdb\"}]}'\n";
-const std::string kWait = "while [ ! -e go ]; do sleep 0.01; done; rm go\n";
+// Until the test says so, or is over.
+const std::string kWait = "while [ ! -e go ]; do [ -e script ] || exit; sleep 0.01; done; rm go\n";
 
 void start(Node& node, const std::string& resources, const Node::Names& names = {kDisk, kOther}) {
   node.configure(resources + counted(kOther, 1));
