@@ -42,7 +42,9 @@ struct Refusal {
 // count as that device once. Same ids, same answer. Refuses: an id that inventory does not have, an Unhealthy
 // device, two things in one place of the container, an attribute that a device does not have but a template
 // needs, text that is not UTF-8.
+// more: what the recipe's own program adds. It must not contradict the rest.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
-                                           const Inventory& inventory, std::span<const std::string> ids);
+                                           const Inventory& inventory, std::span<const std::string> ids,
+                                           const Allocation& more = {});
 
 }  // namespace plughost

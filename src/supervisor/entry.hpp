@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
 #include "device/damping.hpp"
-#include "supervisor/backoff.hpp"
 #include "supervisor/health_checks.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/resource.hpp"
@@ -34,7 +34,9 @@ class Entry {
     // When the resource of that name may register first: the kubelet may still be forgetting it.
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
-    std::function<void()> changed;                             // a stage, a list, or the set of resources
+    // A resource that was named after its devices goes with the last of them: what it offered before.
+    std::function<void(const Offer& last)> emptied;
+    std::function<void()> changed;  // a stage, a list, or the set of resources
   };
 
   // platform and link outlive it. Resources appear with the first scan's result.
@@ -66,6 +68,7 @@ class Entry {
   };
   struct Outcome;
 
+  std::unique_ptr<SourceWatch> watch_source();
   void scan();
   void on_scanned(Outcome& outcome);
   void on_scan_failed(const std::string& why);
@@ -117,6 +120,7 @@ class Entry {
   Timer hint_timer_;
   Timer later_;  // what changes with time alone, or another try after a failed scan
   Timer poll_;   // for what no event tells
+  std::unique_ptr<SourceWatch> watch_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

@@ -50,6 +50,8 @@ resources:
   qqqqqqqq: 1
   health: {exec: [/a], qqqqqqqq: 1}
   preStart: {exec: [/a], qqqqqqqq: 1}
+  allocate: {exec: [/a], qqqqqqqq: 1}
+  onRemove: {exec: [/a], qqqqqqqq: 1}
   directory: {path: /a, qqqqqqqq: 1}
   mounts: [{hostPath: /a, qqqqqqqq: 1}]
   nodes: [{hostPath: /a, qqqqqqqq: 1}]
@@ -70,7 +72,7 @@ resources:
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 20);
+    CHECK(error.diagnostics.size() == 22);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));
