@@ -28,6 +28,8 @@ resources:
 - name: token
   count: 2
   preStart: {exec: [/usr/bin/touch, "/tmp/started-{id}"]}
+  allocate: {exec: [/usr/bin/printf, "{{}}"]}
+  onRemove: {exec: [/usr/bin/touch, "/run/plughost/removed"]}
 - name: file
   directory: {path: /etc/files}
   health: {exec: [/usr/bin/test, -s, "{path}"], interval: 1s}
