@@ -4,6 +4,7 @@
 
 #include "device/preferred.hpp"
 #include "kubelet/news_stream.hpp"
+#include "kubelet/pending_call.hpp"
 #include "kubelet/wire.hpp"
 
 namespace plughost {
@@ -49,29 +50,9 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
   return grpc::StatusCode::INTERNAL;
 }
 
-// A call that is answered later, from another thread. gRPC's server ends when all of its calls have: one that
-// is dropped is answered, too.
-class LaterCall {
- public:
-  // reactor is gRPC's, and lives until it is finished.
-  LaterCall(grpc::ServerUnaryReactor* reactor, std::string resource)
-      : reactor_(reactor), resource_(std::move(resource)) {}
-  ~LaterCall() {
-    finish({grpc::StatusCode::UNAVAILABLE, resource_ + ": plughost is stopping, or serves it anew"});
-  }
-  LaterCall(const LaterCall&) = delete;
-  LaterCall& operator=(const LaterCall&) = delete;
-
-  // The first time counts.
-  void finish(const grpc::Status& status) {
-    grpc::ServerUnaryReactor* const reactor = std::exchange(reactor_, nullptr);
-    if (reactor != nullptr) reactor->Finish(status);
-  }
-
- private:
-  grpc::ServerUnaryReactor* reactor_;  // nullptr: it is answered
-  std::string resource_;
-};
+grpc::Status dropped(const std::string& resource) {
+  return {grpc::StatusCode::UNAVAILABLE, resource + ": plughost is stopping, or serves it anew"};
+}
 
 std::variant<Allocation, grpc::Status> allocated(const Offer& offer, const std::vector<std::string>& ids,
                                                  const Allocation& more) {
@@ -94,7 +75,7 @@ struct PluginService::AllocateCall {
   std::shared_ptr<const Offer> offer;
   const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
   v1beta1::AllocateResponse* response;
-  LaterCall later;
+  PendingCall pending;
   std::chrono::steady_clock::time_point asked;
 };
 
@@ -143,7 +124,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   if (offer->recipe->allocate) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(
-        new AllocateCall{offer, request, response, LaterCall(reactor, offer->resource), asked}));
+        new AllocateCall{offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked}));
     return reactor;
   }
   grpc::Status status;
@@ -177,7 +158,7 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
 void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
   if (!status.ok()) calls_->allocation_refused.add();
   calls_->answers->add(std::chrono::steady_clock::now() - call.asked);
-  call.later.finish(status);
+  call.pending.answer(status);
 }
 
 grpc::Status PluginService::answer(const Offer& offer, const std::vector<std::string>& ids,
@@ -202,11 +183,11 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
   if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto call = std::make_shared<LaterCall>(reactor, offer->resource);
+  const auto call = std::make_shared<PendingCall>(reactor, dropped(offer->resource));
   hooks_.prepare(offer, {request->devices_ids().begin(), request->devices_ids().end()},
                  [call, calls = calls_, resource = offer->resource](const std::string& trouble) {
                    (trouble.empty() ? calls->started : calls->start_refused).add();
-                   call->finish(trouble.empty() ? grpc::Status::OK
+                   call->answer(trouble.empty() ? grpc::Status::OK
                                                 : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
                                                                "resource " + resource + ": " + trouble));
                  });
