@@ -54,9 +54,7 @@ void add_reload_command(CLI::App& app, int& exit_code) {
   const auto options = std::make_shared<ReloadOptions>();
   CLI::App* command = app.add_subcommand(
       "reload", "have the running daemon read its configuration again, and say what changed");
-  command
-      ->add_option("--log-level", options->log_level,
-                   "until the next reload; absent: the configuration's")
+  command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->option_text("LEVEL:{debug,info,warn,error}");
   add_control_option(*command, options->control);

@@ -62,9 +62,7 @@ void add_run_command(CLI::App& app, int& exit_code) {
       ->add_option("--control", options->overrides.control,
                    "the control service's socket, instead of the configuration's")
       ->type_name("FILE");
-  command
-      ->add_option("--log-level", options->log_level,
-                   "instead of the configuration's")
+  command->add_option("--log-level", options->log_level, "instead of the configuration's")
       ->transform(CLI::CheckedTransformer(kLevels))
       ->type_name("LEVEL")
       ->option_text("LEVEL:{debug,info,warn,error}");

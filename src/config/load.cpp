@@ -29,7 +29,7 @@ constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
 constexpr std::string_view kWildcards = "*?[";
 constexpr std::string_view kRegistrationWords[] = {"register", "pluginsRegistry"};  // as in KubeletConfig
 constexpr std::string_view kLevelWords[] = {"debug", "info", "warn", "error"};      // as in LogLevel
-constexpr std::string_view kListWords[] = {"resources", "devices"};  // of the entries
+constexpr std::string_view kListWords[] = {"resources", "devices"};                 // of the entries
 constexpr std::string_view kFormatWords[] = {"auto", "json"};                       // as in LogFormat
 
 std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
@@ -65,7 +65,8 @@ std::vector<fs::path> expand(const fs::path& base, const fs::path& pattern) {
   return paths;
 }
 
-// Whether the list of entries is there, if only to say that there are none. A file without one may have been cut off.
+// Whether the list of entries is there, if only to say that there are none. A file without one may have been
+// cut off.
 bool is_empty_on_purpose(const Node& root) {
   return std::ranges::any_of(kListWords, [&](std::string_view word) {
     const Node* const list = root.find(word);
