@@ -32,6 +32,12 @@ struct KubeletConfig {
   bool operator==(const KubeletConfig&) const = default;
 };
 
+struct CdiConfig {
+  // Where container runtimes look for specifications that last until the next boot.
+  std::filesystem::path directory = "/var/run/cdi";
+  bool operator==(const CdiConfig&) const = default;
+};
+
 struct LogConfig {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;
@@ -49,6 +55,7 @@ struct ResourceConfig {
 struct Config {
   KubeletConfig kubelet;
   LogConfig log;
+  CdiConfig cdi;
   std::vector<ResourceConfig> resources;
   std::vector<std::filesystem::path> files;  // every file that was read, the main one first
   std::vector<Diagnostic> warnings;

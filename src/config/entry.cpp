@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cdi.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
 
@@ -17,6 +18,8 @@ using Words = std::vector<std::string_view>;
 
 // As in AllocationPolicy.
 constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed", "aligned"};
+constexpr std::string_view kCdiWords[] = {"false", "cri", "annotations",
+                                          "true"};  // as in CdiNames, and one more
 constexpr std::chrono::days kLongestForgetAfter{30};
 constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
@@ -87,6 +90,13 @@ Template read_id(Fields& entry, std::string_view fallback, const Words& known) {
   Template id = entry.pattern("id", "", known);
   if (id.empty()) entry.error("id", "the id is empty; leave the key out for the kind's own ids");
   return id;
+}
+
+// The name of another entry, as that one would be written; whether there is one is known later.
+std::string read_near(Fields& entry, std::string_view domain) {
+  const std::string near = entry.text("near", "");
+  if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
+  return Template::escape(domain) + '/' + near;
 }
 
 std::chrono::seconds read_forget_after(Fields& entry) {
@@ -261,6 +271,34 @@ std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std:
   return pre_start;
 }
 
+// CDI's names are the devices': whatever changes with the position in a container cannot be theirs.
+void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  for (const auto& [key, value] : node.members) {
+    const std::string below = path + '.' + key.scalar;
+    const bool is_path = key.scalar == "containerPath" || key.scalar == "mountPath";
+    if (is_path && value.scalar.find("{n}") != std::string::npos &&
+        value.scalar.find("{{n}}") == std::string::npos)
+      diagnostics.error(
+          value.mark, below,
+          "with `cdi` a device has the same path in every container, because its specification is "
+          "written before anybody knows who gets it; put {id} or another value of the device "
+          "in the place of {n}");
+    refuse_positions(value, below, diagnostics);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    refuse_positions(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics);
+}
+
+CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, const Template& name) {
+  const std::size_t word = entry.choice("cdi", kCdiWords, 0);
+  const CdiNames names = kCdiWords[word] == "true" ? CdiNames::kCri : static_cast<CdiNames>(word);
+  if (names == CdiNames::kNone) return names;
+  refuse_positions(node, path, entry.diagnostics());
+  const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
+  if (!trouble.empty()) entry.error("cdi", trouble);
+  return names;
+}
+
 }  // namespace
 
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
@@ -299,6 +337,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
                          with({"resource", "n", "id"}, attributes));
     read_sharing(entry, *recipe);
     recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
+    recipe->near = read_near(entry, domain);
     recipe->forget_after = read_forget_after(entry);
     recipe->health = read_health(entry, attributes);
     recipe->pre_start = read_pre_start(entry, attributes);
@@ -306,6 +345,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
+    recipe->cdi = read_cdi(entry, node, path, recipe->name);
   }
   draft.sound = diagnostics.error_count() == errors;
   return draft;

@@ -14,13 +14,13 @@
 #include "device/output_line.hpp"
 #include "kinds/exec_document.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/program_answer.hpp"
 
 namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostOutput = 4u << 20;
 constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
 constexpr std::chrono::milliseconds kShortestTimeout{100};
@@ -51,35 +51,6 @@ std::vector<std::string> command_as(const std::string& user, const std::vector<s
   return all;
 }
 
-std::string after_colon(const std::string& text) {
-  return text.empty() ? "" : ": " + text;
-}
-
-// Why the program's end is no answer; empty: it is one.
-std::string why_no_answer(const ProgramRun::Outcome& outcome, std::chrono::milliseconds timeout) {
-  using End = Subprocess::Result::End;
-  const Subprocess::Result& result = outcome.result;
-  const std::string said = after_colon(last_line(result.errors));
-  switch (outcome.end) {
-    case ProgramRun::Outcome::End::kStopped:
-      return "nobody waits for the program any more";
-    case ProgramRun::Outcome::End::kOverdue:
-      return "the program was killed after " + std::to_string(timeout.count()) + " ms" + said;
-    case ProgramRun::Outcome::End::kEnded:
-      break;
-  }
-  if (result.excess) return "the program was killed: it printed more than 4 MiB" + said;
-  switch (result.end) {
-    case End::kNotStarted:
-      return "the program cannot be started: " + std::generic_category().message(result.number);
-    case End::kSignalled:
-      return "the program was ended by signal " + std::to_string(result.number) + said;
-    case End::kExited:
-      return result.number == 0 ? "" : "the program exited with " + std::to_string(result.number) + said;
-  }
-  return {};
-}
-
 class Exec final : public DeviceSource {
  public:
   explicit Exec(Discovery discovery) : discovery_(std::move(discovery)) {}
@@ -106,7 +77,7 @@ class Exec final : public DeviceSource {
                                          ? discovery_.command
                                          : command_as(discovery_.user, discovery_.command),
                           .errors = Program::Errors::kApart,
-                          .most_output = kMostOutput,
+                          .most_output = kMostAnswer,
                           .excess = Program::Excess::kFatal};
     const ProgramRun::Outcome outcome = run_.run(program, discovery_.timeout);
     if (const std::string why = why_no_answer(outcome, discovery_.timeout); !why.empty())

@@ -92,6 +92,15 @@ grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grp
   return reactor;
 }
 
+std::vector<std::string> pci_paths(const Inventory& inventory, const std::vector<std::string>& ids) {
+  std::vector<std::string> paths;
+  for (const std::string& id : ids) {
+    const Device* const device = inventory.find(id);
+    if (const std::string* path = device ? device->attribute("pciPath") : nullptr) paths.push_back(*path);
+  }
+  return paths;
+}
+
 grpc::StatusCode code_of(Refusal::Reason reason) {
   switch (reason) {
     case Refusal::Reason::kUnknownDevice:
@@ -158,6 +167,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  const std::vector<std::string> near = offer->near.paths(LastGiven::Clock::now());
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
@@ -165,7 +175,8 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     auto& ids = *response->add_container_responses()->mutable_deviceids();
-    for (std::string& id : preferred(offer->recipe->policy, offer->inventory, available, must_include, size))
+    for (std::string& id :
+         preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near))
       ids.Add(std::move(id));
   }
   return finish(context, grpc::Status::OK);
@@ -193,6 +204,7 @@ grpc::Status PluginService::answer(const Offer& offer, const v1beta1::ContainerA
   if (const std::string missing = hooks_.check_answer(allocation); !missing.empty())
     return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
   write_allocation(allocation, response);
+  if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }
 
