@@ -271,18 +271,25 @@ std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std:
   return pre_start;
 }
 
+bool names_position(const std::string& text) {
+  try {
+    return Template(text).names("n");
+  } catch (const TemplateError&) {
+    return false;  // reported where it is read
+  }
+}
+
 // CDI's names are the devices': whatever changes with the position in a container cannot be theirs.
 void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   for (const auto& [key, value] : node.members) {
     const std::string below = path + '.' + key.scalar;
     const bool is_path = key.scalar == "containerPath" || key.scalar == "mountPath";
-    if (is_path && value.scalar.find("{n}") != std::string::npos &&
-        value.scalar.find("{{n}}") == std::string::npos)
+    if (is_path && names_position(value.scalar))
       diagnostics.error(
           value.mark, below,
           "with `cdi` a device has the same path in every container, because its specification is "
-          "written before anybody knows who gets it; put {id} or another value of the device "
-          "in the place of {n}");
+          "written before anybody knows who gets it; in the place of {n} put a value of the "
+          "device, such as {name}");
     refuse_positions(value, below, diagnostics);
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -234,7 +233,7 @@ class Answer {
   template <typename Add>
   void for_each_place(const Template& host, const Template& container, Add add_place) {
     bool named = false;
-    for (std::size_t n = 0; n < devices_.size(); ++n) named = by_cdi(n, {host, container});
+    for (std::size_t n = 0; n < devices_.size(); ++n) named = by_cdi(n, host, container);
     if (!belongs_to_a_device(host) && !belongs_to_a_device(container)) {
       return add_place(expand_all(host), expand_all(container), named);
     }
@@ -243,14 +242,15 @@ class Answer {
   }
 
   // Is what these say of the device at position n a matter of our CDI specification? Then the device has a
-  // name there. What the same names bring is changed by no other name: a position or a count cannot be in it.
-  bool by_cdi(std::size_t n, std::initializer_list<Template> patterns) {
-    if (cdi_ == CdiNames::kNone || std::ranges::any_of(patterns, depends_on_the_allocation)) return false;
+  // name there. It is written before there is an allocation.
+  bool by_cdi(std::size_t n, const Template& one, const Template& other) {
+    if (cdi_ == CdiNames::kNone || depends_on_the_allocation(one) || depends_on_the_allocation(other))
+      return false;
     named_.insert(devices_[n]);
     return true;
   }
   bool by_cdi(std::size_t n, std::string_view pattern) {
-    return cdi_ != CdiNames::kNone && by_cdi(n, {Template(pattern)});
+    return cdi_ != CdiNames::kNone && by_cdi(n, Template(pattern), {});
   }
 
   void add_node(Text host, Text container, const std::string& permissions, bool named) {
@@ -293,7 +293,7 @@ class Answer {
     if (!belongs_to_a_device(key)) return put_pair(what, pairs, expand_all(key), expand_all(value_pattern));
     for (std::size_t n = 0; n < devices_.size(); ++n) {
       Text name = expand_one(key, n);
-      if (name && &pairs == &allocation_.env && by_cdi(n, {key, value_pattern})) env_by_cdi_.insert(*name);
+      if (name && &pairs == &allocation_.env && by_cdi(n, key, value_pattern)) env_by_cdi_.insert(*name);
       put_pair(what, pairs, std::move(name), expand_one(value_pattern, n));
     }
   }

@@ -28,7 +28,10 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, failed);
 }
 
+// Empty if there is none.
 std::string content_of(const fs::path& file) {
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed)) return {};
   std::ifstream text(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(text), {}};
 }
@@ -94,9 +97,8 @@ std::string CdiDirectory::specify(const Offer& offer) {
 }
 
 std::string CdiDirectory::put(const std::string& file, const std::string& text) {
-  if (content_of(at(file)) == text) return {};
   try {
-    replace(at(file), text);
+    if (content_of(at(file)) != text) replace(at(file), text);
     return {};
   } catch (const std::system_error& error) {
     return "the CDI specification " + (path_ / file).string() +

@@ -80,7 +80,7 @@ TEST_CASE("it runs again when the cards or their parts change, and not otherwise
 
 TEST_CASE("without a CDI strategy, or without the tool, nothing is run and nothing is said") {
   const FakeNvml fake(kTwoCards);
-  const ToolRig by_variable({});
+  const ToolRig by_variable(Keys{});
   by_variable.prints(specification_of({"GPU-a", "GPU-b"}));
   CHECK(by_variable.rig.scan().cdi.empty());
   CHECK(by_variable.runs().empty());
