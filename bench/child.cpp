@@ -39,10 +39,18 @@ Child::Child(const fs::path& config, const fs::path& plugin_directory) {
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                      0600);
   // setpriv becomes the daemon, which then ends with the benchmark, however that ends.
-  std::array<std::string, 9> arguments{"setpriv",       "--pdeathsig", "KILL", PLUGHOST_BINARY,
-                                       "run",           "--config",    config, "--plugin-directory",
-                                       plugin_directory};
-  std::array<char*, 10> argv{};
+  std::array<std::string, 11> arguments{"setpriv",
+                                        "--pdeathsig",
+                                        "KILL",
+                                        PLUGHOST_BINARY,
+                                        "run",
+                                        "--config",
+                                        config,
+                                        "--plugin-directory",
+                                        plugin_directory,
+                                        "--control",
+                                        config.parent_path() / "control.sock"};
+  std::array<char*, 12> argv{};
   std::ranges::transform(arguments, argv.begin(), [](std::string& argument) { return argument.data(); });
   const int error = ::posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);

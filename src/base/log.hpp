@@ -1,33 +1,39 @@
 #pragma once
 // One line per change of state: fixed words plus fields. Thread-safe.
 
-#include <initializer_list>
+#include <filesystem>
 #include <memory>
-#include <string>
 #include <string_view>
+
+#include "base/journal.hpp"
+#include "base/log_history.hpp"
+#include "base/log_line.hpp"
+#include "base/tally.hpp"
 
 namespace plughost {
 
-// kError: somebody must act.
-enum class LogLevel { kDebug, kInfo, kWarn, kError };
-enum class LogFormat { kAuto, kJson };  // auto: the journal's priorities or a terminal's colours
-
-struct LogField {
-  std::string_view key;
-  std::string value;
-};
+enum class LogFormat { kAuto, kJson };  // auto: the journal's own fields, or a terminal's colours
 
 class Log {
  public:
-  using Fields = std::initializer_list<LogField>;
+  using Fields = LogFields;
+  // Of lines with the same words at most so many are written within the time: what flaps must not drown the
+  // rest. The next one that is written says how many were not.
+  static constexpr unsigned kBurst = 1000;
+  static constexpr std::chrono::seconds kBurstTime{10};
 
-  // Writes to standard error.
-  Log(LogLevel level, LogFormat format);
+  // Writes to standard error, or to the journal if that is what standard error is.
+  Log(LogLevel level, LogFormat format, std::filesystem::path journal = kJournalSocket);
   ~Log();
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
 
   void configure(LogLevel level, LogFormat format);
+
+  // Lines of level info and above, whatever is written.
+  LogHistory& history() { return history_; }
+  const Counter& warnings() const { return warnings_; }
+  const Counter& errors() const { return errors_; }
 
   void debug(std::string_view words, Fields fields = {}) { write(LogLevel::kDebug, words, fields); }
   void info(std::string_view words, Fields fields = {}) { write(LogLevel::kInfo, words, fields); }
@@ -37,6 +43,9 @@ class Log {
  private:
   void write(LogLevel level, std::string_view words, Fields fields);
 
+  LogHistory history_;
+  Counter warnings_;
+  Counter errors_;
   struct Sink;
   std::unique_ptr<Sink> sink_;
 };

@@ -3,10 +3,8 @@
 #include "kubelet/checkpoint.hpp"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
@@ -14,14 +12,6 @@
 namespace plughost {
 
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    throw std::system_error(errno, std::generic_category(), "cannot read " + path);
-  return text.str();
-}
 
 void print_text(const Checkpoint& checkpoint) {
   for (const auto& entry : checkpoint.entries) {
@@ -61,7 +51,7 @@ Json json_of(const Checkpoint& checkpoint) {
 
 int checkpoint(const std::string& file, OutputFormat format) {
   try {
-    const Checkpoint read = Checkpoint::parse(read_file(file));
+    const Checkpoint read = Checkpoint::read(file);
     if (format == OutputFormat::kTable)
       print_text(read);
     else

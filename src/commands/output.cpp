@@ -68,6 +68,12 @@ void print(std::ostream& out, const Json& json, OutputFormat format) {
     out << text << '\n';
 }
 
+void add_control_option(CLI::App& command, std::string& socket) {
+  command.add_option("--control", socket, "the daemon's control socket")
+      ->capture_default_str()
+      ->type_name("FILE");
+}
+
 void add_output_option(CLI::App& command, OutputFormat& format) {
   static const std::map<std::string, OutputFormat> formats{
       {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};

@@ -28,6 +28,8 @@ enum class OutputFormat { kTable, kJson, kYaml };
 
 // kJson or kYaml. What is not UTF-8 is replaced.
 void print(std::ostream& out, const Json& json, OutputFormat format);
+// Declares --control: the socket of the daemon to ask.
+void add_control_option(CLI::App& command, std::string& socket);
 // Declares -o.
 void add_output_option(CLI::App& command, OutputFormat& format);
 

@@ -1,6 +1,7 @@
 #pragma once
 // The configuration: if a Config exists, it is valid. Immutable once loaded, and so thread-safe.
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -38,6 +39,15 @@ struct CdiConfig {
   bool operator==(const CdiConfig&) const = default;
 };
 
+inline constexpr const char* kControlSocket = "/run/plughost/control.sock";
+
+// Where the daemon is asked what it does.
+struct TelemetryConfig {
+  std::string listen;  // "127.0.0.1:9464": metrics and the status page; empty: off
+  std::filesystem::path control = kControlSocket;
+  bool operator==(const TelemetryConfig&) const = default;
+};
+
 struct LogConfig {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;
@@ -56,8 +66,10 @@ struct Config {
   KubeletConfig kubelet;
   LogConfig log;
   CdiConfig cdi;
+  TelemetryConfig telemetry;
   std::vector<ResourceConfig> resources;
   std::vector<std::filesystem::path> files;  // every file that was read, the main one first
+  std::uint64_t hash = 0;                    // of what they say: the same on every machine
   std::vector<Diagnostic> warnings;
 };
 
@@ -70,6 +82,7 @@ struct ConfigError : std::runtime_error {
 // Command-line settings, which win over the file's.
 struct Overrides {
   std::filesystem::path plugin_directory;  // empty: not given
+  std::filesystem::path control;           // likewise
 };
 
 // Reads file and what it includes. Throws ConfigError with all errors at once. May block on the file system.

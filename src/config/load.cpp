@@ -1,7 +1,9 @@
+#include <arpa/inet.h>
 #include <glob.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -62,6 +64,12 @@ std::vector<fs::path> expand(const fs::path& base, const fs::path& pattern) {
   return paths;
 }
 
+// FNV-1a: no secret, but the same everywhere.
+void hash_more(std::uint64_t& hash, std::string_view text) {
+  if (hash == 0) hash = 0xcbf29ce484222325u;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+}
+
 class Loader {
  public:
   Config load(const fs::path& file, const Overrides& overrides);
@@ -79,6 +87,7 @@ class Loader {
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
   void read_cdi(Fields& top);
+  void read_telemetry(Fields& top, const Overrides& overrides);
   std::string read_domain(Fields& top, std::string_view fallback);
   void read_resources(Fields& top, std::string_view domain);
   void read_includes(Fields& top, const fs::path& file, std::string_view domain);
@@ -105,6 +114,7 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
     }
     return std::nullopt;
   }
+  hash_more(config_.hash, std::get<std::string>(text));
   auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
   if (root && !included_at) foreign_ = foreign_config(*root);
   if (!root || root->kind == Node::Kind::kMap) return root;
@@ -124,6 +134,7 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   read_kubelet(top, overrides);
   read_log(top);
   read_cdi(top);
+  read_telemetry(top, overrides);
   read_resources(top, domain);
   read_includes(top, file, domain);
 }
@@ -176,6 +187,40 @@ void Loader::read_cdi(Fields& top) {
   config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
 }
 
+// Why the text is no address to listen on; empty: it is one.
+std::string address_trouble(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  std::string host(text.substr(0, colon == std::string_view::npos ? text.size() : colon));
+  in6_addr bytes{};
+  const bool six = host.starts_with('[') && host.ends_with(']');
+  if (six) host = host.substr(1, host.size() - 2);
+  if (::inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), &bytes) != 1)
+    return "begin it with an IP address: 127.0.0.1 for this machine alone, 0.0.0.0 for all";
+  unsigned port = 0;
+  const char* const first = text.data() + std::min(colon, text.size() - 1) + 1;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(first, last, port);
+  if (colon == std::string_view::npos || error != std::errc() || end != last || port > 65535)
+    return "end it with a port: :9464";
+  return "";
+}
+
+void Loader::read_telemetry(Fields& top, const Overrides& overrides) {
+  TelemetryConfig& telemetry = config_.telemetry;
+  telemetry.listen = top.text("listen", "");
+  if (top.has("listen")) {
+    const std::string trouble = address_trouble(telemetry.listen);
+    if (!trouble.empty())
+      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + trouble);
+    else if (!telemetry.listen.starts_with("127.") && !telemetry.listen.starts_with("[::1]:"))
+      top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
+  }
+  telemetry.control = top.absolute_path("control", telemetry.control.native());
+  const Node* const control = top.node("control");
+  check_socket(telemetry.control, control ? control->mark : top.mark(), "control", diagnostics_);
+  if (!overrides.control.empty()) telemetry.control = overrides.control;
+}
+
 std::string Loader::read_domain(Fields& top, std::string_view fallback) {
   if (!top.has("domain")) return std::string(fallback);
   const std::string domain = top.text("domain", "");
@@ -224,7 +269,7 @@ void Loader::include(const fs::path& file, const Place& place, std::string_view 
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
   read_resources(top, own_domain);
-  for (const std::string_view key : {"kubelet", "log", "cdi", "include"}) {
+  for (const std::string_view key : {"kubelet", "log", "cdi", "listen", "control", "include"}) {
     if (root->find(key))
       top.error(key, "this belongs into the main file; an included one has only domain and resources");
   }

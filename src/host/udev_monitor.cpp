@@ -118,9 +118,13 @@ void UdevMonitor::on_readable() {
     const std::unique_ptr<udev_device, FreeDevice> device(::udev_monitor_receive_device(monitor_.get()));
     if (!device) {
       // What is filtered out comes as nothing with EAGAIN; the socket wakes us again for the rest.
-      if (errno == ENOBUFS) lost = true;
+      if (errno == ENOBUFS) {
+        lost = true;
+        ++overflows_;
+      }
       break;
     }
+    ++events_;
     if (const char* subsystem = ::udev_device_get_subsystem(device.get())) subsystems.insert(subsystem);
   }
   if (lost)

@@ -1,9 +1,9 @@
 #pragma once
 // Devices that come, go and change: one udev monitor for the whole process. Loop thread only.
 
+#include <cstdint>
 #include <functional>
 #include <map>
-
 #include <memory>
 #include <set>
 #include <string>
@@ -50,6 +50,9 @@ class UdevMonitor {
   // told.
   std::unique_ptr<UdevWatch> watch(std::string subsystem, std::function<void()> callback);
 
+  std::uint64_t events() const { return events_; }        // that concerned a watch
+  std::uint64_t overflows() const { return overflows_; }  // how often the kernel dropped some
+
  private:
   friend class UdevWatch;
   // udev's events come after its rules have run. Where no udevd runs there are only the kernel's.
@@ -80,6 +83,8 @@ class UdevMonitor {
   std::multimap<std::string, UdevWatch*> watches_;  // by subsystem
   std::unique_ptr<udev_monitor, FreeMonitor> monitor_;
   Group group_ = Group::kKernel;
+  std::uint64_t events_ = 0;
+  std::uint64_t overflows_ = 0;
   std::unique_ptr<IoWatch> io_;
   std::unique_ptr<DirWatch> udevd_;
 };

@@ -2,8 +2,12 @@
 
 #include <absl/strings/escaping.h>
 
+#include <cerrno>
 #include <charconv>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <system_error>
 
 #include "kubelet/wire.hpp"
 
@@ -67,6 +71,26 @@ Checkpoint Checkpoint::parse(std::string_view text) {
   } catch (const json::exception& error) {
     throw std::runtime_error(std::string("this is not a kubelet's checkpoint: ") + error.what());
   }
+}
+
+Checkpoint Checkpoint::read(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  if (!stream || !(text << stream.rdbuf()))
+    throw std::system_error(errno, std::generic_category(), "cannot read it");
+  return parse(text.str());
+}
+
+Holdings Checkpoint::holdings() const {
+  Holdings holdings;
+  for (const Entry& entry : entries) {
+    auto& held = holdings[entry.resource];
+    for (const auto& [node, some] : entry.ids) {
+      for (const std::string& id : some)
+        held[id] = {.pod_namespace = {}, .pod = entry.pod_uid, .container = entry.container};
+    }
+  }
+  return holdings;
 }
 
 }  // namespace plughost

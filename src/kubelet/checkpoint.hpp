@@ -1,6 +1,7 @@
 #pragma once
 // The kubelet's checkpoint: which pod holds which device. Read, never written. Thread-safe.
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "device/allocation.hpp"
+#include "kubelet/holdings.hpp"
 
 namespace plughost {
 
@@ -28,6 +30,10 @@ struct Checkpoint {
   // Both formats: DeviceIDs as a map by NUMA node (since 1.20) and as a list.
   // Throws std::runtime_error with a sentence that says what is not as it should be.
   static Checkpoint parse(std::string_view text);
+  // The same of a file. May block. Throws std::system_error as well.
+  static Checkpoint read(const std::filesystem::path& file);
+
+  Holdings holdings() const;
 };
 
 }  // namespace plughost

@@ -30,12 +30,12 @@ std::string peer_name(int fd) {
 // What gRPC's threads use, and what a worker takes down when the endpoint goes.
 struct Endpoint::Served {
   Served(EventLoop& loop, std::weak_ptr<const bool> its_endpoint, const std::string& resource,
-         std::shared_ptr<InventoryFeed> its_feed, PluginOptions options, Announcement announcement,
-         CheckAnswer check_answer, const Events& events)
+         std::shared_ptr<InventoryFeed> its_feed, std::shared_ptr<CallTally> calls, PluginOptions options,
+         Announcement announcement, CheckAnswer check_answer, const Events& events)
       : endpoint(std::move(its_endpoint)),
         feed(std::move(its_feed)),
         post(loop.poster()),
-        plugin(feed, options,
+        plugin(feed, std::move(calls), options,
                {std::move(check_answer),
                 [this, opened = events.stream_opened](const std::string& name) { tell(opened, name); },
                 [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); },
@@ -90,22 +90,22 @@ struct Endpoint::Served {
 };
 
 Endpoint::Endpoint(EventLoop& loop, Workers& workers, std::string resource,
-                   std::shared_ptr<InventoryFeed> feed, PluginOptions options, Announcement announcement,
-                   CheckAnswer check_answer, Events events)
+                   std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls,
+                   PluginOptions options, Announcement announcement, CheckAnswer check_answer, Events events)
     : loop_(loop),
       workers_(workers),
       resource_(std::move(resource)),
       events_(std::move(events)),
       alive_(std::make_shared<const bool>(true)),
-      served_(std::make_shared<Served>(loop, alive_, resource_, std::move(feed), options, announcement,
-                                       std::move(check_answer), events_)),
+      served_(std::make_shared<Served>(loop, alive_, resource_, std::move(feed), std::move(calls), options,
+                                       announcement, std::move(check_answer), events_)),
       // A name that an earlier process used here must not come again.
       incarnation_(std::random_device()()) {}
 
 Endpoint::~Endpoint() {
   listener_.reset();
   alive_.reset();
-  served_->feed->close();
+  served_->feed->readers().close();
   // From now, not from when its turn comes: many endpoints that go together take no longer than one.
   served_->deadline = std::chrono::system_clock::now() + kShutdownDeadline;
   workers_.run([served = std::move(served_)]() mutable { served.reset(); }, [] {}, kShutdownIsWedged, [] {});

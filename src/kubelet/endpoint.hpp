@@ -15,6 +15,7 @@
 #include "base/event_loop.hpp"
 #include "base/workers.hpp"
 #include "device/allocation.hpp"
+#include "kubelet/call_tally.hpp"
 #include "kubelet/inventory_feed.hpp"
 #include "kubelet/listener.hpp"
 #include "kubelet/plugin_options.hpp"
@@ -50,7 +51,8 @@ class Endpoint {
   // Serves at once, but listens nowhere yet. Throws std::runtime_error if gRPC cannot start a server.
   // loop and workers outlive it.
   Endpoint(EventLoop& loop, Workers& workers, std::string resource, std::shared_ptr<InventoryFeed> feed,
-           PluginOptions options, Announcement announcement, CheckAnswer check_answer, Events events);
+           std::shared_ptr<CallTally> calls, PluginOptions options, Announcement announcement,
+           CheckAnswer check_answer, Events events);
   // The listener's file is removed and the streams end; the server's last breath is a worker's affair.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;

@@ -5,19 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
+#include "base/readers.hpp"
 #include "device/offer.hpp"
 
 namespace plughost {
-
-// A reader of the feed. Its calls come from any thread, never under the feed's lock.
-class FeedReader {
- public:
-  virtual ~FeedReader() = default;
-  virtual void on_new_list() = 0;  // look at newest() again
-  virtual void on_closed() = 0;    // nothing will come any more: end
-};
 
 class InventoryFeed {
  public:
@@ -33,16 +25,13 @@ class InventoryFeed {
   bool publish(Offer offer);
   Newest newest() const;
 
-  // A feed that is closed closes the new reader at once.
-  void subscribe(std::shared_ptr<FeedReader> reader);
-  void unsubscribe(const FeedReader* reader);
-  void close();
+  // Closed with the resource.
+  Readers& readers() { return readers_; }
 
  private:
   mutable std::mutex mutex_;
   Newest newest_;
-  std::vector<std::shared_ptr<FeedReader>> readers_;
-  bool closed_ = false;
+  Readers readers_;
 };
 
 }  // namespace plughost

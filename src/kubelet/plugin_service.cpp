@@ -1,89 +1,32 @@
 #include "kubelet/plugin_service.hpp"
 
-#include <mutex>
 #include <utility>
 
 #include "device/preferred.hpp"
+#include "kubelet/news_stream.hpp"
 #include "kubelet/wire.hpp"
 
 namespace plughost {
 
 namespace {
 
-// One ListAndWatch call. At most one write is in flight; a slow reader gets the newest list when it is ready
-// for one, and costs nothing until then. It owns itself until gRPC says OnDone.
-class ListStream final : public grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>, public FeedReader {
+// The newest list, whenever it is another.
+class Lists final : public News<v1beta1::ListAndWatchResponse> {
  public:
-  static ListStream* open(std::shared_ptr<InventoryFeed> feed, std::function<void()> on_done) {
-    const auto stream = std::make_shared<ListStream>(std::move(feed), std::move(on_done));
-    stream->self_ = stream;
-    stream->feed_->subscribe(stream);
-    stream->advance();
-    return stream.get();
-  }
+  explicit Lists(std::shared_ptr<InventoryFeed> feed) : feed_(std::move(feed)) {}
 
-  ListStream(std::shared_ptr<InventoryFeed> feed, std::function<void()> on_done)
-      : feed_(std::move(feed)), on_done_(std::move(on_done)) {}
-
-  void on_new_list() override { advance(); }
-  void on_closed() override { end(); }
-  void OnCancel() override { end(); }
-
-  void OnWriteDone(bool ok) override {
-    {
-      const std::lock_guard lock(mutex_);
-      message_.reset();
-      if (!ok) ending_ = true;
-    }
-    advance();
-  }
-
-  void OnDone() override {
-    feed_->unsubscribe(this);
-    on_done_();
-    const auto last = std::move(self_);
+  Readers& readers() override { return feed_->readers(); }
+  Next next(v1beta1::ListAndWatchResponse& message) override {
+    const InventoryFeed::Newest newest = feed_->newest();
+    if (newest.list == sent_list_) return Next::kNoneYet;
+    sent_list_ = newest.list;
+    write_list(newest.offer->inventory, message);
+    return Next::kMessage;
   }
 
  private:
-  void end() {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    advance();
-  }
-
-  // Decides under the lock and acts outside it: gRPC may call back from within.
-  void advance() {
-    const v1beta1::ListAndWatchResponse* to_write = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      if (message_ || finished_) return;
-      if (ending_) {
-        finished_ = true;
-      } else {
-        const InventoryFeed::Newest newest = feed_->newest();
-        if (newest.list == sent_list_) return;
-        sent_list_ = newest.list;
-        message_ = std::make_unique<v1beta1::ListAndWatchResponse>();
-        write_list(newest.offer->inventory, *message_);
-        to_write = message_.get();
-      }
-    }
-    if (to_write != nullptr)
-      StartWrite(to_write);
-    else
-      Finish(grpc::Status::OK);
-  }
-
   std::shared_ptr<InventoryFeed> feed_;
-  std::function<void()> on_done_;
-  std::shared_ptr<ListStream> self_;
-  std::mutex mutex_;
-  std::unique_ptr<v1beta1::ListAndWatchResponse> message_;  // while its write is in flight
   std::uint64_t sent_list_ = 0;
-  bool ending_ = false;
-  bool finished_ = false;
 };
 
 grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grpc::Status& status) {
@@ -119,8 +62,8 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
 class StartCall {
  public:
   // reactor is gRPC's, and lives until it is finished.
-  StartCall(grpc::ServerUnaryReactor* reactor, std::string resource)
-      : reactor_(reactor), resource_(std::move(resource)) {}
+  StartCall(grpc::ServerUnaryReactor* reactor, std::string resource, std::shared_ptr<CallTally> calls)
+      : reactor_(reactor), resource_(std::move(resource)), calls_(std::move(calls)) {}
   // gRPC's server ends when all of its calls have.
   ~StartCall() {
     if (reactor_ != nullptr)
@@ -133,6 +76,7 @@ class StartCall {
   void answer(const std::string& trouble) {
     grpc::ServerUnaryReactor* const reactor = std::exchange(reactor_, nullptr);
     if (reactor == nullptr) return;
+    (trouble.empty() ? calls_->started : calls_->start_refused).add();
     reactor->Finish(trouble.empty() ? grpc::Status::OK
                                     : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
                                                    "resource " + resource_ + ": " + trouble));
@@ -141,12 +85,14 @@ class StartCall {
  private:
   grpc::ServerUnaryReactor* reactor_;  // nullptr: it is answered
   std::string resource_;
+  std::shared_ptr<CallTally> calls_;
 };
 
 }  // namespace
 
-PluginService::PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks)
-    : feed_(std::move(feed)), options_(options), hooks_(std::move(hooks)) {}
+PluginService::PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls,
+                             PluginOptions options, Hooks hooks)
+    : feed_(std::move(feed)), calls_(std::move(calls)), options_(options), hooks_(std::move(hooks)) {}
 
 grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                                 const v1beta1::Empty*,
@@ -160,7 +106,8 @@ grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndW
     grpc::CallbackServerContext* context, const v1beta1::Empty*) {
   const std::string peer = context->peer();
   hooks_.stream_opened(peer);
-  return ListStream::open(feed_, [closed = hooks_.stream_closed, peer] { closed(peer); });
+  return NewsStream<v1beta1::ListAndWatchResponse>::open(
+      std::make_unique<Lists>(feed_), [closed = hooks_.stream_closed, peer] { closed(peer); });
 }
 
 grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
@@ -185,13 +132,16 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
 grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* context,
                                                   const v1beta1::AllocateRequest* request,
                                                   v1beta1::AllocateResponse* response) {
+  const auto asked = std::chrono::steady_clock::now();
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  grpc::Status status;
   for (const auto& container : request->container_requests()) {
-    if (const grpc::Status status = answer(*offer, container, *response->add_container_responses());
-        !status.ok())
-      return finish(context, status);
+    status = answer(*offer, container, *response->add_container_responses());
+    (status.ok() ? calls_->allocated : calls_->allocation_refused).add();
+    if (!status.ok()) break;
   }
-  return finish(context, grpc::Status::OK);
+  calls_->answers->add(std::chrono::steady_clock::now() - asked);
+  return finish(context, status);
 }
 
 grpc::Status PluginService::answer(const Offer& offer, const v1beta1::ContainerAllocateRequest& request,
@@ -214,7 +164,7 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
   if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto call = std::make_shared<StartCall>(reactor, offer->resource);
+  const auto call = std::make_shared<StartCall>(reactor, offer->resource, calls_);
   hooks_.prepare(offer, {request->devices_ids().begin(), request->devices_ids().end()},
                  [call](const std::string& trouble) { call->answer(trouble); });
   return reactor;

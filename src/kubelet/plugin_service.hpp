@@ -12,6 +12,7 @@
 
 #include "device/allocation.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "kubelet/call_tally.hpp"
 #include "kubelet/inventory_feed.hpp"
 #include "kubelet/plugin_options.hpp"
 
@@ -34,7 +35,8 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
         prepare;
   };
 
-  PluginService(std::shared_ptr<InventoryFeed> feed, PluginOptions options, Hooks hooks);
+  PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls, PluginOptions options,
+                Hooks hooks);
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                    const v1beta1::Empty* request,
@@ -56,6 +58,7 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
                       v1beta1::ContainerAllocateResponse& response) const;
 
   std::shared_ptr<InventoryFeed> feed_;
+  std::shared_ptr<CallTally> calls_;
   PluginOptions options_;
   Hooks hooks_;
 };

@@ -16,12 +16,15 @@ namespace {
 // As the kubelet's own client: a node's pods can hold more than the usual 4 MiB of ids.
 constexpr int kMostBytes = 16 << 20;
 
-PodResources::Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
-  PodResources::Holdings holdings;
+Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
+  Holdings holdings;
   for (const auto& pod : response.pod_resources()) {
     for (const auto& container : pod.containers()) {
-      for (const auto& devices : container.devices())
-        holdings[devices.resource_name()].insert(devices.device_ids().begin(), devices.device_ids().end());
+      for (const auto& devices : container.devices()) {
+        auto& held = holdings[devices.resource_name()];
+        for (const std::string& id : devices.device_ids())
+          held[id] = {pod.namespace_(), pod.name(), container.name()};
+      }
     }
   }
   return holdings;

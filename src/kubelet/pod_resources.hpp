@@ -3,13 +3,12 @@
 
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "kubelet/holdings.hpp"
 
 namespace plughost {
 
@@ -21,8 +20,6 @@ class PodResources {
   // A kubelet that is asked too much is asked again so often.
   static constexpr unsigned kMostTries = 5;
 
-  // Ids by resource, as the kubelet knows them: those of replicas.
-  using Holdings = std::map<std::string, std::set<std::string>, std::less<>>;
   struct Answer {
     std::shared_ptr<const Holdings> holdings;  // nullptr: not known
     std::string why;                           // if not known

@@ -29,12 +29,12 @@ std::set<WatchedDirectory> few_watches(const std::vector<WatchedDirectory>& want
 
 // Of the resource's Unhealthy devices, those that a pod holds.
 std::set<std::string> held_devices(const Resource* resource, const std::string& name,
-                                   const PodResources::Holdings& holdings) {
+                                   const Holdings& holdings) {
   std::set<std::string> held;
   const auto ids = holdings.find(name);
   if (!resource || ids == holdings.end()) return held;
   const std::shared_ptr<const Offer> offer = resource->offer();
-  for (const std::string& id : ids->second) {
+  for (const auto& [id, holder] : ids->second) {
     const Device* device = offer->inventory.find(id);
     if (device && !device->healthy()) held.insert(device->id);
   }
@@ -48,6 +48,7 @@ struct Entry::Outcome {
   std::shared_ptr<const DeviceSource> source;  // a reload may have brought another since
   std::shared_ptr<const Recipe> recipe;
   std::variant<Look, std::string> found;  // or why it could not look
+  Clock::duration took{};
 };
 
 PluginOptions options_of(const Recipe& recipe) {
@@ -107,6 +108,15 @@ void Entry::set_neighbours(Neighbours neighbours) {
   }
 }
 
+EntryStatus Entry::status() const {
+  return {.name = config_.recipe->name.text(),
+          .scans_completed = scans_completed_,
+          .scans_failed = scans_failed_,
+          .stalled = stalled_,
+          .trouble = last_trouble_,
+          .trouble_at = last_trouble_at_};
+}
+
 void Entry::hint() {
   if (scanning_) {
     hinted_while_scanning_ = true;
@@ -130,11 +140,13 @@ void Entry::scan() {
   outcome->recipe = config_.recipe;
   platform_.workers.run(
       [outcome, host = platform_.host] {
+        const auto began = Clock::now();
         try {
           outcome->found = look(*outcome->source, *outcome->recipe, host);
         } catch (const std::exception& error) {
           outcome->found = std::string(error.what());
         }
+        outcome->took = Clock::now() - began;
       },
       [this, outcome, alive = std::weak_ptr(alive_)] {
         if (!alive.expired()) on_scanned(*outcome);
@@ -152,8 +164,15 @@ void Entry::on_overdue() {
                       {{"entry", config_.recipe->name.text()},
                        {"seconds", std::to_string(kScanDeadline.count())},
                        {"at", config_.where}});
-  set_stall("a look at its devices has not ended within " + std::to_string(kScanDeadline.count()) +
-            " s: a driver or a file system hangs");
+  const std::string why = "a look at its devices has not ended within " +
+                          std::to_string(kScanDeadline.count()) + " s: a driver or a file system hangs";
+  note(why);
+  set_stall(why);
+}
+
+void Entry::note(const std::string& trouble) {
+  last_trouble_ = trouble;
+  last_trouble_at_ = std::chrono::system_clock::now();
 }
 
 void Entry::set_stall(const std::string& why) {
@@ -167,6 +186,7 @@ void Entry::set_stall(const std::string& why) {
 
 void Entry::on_scanned(Outcome& outcome) {
   scanning_ = false;
+  platform_.tallies.scans.add(outcome.took);
   if (std::exchange(stalled_, false)) {
     set_stall("");
     platform_.log.info("looking for devices came to an end after all",
@@ -175,6 +195,7 @@ void Entry::on_scanned(Outcome& outcome) {
   if (outcome.source != config_.source) return scan();
   if (const auto* why = std::get_if<std::string>(&outcome.found)) return on_scan_failed(*why);
 
+  ++scans_completed_;
   scan_trouble_.clear();
   scan_failed_.reset();
   auto& found = std::get<Look>(outcome.found);
@@ -193,6 +214,8 @@ void Entry::on_scanned(Outcome& outcome) {
 }
 
 void Entry::on_scan_failed(const std::string& why) {
+  ++scans_failed_;
+  note("cannot look for devices: " + why);
   if (scan_trouble_ != why)
     platform_.log.error("cannot look for devices: the list stands as it was",
                         {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});

@@ -17,6 +17,7 @@
 #include "supervisor/health_checks.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/resource.hpp"
+#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -57,6 +58,7 @@ class Entry {
   // Are all resources there that the machine's devices make?
   bool settled() const { return settled_; }
 
+  EntryStatus status() const;
   template <typename Visit>
   void for_each_resource(Visit visit) const {
     for (const auto& [name, live] : live_) {
@@ -78,6 +80,7 @@ class Entry {
   void on_scanned(Outcome& outcome);
   void on_scan_failed(const std::string& why);
   void on_overdue();
+  void note(const std::string& trouble);
   // See Offer::stall.
   void set_stall(const std::string& why);
   void remark(std::vector<std::string> remarks);
@@ -111,6 +114,10 @@ class Entry {
   std::string scan_trouble_;
   Backoff scan_failed_{std::chrono::seconds(1), std::chrono::seconds(60)};
   HealthChecks checks_;
+  std::uint64_t scans_completed_ = 0;
+  std::uint64_t scans_failed_ = 0;
+  std::string last_trouble_;  // of a scan, even when it is over
+  std::optional<WallTime> last_trouble_at_;
   bool scanning_ = false;
   bool stalled_ = false;
   bool settled_ = false;

@@ -15,6 +15,7 @@
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/registration.hpp"
+#include "supervisor/tallies.hpp"
 
 namespace plughost {
 
@@ -26,6 +27,7 @@ struct Platform {
   DirWatcher& directories;
   UdevMonitor& devices;
   const HostRoot& host;
+  Tallies& tallies;
 };
 
 // The kubelet's side: made anew when the configuration names another kubelet.

@@ -33,11 +33,12 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
       not_before_(not_before),
       on_stage_(std::move(on_stage)),
       feed_(std::make_shared<InventoryFeed>(std::move(first))),
+      calls_(std::make_shared<CallTally>(platform.tallies.answers)),
       retry_(platform.loop, [this] { on_retry(); }),
       grace_(platform.loop, [this] { after_grace(); }),
       pre_starts_(platform.loop),
       endpoint_(
-          platform.loop, platform.workers, name_, feed_, options_,
+          platform.loop, platform.workers, name_, feed_, calls_, options_,
           link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
           [&host = platform.host](const Allocation& answer) { return missing_device_node(host, answer); },
           {[this](Endpoint::Peer peer) { on_stream_opened(peer); },
@@ -48,13 +49,33 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
            [this](const std::string& trouble) {
              platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
            }}) {
+  health_times_.note({}, offer()->inventory.devices(), std::chrono::system_clock::now());
   on_kubelet();
 }
 
 Resource::~Resource() = default;
 
 void Resource::publish(Offer offer) {
+  const std::shared_ptr<const Offer> before = this->offer();
   feed_->publish(std::move(offer));
+  health_times_.note(before->inventory.devices(), this->offer()->inventory.devices(),
+                     std::chrono::system_clock::now());
+}
+
+ResourceStatus Resource::status() const {
+  ResourceStatus status{.name = name_,
+                        .stage = stage_,
+                        .since = stage_since_,
+                        .trouble = last_trouble_,
+                        .trouble_at = last_trouble_at_,
+                        .offer = offer(),
+                        .health_times = health_times_,
+                        .registrations = registrations_,
+                        .calls = calls_};
+  if (stage_ == Stage::kBackingOff && retry_.armed())
+    status.next_try = std::chrono::system_clock::now() +
+                      std::chrono::duration_cast<std::chrono::microseconds>(retry_.due() - Clock::now());
+  return status;
 }
 
 void Resource::prepare(const std::shared_ptr<const Offer>& offer, const std::vector<std::string>& ids,
@@ -150,6 +171,7 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   asking_ = false;
   name_spent_ = result != kNobodyListens;
   link_.note_answer(result, why);
+  count(result);
   if (kubelet_ != asked_) {  // its socket's identity changed meanwhile
     awaiting_stream_ = result == kAccepted && streams_ == 0 && !lost_while_asking_;
     return meet_kubelet();
@@ -168,6 +190,22 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   }
 }
 
+void Resource::count(RegistrationClient::Result result) {
+  using enum RegistrationClient::Result;
+  switch (result) {
+    case kAccepted:
+      ++registrations_.accepted;
+      return;
+    case kRefused:
+      ++registrations_.refused;
+      return;
+    case kNobodyListens:
+    case kWentAway:
+      ++registrations_.unreachable;
+      return;
+  }
+}
+
 void Resource::on_retry() {
   // The event of a kubelet that has just come may be waiting behind this timer.
   const std::uint64_t attempt = attempt_;
@@ -182,6 +220,7 @@ void Resource::on_retry() {
 void Resource::on_stream_opened(Endpoint::Peer peer) {
   if (peer.incarnation != endpoint_.incarnation()) return;
   stream_process_ = peer.process;
+  ++registrations_.streams;
   if (++streams_ > 1) return;
   retry_.cancel();
   awaiting_stream_ = false;
@@ -189,6 +228,7 @@ void Resource::on_stream_opened(Endpoint::Peer peer) {
   attached_since_ = Clock::now();
   trouble_.clear();
   enter(Stage::kAttached);
+  platform_.tallies.recoveries.add(attached_since_ - searching_since_);
   platform_.log.info("attached", {{"resource", name_},
                                   {"devices", std::to_string(offer()->inventory.id_count())},
                                   {"after_ms", milliseconds_since(searching_since_)},
@@ -243,6 +283,8 @@ void Resource::fail(const std::string& why, Backoff& backoff) {
   // That nobody listens is no news of this resource: the link has told of it.
   const bool told = trouble_ == why || &backoff == &unreachable_;
   trouble_ = why;
+  last_trouble_ = why;
+  last_trouble_at_ = std::chrono::system_clock::now();
   if (told)
     platform_.log.debug("not attached yet", {{"resource", name_}, {"why", why}});
   else
@@ -253,6 +295,7 @@ void Resource::fail(const std::string& why, Backoff& backoff) {
 void Resource::enter(Stage stage) {
   if (stage == stage_) return;
   stage_ = stage;
+  stage_since_ = std::chrono::system_clock::now();
   on_stage_();
 }
 

@@ -12,6 +12,7 @@
 #include "supervisor/backoff.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/pre_starts.hpp"
+#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -22,13 +23,6 @@ class Resource {
   static constexpr std::chrono::seconds kStreamWatchdog{11};
   // After we have ended a stream ourselves, the kubelet needs this long to forget it.
   static constexpr std::chrono::milliseconds kForgetting{500};
-
-  enum class Stage {
-    kWaiting,      // there is no kubelet
-    kRegistering,  // asked, no stream yet
-    kAttached,     // a stream is open
-    kBackingOff,   // the last attempt failed; another is due
-  };
 
   // Registers no earlier than not_before. on_stage is called after each change of stage().
   // Throws std::runtime_error if no server can be started. platform and link outlive it.
@@ -42,6 +36,8 @@ class Resource {
   // Why the last attempt failed; empty once attached.
   const std::string& trouble() const { return trouble_; }
   std::shared_ptr<const Offer> offer() const { return feed_->newest().offer; }
+  // Without the entry's name.
+  ResourceStatus status() const;
 
   // The newest devices and terms; tells the kubelet if its list is another.
   void publish(Offer offer);
@@ -55,6 +51,7 @@ class Resource {
                PreStarts::Answer answer);
   void attach();
   void on_registered(RegistrationClient::Result result, const std::string& why);
+  void count(RegistrationClient::Result result);
   void on_stream_opened(Endpoint::Peer peer);
   void on_stream_closed(Endpoint::Peer peer);
   // kubelet_ is another one than before, or none, and nothing is under way to it.
@@ -73,7 +70,13 @@ class Resource {
   std::shared_ptr<InventoryFeed> feed_;
 
   Stage stage_ = Stage::kWaiting;
+  WallTime stage_since_ = std::chrono::system_clock::now();
   std::string trouble_;
+  std::string last_trouble_;  // even when it is over
+  std::optional<WallTime> last_trouble_at_;
+  HealthTimes health_times_;
+  RegistrationTally registrations_;
+  std::shared_ptr<CallTally> calls_;
   std::optional<FileIdentity> kubelet_;             // the one that we are attached to, or try to be
   EventLoop::Clock::time_point searching_since_{};  // since when there has been a kubelet and no stream
   EventLoop::Clock::time_point attached_since_{};

@@ -38,8 +38,10 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
                      }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet)),
-      cdi_(std::make_unique<CdiDirectory>(platform.host, config_.cdi.directory)) {
+      cdi_(std::make_unique<CdiDirectory>(platform.host, config_.cdi.directory)),
+      holders_(platform.workers) {
   safety_.arm(kSafetyInterval);
+  if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (const ResourceConfig& resource : config_.resources) add(resource);
   if (!link_->watcher().current())
     platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
@@ -74,8 +76,18 @@ void Supervisor::add(const ResourceConfig& resource) {
   entries_[resource.recipe->name.text()] = std::make_unique<Entry>(platform_, *link_, resource, hooks());
 }
 
-void Supervisor::apply(Config config) {
+Supervisor::Changes Supervisor::apply(Config config) {
   const ConfigDiff changes = diff(config_, config);
+  const auto names = [](const std::vector<const ResourceConfig*>& resources) {
+    std::vector<std::string> texts;
+    for (const ResourceConfig* resource : resources) texts.push_back(resource->recipe->name.text());
+    return texts;
+  };
+  Changes told{.added = names(changes.added),
+               .changed = names(changes.changed),
+               .removed = names(changes.removed),
+               .unchanged = changes.unchanged.size(),
+               .kubelet = changes.kubelet_changed};
   std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
   std::unique_ptr<NodeLink> link = changes.kubelet_changed ? make_link(config.kubelet) : nullptr;
   if (config.cdi != config_.cdi) {
@@ -85,6 +97,7 @@ void Supervisor::apply(Config config) {
   }
   if (link) {
     entries_.clear();
+    holders_.abandon();
     link_ = std::move(link);
     for (const ResourceConfig& resource : config.resources) add(resource);
   } else {
@@ -115,6 +128,7 @@ void Supervisor::apply(Config config) {
   config_ = std::move(config);
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
+  return told;
 }
 
 Supervisor::Summary Supervisor::summary() const {
@@ -123,13 +137,52 @@ Supervisor::Summary Supervisor::summary() const {
   for (const auto& [name, entry] : entries_) {
     entry->for_each_resource([&](const Resource& resource) {
       ++summary.resources;
-      if (resource.stage() == Resource::Stage::kAttached) ++summary.attached;
+      if (resource.stage() == Stage::kAttached) ++summary.attached;
     });
   }
   return summary;
 }
 
+std::shared_ptr<NodeStatus> Supervisor::status() const {
+  const auto status = std::make_shared<NodeStatus>();
+  // A kubelet that was killed leaves its socket.
+  const std::optional<pid_t> process = link_->registration().listening_process();
+  const bool silent = link_->registers() && !process;
+  const bool present = link_->watcher().current().has_value();
+  status->kubelet = present && !silent;
+  status->kubelet_directory = link_->config().directory;
+  if (present == status->kubelet) status->kubelet_since = kubelet_since_;
+  if (process && *process != 0) status->kubelet_process = process;
+  status->files = config_.files;
+  status->config_hash = config_.hash;
+  for (const auto& [name, entry] : entries_) {
+    status->entries.push_back(entry->status());
+    entry->for_each_resource([&, text = name](const Resource& resource) {
+      ResourceStatus& told = status->resources.emplace_back(resource.status());
+      told.entry = text;
+      const EntryStatus& its_entry = status->entries.back();
+      if (its_entry.trouble_at > told.trouble_at) {  // nullopt is before every time
+        told.trouble = its_entry.trouble;
+        told.trouble_at = its_entry.trouble_at;
+      }
+    });
+  }
+  std::ranges::sort(status->resources, {}, &ResourceStatus::name);
+  return status;
+}
+
+void Supervisor::ask_status(StatusDone done) {
+  holders_.ask(*link_, [this, done = std::move(done)](const PodResources::Answer& answer) {
+    const std::shared_ptr<NodeStatus> told = status();
+    told->holdings = answer.holdings;
+    told->holders_unknown = answer.why;
+    done(told);
+  });
+}
+
 void Supervisor::on_kubelet() {
+  kubelet_since_ = std::chrono::system_clock::now();
+  if (link_->watcher().current()) platform_.tallies.kubelets.add();
   if (link_->watcher().current())
     platform_.log.info("a kubelet is there", {{"directory", link_->config().directory.string()}});
   else

@@ -9,7 +9,9 @@
 #include "config/config.hpp"
 #include "supervisor/cdi_directory.hpp"
 #include "supervisor/entry.hpp"
+#include "supervisor/holders.hpp"
 #include "supervisor/node_link.hpp"
+#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -31,13 +33,27 @@ class Supervisor {
   Supervisor(Platform& platform, Config config, std::function<void()> on_change);
   ~Supervisor();
 
+  // The names of entries, as they stand in the configuration.
+  struct Changes {
+    std::vector<std::string> added;
+    std::vector<std::string> changed;
+    std::vector<std::string> removed;
+    std::size_t unchanged = 0;
+    bool kubelet = false;  // every socket of ours has moved
+  };
   // Throws as the constructor does, and then nothing has changed.
-  void apply(Config config);
+  Changes apply(Config config);
   const Config& config() const { return config_; }
   Summary summary() const;
 
+  // What is now; who holds what is asked of the kubelet first, or read in its checkpoint. done runs in the
+  // loop, maybe at once; never, if this is gone by then.
+  using StatusDone = std::function<void(std::shared_ptr<const NodeStatus>)>;
+  void ask_status(StatusDone done);
+
  private:
   std::unique_ptr<NodeLink> make_link(const KubeletConfig& config);
+  std::shared_ptr<NodeStatus> status() const;
   void add(const ResourceConfig& resource);
   Entry::Hooks hooks();
   void on_kubelet();
@@ -52,12 +68,14 @@ class Supervisor {
   std::function<void()> on_change_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   std::size_t shared_ids_ = 0;                                 // that were told of
+  WallTime kubelet_since_ = std::chrono::system_clock::now();
   Timer safety_;
   Timer sockets_timer_;
   Timer burst_timer_;
   std::unique_ptr<NodeLink> link_;
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiDirectory> cdi_;
+  Holders holders_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };
 

@@ -19,10 +19,10 @@ namespace {
 const std::string kPort = "example.com/port";
 const std::string kFile = "cdi/plughost-example.com_port.json";
 
-// Each link in the node's dev is a device.
+// Each file in the node's dev is a device, and a node of its container.
 std::string ports(const Node& node, const std::string& name = kPort, const std::string& more = "cdi: true") {
-  return "- {name: \"" + name + "\", groups: [{paths: [{path: \"" + node.path("dev/tty*") +
-         "\"}]}], forgetAfter: 1s, " + more + "}\n";
+  return "- {name: \"" + name + "\", directory: {path: " + node.path("dev") +
+         "}, nodes: [{hostPath: \"{path}\", containerPath: \"/dev/{id}\"}], forgetAfter: 1s, " + more + "}\n";
 }
 
 void configure(Node& node, const std::string& resources, const std::string& directory = "cdi") {
@@ -50,7 +50,7 @@ bool goes(const std::filesystem::path& file) {
 
 TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
   Node node;
-  node.files().link("dev/ttyA", "/dev/null");
+  node.files().file("dev/ttyA");
   configure(node, ports(node));
   std::atomic<unsigned> lists = 0;
   std::atomic<unsigned> early = 0;
@@ -62,7 +62,7 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   });
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  node.files().link("dev/ttyB", "/dev/null");
+  node.files().file("dev/ttyB");
   REQUIRE(node.healthy(kPort, "ttyB"));
   CHECK(eventually([&] { return lists >= 2; }));
   CHECK(early == 0);
@@ -79,7 +79,7 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
 
 TEST_CASE("a specification outlives the daemon, and goes with its entry") {
   Node node;
-  node.files().link("dev/ttyA", "/dev/null");
+  node.files().file("dev/ttyA");
   node.files().file("cdi/plughost-example.com_former.json");
   node.files().file("cdi/vendor.json");
   configure(node, ports(node) + counted("example.com/token", 1));
@@ -102,7 +102,7 @@ TEST_CASE("a specification outlives the daemon, and goes with its entry") {
 
 TEST_CASE("an entry that no longer wants a specification loses it, and has its nodes in the answer again") {
   Node node;
-  node.files().link("dev/ttyA", "/dev/null");
+  node.files().file("dev/ttyA");
   configure(node, ports(node));
   node.start_kubelet();
   node.start_daemon();
@@ -117,7 +117,7 @@ TEST_CASE("an entry that no longer wants a specification loses it, and has its n
 
 TEST_CASE("a resource that is named after its device takes the specification along when it goes") {
   Node node;
-  for (const char* device : {"dev/ttyA", "dev/ttyB"}) node.files().link(device, "/dev/null");
+  for (const char* device : {"dev/ttyA", "dev/ttyB"}) node.files().file(device);
   configure(node, ports(node, "example.com/{name}"));
   node.start_kubelet();
   node.start_daemon();
@@ -133,7 +133,7 @@ TEST_CASE("a resource that is named after its device takes the specification alo
 
 TEST_CASE("specifications move when the directory is another") {
   Node node;
-  node.files().link("dev/ttyA", "/dev/null");
+  node.files().file("dev/ttyA");
   configure(node, ports(node));
   node.start_kubelet();
   node.start_daemon();
@@ -146,7 +146,7 @@ TEST_CASE("specifications move when the directory is another") {
 
 TEST_CASE("what cannot be written is an error with a reason, and Allocate refuses until it can be") {
   Node node;
-  node.files().link("dev/ttyA", "/dev/null");
+  node.files().file("dev/ttyA");
   node.files().file("cdi", "a file in the directory's place");
   configure(node, ports(node));
   node.start_kubelet();
@@ -164,7 +164,7 @@ TEST_CASE("what cannot be written is an error with a reason, and Allocate refuse
 
 TEST_CASE("simulate and discover show what comes by CDI") {
   Node node;
-  node.files().link("dev/ttyA", "/dev/null");
+  node.files().file("dev/ttyA");
   configure(node, ports(node));
   const Finished simulated =
       run_plughost({"simulate", "--config", node.configuration(), "-o", "json", kPort + "=ttyA"});

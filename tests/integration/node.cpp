@@ -57,9 +57,10 @@ fs::path Node::sockets() const {
 
 void Node::configure(const std::string& resources) {
   const char* const way = options_.registration == Registration::kRegister ? "register" : "pluginsRegistry";
-  files_.file("config.yaml", "kubelet: {directory: " + plugins().string() + ", pluginsRegistry: " +
-                                 path("registry") + ", podResources: " + path("pods.sock") +
-                                 ", registration: " + way + "}\n" + "resources:\n" + resources);
+  files_.file("config.yaml", "kubelet: {directory: " + plugins().string() +
+                                 ", pluginsRegistry: " + path("registry") +
+                                 ", podResources: " + path("pods.sock") + ", registration: " + way + "}\n" +
+                                 "control: " + control() + "\n" + top_ + "resources:\n" + resources);
 }
 
 void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent on_event) {

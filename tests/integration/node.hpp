@@ -42,6 +42,10 @@ class Node {
   // A file's path as a scalar of the configuration.
   std::string path(const std::string& below) const { return files_.at(below).string(); }
 
+  // The daemon's control socket.
+  std::string control() const { return path("run/control.sock"); }
+  // Lines for the top of the configurations that are made from now on.
+  void set_top(std::string lines) { top_ = std::move(lines); }
   // resources: the lines below `resources:`.
   void configure(const std::string& resources);
   std::string configuration() const { return path("config.yaml"); }
@@ -75,6 +79,7 @@ class Node {
   std::unique_ptr<StandInKubelet> kubelet_;
   std::unique_ptr<Process> daemon_;
   std::string said_;  // by former daemons
+  std::string top_;
   KubeletState shown_;
 };
 

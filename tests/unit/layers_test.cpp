@@ -25,15 +25,19 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "kinds", "config", "kubelet"}},
     {"standin", {"base", "device", "kubelet"}},
+    {"telemetry", {"base", "device", "host", "config", "kubelet", "supervisor"}},
     {"commands",
-     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor",
-      "standin"}},
+     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor", "standin",
+      "telemetry"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.
 const std::map<std::string, std::set<std::string>> kSeenBy{
     {"yaml-cpp/", {"config"}},
-    {"grpc", {"kubelet", "standin"}},
+    {"grpc", {"kubelet", "standin", "telemetry"}},
+    {"plughost/v1/", {"telemetry", "commands"}},
+    {"civetweb.h", {"telemetry"}},
+    {"prometheus/", {"telemetry"}},
     {"deviceplugin/", {"kubelet", "standin"}},
     {"pluginregistration/", {"kubelet", "standin"}},
     {"podresources/", {"kubelet", "standin"}},

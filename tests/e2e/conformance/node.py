@@ -221,7 +221,9 @@ class Node:
             self._end_process()
             if not at_once:
                 self.detached()
-        self.daemon = Process([self.programs.plughost, "run", "--config", self.configuration, *arguments])
+        control = self.root / "control.sock"
+        command = [self.programs.plughost, "run", "--config", self.configuration, "--control", control, *arguments]
+        self.daemon = Process(command)
         # Before its first line a signal would end it.
         self.daemon.wait_for_line(lambda line: True, PATIENCE)
 

@@ -2,8 +2,12 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -66,9 +70,87 @@ TEST_CASE("a JSON line can be read by a program, whatever bytes are in it") {
   CHECK(json.contains("time"));
 }
 
-TEST_CASE("under the journal a line begins with its priority") {
+namespace {
+
+// As systemd does for a service: standard error leads to the journal.
+struct UnderJournal {
+  UnderJournal() {
+    struct stat file {};
+    check(::fstat(STDERR_FILENO, &file), "fstat");
+    ::setenv("JOURNAL_STREAM", (std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino)).c_str(), 1);
+  }
+  ~UnderJournal() { ::unsetenv("JOURNAL_STREAM"); }
+};
+
+}  // namespace
+
+TEST_CASE("the journal gets a line's words, its priority, and each field by a name of its own") {
+  const test::TempDir dir;
+  const UniqueFd journal(check(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket"));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  dir.at("journal").string().copy(address.sun_path, sizeof address.sun_path - 1);
+  check(::bind(journal.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "bind");
+  const std::string text = written([&] {
+    const UnderJournal under;
+    Log(LogLevel::kInfo, LogFormat::kAuto, dir.at("journal"))
+        .warn("not attached", {{"resource", "x.com/a"}, {"after_ms", "3"}, {"why", "two\nlines"}});
+  });
+  CHECK(text.empty());
+  char bytes[1000];
+  const ssize_t got = ::recv(journal.get(), bytes, sizeof bytes, 0);
+  REQUIRE(got > 0);
+  const std::string sent(bytes, static_cast<std::size_t>(got));
+  CHECK(sent ==
+        std::string("MESSAGE=not attached resource=x.com/a after_ms=3 why=\"two\\nlines\"\nPRIORITY=4\n"
+                    "SYSLOG_IDENTIFIER=plughost\nPLUGHOST_EVENT=not attached\nPLUGHOST_RESOURCE=x.com/a\n"
+                    "PLUGHOST_AFTER_MS=3\nPLUGHOST_WHY\n") +
+            std::string("\x09\0\0\0\0\0\0\0", 8) + "two\nlines\n");
+}
+
+TEST_CASE("where the journal does not take a line, it is written with its priority before it") {
+  const std::string line = written([] {
+    const UnderJournal under;
+    Log(LogLevel::kInfo, LogFormat::kAuto, "/nowhere/socket").warn("not attached");
+  });
+  CHECK(line == "<4>not attached\n");
+}
+
+TEST_CASE("somebody else's JOURNAL_STREAM is no journal of ours") {
   ::setenv("JOURNAL_STREAM", "1:2", 1);
   const std::string line = written([] { Log(LogLevel::kInfo, LogFormat::kAuto).warn("not attached"); });
   ::unsetenv("JOURNAL_STREAM");
-  CHECK(line == "<4>not attached\n");
+  CHECK(line.find("warning not attached\n") != std::string::npos);
+}
+
+TEST_CASE("the history has the last thousand lines, whatever the level lets through") {
+  written([] {
+    Log log(LogLevel::kError, LogFormat::kAuto);
+    log.debug("never kept");
+    for (int i = 1; i <= 1001; ++i)
+      log.info("line " + std::to_string(i), {{"n", std::to_string(i)}, {"empty", ""}});
+    const auto oldest = log.history().after(0);
+    REQUIRE(oldest);
+    CHECK(oldest->number == 2);
+    CHECK(oldest->words == "line 2");
+    const auto newest = log.history().after(1000);
+    REQUIRE(newest);
+    CHECK(newest->words == "line 1001");
+    CHECK(newest->level == LogLevel::kInfo);
+    using Pair = std::pair<std::string, std::string>;
+    CHECK(newest->fields == std::vector<Pair>{{"n", "1001"}, {"empty", ""}});
+    CHECK_FALSE(log.history().after(1001));
+    CHECK(log.history().newest() == 1001);
+  });
+}
+
+TEST_CASE("of lines with the same words a flood is cut short, and others are not") {
+  const std::string text = written([] {
+    Log log(LogLevel::kInfo, LogFormat::kAuto);
+    for (unsigned i = 0; i < Log::kBurst + 10; ++i) log.warn("a cable is loose");
+    log.warn("another matter");
+    CHECK(log.warnings().count() == Log::kBurst + 11);
+  });
+  CHECK(std::count(text.begin(), text.end(), '\n') == Log::kBurst + 1);
+  CHECK(text.find("another matter") != std::string::npos);
 }

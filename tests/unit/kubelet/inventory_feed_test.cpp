@@ -7,7 +7,7 @@ using namespace plughost;
 namespace {
 
 struct CountingReader final : FeedReader {
-  void on_new_list() override { ++lists; }
+  void on_news() override { ++lists; }
   void on_closed() override { ++closed; }
   int lists = 0;
   int closed = 0;
@@ -24,7 +24,7 @@ Offer offer(std::vector<std::string> ids, std::string path = "") {
 TEST_CASE("readers are woken by another list, not by the same one with other facts") {
   InventoryFeed feed(offer({"a"}, "/one"));
   const auto reader = std::make_shared<CountingReader>();
-  feed.subscribe(reader);
+  feed.readers().subscribe(reader);
   CHECK_FALSE(feed.publish(offer({"a"}, "/two")));
   CHECK(reader->lists == 0);
   CHECK(*feed.newest().offer->inventory.devices()[0].attribute("path") == "/two");
@@ -35,10 +35,10 @@ TEST_CASE("readers are woken by another list, not by the same one with other fac
 TEST_CASE("a reader that has unsubscribed hears nothing more") {
   InventoryFeed feed(offer({"a"}));
   const auto reader = std::make_shared<CountingReader>();
-  feed.subscribe(reader);
-  feed.unsubscribe(reader.get());
+  feed.readers().subscribe(reader);
+  feed.readers().unsubscribe(reader.get());
   feed.publish(offer({}));
-  feed.close();
+  feed.readers().close();
   CHECK(reader->lists == 0);
   CHECK(reader->closed == 0);
 }
@@ -47,9 +47,9 @@ TEST_CASE("closing tells every reader, and one that comes later") {
   InventoryFeed feed(offer({"a"}));
   const auto early = std::make_shared<CountingReader>();
   const auto late = std::make_shared<CountingReader>();
-  feed.subscribe(early);
-  feed.close();
-  feed.subscribe(late);
+  feed.readers().subscribe(early);
+  feed.readers().close();
+  feed.readers().subscribe(late);
   CHECK(early->closed == 1);
   CHECK(late->closed == 1);
 }

@@ -30,10 +30,11 @@ TEST_CASE("the stand-in's pod resources say what its pods hold, and are gone whi
   const auto socket = dir.at("pods/kubelet.sock");
   AttachedPlugin attached(dir.path(), 3, {.pod_resources = socket});
   REQUIRE(attached.listed);
-  CHECK(*ask(socket).holdings == PodResources::Holdings{});
+  CHECK(*ask(socket).holdings == Holdings{});
 
   REQUIRE(attached.kubelet.allocate_named("pod", "main", kResource, {"d0", "d2"}).admitted());
-  const PodResources::Holdings held{{kResource, {"d0", "d2"}}};
+  const Holder holder{.pod_namespace = "default", .pod = "pod", .container = "main"};
+  const Holdings held{{kResource, {{"d0", holder}, {"d2", holder}}}};
   CHECK(*ask(socket).holdings == held);
 
   attached.kubelet.stop();
@@ -41,5 +42,5 @@ TEST_CASE("the stand-in's pod resources say what its pods hold, and are gone whi
   attached.kubelet.restart();
   CHECK(*ask(socket).holdings == held);
   CHECK(attached.kubelet.free("pod"));
-  CHECK(*ask(socket).holdings == PodResources::Holdings{});
+  CHECK(*ask(socket).holdings == Holdings{});
 }

@@ -1,0 +1,36 @@
+#pragma once
+// The journal's native protocol: a line with fields that journalctl can select by.
+// https://systemd.io/JOURNAL_NATIVE_PROTOCOL/
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
+
+// Thread-safe.
+class Journal {
+ public:
+  using Field = std::pair<std::string_view, std::string_view>;  // a name of A-Z, 0-9 and _, and any bytes
+
+  // Nothing is connected: the journal may be started anew at any time.
+  explicit Journal(std::filesystem::path socket = kJournalSocket);
+
+  // False: the journal does not take it, and the caller writes it elsewhere. Never waits.
+  bool send(std::span<const Field> fields) const;
+
+ private:
+  std::filesystem::path path_;
+  UniqueFd socket_;
+};
+
+// Is standard error a stream to the journal? Its device and inode are what JOURNAL_STREAM says, as
+// systemd.exec(5) tells to look.
+bool stderr_is_journal();
+
+}  // namespace plughost

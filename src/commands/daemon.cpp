@@ -1,0 +1,214 @@
+#include "commands/daemon.hpp"
+
+#include <csignal>
+#include <utility>
+#include <variant>
+
+#include "kubelet/grpc_log.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr unsigned kWorkers = 4;
+// A configuration on a file system that hangs is a thing to know of.
+constexpr std::chrono::seconds kLoadDeadline{10};
+constexpr std::chrono::milliseconds kStatusInterval{200};
+
+std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
+  std::vector<std::string> texts;
+  for (const Diagnostic& diagnostic : diagnostics) texts.push_back(diagnostic.text());
+  return texts;
+}
+
+}  // namespace
+
+// What a worker brings back.
+struct Daemon::Loaded {
+  std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
+};
+
+Daemon::Daemon(Options options, Config config)
+    : options_(std::move(options)),
+      log_(log_level(config), config.log.format),
+      workers_(loop_, kWorkers),
+      directories_(loop_, [this](const std::string& trouble) { log_.error(trouble); }),
+      devices_(loop_, directories_, host_, [this](const std::string& trouble) { log_.error(trouble); }),
+      platform_{loop_, log_, workers_, directories_, devices_, host_, tallies_},
+      signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
+      status_(loop_, [this] { send_status(); }),
+      watchdog_(loop_, [this] { feed_watchdog(); }),
+      board_(loop_, log_.history(),
+             {.status = [this](Board::StatusDone done) { tell_status(done); },
+              .reload = [this](std::optional<LogLevel> level,
+                               Board::ReloadDone done) { reload(level, std::move(done)); }}) {
+  route_grpc_log(log_);
+  log_.info("plughost " PLUGHOST_VERSION,
+            {{"config", options_.config.string()}, {"entries", std::to_string(config.resources.size())}});
+  for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
+  const TelemetryConfig telemetry = config.telemetry;
+  supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config), [this] { on_change(); });
+  open_telemetry(telemetry);
+}
+
+Daemon::~Daemon() {
+  board_.close();
+}
+
+void Daemon::run() {
+  notifier_.send("READY=1");
+  feed_watchdog();
+  loop_.run();
+  notifier_.send("STOPPING=1");
+  log_.info("stopping");
+}
+
+void Daemon::on_signal(int signal) {
+  if (signal == SIGHUP)
+    reload(std::nullopt, [](const ReloadAnswer&) {});
+  else
+    loop_.stop();
+}
+
+void Daemon::on_change() {
+  if (!status_.armed()) status_.arm(kStatusInterval);
+  board_.changed();
+}
+
+void Daemon::send_status() {
+  const Supervisor::Summary summary = supervisor_->summary();
+  if (summary == last_summary_) return;
+  last_summary_ = summary;
+  notifier_.send("STATUS=" + summary.text());
+  log_.info(summary.text());
+}
+
+void Daemon::feed_watchdog() {
+  const auto interval = notifier_.watchdog_interval();
+  if (!interval) return;
+  notifier_.send("WATCHDOG=1");
+  watchdog_.arm(*interval);
+}
+
+LogLevel Daemon::log_level(const Config& config) const {
+  return asked_level_.value_or(options_.log_level.value_or(config.log.level));
+}
+
+void Daemon::reload(std::optional<LogLevel> level, Board::ReloadDone done) {
+  reloads_.push_back({level, std::move(done)});
+  if (reloads_.size() == 1) load();
+}
+
+void Daemon::load() {
+  notifier_.send(reloading_message());
+  const auto loaded = std::make_shared<Loaded>();
+  workers_.run(
+      [loaded, file = options_.config, overrides = options_.overrides] {
+        try {
+          loaded->result = load_config(file, overrides);
+        } catch (const ConfigError& error) {
+          loaded->result = texts_of(error.diagnostics);
+        } catch (const std::exception& error) {
+          loaded->result = std::vector<std::string>{error.what()};
+        }
+      },
+      [this, loaded] { on_loaded(*loaded); }, kLoadDeadline,
+      [this] {
+        log_.error("reading the configuration takes too long", {{"config", options_.config.string()}});
+      });
+}
+
+void Daemon::on_loaded(Loaded& loaded) {
+  const PendingReload reload = std::move(reloads_.front());
+  reloads_.erase(reloads_.begin());
+  asked_level_ = reload.level;
+  auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result);
+  const ReloadAnswer answer =
+      errors ? refuse(std::move(*errors)) : apply(std::move(std::get<Config>(loaded.result)));
+  notifier_.send("READY=1");
+  on_change();
+  reload.done(answer);
+  if (!reloads_.empty()) load();
+}
+
+ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
+  ++reloads_refused_;
+  refused_at_ = std::chrono::system_clock::now();
+  log_.configure(log_level(supervisor_->config()), supervisor_->config().log.format);
+  for (const std::string& error : errors) log_.error(error);
+  log_.error("the configuration was not reloaded: the old one stays in force",
+             {{"errors", std::to_string(errors.size())}});
+  return {.errors = std::move(errors)};
+}
+
+ReloadAnswer Daemon::apply(Config config) {
+  const LogConfig log = config.log;
+  const TelemetryConfig telemetry = config.telemetry;
+  ReloadAnswer answer{.warnings = texts_of(config.warnings)};
+  Supervisor::Changes changes;
+  log_.configure(log_level(config), log.format);
+  try {
+    changes = supervisor_->apply(std::move(config));
+  } catch (const std::runtime_error& error) {
+    return refuse({error.what()});
+  }
+  for (const std::string& warning : answer.warnings) log_.warn(warning);
+  ++reloads_applied_;
+  loaded_at_ = std::chrono::system_clock::now();
+  refused_at_.reset();
+  for (std::string& trouble : open_telemetry(telemetry)) answer.warnings.push_back(std::move(trouble));
+  answer.added = std::move(changes.added);
+  answer.changed = std::move(changes.changed);
+  answer.removed = std::move(changes.removed);
+  answer.unchanged = changes.unchanged;
+  answer.kubelet_changed = changes.kubelet;
+  return answer;
+}
+
+std::vector<std::string> Daemon::open_telemetry(const TelemetryConfig& config) {
+  std::vector<std::string> troubles;
+  const auto attempt = [&](auto&& open) {
+    try {
+      open();
+    } catch (const std::runtime_error& error) {  // std::system_error among them
+      log_.error("devices are served, but nobody can ask for their status", {{"why", error.what()}});
+      troubles.emplace_back(error.what());
+    }
+  };
+  if (!control_ || config.control != telemetry_.control) {
+    control_.reset();
+    attempt([&] { control_ = std::make_unique<ControlServer>(loop_, log_, board_, config.control); });
+  }
+  if (config.listen != telemetry_.listen || (!http_ && !config.listen.empty())) {
+    http_.reset();
+    attempt([&] {
+      if (config.listen.empty()) return;
+      http_ = std::make_unique<HttpServer>(log_, board_, config.listen);
+      log_.info("listening", {{"address", config.listen}, {"port", std::to_string(http_->port())}});
+    });
+  }
+  telemetry_ = config;
+  return troubles;
+}
+
+void Daemon::tell_status(const Board::StatusDone& done) {
+  supervisor_->ask_status([this, done](std::shared_ptr<const NodeStatus> node) {
+    done(std::make_shared<const DaemonStatus>(DaemonStatus{.version = PLUGHOST_VERSION,
+                                                           .started_at = started_at_,
+                                                           .loaded_at = loaded_at_,
+                                                           .refused_at = refused_at_,
+                                                           .reloads_applied = reloads_applied_,
+                                                           .reloads_refused = reloads_refused_,
+                                                           .kubelets = tallies_.kubelets.count(),
+                                                           .udev_events = devices_.events(),
+                                                           .udev_overflows = devices_.overflows(),
+                                                           .warnings = log_.warnings().count(),
+                                                           .errors = log_.errors().count(),
+                                                           .answers = tallies_.answers->read(),
+                                                           .recoveries = tallies_.recoveries.read(),
+                                                           .scans = tallies_.scans.read(),
+                                                           .node = std::move(node)}));
+  });
+}
+
+}  // namespace plughost

@@ -1,0 +1,93 @@
+#pragma once
+// The daemon: everything that `plughost run` runs, and in which order it comes and goes. Loop thread only.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dir_watch.hpp"
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
+#include "base/notify.hpp"
+#include "base/signals.hpp"
+#include "base/workers.hpp"
+#include "config/config.hpp"
+#include "supervisor/supervisor.hpp"
+#include "telemetry/board.hpp"
+#include "telemetry/control_server.hpp"
+#include "telemetry/http_server.hpp"
+
+namespace plughost {
+
+class Daemon {
+ public:
+  struct Options {
+    std::filesystem::path config;
+    Overrides overrides;
+    std::optional<LogLevel> log_level;  // nullopt: the file's
+  };
+
+  // config is what options.config says. Throws DirectoryHeld, or std::system_error. SIGHUP, SIGTERM and
+  // SIGINT are blocked in every thread.
+  Daemon(Options options, Config config);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Until SIGTERM or SIGINT.
+  void run();
+
+ private:
+  struct Loaded;
+  struct PendingReload {
+    std::optional<LogLevel> level;
+    Board::ReloadDone done;
+  };
+
+  void on_signal(int signal);
+  void on_change();
+  void send_status();
+  void feed_watchdog();
+
+  void reload(std::optional<LogLevel> level, Board::ReloadDone done);
+  void load();
+  void on_loaded(Loaded& loaded);
+  ReloadAnswer apply(Config config);
+  ReloadAnswer refuse(std::vector<std::string> errors);
+  LogLevel log_level(const Config& config) const;
+  // What telemetry cannot have, as sentences: devices are served without it.
+  std::vector<std::string> open_telemetry(const TelemetryConfig& config);
+  void tell_status(const Board::StatusDone& done);
+
+  Options options_;
+  WallTime started_at_ = std::chrono::system_clock::now();
+  WallTime loaded_at_ = started_at_;
+  std::optional<WallTime> refused_at_;
+  std::uint64_t reloads_applied_ = 0;
+  std::uint64_t reloads_refused_ = 0;
+  std::optional<LogLevel> asked_level_;  // by the last reload
+
+  Log log_;
+  Notifier notifier_;
+  EventLoop loop_;
+  HostRoot host_;
+  Tallies tallies_;
+  Workers workers_;
+  DirWatcher directories_;
+  UdevMonitor devices_;
+  Platform platform_;
+  SignalWatch signals_;
+  Timer status_;
+  Timer watchdog_;
+  Supervisor::Summary last_summary_;
+  std::vector<PendingReload> reloads_;  // the first is under way
+  std::unique_ptr<Supervisor> supervisor_;
+  Board board_;
+  TelemetryConfig telemetry_;  // what is open
+  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<HttpServer> http_;
+};
+
+}  // namespace plughost

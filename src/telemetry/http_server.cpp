@@ -1,0 +1,255 @@
+#include "telemetry/http_server.hpp"
+
+#include <civetweb.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "telemetry/metrics.hpp"
+#include "telemetry/page.hpp"
+#include "telemetry/status_json.hpp"
+#include "telemetry/status_message.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr std::chrono::seconds kDeadline{5};
+// A page that went away is noticed when it is written to.
+constexpr std::chrono::seconds kAlive{15};
+constexpr const char* kJsonType = "application/json";
+constexpr const char* kTextType = "text/plain; charset=utf-8";
+
+struct Reply {
+  int code = 200;
+  std::string_view type;
+  std::string body;
+};
+
+const char* reason_of(int code) {
+  switch (code) {
+    case 200:
+      return "OK";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 421:
+      return "Misdirected Request";
+    default:
+      return "Service Unavailable";
+  }
+}
+
+void send_head(mg_connection* connection, int code, std::string_view type, std::string_view more) {
+  std::string head = "HTTP/1.1 " + std::to_string(code) + ' ' + reason_of(code) + "\r\nContent-Type: ";
+  head += type;
+  head +=
+      "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+      "Connection: close\r\nContent-Security-Policy: ";
+  head += kPagePolicy;
+  head += "\r\n";
+  head += more;
+  head += "\r\n";
+  mg_write(connection, head.data(), head.size());
+}
+
+int send(mg_connection* connection, const Reply& reply) {
+  send_head(connection, reply.code, reply.type,
+            "Content-Length: " + std::to_string(reply.body.size()) + "\r\n");
+  if (std::string_view(mg_get_request_info(connection)->request_method) != "HEAD")
+    mg_write(connection, reply.body.data(), reply.body.size());
+  return reply.code;
+}
+
+std::string dumped(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+Reply silent() {
+  return {503, kTextType, "plughost does not answer in time: look into its log\n"};
+}
+
+Reply ready(const DaemonStatus& status) {
+  std::string missing;
+  for (const ResourceStatus& resource : status.node->resources) {
+    if (resource.stage != Stage::kAttached) missing += "not attached: " + resource.name + "\n";
+  }
+  for (const EntryStatus& entry : status.node->entries) {
+    const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
+    // One whose name has a placeholder may rightly have no resource.
+    if (entry.scans_completed == 0 && std::ranges::none_of(status.node->resources, of_entry))
+      missing += "not looked at yet: " + entry.name + "\n";
+  }
+  if (missing.empty()) return {200, kTextType, "every resource is attached\n"};
+  return {503, kTextType, std::move(missing)};
+}
+
+std::string events_json(LogHistory& history) {
+  nlohmann::ordered_json events = nlohmann::ordered_json::array();
+  std::uint64_t told = 0;
+  while (const auto record = history.after(told)) {
+    told = record->number;
+    events.push_back(json_of(to_message(*record)));
+  }
+  return dumped(events);
+}
+
+// What one page that watches is told.
+class Watcher final : public FeedReader {
+ public:
+  void on_news() override { wake(false); }
+  void on_closed() override { wake(true); }
+  // False: the daemon stops.
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    woken_.wait_for(lock, kAlive, [this] { return news_ || closed_; });
+    news_ = false;
+    return !closed_;
+  }
+
+ private:
+  void wake(bool close) {
+    const std::lock_guard lock(mutex_);
+    news_ = true;
+    closed_ = closed_ || close;
+    woken_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool news_ = false;
+  bool closed_ = false;
+};
+
+bool send_event(mg_connection* connection, std::string_view name, const std::string& data) {
+  const std::string text = "event: " + std::string(name) + "\ndata: " + data + "\n\n";
+  return mg_write(connection, text.data(), text.size()) > 0;
+}
+
+// Until the page goes away, or the daemon stops.
+void stream(mg_connection* connection, Board& board, const std::atomic<bool>& stopping) {
+  const auto watcher = std::make_shared<Watcher>();
+  std::uint64_t status_told = board.newest().number;
+  std::uint64_t change_told = board.history().newest();
+  board.readers().subscribe(watcher);
+  board.history().readers().subscribe(watcher);
+  board.watch();
+  send_head(connection, 200, "text/event-stream", "");
+  bool there = mg_write(connection, "retry: 2000\n\n", 13) > 0;
+  while (there && watcher->wait() && !stopping) {
+    bool told = false;
+    while (const auto record = board.history().after(change_told)) {
+      change_told = record->number;
+      there = there && send_event(connection, "change", dumped(json_of(to_message(*record))));
+      told = true;
+    }
+    if (const Board::Newest newest = board.newest(); newest.number != status_told) {
+      status_told = newest.number;
+      there = there && send_event(connection, "status", dumped(json_of(to_message(*newest.status))));
+      told = true;
+    }
+    if (!told) there = mg_write(connection, ": alive\n\n", 9) > 0;
+  }
+  board.readers().unsubscribe(watcher.get());
+  board.history().readers().unsubscribe(watcher.get());
+}
+
+// The host of a Host header, without the port.
+std::string_view host_of(std::string_view header) {
+  if (header.starts_with('[')) return header.substr(0, std::min(header.find(']') + 1, header.size()));
+  return header.substr(0, header.find(':'));
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view address) {
+  const std::string_view host = host_of(address);
+  return host.starts_with("127.") || host == "[::1]" || host == "localhost";
+}
+
+// What CivetWeb calls, on its threads.
+struct HttpServer::Routes {
+  static HttpServer& server(const mg_connection* connection) {
+    return *static_cast<HttpServer*>(mg_get_user_data(mg_get_context(connection)));
+  }
+
+  static int begin(mg_connection* connection) {
+    const HttpServer& self = server(connection);
+    const std::string_view method = mg_get_request_info(connection)->request_method;
+    if (method != "GET" && method != "HEAD")
+      return send(connection, {405, kTextType, "this only reads: GET or HEAD\n"});
+    // A page of another site whose name leads here must not read what only this machine may.
+    const char* const host = mg_get_header(connection, "Host");
+    if (self.loopback_ && host != nullptr && !is_loopback(host))
+      return send(connection, {421, kTextType, "plughost listens for this machine only\n"});
+    const std::string_view path = mg_get_request_info(connection)->local_uri;
+    if (path == "/stream") return watch(connection);
+    return send(connection, reply(server(connection), path));
+  }
+
+  static Reply reply(HttpServer& self, std::string_view path) {
+    if (path == "/") return {200, "text/html; charset=utf-8", std::string(kPage)};
+    if (path == "/events.json") return {200, kJsonType, events_json(self.board_.history())};
+    if (path != "/metrics" && path != "/status.json" && path != "/healthz" && path != "/readyz")
+      return {404, kTextType,
+              "there is /, /status.json, /events.json, /stream, /metrics, /healthz, /readyz\n"};
+    const Board::Snapshot status = self.board_.wait_for_status(kDeadline);
+    if (!status) return silent();
+    if (path == "/metrics") return {200, kMetricsType, metrics_text(*status)};
+    if (path == "/status.json") return {200, kJsonType, dumped(json_of(to_message(*status)))};
+    if (path == "/readyz") return ready(*status);
+    return {200, kTextType, "alive\n"};
+  }
+
+  static int watch(mg_connection* connection) {
+    HttpServer& self = server(connection);
+    if (++self.streams_ <= kMostStreams)
+      stream(connection, self.board_, self.stopping_);
+    else
+      send(connection, {503, kTextType, "too many pages watch\n"});
+    --self.streams_;
+    return 200;
+  }
+
+  // CivetWeb has no other words for why it cannot start.
+  static int log_message(const mg_connection* connection, const char* message) {
+    HttpServer& self = server(connection);
+    if (self.started_)
+      self.log_.debug("http", {{"text", message}});
+    else
+      self.trouble_ = message;
+    return 1;
+  }
+};
+
+HttpServer::HttpServer(Log& log, Board& board, const std::string& address)
+    : log_(log), board_(board), loopback_(is_loopback(address)) {
+  mg_callbacks callbacks{};
+  callbacks.begin_request = &Routes::begin;
+  callbacks.log_message = &Routes::log_message;
+  const std::string threads = std::to_string(kThreads);
+  const char* const options[] = {"listening_ports",    address.c_str(), "num_threads", threads.c_str(),
+                                 "request_timeout_ms", "10000",         nullptr};
+  context_ = mg_start(&callbacks, this, const_cast<const char**>(options));
+  if (context_ == nullptr)
+    throw std::runtime_error("cannot listen on " + address + (trouble_.empty() ? "" : ": " + trouble_));
+  started_ = true;
+}
+
+unsigned HttpServer::port() const {
+  mg_server_port port{};
+  mg_get_server_ports(context_, 1, &port);
+  return static_cast<unsigned>(port.port);
+}
+
+HttpServer::~HttpServer() {
+  stopping_ = true;
+  mg_stop(context_);
+}
+
+}  // namespace plughost

@@ -1,0 +1,220 @@
+#include "telemetry/metrics.hpp"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace plughost {
+
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Labels = std::initializer_list<std::pair<const char*, std::string>>;
+
+ClientMetric labelled(Labels labels) {
+  ClientMetric metric;
+  for (const auto& [name, value] : labels) metric.label.push_back({name, value});
+  return metric;
+}
+
+class Families {
+ public:
+  // Metrics that follow belong to it.
+  Families& family(const char* name, const char* help, MetricType type) {
+    MetricFamily& added = all_.emplace_back();
+    added.name = name;
+    added.help = help;
+    added.type = type;
+    return *this;
+  }
+  Families& gauge(const char* name, const char* help) { return family(name, help, MetricType::Gauge); }
+  Families& counter(const char* name, const char* help) { return family(name, help, MetricType::Counter); }
+
+  Families& add(double value, Labels labels = {}) {
+    ClientMetric metric = labelled(labels);
+    if (all_.back().type == MetricType::Counter)
+      metric.counter.value = value;
+    else
+      metric.gauge.value = value;
+    all_.back().metric.push_back(std::move(metric));
+    return *this;
+  }
+  Families& add(std::uint64_t value, Labels labels = {}) { return add(static_cast<double>(value), labels); }
+
+  void durations(const char* name, const char* help, const Durations::Reading& reading) {
+    family(name, help, MetricType::Histogram);
+    ClientMetric metric;
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < reading.counts.size(); ++i) {
+      sum += reading.counts[i];
+      const double bound =
+          i < Durations::kBounds.size() ? Durations::kBounds[i] : std::numeric_limits<double>::infinity();
+      metric.histogram.bucket.push_back({sum, bound});
+    }
+    metric.histogram.sample_count = sum;
+    metric.histogram.sample_sum = reading.sum;
+    all_.back().metric.push_back(std::move(metric));
+  }
+
+  std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
+
+ private:
+  std::vector<MetricFamily> all_;
+};
+
+double seconds(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+// Ids as the kubelet is told them, each replica counted.
+std::pair<std::size_t, std::size_t> healthy_and_not(const Inventory& inventory) {
+  std::pair<std::size_t, std::size_t> counts;
+  for (const Device& device : inventory.devices())
+    (device.healthy() ? counts.first : counts.second) += device.replicas;
+  return counts;
+}
+
+std::size_t held_of(const ResourceStatus& resource, const Holdings& holdings) {
+  const auto found = holdings.find(resource.name);
+  if (found == holdings.end()) return 0;
+  std::size_t held = 0;
+  for (const auto& [id, holder] : found->second) held += resource.offer->inventory.find(id) ? 1 : 0;
+  return held;
+}
+
+void write_node(const NodeStatus& node, Families& families) {
+  families.gauge("plughost_kubelet_up", "1: a kubelet is there.").add(node.kubelet ? 1.0 : 0.0);
+  families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
+  for (const ResourceStatus& resource : node.resources)
+    families.add(resource.stage == Stage::kAttached ? 1.0 : 0.0, {{"resource", resource.name}});
+  families.gauge("plughost_devices", "Devices that the kubelet is told of, each replica counted.");
+  for (const ResourceStatus& resource : node.resources) {
+    const auto [healthy, unhealthy] = healthy_and_not(resource.offer->inventory);
+    families.add(healthy, {{"resource", resource.name}, {"health", "healthy"}});
+    families.add(unhealthy, {{"resource", resource.name}, {"health", "unhealthy"}});
+  }
+  if (!node.holdings) return;
+  families.gauge("plughost_devices_held", "Devices that pods hold, each replica counted.");
+  for (const ResourceStatus& resource : node.resources)
+    families.add(held_of(resource, *node.holdings), {{"resource", resource.name}});
+}
+
+void write_calls(const NodeStatus& node, Families& families) {
+  families.counter("plughost_allocations_total", "Containers that the kubelet asked devices for.");
+  for (const ResourceStatus& resource : node.resources) {
+    families.add(resource.calls->allocated.count(), {{"resource", resource.name}, {"result", "answered"}});
+    families.add(resource.calls->allocation_refused.count(),
+                 {{"resource", resource.name}, {"result", "refused"}});
+  }
+  families.counter("plughost_container_starts_total", "Starts of containers that preStart prepared.");
+  for (const ResourceStatus& resource : node.resources) {
+    families.add(resource.calls->started.count(), {{"resource", resource.name}, {"result", "answered"}});
+    families.add(resource.calls->start_refused.count(), {{"resource", resource.name}, {"result", "refused"}});
+  }
+  families.counter("plughost_registrations_total", "Requests to the kubelet to take a resource.");
+  for (const ResourceStatus& resource : node.resources) {
+    const RegistrationTally& tally = resource.registrations;
+    families.add(tally.accepted, {{"resource", resource.name}, {"result", "accepted"}});
+    families.add(tally.refused, {{"resource", resource.name}, {"result", "refused"}});
+    families.add(tally.unreachable, {{"resource", resource.name}, {"result", "unreachable"}});
+  }
+  families.counter("plughost_streams_total", "Streams that kubelets opened.");
+  for (const ResourceStatus& resource : node.resources)
+    families.add(resource.registrations.streams, {{"resource", resource.name}});
+}
+
+void write_scans(const NodeStatus& node, Families& families) {
+  families.counter("plughost_scans_total", "Looks at the machine.");
+  for (const EntryStatus& entry : node.entries) {
+    families.add(entry.scans_completed, {{"entry", entry.name}, {"result", "completed"}});
+    families.add(entry.scans_failed, {{"entry", entry.name}, {"result", "failed"}});
+  }
+  families.gauge("plughost_scan_stalled", "1: a look has not come back, and the resource is refused.");
+  for (const EntryStatus& entry : node.entries)
+    families.add(entry.stalled ? 1.0 : 0.0, {{"entry", entry.name}});
+}
+
+void write_configuration(const DaemonStatus& status, Families& families) {
+  // A double holds 53 bits.
+  families.gauge("plughost_config_hash", "Another number when the configuration is another.")
+      .add(status.node->config_hash & 0xffff'ffff'ffffu);
+  families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused.")
+      .add(status.refused_at ? 0.0 : 1.0);
+  families
+      .gauge("plughost_config_last_reload_success_timestamp_seconds",
+             "When the configuration that is in force was read.")
+      .add(seconds(status.loaded_at));
+  families.counter("plughost_config_reloads_total", "Reloads of the configuration.")
+      .add(status.reloads_applied, {{"result", "applied"}})
+      .add(status.reloads_refused, {{"result", "refused"}});
+}
+
+// The names of Prometheus' own client libraries.
+void write_process(const DaemonStatus& status, Families& families) {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto time = [](const timeval& value) {
+    return static_cast<double>(value.tv_sec) + static_cast<double>(value.tv_usec) / 1e6;
+  };
+  families.counter("process_cpu_seconds_total", "User and system time, in seconds.")
+      .add(time(usage.ru_utime) + time(usage.ru_stime));
+  families.gauge("process_start_time_seconds", "When the process started.").add(seconds(status.started_at));
+
+  std::ifstream statm("/proc/self/statm");  // in pages
+  std::uint64_t virtual_pages = 0;
+  std::uint64_t resident_pages = 0;
+  statm >> virtual_pages >> resident_pages;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  families.gauge("process_virtual_memory_bytes", "Virtual memory.").add(virtual_pages * page);
+  families.gauge("process_resident_memory_bytes", "Resident memory.").add(resident_pages * page);
+
+  std::error_code failed;
+  const auto entries_of = [&](const char* directory) {
+    return static_cast<std::uint64_t>(
+        std::distance(std::filesystem::directory_iterator(directory, failed), {}));
+  };
+  families.gauge("process_open_fds", "Open descriptors.").add(entries_of("/proc/self/fd"));
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  families.gauge("process_max_fds", "The most descriptors that may be open.")
+      .add(static_cast<std::uint64_t>(limit.rlim_cur));
+  families.gauge("process_threads", "Threads.").add(entries_of("/proc/self/task"));
+}
+
+}  // namespace
+
+std::string metrics_text(const DaemonStatus& status) {
+  Families families;
+  families.gauge("plughost_build_info", "1.").add(1.0, {{"version", status.version}});
+  write_node(*status.node, families);
+  families.counter("plughost_kubelet_restarts_total", "Kubelets that came after the first.")
+      .add(status.kubelets > 0 ? status.kubelets - 1 : 0);
+  write_calls(*status.node, families);
+  families.durations("plughost_allocation_duration_seconds", "How long answers to Allocate took.",
+                     status.answers);
+  families.durations("plughost_recovery_duration_seconds",
+                     "From a kubelet's coming, or a stream's end, to the open stream.", status.recoveries);
+  write_scans(*status.node, families);
+  families.durations("plughost_scan_duration_seconds", "How long looks at the machine took.", status.scans);
+  families.counter("plughost_udev_events_total", "Uevents that concerned an entry.").add(status.udev_events);
+  families.counter("plughost_udev_overflows_total", "Times that the kernel dropped uevents.")
+      .add(status.udev_overflows);
+  write_configuration(status, families);
+  families.counter("plughost_log_messages_total", "Lines that were logged.")
+      .add(status.warnings, {{"level", "warn"}})
+      .add(status.errors, {{"level", "error"}});
+  write_process(status, families);
+  return families.text();
+}
+
+}  // namespace plughost

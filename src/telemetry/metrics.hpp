@@ -1,0 +1,15 @@
+#pragma once
+// The daemon's numbers in Prometheus' text format; docs/metrics.md has them. Thread-safe.
+
+#include <string>
+
+#include "telemetry/daemon_status.hpp"
+
+namespace plughost {
+
+inline constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+
+// Reads /proc/self, too.
+std::string metrics_text(const DaemonStatus& status);
+
+}  // namespace plughost

@@ -1,0 +1,244 @@
+// plughost status, events and reload, asked of a daemon that serves a kubelet.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+const std::string kToken = "example.com/token";
+
+// Two resources, attached: gopher's devices are files, token's have three shares each.
+struct Running {
+  Running() : Running(Node::Options{.pod_resources = true}) {}
+  explicit Running(const Node::Options& options) : node(options) {
+    node.files().file("gophers/amy");
+    node.files().file("gophers/bob");
+    node.configure(listed(kGopher, node.path("gophers")) + counted(kToken, 2, "replicas: 3"));
+    node.start_kubelet();
+    node.start_daemon();
+    REQUIRE(node.attached({kGopher, kToken}));
+  }
+
+  Finished plughost(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--control", node.control()});
+    return run_plughost(words);
+  }
+  json status(const std::string& name = "") const {
+    std::vector<std::string> words{"status", "-o", "json"};
+    if (!name.empty()) words.push_back(name);
+    const Finished ended = plughost(words);
+    INFO(ended.output);
+    REQUIRE(ended.exit_code == 0);
+    return json::parse(ended.output);
+  }
+
+  Node node;
+};
+
+json device_of(const json& status, const std::string& resource, const std::string& id) {
+  for (const json& each : status["resources"]) {
+    if (each["name"] != resource) continue;
+    for (const json& device : each["list"]) {
+      if (device["id"] == id) return device;
+    }
+  }
+  return json();
+}
+
+}  // namespace
+
+TEST_CASE("status tells of the kubelet, the configuration and each resource") {
+  const Running running;
+  const json status = running.status();
+  CHECK(status["kubelet"]["present"] == true);
+  CHECK(status["kubelet"]["directory"] == running.node.plugins().string());
+  CHECK(status["kubelet"]["process"] == ::getpid());
+  CHECK(status["configuration"]["files"][0] == running.node.configuration());
+  CHECK(status["configuration"]["refusedAt"].is_null());
+  REQUIRE(status["resources"].size() == 2);
+  CHECK(status["resources"][0]["name"] == kGopher);
+  CHECK(status["resources"][0]["stage"] == "attached");
+  CHECK(status["resources"][0]["devices"] == json{{"healthy", 2}, {"unhealthy", 0}, {"held", 0}});
+  CHECK(status["resources"][1]["devices"]["healthy"] == 6);
+
+  const Finished table = running.plughost({"status"});
+  CHECK(table.exit_code == 0);
+  CHECK(table.output.find("kubelet: there for ") != std::string::npos);
+  CHECK(table.output.find(kGopher + "  attached  ") != std::string::npos);
+}
+
+TEST_CASE("status of one resource names the pods that hold its devices, replica by replica") {
+  Running running;
+  REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kToken, {kToken + "-0::1"}).admitted());
+  REQUIRE(running.node.kubelet().allocate_named("pod-b", "side", kToken, {kToken + "-0::2"}).admitted());
+  REQUIRE(
+      eventually([&] { return device_of(running.status(), kToken, kToken + "-0")["holders"].size() == 2; }));
+  const json status = running.status(kToken);
+  REQUIRE(status["resources"].size() == 1);
+  CHECK(status["resources"][0]["devices"]["held"] == 2);
+  CHECK(status["holdersUnknown"] == "");
+  const json holders = device_of(status, kToken, kToken + "-0")["holders"];
+  CHECK(holders[0] ==
+        json{{"id", kToken + "-0::1"}, {"namespace", "default"}, {"pod", "pod-a"}, {"container", "main"}});
+  CHECK(holders[1]["pod"] == "pod-b");
+  CHECK(device_of(status, kToken, kToken + "-1")["holders"].empty());
+  const Finished table = running.plughost({"status", kToken});
+  CHECK(table.output.find("default/pod-a/main") != std::string::npos);
+}
+
+TEST_CASE("where the kubelet does not tell who holds what, its checkpoint does, by the pods' UIDs") {
+  Running running(Node::Options{});
+  const Admission taken = running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"});
+  REQUIRE(taken.admitted());
+  REQUIRE(eventually([&] { return device_of(running.status(), kGopher, "amy")["holders"].size() == 1; }));
+  const json holder = device_of(running.status(), kGopher, "amy")["holders"][0];
+  CHECK(holder["namespace"] == "");
+  CHECK(holder["container"] == "main");
+  CHECK_FALSE(holder["pod"].get<std::string>().empty());
+}
+
+TEST_CASE("a device's health has a reason and a time, and so has a resource's trouble") {
+  Running running;
+  const std::string before = device_of(running.status(), kGopher, "bob")["since"];
+  running.node.files().remove("gophers/amy");
+  REQUIRE(running.node.unhealthy(kGopher, "amy"));
+  const json status = running.status();
+  const json amy = device_of(status, kGopher, "amy");
+  CHECK(amy["health"] == "Unhealthy");
+  CHECK(amy["reason"].get<std::string>().find("gone") != std::string::npos);
+  CHECK(amy["since"].get<std::string>() > before);
+  CHECK(device_of(status, kGopher, "bob")["since"] == before);
+
+  running.node.kubelet().stop();
+  REQUIRE(eventually([&] { return running.status()["kubelet"]["present"] == false; }));
+  const json resource = running.status()["resources"][0];
+  CHECK(resource["stage"] == "backing off");
+  CHECK(resource["trouble"].get<std::string>().find("kubelet") != std::string::npos);
+  CHECK_FALSE(resource["troubleAt"].is_null());
+  CHECK_FALSE(resource["nextTry"].is_null());
+}
+
+TEST_CASE("an unknown resource, and a daemon that is not there, are said plainly") {
+  const Running running;
+  const Finished unknown = running.plughost({"status", "example.com/none"});
+  CHECK(unknown.exit_code == 1);
+  CHECK(unknown.output == "there is no resource example.com/none; `plughost status` lists those there are\n");
+  for (const char* command : {"status", "events", "reload"}) {
+    const Finished alone = run_plughost({command, "--control", running.node.path("nobody.sock")});
+    CHECK(alone.exit_code == 1);
+    CHECK(alone.output.find("plughost does not answer: connect " + running.node.path("nobody.sock") +
+                            ": No such file or directory (is it running?") == 0);
+  }
+}
+
+TEST_CASE("status --watch tells of each change, until the daemon stops") {
+  Running running;
+  Process watch({"status", "--watch", "-o", "json", "--control", running.node.control()});
+  REQUIRE(watch.wait_for_line({"\"healthy\":2"}, kLong));
+  running.node.files().file("gophers/cem");
+  CHECK(watch.wait_for_line({"\"healthy\":3", "cem"}, kLong));
+  // No event tells of a pod that begins or ends: who watches learns it all the same.
+  REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"cem"}).admitted());
+  CHECK(watch.wait_for_line({"\"held\":1", "pod-a"}, kLong));
+  running.node.daemon().signal(SIGTERM);
+  CHECK(running.node.daemon().wait_for_exit(limit(1000ms)) == 0);
+  CHECK(watch.wait_for_exit(kLong) == 1);
+}
+
+TEST_CASE("events are the changes of state, oldest first, and those to come") {
+  Running running;
+  const Finished all = running.plughost({"events"});
+  CHECK(all.exit_code == 0);
+  const std::size_t began = all.output.find("plughost 0.1.0 config=");
+  const std::size_t attached = all.output.find("attached resource=" + kGopher);
+  CHECK(began != std::string::npos);
+  REQUIRE(attached != std::string::npos);
+  CHECK(began < attached);
+
+  const Finished last = running.plughost({"events", "-n", "1", "-o", "json"});
+  CHECK(json::parse(last.output).contains("message"));  // one line, or it could not be parsed
+
+  Process follow({"events", "--follow", "-n", "1", "--control", running.node.control()});
+  running.node.files().remove("gophers/amy");
+  CHECK(follow.wait_for_line({"warn", "devices turned Unhealthy", "devices=amy"}, kLong));
+}
+
+TEST_CASE("reload says what it did, or what is wrong") {
+  Running running;
+  Node& node = running.node;
+  node.configure(listed(kGopher, node.path("gophers"), "env: {A: b}") + counted("example.com/new", 1));
+  const Finished good = running.plughost({"reload"});
+  CHECK(good.exit_code == 0);
+  CHECK(good.output ==
+        "added      example.com/new\nchanged    " + kGopher + "\nremoved    " + kToken + "\nunchanged  0\n");
+  REQUIRE(node.attached({"example.com/new"}));
+
+  node.configure("- {name: bad, count: none}\n");
+  const Finished bad = running.plughost({"reload", "-o", "json"});
+  CHECK(bad.exit_code == 1);
+  const json answer = json::parse(bad.output);
+  CHECK(answer["errors"].size() == 2);
+  CHECK(answer["errors"][0].get<std::string>().find("config.yaml:") != std::string::npos);
+  CHECK_FALSE(running.status()["configuration"]["refusedAt"].is_null());
+  CHECK(node.attached({kGopher, "example.com/new"}));
+}
+
+TEST_CASE("reload can make the log tell more, until the next one") {
+  Running running;
+  const Finished more = running.plughost({"reload", "--log-level", "debug"});
+  CHECK(more.exit_code == 0);
+  running.node.kubelet().stop();
+  std::size_t from = running.node.daemon().mark();
+  running.node.kubelet().restart();
+  REQUIRE(running.node.attached({kGopher}));
+  CHECK(running.plughost({"reload", "--log-level", "error"}).exit_code == 0);
+  from = running.node.daemon().mark();
+  running.node.files().remove("gophers/amy");
+  REQUIRE(running.node.unhealthy(kGopher, "amy"));
+  CHECK(running.node.daemon().count_lines("turned Unhealthy", from) == 0);
+  // What is not written is an event nevertheless.
+  CHECK(running.plughost({"events"}).output.find("devices turned Unhealthy") != std::string::npos);
+  CHECK(running.plughost({"reload"}).exit_code == 0);
+  CHECK(running.node.daemon().wait_for_line({"configuration reloaded"}, kLong, from));
+}
+
+TEST_CASE("the control socket is its owner's alone where there is no group, and outlives a killed daemon's") {
+  Running running;
+  struct stat file {};
+  REQUIRE(::stat(running.node.control().c_str(), &file) == 0);
+  CHECK((file.st_mode & 0007) == 0);
+  running.node.daemon().signal(SIGKILL);
+  REQUIRE(running.node.daemon().wait_for_exit(kLong));
+  running.node.start_daemon();
+  REQUIRE(running.node.attached({kGopher}));
+  CHECK(running.status()["resources"].size() == 2);
+}
+
+TEST_CASE("a daemon that cannot have its control socket serves its devices, and says so") {
+  Running running;
+  Node other;
+  other.files().file("gophers/amy");
+  other.configure(listed(kGopher, other.path("gophers")));
+  other.files().file("run");  // a file where the socket's directory would be
+  other.start_kubelet();
+  other.start_daemon();
+  CHECK(other.attached({kGopher}));
+  CHECK(other.daemon().wait_for_line({"nobody can ask for their status", "run"}, kLong));
+
+  other.files().directory("more");
+  Process second({"run", "--config", other.configuration(), "--control", running.node.control(),
+                  "--plugin-directory", other.path("more")});
+  CHECK(second.wait_for_line({"another plughost answers on " + running.node.control()}, kLong));
+}

@@ -1,0 +1,42 @@
+#pragma once
+// Asks the daemon's HTTP server. Thread-safe.
+
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.hpp"
+#include "integration/node.hpp"
+
+namespace plughost::test {
+
+struct HttpReply {
+  int code = 0;
+  std::string head;
+  std::string body;
+};
+
+// The port that the daemon logged, since the given line.
+unsigned http_port(Node& node, std::size_t from = 0);
+// headers: a line each, with its end. Throws std::system_error.
+HttpReply http(unsigned port, const std::string& path, const std::string& method = "GET",
+               const std::string& headers = "Host: 127.0.0.1\r\n");
+
+// A stream of server-sent events.
+class EventSource {
+ public:
+  explicit EventSource(unsigned port);
+  // Reads on until the text has come; nullopt: it has not within the deadline, or the stream has ended.
+  // Returns what was read since the last call, up to its line's end.
+  std::optional<std::string> read_until(const std::string& text, std::chrono::milliseconds deadline = kLong);
+  bool ended(std::chrono::milliseconds deadline = kLong);
+
+ private:
+  // False: the end, or nothing within the time.
+  bool read_more(std::chrono::milliseconds deadline);
+
+  UniqueFd socket_;
+  std::string unread_;
+  bool ended_ = false;
+};
+
+}  // namespace plughost::test

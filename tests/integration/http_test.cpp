@@ -1,0 +1,209 @@
+// The status page's server: what it serves, whom it turns away, and that nothing it does costs a device.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "integration/http_client.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+
+// One resource, attached; its devices are files.
+struct Listening {
+  Listening() {
+    node.files().file("gophers/amy");
+    configure("127.0.0.1:0");
+    node.start_kubelet();
+    node.start_daemon();
+    REQUIRE(node.attached({kGopher}));
+    port = http_port(node);
+  }
+  void configure(const std::string& address) {
+    node.set_top("listen: " + address + "\n");
+    node.configure(listed(kGopher, node.path("gophers")));
+  }
+
+  Node node;
+  unsigned port = 0;
+};
+
+// "name{labels}" without the value, and without labels' values.
+std::set<std::string> names_of(const std::string& metrics) {
+  std::set<std::string> names;
+  std::istringstream lines(metrics);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("# TYPE ")) continue;
+    const std::size_t end = line.find(' ', 7);
+    names.insert(line.substr(7, end - 7) + " " + line.substr(end + 1));
+  }
+  return names;
+}
+
+// Those of docs/metrics.md.
+std::set<std::string> documented() {
+  std::ifstream page(std::string(PLUGHOST_SOURCE_DIR) + "/docs/metrics.md");
+  std::set<std::string> names;
+  for (std::string line; std::getline(page, line);) {
+    if (!line.starts_with("| `")) continue;
+    const std::size_t end = line.find('`', 3);
+    const std::size_t type = line.find("| ", end) + 2;
+    names.insert(line.substr(3, end - 3) + " " + line.substr(type, line.find(' ', type) - type));
+  }
+  return names;
+}
+
+double value_of(const std::string& metrics, const std::string& metric) {
+  const std::size_t at = metrics.find("\n" + metric + " ");
+  REQUIRE_MESSAGE(at != std::string::npos, metric);
+  return std::stod(metrics.substr(at + metric.size() + 2));
+}
+
+}  // namespace
+
+TEST_CASE("the metrics that are served are the ones that docs/metrics.md has") {
+  Node node;
+  node.set_top("listen: 127.0.0.1:0\n");
+  node.configure(counted(kGopher, 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  REQUIRE(node.kubelet().allocate_named("pod", "main", kGopher, {kGopher + "-0"}).admitted());
+  // The checkpoint of the first pod is what makes it known who holds devices.
+  const unsigned port = http_port(node);
+  REQUIRE(eventually([&] { return http(port, "/metrics").body.find("devices_held") != std::string::npos; }));
+  CHECK(names_of(http(port, "/metrics").body) == documented());
+}
+
+TEST_CASE("metrics count what happens") {
+  Listening listening;
+  Node& node = listening.node;
+  const auto metrics = [&] { return http(listening.port, "/metrics").body; };
+  const std::string before = metrics();
+  CHECK(value_of(before, "plughost_resource_attached{resource=\"" + kGopher + "\"}") == 1);
+  CHECK(value_of(before, "plughost_devices{resource=\"" + kGopher + "\",health=\"healthy\"}") == 1);
+  CHECK(value_of(before, "plughost_kubelet_restarts_total") == 0);
+  CHECK(value_of(before, "plughost_recovery_duration_seconds_count") == 1);
+  CHECK(value_of(before, "process_resident_memory_bytes") > 1e6);
+
+  REQUIRE(node.kubelet().allocate_named("pod", "main", kGopher, {"amy"}).admitted());
+  CHECK_FALSE(node.kubelet().allocate_ids(kGopher, {"nobody"}).text.empty());
+  node.files().remove("gophers/amy");
+  REQUIRE(node.unhealthy(kGopher, "amy"));
+  node.kubelet().stop();
+  node.kubelet().restart();
+  REQUIRE(node.attached({kGopher}));
+  REQUIRE(eventually([&] { return value_of(metrics(), "plughost_kubelet_restarts_total") == 1; }));
+  const std::string after = metrics();
+  CHECK(value_of(after, "plughost_allocations_total{resource=\"" + kGopher + "\",result=\"answered\"}") == 1);
+  CHECK(value_of(after, "plughost_allocations_total{resource=\"" + kGopher + "\",result=\"refused\"}") == 1);
+  CHECK(value_of(after, "plughost_allocation_duration_seconds_count") == 2);
+  CHECK(value_of(after, "plughost_devices{resource=\"" + kGopher + "\",health=\"unhealthy\"}") == 1);
+  CHECK(value_of(after, "plughost_streams_total{resource=\"" + kGopher + "\"}") == 2);
+  CHECK(value_of(after, "plughost_config_reloads_total{result=\"refused\"}") == 0);
+
+  node.configure("- {name: bad}\n");
+  node.daemon().signal(SIGHUP);
+  REQUIRE(node.daemon().wait_for_line({"was not reloaded"}, kLong));
+  const std::string refused = metrics();
+  CHECK(value_of(refused, "plughost_config_reloads_total{result=\"refused\"}") == 1);
+  CHECK(value_of(refused, "plughost_config_last_reload_successful") == 0);
+  CHECK(value_of(refused, "plughost_log_messages_total{level=\"error\"}") > 0);
+}
+
+TEST_CASE("it is alive while it answers, and ready when every resource is attached") {
+  Listening listening;
+  CHECK(http(listening.port, "/healthz").code == 200);
+  CHECK(http(listening.port, "/readyz").code == 200);
+  listening.node.kubelet().stop();
+  REQUIRE(eventually([&] { return http(listening.port, "/readyz").code == 503; }));
+  CHECK(http(listening.port, "/readyz").body == "not attached: " + kGopher + "\n");
+  CHECK(http(listening.port, "/healthz").code == 200);
+}
+
+TEST_CASE("the status as JSON is what plughost status prints") {
+  const Listening listening;
+  const json served = json::parse(http(listening.port, "/status.json").body);
+  const json printed =
+      json::parse(run_plughost({"status", "-o", "json", "--control", listening.node.control()}).output);
+  CHECK(served == printed);
+  const json events = json::parse(http(listening.port, "/events.json").body);
+  REQUIRE(events.is_array());
+  CHECK(events[0]["message"].get<std::string>().starts_with("plughost "));
+}
+
+TEST_CASE("a page that watches is told of the status, of each change, and of the end") {
+  Listening listening;
+  EventSource page(listening.port);
+  REQUIRE(page.read_until("event: status"));
+  REQUIRE(page.read_until("\"healthy\":1"));
+  listening.node.files().file("gophers/bob");
+  CHECK(page.read_until("bob"));
+  listening.node.files().remove("gophers/amy");
+  CHECK(page.read_until("devices turned Unhealthy"));
+  listening.node.daemon().signal(SIGTERM);
+  CHECK(page.ended());
+  CHECK(listening.node.daemon().wait_for_exit(limit(1000ms)) == 0);
+}
+
+TEST_CASE("more pages than there is room for are turned away, and probes are answered all the same") {
+  Listening listening;
+  std::vector<std::unique_ptr<EventSource>> pages;
+  for (int i = 0; i < 8; ++i) {
+    pages.push_back(std::make_unique<EventSource>(listening.port));
+    REQUIRE(pages.back()->read_until("event: status"));
+  }
+  EventSource ninth(listening.port);
+  CHECK(ninth.read_until("too many pages watch"));
+  CHECK(http(listening.port, "/healthz").code == 200);
+  pages.pop_back();
+  listening.node.files().file("gophers/bob");  // a page that went away is noticed when it is told something
+  CHECK(eventually([&] {
+    EventSource next(listening.port);
+    return next.read_until("event: status", 500ms).has_value();
+  }));
+}
+
+TEST_CASE("it only reads, for this machine only, and has nothing else") {
+  const Listening listening;
+  CHECK(http(listening.port, "/", "POST").code == 405);
+  CHECK(http(listening.port, "/", "GET", "Host: attacker.example\r\n").code == 421);
+  CHECK(http(listening.port, "/etc/passwd").code == 404);
+  CHECK(http(listening.port, "/../../../../etc/passwd").code >= 400);
+  const HttpReply page = http(listening.port, "/");
+  CHECK(page.code == 200);
+  CHECK(page.head.find("Content-Security-Policy: default-src 'none'") != std::string::npos);
+  CHECK(page.body.find("<title>plughost") != std::string::npos);
+  const HttpReply head = http(listening.port, "/", "HEAD");
+  CHECK(head.code == 200);
+  CHECK(head.body.empty());
+}
+
+TEST_CASE("a reload moves it, and a port that is taken costs no device") {
+  Listening listening;
+  Node& node = listening.node;
+  const std::size_t from = node.daemon().mark();
+  listening.configure("127.0.0.2:0");
+  REQUIRE(node.reload());
+  REQUIRE(http_port(node, from) != 0);
+  CHECK_THROWS_AS(http(listening.port, "/"), std::system_error);
+
+  Node other;
+  const Listening first;
+  other.set_top("listen: 127.0.0.1:" + std::to_string(first.port) + "\n");
+  other.configure(counted("example.com/other", 1));
+  other.start_kubelet();
+  other.start_daemon();
+  CHECK(other.attached({"example.com/other"}));
+  CHECK(other.daemon().wait_for_line({"nobody can ask for their status", "cannot listen on"}, kLong));
+}
