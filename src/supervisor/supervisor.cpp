@@ -259,9 +259,9 @@ void Supervisor::look_for_shared_ids() {
   if (shared.size() > shared_ids_ && !shared.empty()) {
     const auto& [id, both] = *shared.begin();
     platform_.log.warn(
-        "two entries list the same device, and its two resources may give it to two containers: keep one of "
-        "the entries; if both are meant, give one an `id` such as \"{resource}-{id}\", because the kubelet "
-        "looks health up by id alone",
+        "two entries list the same id: if it is one device, keep one of them, or two containers may get it; "
+        "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
+        "alone",
         {{"id", id},
          {"resource", both.first->offer->resource},
          {"at", both.first->entry->where},

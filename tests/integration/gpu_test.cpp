@@ -222,8 +222,7 @@ TEST_CASE("two entries with one card are told apart in the log, with what to do"
   Node node;
   start(node, cards() + "- {name: nvidia.com/gpu.shared, gpu: {vendor: nvidia}, replicas: 2}\n");
   REQUIRE(node.attached({kGpu, "nvidia.com/gpu.shared"}));
-  CHECK(
-      node.daemon().wait_for_line({"two entries list the same device", "GPU-a", kGpu, "nvidia.com/gpu.shared",
-                                   " at=" + node.configuration(), "other_at=" + node.configuration()},
-                                  kLong));
+  CHECK(node.daemon().wait_for_line({"two entries list the same id", "GPU-a", kGpu, "nvidia.com/gpu.shared",
+                                     " at=" + node.configuration(), "other_at=" + node.configuration()},
+                                    kLong));
 }
