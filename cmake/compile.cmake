@@ -15,7 +15,9 @@ if(PLUGHOST_SANITIZE)
   add_compile_options(-fsanitize=${PLUGHOST_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer
                       -fno-sanitize-recover=all -O1)
   # g++ 12 sees uninitialized values in the standard library once it is instrumented.
-  add_compile_options(-Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
   add_link_options(-fsanitize=${PLUGHOST_SANITIZE})
 endif()
 

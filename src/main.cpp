@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   plughost::add_discover_command(app, exit_code);
   plughost::add_simulate_command(app, exit_code);
   plughost::add_checkpoint_command(app, exit_code);
+  plughost::add_doctor_command(app, exit_code);
   plughost::add_status_command(app, exit_code);
   plughost::add_events_command(app, exit_code);
   plughost::add_reload_command(app, exit_code);

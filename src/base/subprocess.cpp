@@ -21,6 +21,9 @@ namespace {
 // A process that was killed ends within microseconds, unless it waits for hardware.
 constexpr std::chrono::milliseconds kLast{100};
 
+// One that writes lines without end is read this seldom: it is to keep neither the loop nor a processor.
+constexpr std::chrono::milliseconds kPause{10};
+
 // What a program may rely on. Ours is systemd's or somebody's shell, and is none of its business.
 constexpr std::array<const char*, 3> kEnvironment = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", nullptr};
@@ -104,20 +107,26 @@ UniqueFd file_of(std::string_view text) {
   return file;
 }
 
+enum class Rest {
+  kNothing,  // it was closed
+  kLater,
+  kNow,
+};
+
 // Hands what can be read now to take; no more than a pipe holds, or one that writes without end would keep
-// the loop. False: nothing more will come.
+// the loop. Says whether there is more.
 template <typename Take>
-bool read_some(int fd, Take take) {
+Rest read_some(int fd, Take take) {
   constexpr std::size_t kPipe = 64u << 10;
   for (std::size_t taken = 0; taken < kPipe;) {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return size < 0;
+    if (size <= 0) return size < 0 ? Rest::kLater : Rest::kNothing;
     taken += static_cast<std::size_t>(size);
     take(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
   }
-  return true;
+  return Rest::kNow;
 }
 
 }  // namespace
@@ -127,12 +136,14 @@ Subprocess::Subprocess(EventLoop& loop, const Program& program, EventLoop::Clock
     : loop_(loop),
       done_(std::move(done)),
       overdue_(std::move(overdue)),
+      on_line_(program.on_line),
       most_output_(program.most_output),
       excess_(program.excess),
+      pause_(loop, [this] { watch_output(); }),
       timer_(loop, [this] { on_timer(); }) {
   try {
     start(program);
-    timer_.arm(deadline);
+    extend(deadline);
   } catch (const std::system_error& error) {
     result_ = {.end = Result::End::kNotStarted, .number = error.code().value()};
     timer_.arm(EventLoop::Clock::duration::zero());
@@ -143,7 +154,7 @@ Subprocess::~Subprocess() {
   if (pid_ == 0) return;
   kill_group();
   // One that was killed long ago and runs still waits for hardware, and will for longer than this.
-  const auto killed = timer_.armed() ? EventLoop::Clock::now() : killed_;
+  const auto killed = killed_ == EventLoop::Clock::time_point() ? EventLoop::Clock::now() : killed_;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(killed + kLast - EventLoop::Clock::now());
   pollfd ended{process_.get(), POLLIN, 0};
   if (left.count() > 0) ::poll(&ended, 1, static_cast<int>(left.count()));
@@ -156,7 +167,7 @@ void Subprocess::start(const Program& program) {
   Pipe errors = program.errors == Program::Errors::kApart ? make_pipe() : Pipe();
   output_ = std::move(output.ours);
   errors_ = std::move(errors.ours);
-  output_watch_.emplace(loop_, output_.get(), EPOLLIN, [this](std::uint32_t) { read_output(); });
+  watch_output();
   if (errors_) errors_watch_.emplace(loop_, errors_.get(), EPOLLIN, [this](std::uint32_t) { read_errors(); });
   pid_ = Spawn(input ? input.get() : -1, output.theirs.get(),
                errors_ ? errors.theirs.get() : output.theirs.get())
@@ -188,29 +199,63 @@ bool Subprocess::reap() {
   return true;
 }
 
+void Subprocess::extend(EventLoop::Clock::duration deadline) {
+  if (pid_ == 0 || killed_ != EventLoop::Clock::time_point()) return;
+  if (deadline == kForEver)
+    timer_.cancel();
+  else
+    timer_.arm(deadline);
+}
+
+void Subprocess::watch_output() {
+  output_watch_.emplace(loop_, output_.get(), EPOLLIN, [this](std::uint32_t) { read_output(); });
+}
+
 void Subprocess::read_output() {
-  const bool more = read_some(output_.get(), [this](std::string_view text) {
-    const std::size_t room = most_output_ - result_.output.size();
-    if (text.size() > room) result_.excess = true;
-    result_.output.append(text.substr(0, room));
+  const Rest rest = read_some(output_.get(), [this](std::string_view text) {
+    if (on_line_)
+      take_lines(text);
+    else
+      keep(text);
   });
-  if (!more) output_watch_.reset();  // it would be ready from now on
+  if (rest == Rest::kNothing || (rest == Rest::kNow && on_line_))
+    output_watch_.reset();  // it would be ready from now on
+  if (rest == Rest::kNow && on_line_) pause_.arm(kPause);
   if (result_.excess && excess_ == Program::Excess::kFatal) kill_group();
 }
 
+void Subprocess::keep(std::string_view text) {
+  const std::size_t room = most_output_ - result_.output.size();
+  if (text.size() > room) result_.excess = true;
+  result_.output.append(text.substr(0, room));
+}
+
+// result_.output is the line that has begun.
+void Subprocess::take_lines(std::string_view text) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    keep(text.substr(0, end));
+    if (result_.excess) return;
+    text.remove_prefix(end + 1);
+    on_line_(result_.output);
+    result_.output.clear();
+  }
+  keep(text);
+}
+
 void Subprocess::read_errors() {
-  const bool more = read_some(errors_.get(), [this](std::string_view text) {
+  const Rest rest = read_some(errors_.get(), [this](std::string_view text) {
     result_.errors.append(text);
     if (result_.errors.size() > kMostErrors) result_.errors.erase(0, result_.errors.size() - kMostErrors);
   });
-  if (!more) errors_watch_.reset();
+  if (rest == Rest::kNothing) errors_watch_.reset();
 }
 
 void Subprocess::on_exit() {
   kill_group();
   if (!reap()) return;
-  if (output_watch_) read_output();
+  if (output_watch_ || pause_.armed()) read_output();
   if (errors_watch_) read_errors();
+  pause_.cancel();
   output_watch_.reset();
   errors_watch_.reset();
   process_watch_.reset();

@@ -18,6 +18,7 @@ void add_convert_command(CLI::App& app, int& exit_code);
 void add_discover_command(CLI::App& app, int& exit_code);
 void add_simulate_command(CLI::App& app, int& exit_code);
 void add_checkpoint_command(CLI::App& app, int& exit_code);
+void add_doctor_command(CLI::App& app, int& exit_code);
 void add_status_command(CLI::App& app, int& exit_code);
 void add_events_command(CLI::App& app, int& exit_code);
 void add_reload_command(CLI::App& app, int& exit_code);

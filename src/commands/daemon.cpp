@@ -59,15 +59,21 @@ void Daemon::run() {
   notifier_.send("READY=1");
   feed_watchdog();
   loop_.run();
-  notifier_.send("STOPPING=1");
-  log_.info("stopping");
 }
 
 void Daemon::on_signal(int signal) {
   if (signal == SIGHUP)
     reload(std::nullopt, [](const ReloadAnswer&) {});
   else
-    loop_.stop();
+    stop();
+}
+
+// The second time does not wait.
+void Daemon::stop() {
+  if (std::exchange(stopping_, true)) return loop_.stop();
+  notifier_.send("STOPPING=1");
+  log_.info("stopping");
+  supervisor_->stop([this] { loop_.stop(); });
 }
 
 void Daemon::on_change() {
@@ -77,7 +83,7 @@ void Daemon::on_change() {
 
 void Daemon::send_status() {
   const Supervisor::Summary summary = supervisor_->summary();
-  if (summary == last_summary_) return;
+  if (summary == last_summary_ || stopping_) return;
   last_summary_ = summary;
   notifier_.send("STATUS=" + summary.text());
   log_.info(summary.text());
@@ -123,8 +129,9 @@ void Daemon::on_loaded(Loaded& loaded) {
   reloads_.erase(reloads_.begin());
   asked_level_ = reload.level;
   auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result);
-  const ReloadAnswer answer =
-      errors ? refuse(std::move(*errors)) : apply(std::move(std::get<Config>(loaded.result)));
+  const ReloadAnswer answer = stopping_ ? refuse({"plughost is stopping"})
+                              : errors  ? refuse(std::move(*errors))
+                                        : apply(std::move(std::get<Config>(loaded.result)));
   notifier_.send("READY=1");
   on_change();
   reload.done(answer);

@@ -47,6 +47,7 @@ class Daemon {
   };
 
   void on_signal(int signal);
+  void stop();
   void on_change();
   void send_status();
   void feed_watchdog();
@@ -82,6 +83,7 @@ class Daemon {
   Timer status_;
   Timer watchdog_;
   Supervisor::Summary last_summary_;
+  bool stopping_ = false;
   std::vector<PendingReload> reloads_;  // the first is under way
   std::unique_ptr<Supervisor> supervisor_;
   Board board_;

@@ -11,6 +11,7 @@
 #include "config/config.hpp"
 #include "device/preferred.hpp"
 #include "host/device_nodes.hpp"
+#include "supervisor/allocation_programs.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {
@@ -67,8 +68,8 @@ int simulate(const SimulateOptions& options) {
     const Offer& offer = offer_of(found, options.what.substr(0, equals));
     const std::vector<std::string> ids =
         chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
-    const auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids);
-    if (const auto* refusal = std::get_if<Refusal>(&outcome)) throw std::runtime_error(refusal->text);
+    const auto outcome = allocate_with_program(offer, ids);
+    if (const auto* why = std::get_if<std::string>(&outcome)) throw std::runtime_error(*why);
     const auto& allocation = std::get<Allocation>(outcome);
     if (const std::string missing = missing_device_node(host, allocation); !missing.empty())
       throw std::runtime_error(offer.resource + ": " + missing);

@@ -8,6 +8,13 @@ namespace plughost {
 
 namespace {
 
+// In characters, not bytes: UTF-8's continuation bytes take no room.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+}  // namespace
+
 std::string printable(const std::string& text) {
   std::string shown;
   for (const char c : text) {
@@ -22,13 +29,6 @@ std::string printable(const std::string& text) {
   }
   return shown;
 }
-
-// In characters, not bytes: UTF-8's continuation bytes take no room.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
-}
-
-}  // namespace
 
 void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows) {
   std::vector<TableRow> all{head};

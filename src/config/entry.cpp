@@ -10,6 +10,7 @@
 #include "device/cdi.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
+#include "kinds/exec_program.hpp"
 
 namespace plughost {
 namespace {
@@ -20,13 +21,16 @@ using Words = std::vector<std::string_view>;
 constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed", "aligned"};
 constexpr std::string_view kCdiWords[] = {"false", "cri", "annotations",
                                           "true"};  // as in CdiNames, and one more
-constexpr std::chrono::days kLongestForgetAfter{30};
+constexpr std::chrono::seconds kShortestForgetAfter{0};
+constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
 constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
 constexpr std::chrono::milliseconds kShortestTimeout{100};
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
 // The kubelet waits for 30 s, and some of them are the way's.
 constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
+// The kubelet admits no other pod until it has its answer.
+constexpr std::chrono::milliseconds kLongestAllocate = std::chrono::seconds(2);
 constexpr unsigned kMostReplicas = 10'000;
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
@@ -97,14 +101,6 @@ std::string read_near(Fields& entry, std::string_view domain) {
   const std::string near = entry.text("near", "");
   if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
   return Template::escape(domain) + '/' + near;
-}
-
-std::chrono::seconds read_forget_after(Fields& entry) {
-  const auto after = entry.duration("forgetAfter", std::chrono::minutes(5));
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(after);
-  if (seconds != after) entry.error("forgetAfter", "whole seconds are expected here, as in 90s");
-  if (after > kLongestForgetAfter) entry.error("forgetAfter", "at most 30 days (30d) are allowed");
-  return seconds;
 }
 
 // A number, or a map from devices to numbers with `default` for the others.
@@ -208,26 +204,15 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
   return read_each<NodeRecipe>(entry, "nodes", [&](Fields& fields, NodeRecipe& node) {
     node.host_path = read_path(fields, "hostPath", nullptr, known);
     node.container_path = read_path(fields, "containerPath", &node.host_path, known);
-    node.permissions = fields.text("permissions", "rw");
-    if (node.permissions.empty() || node.permissions.find_first_not_of("rwm") != std::string::npos) {
-      fields.error("permissions",
-                   "permissions are one or more of r (read), w (write) and m (make the node), as in rw");
-    }
+    node.permissions = fields.permissions();
   });
 }
 
-std::chrono::milliseconds read_duration(Fields& fields, std::string_view key,
-                                        std::chrono::milliseconds fallback, std::chrono::milliseconds least,
-                                        std::chrono::milliseconds most, const std::string& range) {
-  const auto duration = fields.duration(key, fallback);
-  if (duration < least || duration > most) fields.error(key, "the range is from " + range);
-  return duration;
-}
-
-// The first of them is the program itself: it is the same for every device.
+// `exec` and `user`: the words that are to run. The program itself is the same for every device.
 std::vector<Template> read_command(Fields& fields, const Words& known) {
   if (!fields.has("exec")) {
-    fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check, \"{id}\"]");
+    fields.has("user");  // it is known, too
+    fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check]");
     return {};
   }
   const std::vector<std::string> words = fields.texts("exec");
@@ -238,11 +223,13 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
     fields.error("exec", "the program: " + trouble);
   }
   std::vector<Template> command;
+  for (const std::string& word : words_as(read_user(fields))) command.emplace_back(Template::escape(word));
+  const std::size_t program = command.size();
   for (const std::string& word : words) {
     command.push_back(
         read_template(word, known, fields.node("exec")->mark, fields.path_of("exec"), fields.diagnostics()));
   }
-  if (!command.empty() && !command[0].literal())
+  if (command.size() > program && !command[program].literal())
     fields.error("exec", "the program's path has no placeholders; its arguments may have some");
   return command;
 }
@@ -253,10 +240,8 @@ std::optional<HealthRecipe> read_health(Fields& entry, std::span<const std::stri
   Fields fields(*node, entry.path_of("health"), entry.diagnostics());
   HealthRecipe health;
   health.command = read_command(fields, with({"resource", "id"}, attributes));
-  health.interval =
-      read_duration(fields, "interval", health.interval, kShortestInterval, kLongestInterval, "1s to 1d");
-  health.timeout =
-      read_duration(fields, "timeout", health.timeout, kShortestTimeout, kLongestTimeout, "100ms to 10m");
+  health.interval = fields.duration("interval", health.interval, kShortestInterval, kLongestInterval);
+  health.timeout = fields.duration("timeout", health.timeout, kShortestTimeout, kLongestTimeout);
   return health;
 }
 
@@ -266,8 +251,7 @@ std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std:
   Fields fields(*node, entry.path_of("preStart"), entry.diagnostics());
   PreStartRecipe pre_start;
   pre_start.command = read_command(fields, with({"resource", "id"}, attributes));
-  pre_start.timeout =
-      read_duration(fields, "timeout", pre_start.timeout, kShortestTimeout, kLongestPreStart, "100ms to 25s");
+  pre_start.timeout = fields.duration("timeout", pre_start.timeout, kShortestTimeout, kLongestPreStart);
   return pre_start;
 }
 
@@ -304,6 +288,26 @@ CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, cons
   const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
   if (!trouble.empty()) entry.error("cdi", trouble);
   return names;
+}
+
+std::optional<AllocateRecipe> read_allocate(Fields& entry) {
+  const Node* const node = entry.node("allocate");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("allocate"), entry.diagnostics());
+  AllocateRecipe allocate;
+  allocate.command = read_command(fields, {"resource"});
+  allocate.timeout = fields.duration("timeout", allocate.timeout, kShortestTimeout, kLongestAllocate);
+  return allocate;
+}
+
+std::optional<OnRemoveRecipe> read_on_remove(Fields& entry, std::span<const std::string_view> attributes) {
+  const Node* const node = entry.node("onRemove");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("onRemove"), entry.diagnostics());
+  OnRemoveRecipe on_remove;
+  on_remove.command = read_command(fields, with({"resource", "id"}, attributes));
+  on_remove.timeout = fields.duration("timeout", on_remove.timeout, kShortestTimeout, kLongestTimeout);
+  return on_remove;
 }
 
 }  // namespace
@@ -345,9 +349,12 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     read_sharing(entry, *recipe);
     recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
     recipe->near = read_near(entry, domain);
-    recipe->forget_after = read_forget_after(entry);
+    recipe->forget_after =
+        entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
     recipe->health = read_health(entry, attributes);
     recipe->pre_start = read_pre_start(entry, attributes);
+    recipe->allocate = read_allocate(entry);
+    recipe->on_remove = read_on_remove(entry, attributes);
     recipe->env = read_env(entry, known);
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);

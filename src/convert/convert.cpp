@@ -131,8 +131,8 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
   return ids;
 }
 
-void add_notes(YamlDraft& to, std::vector<std::string> notes) {
-  for (std::string& note : notes) to.notes.push_back(std::move(note));
+void add_notes(std::vector<std::string>& to, std::vector<std::string> notes) {
+  for (std::string& note : notes) to.push_back(std::move(note));
 }
 
 }  // namespace plughost

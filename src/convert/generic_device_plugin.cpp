@@ -50,7 +50,7 @@ YamlDraft usb_draft(const Node& node, const std::string& path, Diagnostics& diag
   if (const auto serial = usb.text("serial"); serial && !serial->empty())
     draft.add("serial", YamlDraft::text(*serial));
   if (draft.empty()) diagnostics.error(node.mark, path, "neither a vendor, a product nor a serial number");
-  add_notes(draft, usb.notes());
+  add_notes(draft.notes, usb.notes());
   return draft;
 }
 
@@ -84,7 +84,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
     draft.add("limit", sharing_draft(*limit));
   if (path.flag("optional").value_or(false)) draft.add("optional", YamlDraft::word("true"));
-  add_notes(draft, path.notes());
+  add_notes(draft.notes, path.notes());
   return draft;
 }
 
@@ -111,7 +111,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
     usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
     draft.add("usb", std::move(usbs));
   }
-  add_notes(draft, group.notes());
+  add_notes(draft.notes, group.notes());
   return draft;
 }
 
@@ -125,7 +125,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
     groups.add(group_draft(group, device.path_of("groups") + '[' + std::to_string(i++) + ']', diagnostics));
   if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
   entry.add("groups", std::move(groups));
-  add_notes(entry, device.notes());
+  add_notes(entry.notes, device.notes());
   draft.resources.add(std::move(entry));
 }
 

@@ -6,7 +6,6 @@
 
 #include "convert/peer.hpp"
 #include "convert/theirs.hpp"
-#include "device/template.hpp"
 
 namespace plughost {
 namespace {
@@ -73,7 +72,6 @@ class Settings {
              "plughost finds out by itself.");
     left_out(given(flags_, "useNodeFeatureAPI", "use-node-feature-api"), "useNodeFeatureAPI",
              "it is for GPU feature discovery, a program of its own.");
-    left_out(given(flags_, "mpsRoot", "mps-root"), "mpsRoot", "MPS is not converted.");
     left_out(given(plugin_, "containerDriverRoot", "container-driver-root"), "plugin.containerDriverRoot",
              "plughost runs on the machine, not in a container.");
     left_out(given(plugin_, "nvidiaCTKPath", "nvidia-ctk-path"), "plugin.nvidiaCTKPath",
@@ -100,48 +98,51 @@ class Settings {
   Arguments& arguments_;
 };
 
-// One row of sharing.timeSlicing.resources.
-struct Shared {
-  std::string name;
-  std::string rename;
-  unsigned replicas = 1;
-  std::vector<std::string> notes;
+// `sharing`: of time, or by MPS.
+struct Sharing {
+  bool mps = false;
+  bool rename = false;
+  bool one_only = false;
+  std::vector<std::pair<std::string, unsigned>> replicas;  // by the resource's full name
 };
 
 std::string with_domain(const std::string& name) {
   return name.find('/') == std::string::npos ? "nvidia.com/" + name : name;
 }
 
-std::vector<Shared> read_sharing(Theirs& top, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs sharing(Settings::or_nothing(top.node("sharing")), "sharing", diagnostics);
-  if (sharing.node("mps"))
-    draft.notes.emplace_back("`sharing.mps` is left out: plughost does not run MPS's control daemon.");
-  Theirs slicing(Settings::or_nothing(sharing.node("timeSlicing")), "sharing.timeSlicing", diagnostics);
-  const bool rename = slicing.flag("renameByDefault").value_or(false);
-  if (slicing.flag("failRequestsGreaterThanOne").value_or(false))
-    draft.notes.emplace_back(
-        "`failRequestsGreaterThanOne` is left out: a container may ask for several replicas here, and gains "
-        "no time by that.");
-  std::vector<Shared> all;
-  for (std::size_t i = 0; const Node& item : slicing.items("resources")) {
-    Theirs row(item, "sharing.timeSlicing.resources[" + std::to_string(i++) + ']', diagnostics);
-    Shared shared;
-    shared.name = row.require_text("name");
-    shared.name = with_domain(shared.name);
-    shared.rename = row.text("rename").value_or(rename ? shared.name + ".shared" : "");
-    shared.replicas = row.number("replicas").value_or(1);
+void read_shared(Theirs& from, const std::string& place, Sharing& sharing, ConfigDraft& draft,
+                 Diagnostics& diagnostics) {
+  sharing.rename = from.flag("renameByDefault").value_or(false);
+  sharing.one_only = from.flag("failRequestsGreaterThanOne").value_or(sharing.mps);
+  for (std::size_t i = 0; const Node& item : from.items("resources")) {
+    Theirs row(item, place + ".resources[" + std::to_string(i++) + ']', diagnostics);
+    const std::string name = with_domain(row.require_text("name"));
+    sharing.replicas.emplace_back(name, row.number("replicas").value_or(1));
+    if (row.text("rename"))
+      draft.notes.push_back("`rename` of " + quote(name) + " is left out, as theirs ignores it.");
     const Node* const devices = row.node("devices");
     if (devices && devices->scalar != "all")
-      shared.notes.emplace_back("`devices` chose some of the GPUs; here all of them are shared.");
-    for (std::string& note : row.notes()) shared.notes.push_back(std::move(note));
-    all.push_back(std::move(shared));
+      draft.notes.push_back("`devices` of " + quote(name) +
+                            " is left out, as theirs ignores it: all of its GPUs are shared.");
+    add_notes(draft.notes, row.notes());
   }
-  for (std::string& note : slicing.notes()) draft.notes.push_back(std::move(note));
-  for (std::string& note : sharing.notes()) draft.notes.push_back(std::move(note));
-  return all;
+  add_notes(draft.notes, from.notes());
 }
 
-YamlDraft gpu_draft(Settings& settings, ConfigDraft& draft) {
+Sharing read_sharing(Theirs& top, ConfigDraft& draft, Diagnostics& diagnostics) {
+  Theirs from(Settings::or_nothing(top.node("sharing")), "sharing", diagnostics);
+  Sharing sharing{.mps = from.node("mps") != nullptr};
+  const std::string key = sharing.mps ? "mps" : "timeSlicing";
+  Theirs shared(Settings::or_nothing(from.node(key)), "sharing." + key, diagnostics);
+  read_shared(shared, "sharing." + key, sharing, draft, diagnostics);
+  if (sharing.mps && from.node("timeSlicing"))
+    draft.notes.emplace_back(
+        "`sharing.timeSlicing` is left out: theirs takes one of the two, and MPS is there.");
+  add_notes(draft.notes, from.notes());
+  return sharing;
+}
+
+YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::string& mig) {
   YamlDraft gpu = YamlDraft::map();
   gpu.add("vendor", YamlDraft::text("nvidia"));
   std::vector<std::string> strategies = settings.strategies();
@@ -150,24 +151,56 @@ YamlDraft gpu_draft(Settings& settings, ConfigDraft& draft) {
   if (const std::string ids = settings.plugin_text("deviceIDStrategy", "device-id-strategy", "uuid");
       ids != "uuid")
     gpu.add("deviceIDStrategy", YamlDraft::text(ids));
-  if (settings.plugin_truth("passDeviceSpecs", "pass-device-specs"))
-    gpu.add("passDeviceSpecs", YamlDraft::word("true"));
-  const std::string mig = settings.text("migStrategy", "mig-strategy", "none");
+  const auto add_flag = [&gpu](const char* key, bool set) {
+    if (set) gpu.add(key, YamlDraft::word("true"));
+  };
+  add_flag("passDeviceSpecs", settings.plugin_truth("passDeviceSpecs", "pass-device-specs"));
   gpu.add("mig", YamlDraft::text(mig));
-  if (mig == "mixed")
-    draft.notes.emplace_back("With `mig: mixed` the profiles are resources such as nvidia.com/mig-1g.5gb.");
+  add_flag("gds", settings.truth("gdsEnabled", "gds-enabled"));
+  add_flag("mofed", settings.truth("mofedEnabled", "mofed-enabled"));
+  add_flag("gdrcopy", settings.truth("gdrcopyEnabled", "gdrcopy-enabled"));
+  const std::string root = settings.text("mpsRoot", "mps-root", "");
+  if (!sharing.mps) return gpu;
+  YamlDraft mps = YamlDraft::word("true");
+  mps.notes.emplace_back(
+      "plughost does not run MPS's control daemon: until something else does, the cards are Unhealthy.");
+  gpu.add("mps", std::move(mps));
+  if (!root.empty()) gpu.add("mpsRoot", YamlDraft::text(root));
   return gpu;
 }
 
-YamlDraft env_draft(Settings& settings) {
-  YamlDraft env = YamlDraft::map();
-  const auto add = [&](const char* key, const char* flag, const char* variable) {
-    if (settings.truth(key, flag)) env.add(variable, YamlDraft::text("enabled"));
-  };
-  add("gdsEnabled", "gds-enabled", "NVIDIA_GDS");
-  add("mofedEnabled", "mofed-enabled", "NVIDIA_MOFED");
-  add("gdrcopyEnabled", "gdrcopy-enabled", "NVIDIA_GDRCOPY");
-  return env;
+YamlDraft imex_draft(Theirs& top, ConfigDraft& draft, Diagnostics& diagnostics) {
+  Theirs imex(Settings::or_nothing(top.node("imex")), "imex", diagnostics);
+  YamlDraft channels = YamlDraft::texts(imex.texts("channelIDs"));
+  for (YamlDraft& channel : channels.items) channel.kind = YamlDraft::Kind::kWord;
+  if (imex.flag("required").has_value())
+    draft.notes.emplace_back(
+        "`imex.required` is left out: a channel that is not there refuses the container.");
+  add_notes(draft.notes, imex.notes());
+  return channels;
+}
+
+// Adds how the entry's devices are shared, where plughost can say it.
+void add_sharing(const Sharing& sharing, bool by_type, YamlDraft& entry, ConfigDraft& draft) {
+  unsigned replicas = 1;
+  for (const auto& [name, count] : sharing.replicas) {
+    if (name == kWholeGpu && !by_type) {
+      replicas = count;
+    } else if (by_type) {
+      draft.notes.push_back("Sharing of " + quote(name) + " (" + std::to_string(count) +
+                            " replicas) is left out: here an entry with `mig: mixed` shares cards and parts "
+                            "alike. `replicas: {<UUID>: N}` shares single ones.");
+    } else {
+      draft.notes.push_back("Sharing of " + quote(name) +
+                            " is left out: without `mig: mixed` there is none.");
+    }
+  }
+  if (replicas > 1) {
+    entry.add("replicas", sharing_draft(replicas));
+    if (sharing.rename) entry.add("renameByDefault", YamlDraft::word("true"));
+    if (sharing.one_only) entry.add("failRequestsGreaterThanOne", YamlDraft::word("true"));
+  }
+  entry.add("allocationPolicy", YamlDraft::text(replicas > 1 ? "distributed" : "aligned"));
 }
 
 void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
@@ -176,32 +209,23 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
     draft.notes.push_back("Its version is " + quote(*version) + "; plughost knows v1.");
   Settings settings(Settings::or_nothing(top.node("flags")), arguments, diagnostics);
 
+  const Sharing sharing = read_sharing(top, draft, diagnostics);
+  const std::string mig = settings.text("migStrategy", "mig-strategy", "none");
+  const bool by_type = mig == "mixed";
   YamlDraft entry = YamlDraft::map();
-  std::string name = kWholeGpu;
-  unsigned replicas = 1;
-  for (Shared& shared : read_sharing(top, draft, diagnostics)) {
-    if (shared.name != kWholeGpu) {
-      draft.notes.push_back("Sharing of " + quote(shared.name) +
-                            " is left out: only nvidia.com/gpu is converted.");
-      continue;
-    }
-    replicas = shared.replicas;
-    if (!shared.rename.empty()) name = with_domain(shared.rename);
-    for (std::string& note : shared.notes) entry.notes.push_back(std::move(note));
-  }
-  entry.add("name", YamlDraft::text(Template::escape(name)));
-  entry.add("gpu", gpu_draft(settings, draft));
-  if (replicas > 1) entry.add("replicas", sharing_draft(replicas));
-  entry.add("allocationPolicy", YamlDraft::text(replicas > 1 ? "distributed" : "aligned"));
-  if (YamlDraft env = env_draft(settings); !env.empty()) entry.add("env", std::move(env));
+  // A part of a divided card is nvidia.com/mig-1g.5gb and so on.
+  entry.add("name", YamlDraft::text(by_type ? "nvidia.com/{type}" : kWholeGpu));
+  YamlDraft gpu = gpu_draft(settings, sharing, mig);
+  if (YamlDraft channels = imex_draft(top, draft, diagnostics); !channels.empty())
+    gpu.add("imexChannels", std::move(channels));
+  entry.add("gpu", std::move(gpu));
+  add_sharing(sharing, by_type, entry, draft);
   draft.resources.add(std::move(entry));
 
   if (top.node("resources"))
-    draft.notes.emplace_back(
-        "`resources` is left out: all GPUs are one resource; make entries of your own for other names.");
-  if (top.node("imex")) draft.notes.emplace_back("`imex` is left out.");
-  for (std::string& note : settings.notes()) draft.notes.push_back(std::move(note));
-  for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
+    draft.notes.emplace_back("`resources` is left out, as theirs ignores it: the names are NVIDIA's.");
+  add_notes(draft.notes, settings.notes());
+  add_notes(draft.notes, top.notes());
   draft.notes.emplace_back(
       "Settings that are given by environment variables (MIG_STRATEGY and so on) are not seen here.");
 }

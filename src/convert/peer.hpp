@@ -52,7 +52,7 @@ std::string hardware_id(std::string_view text);
 std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,
                                       const std::string& path, Diagnostics& diagnostics);
 
-void add_notes(YamlDraft& to, std::vector<std::string> notes);
+void add_notes(std::vector<std::string>& to, std::vector<std::string> notes);
 
 // The entries of generic-device-plugin's `devices`, which MicroShift has, too.
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,

@@ -30,7 +30,7 @@ YamlDraft selectors_of(Theirs& entry, Diagnostics& diagnostics) {
   std::ranges::move(entry.texts("devices"), std::back_inserter(names));
   add_texts(draft, "ifNames", names);
   add_texts(draft, "linkTypes", selectors.texts("linkTypes"));
-  add_notes(draft, selectors.notes());
+  add_notes(draft.notes, selectors.notes());
   return draft;
 }
 
@@ -59,7 +59,7 @@ void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft
   rdma.add("permissions", YamlDraft::text("rwm"));
   entry.add("rdma", std::move(rdma));
   if (count > 1) entry.add("replicas", sharing_draft(count));
-  add_notes(entry, theirs.notes());
+  add_notes(entry.notes, theirs.notes());
   draft.resources.add(std::move(entry));
 }
 

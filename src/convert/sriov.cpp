@@ -82,8 +82,8 @@ class Resource {
           "`additionalInfo` is left out: the variable ..._INFO has what the machine shows.");
     if (theirs_.flag("excludeTopology").value_or(false))
       entry_.notes.emplace_back("`excludeTopology` is left out: the kubelet is told the card's NUMA node.");
-    add_notes(entry_, theirs_.notes());
-    add_notes(entry_, selector.notes);
+    add_notes(entry_.notes, theirs_.notes());
+    add_notes(entry_.notes, selector.notes);
     for (const std::string& key : selector.without_words)
       refuse('`' + key + "` has no counterpart: more cards than were meant would be taken.");
     add_kind(selector);

@@ -126,6 +126,20 @@ class Answer {
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
+  // What a program says: it does not know what the configuration does.
+  void add_more(const Allocation& more) {
+    of_program_ = true;
+    for (const DeviceNode& node : more.nodes)
+      add_node(node.host_path, node.container_path, node.permissions, false);
+    for (const Mount& mount : more.mounts)
+      add_mount(mount.host_path, mount.container_path, mount.read_only, false);
+    for (const auto& [name, value] : more.env) put_pair("environment variable", allocation_.env, name, value);
+    for (const auto& [key, value] : more.annotations)
+      put_pair("annotation", allocation_.annotations, key, value);
+    for (const std::string& name : more.cdi) add_cdi(name);
+    of_program_ = false;
+  }
+
   std::variant<Allocation, Refusal> finish() && {
     if (trouble_.empty()) return std::move(allocation_);
     return Refusal{.reason = Refusal::Reason::kConflict, .text = std::move(trouble_)};
@@ -269,12 +283,18 @@ class Answer {
             {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
   }
 
+  // Where two things want one place.
+  std::string advice(const std::string& where) const {
+    return of_program_ ? "the program of allocate contradicts what is there without it"
+                       : "put {n} into " + where + ", so that each device has its own";
+  }
+
   // false: the same thing stands at that path already. Refuses if another does.
   bool is_new(const std::string& container_path, const std::string& what) {
     const auto [place, added] = places_.try_emplace(container_path, what);
     if (!added && place->second != what) {
-      refuse(container_path + " in the container would be both " + place->second + " and " + what +
-             "; put {n} into the container path, so that each device has its own");
+      refuse(container_path + " in the container would be both " + place->second + " and " + what + "; " +
+             advice("the container path"));
     }
     return added;
   }
@@ -284,7 +304,7 @@ class Answer {
     const auto [pair, added] = pairs.try_emplace(std::move(*name), *text);
     if (!added && pair->second != *text) {
       refuse("the " + std::string(what) + ' ' + pair->first + " would be both " + quoted(pair->second) +
-             " and " + quoted(*text) + "; put {n} into its name, so that each device has its own");
+             " and " + quoted(*text) + "; " + advice("its name"));
     }
   }
 
@@ -306,16 +326,18 @@ class Answer {
   Allocation allocation_;
   std::unordered_map<std::string, std::string> places_;  // container path → what stands there
   std::string trouble_;
+  bool of_program_ = false;  // what is being added
 };
 
 std::variant<Allocation, Refusal> answer_for(std::string_view resource, const Recipe& recipe,
-                                             std::vector<const Device*> devices) {
+                                             std::vector<const Device*> devices, const Allocation& more) {
   Answer answer(resource, std::move(devices), recipe.cdi);
   answer.add_devices();
   for (const NodeRecipe& node : recipe.nodes) answer.add(node);
   for (const MountRecipe& mount : recipe.mounts) answer.add(mount);
   answer.add_env(recipe.env);
   answer.add_annotations(recipe.annotations);
+  answer.add_more(more);
   answer.add_kind_recipes();
   answer.add_names();
   return std::move(answer).finish();
@@ -324,7 +346,8 @@ std::variant<Allocation, Refusal> answer_for(std::string_view resource, const Re
 }  // namespace
 
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
-                                           const Inventory& inventory, std::span<const std::string> ids) {
+                                           const Inventory& inventory, std::span<const std::string> ids,
+                                           const Allocation& more) {
   std::vector<const Device*> devices;
   std::unordered_set<const Device*> seen;
   for (const std::string& id : ids) {
@@ -349,11 +372,11 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
     if (seen.insert(device).second) devices.push_back(device);
   }
 
-  return answer_for(resource, recipe, std::move(devices));
+  return answer_for(resource, recipe, std::move(devices), more);
 }
 
 CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
-  auto answer = answer_for(resource, recipe, {&device});
+  auto answer = answer_for(resource, recipe, {&device}, {});
   auto* const allocation = std::get_if<Allocation>(&answer);
   return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
 }

@@ -53,8 +53,10 @@ struct Refusal {
 // count as that device once. Same ids, same answer. Refuses: an id that inventory does not have, an Unhealthy
 // device, two things in one place of the container, an attribute that a device does not have but a template
 // needs, text that is not UTF-8.
+// more: what the recipe's own program adds. It must not contradict the rest.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
-                                           const Inventory& inventory, std::span<const std::string> ids);
+                                           const Inventory& inventory, std::span<const std::string> ids,
+                                           const Allocation& more = {});
 
 // What the CDI specification of a resource whose recipe asks for one says of the device, Healthy or not.
 // Empty: nothing, or allocate() would refuse the device.

@@ -57,6 +57,20 @@ struct PreStartRecipe {
   bool operator==(const PreStartRecipe&) const = default;
 };
 
+// A program that says what a container gets beside what this recipe says: docs/exec-allocate.schema.json.
+struct AllocateRecipe {
+  std::vector<Template> command;             // the program's absolute path, and its arguments: {resource}
+  std::chrono::milliseconds timeout{2'000};  // and that is the longest: the kubelet admits no pod meanwhile
+  bool operator==(const AllocateRecipe&) const = default;
+};
+
+// A program that is run for each device of a resource that is not offered any more.
+struct OnRemoveRecipe {
+  std::vector<Template> command;  // as in HealthRecipe
+  std::chrono::milliseconds timeout{5'000};
+  bool operator==(const OnRemoveRecipe&) const = default;
+};
+
 // What a kind brings into a container for the devices that share it: the same templates as in Recipe, and
 // {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an annotation
 // that the entry sets itself is the entry's.
@@ -92,6 +106,8 @@ struct Recipe {
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
   std::optional<PreStartRecipe> pre_start;
+  std::optional<AllocateRecipe> allocate;
+  std::optional<OnRemoveRecipe> on_remove;
   Pairs env;
   Pairs annotations;
   std::vector<MountRecipe> mounts;

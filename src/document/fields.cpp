@@ -10,6 +10,10 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLongestDuration = std::chrono::days(1000);
+constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
+    {"d", std::chrono::days(1)},    {"h", std::chrono::hours(1)}, {"m", std::chrono::minutes(1)},
+    {"s", std::chrono::seconds(1)}, {"ms", milliseconds(1)},
+};
 
 std::string shown(const Node& node) {
   return node.kind == Node::Kind::kScalar ? quote(node.scalar) : node.kind_name();
@@ -33,10 +37,6 @@ std::optional<unsigned> decimal(std::string_view text) {
 
 // nullopt unless the text is <number><unit>…, the units falling, and no longer than kLongestDuration.
 std::optional<milliseconds> parse_duration(std::string_view text) {
-  static constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
-      {"d", std::chrono::days(1)},    {"h", std::chrono::hours(1)}, {"m", std::chrono::minutes(1)},
-      {"s", std::chrono::seconds(1)}, {"ms", milliseconds(1)},
-  };
   milliseconds total{0};
   milliseconds last_unit = milliseconds::max();
   while (!text.empty()) {
@@ -54,6 +54,15 @@ std::optional<milliseconds> parse_duration(std::string_view text) {
   }
   if (last_unit == milliseconds::max() || total > kLongestDuration) return std::nullopt;
   return total;
+}
+
+// In the largest unit that it is a multiple of: "90s", "1d".
+std::string written(milliseconds duration) {
+  for (const auto& [word, unit] : kUnits) {
+    if (duration % unit == milliseconds::zero() && duration >= unit)
+      return std::to_string(duration / unit) + std::string(word);
+  }
+  return "0s";
 }
 
 std::string flag_hint(const Node& value) {
@@ -146,14 +155,28 @@ unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, u
   return fallback;
 }
 
-milliseconds Fields::duration(std::string_view key, milliseconds fallback) {
+milliseconds Fields::duration(std::string_view key, milliseconds fallback, milliseconds min,
+                              milliseconds max) {
   const Node* const value = scalar(key);
   if (!value) return fallback;
-  if (const auto parsed = parse_duration(value->scalar)) return *parsed;
+  if (const auto parsed = parse_duration(value->scalar)) {
+    if (*parsed >= min && *parsed <= max) return *parsed;
+    refuse(key, "the range is from " + written(min) + " to " + written(max));
+    return fallback;
+  }
   std::string hint;
   if (decimal(value->scalar)) hint = "; add a unit: ms, s, m, h or d";
   refuse(key,
          "a duration such as 90s, 5m, 1h30m or 2d is expected here, and this is " + shown(*value) + hint);
+  return fallback;
+}
+
+std::chrono::seconds Fields::seconds(std::string_view key, std::chrono::seconds fallback,
+                                     std::chrono::seconds min, std::chrono::seconds max) {
+  const milliseconds exact = duration(key, fallback, min, max);
+  const auto whole = std::chrono::floor<std::chrono::seconds>(exact);
+  if (whole == exact) return whole;
+  refuse(key, "whole seconds are expected here, as in 90s");
   return fallback;
 }
 
@@ -188,6 +211,14 @@ std::string Fields::absolute_path(std::string_view key, std::string_view fallbac
   std::string path = value->scalar;
   if (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
+}
+
+std::string Fields::permissions() {
+  std::string permissions = text("permissions", "rw");
+  if (permissions.empty() || permissions.find_first_not_of("rwm") != std::string::npos)
+    refuse("permissions",
+           "permissions are one or more of r (read), w (write) and m (make the node), as in rw");
+  return permissions;
 }
 
 std::vector<std::string> Fields::texts(std::string_view key) {

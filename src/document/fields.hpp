@@ -38,15 +38,21 @@ class Fields {
   bool flag(std::string_view key, bool fallback);
   // Decimal only; min <= n <= max, else it is reported with that range.
   unsigned number(std::string_view key, unsigned fallback, unsigned min, unsigned max);
-  // "90s", "5m", "1h30m", "2d", "250ms"; a bare number is refused with a hint at the units. At most 1000
-  // days.
-  std::chrono::milliseconds duration(std::string_view key, std::chrono::milliseconds fallback);
+  // "90s", "5m", "1h30m", "2d", "250ms"; a bare number is refused with a hint at the units. What is not from
+  // min to max, or of more than 1000 days, is reported.
+  std::chrono::milliseconds duration(std::string_view key, std::chrono::milliseconds fallback,
+                                     std::chrono::milliseconds min, std::chrono::milliseconds max);
+  // The same of whole seconds.
+  std::chrono::seconds seconds(std::string_view key, std::chrono::seconds fallback, std::chrono::seconds min,
+                               std::chrono::seconds max);
   // One of the words; otherwise it is reported with the list of them. Returns its index.
   std::size_t choice(std::string_view key, std::span<const std::string_view> words, std::size_t fallback);
   // A template whose placeholders are all among known; others are reported with the list of known ones.
   Template pattern(std::string_view key, std::string_view fallback, std::span<const std::string_view> known);
   // An absolute path that is normal in form; others are reported. Without the final '/' that it may have.
   std::string absolute_path(std::string_view key, std::string_view fallback);
+  // `permissions` of device nodes, as a container runtime takes them: of r, w and m; absent: rw.
+  std::string permissions();
   // A list of scalars; a single scalar is a list of one.
   std::vector<std::string> texts(std::string_view key);
   // The items of a list; absent or nothing: none. Anything but a list is reported.

@@ -1,15 +1,11 @@
 #include "host/sysfs.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <system_error>
 
-#include "base/unique_fd.hpp"
+#include "host/file_text.hpp"
 
 namespace plughost {
 namespace {
@@ -18,27 +14,12 @@ namespace fs = std::filesystem;
 
 using Properties = std::map<std::string, std::string, std::less<>>;
 
-constexpr std::size_t kMostAttribute = 64u << 10;  // sysfs gives a page; binary files more
 constexpr int kDeepestTree = 32;
 
 // The file name of a link's target; empty: it is no link.
 std::string link_name(const HostRoot& host, const fs::path& path) {
   std::error_code failed;
   return fs::read_symlink(host.at(path), failed).filename();
-}
-
-std::optional<std::string> read_file(const fs::path& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) return std::nullopt;
-  std::string text;
-  std::array<char, 4096> buffer{};
-  while (text.size() < kMostAttribute) {
-    const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
-    if (size < 0) return std::nullopt;
-    if (size == 0) break;
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-  }
-  return text;
 }
 
 // Lines of "KEY=value".
@@ -87,7 +68,7 @@ std::optional<std::string> SysDevice::attribute(std::string_view name) const {
   const fs::path path = fs::path(path_) / name;
   std::error_code failed;
   if (fs::is_symlink(host_->at(path), failed)) return link_name(*host_, path);
-  std::optional<std::string> text = read_file(host_->at(path));
+  std::optional<std::string> text = file_text(host_->at(path));
   if (text && text->ends_with('\n')) text->pop_back();
   return text;
 }

@@ -1,18 +1,17 @@
-// `exec: {discover, interval, timeout, triggers, attributes, user}`: a program of the user's own says what
-// the devices are.
-
-#include <pwd.h>
+// `exec: {discover or watch, interval, timeout, triggers, attributes, user}`: a program of the user's own
+// says what the devices are.
 
 #include <algorithm>
 #include <array>
-#include <iterator>
+#include <optional>
 #include <regex>
 #include <stdexcept>
 #include <utility>
 
 #include "base/program_run.hpp"
-#include "device/output_line.hpp"
 #include "kinds/exec_document.hpp"
+#include "kinds/exec_program.hpp"
+#include "kinds/exec_watch.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/program_answer.hpp"
 
@@ -21,35 +20,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
-constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
+constexpr std::chrono::seconds kShortestInterval{1};
+constexpr std::chrono::seconds kLongestInterval = std::chrono::days(1);
 constexpr std::chrono::milliseconds kShortestTimeout{100};
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(1);
+constexpr std::chrono::milliseconds kLongestSilence = std::chrono::days(1);
 // What templates may name whatever the kind; a program's attribute cannot take its place.
 constexpr std::array<std::string_view, 5> kTaken = {"resource", "resourceEnv", "count", "id", "n"};
 
 struct Discovery {
-  std::vector<std::string> command;
-  std::string user;  // empty: ours
+  ExecProgram program;
   std::chrono::seconds interval{30};
   std::chrono::milliseconds timeout{5'000};
   std::vector<std::string> subsystems;
   std::vector<fs::path> paths;
 };
-
-// The command that runs another as the user. posix_spawn cannot change who a child is, and a fork in a
-// process with threads could do nothing safely.
-std::vector<std::string> command_as(const std::string& user, const std::vector<std::string>& command) {
-  passwd entry{};
-  passwd* found = nullptr;
-  std::array<char, 16384> buffer{};
-  ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
-  if (found == nullptr) throw std::runtime_error("there is no user " + user + " on this machine");
-  std::vector<std::string> all{"/usr/bin/setpriv", "--reuid=" + std::to_string(entry.pw_uid),
-                               "--regid=" + std::to_string(entry.pw_gid), "--init-groups", "--"};
-  std::ranges::copy(command, std::back_inserter(all));
-  return all;
-}
 
 class Exec final : public DeviceSource {
  public:
@@ -73,20 +58,14 @@ class Exec final : public DeviceSource {
 
  private:
   std::vector<Device> ask() const {
-    const Program program{.command = discovery_.user.empty()
-                                         ? discovery_.command
-                                         : command_as(discovery_.user, discovery_.command),
-                          .errors = Program::Errors::kApart,
-                          .most_output = kMostAnswer,
-                          .excess = Program::Excess::kFatal};
-    const ProgramRun::Outcome outcome = run_.run(program, discovery_.timeout);
+    const ProgramRun::Outcome outcome = run_.run(discovery_.program.program(), discovery_.timeout);
     if (const std::string why = why_no_answer(outcome, discovery_.timeout); !why.empty())
       throw std::runtime_error(why);
     try {
       return read_exec_document(outcome.result.output);
     } catch (const DocumentError& error) {
       throw std::runtime_error("what the program printed cannot be used: " + std::string(error.what()) +
-                               after_colon(last_line(outcome.result.errors)));
+                               last_words(outcome.result.errors));
     }
   }
 
@@ -94,14 +73,13 @@ class Exec final : public DeviceSource {
   mutable ProgramRun run_;
 };
 
-std::vector<std::string> read_command(Fields& fields) {
-  std::vector<std::string> command = fields.texts("discover");
+std::vector<std::string> read_command(Fields& fields, std::string_view key) {
+  std::vector<std::string> command = fields.texts(key);
   if (command.empty()) {
-    fields.error("discover",
-                 "a program and its arguments are expected here, as in "
-                 "discover: [/usr/lib/superdisk/list]");
+    fields.error(key, "a program and its arguments are expected here, as in " + std::string(key) +
+                          ": [/usr/lib/superdisk/list]");
   } else if (const std::string trouble = path_trouble(command[0]); !trouble.empty()) {
-    fields.error("discover", "the program: " + trouble);
+    fields.error(key, "the program: " + trouble);
   }
   return command;
 }
@@ -122,14 +100,6 @@ void read_triggers(Fields& exec, Discovery& discovery) {
   }
 }
 
-std::chrono::milliseconds read_duration(Fields& fields, std::string_view key,
-                                        std::chrono::milliseconds fallback, std::chrono::milliseconds least,
-                                        std::chrono::milliseconds most, const std::string& range) {
-  const auto duration = fields.duration(key, fallback);
-  if (duration < least || duration > most) fields.error(key, "the range is from " + range);
-  return duration;
-}
-
 void check_attributes(Fields& fields) {
   static const std::regex kName("[A-Za-z][A-Za-z0-9_]*");
   for (const std::string& name : fields.texts("attributes")) {
@@ -140,22 +110,38 @@ void check_attributes(Fields& fields) {
   }
 }
 
+std::unique_ptr<const DeviceSource> read_discovery(Fields& fields, ExecProgram program) {
+  Discovery discovery{.program = std::move(program)};
+  discovery.interval = fields.seconds("interval", discovery.interval, kShortestInterval, kLongestInterval);
+  discovery.timeout = fields.duration("timeout", discovery.timeout, kShortestTimeout, kLongestTimeout);
+  read_triggers(fields, discovery);
+  return std::make_unique<Exec>(std::move(discovery));
+}
+
+std::unique_ptr<const DeviceSource> read_watch(Fields& fields, ExecProgram program) {
+  for (const std::string_view key : {"interval", "triggers"}) {
+    if (fields.has(key))
+      fields.error(key, "this belongs to discover: what watches says by itself when to look");
+  }
+  std::optional<std::chrono::milliseconds> timeout;
+  if (fields.has("timeout"))
+    timeout = fields.duration("timeout", kLongestSilence, kShortestTimeout, kLongestSilence);
+  return exec_watch(std::move(program), timeout);
+}
+
 std::unique_ptr<const DeviceSource> read(Fields& entry) {
   const Node* const node = entry.node("exec");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("exec"), entry.diagnostics());
-  Discovery discovery;
-  discovery.command = read_command(fields);
-  const auto interval =
-      read_duration(fields, "interval", discovery.interval, kShortestInterval, kLongestInterval, "1s to 1d");
-  discovery.interval = std::chrono::duration_cast<std::chrono::seconds>(interval);
-  if (interval != discovery.interval) fields.error("interval", "whole seconds are expected here, as in 30s");
-  discovery.timeout =
-      read_duration(fields, "timeout", discovery.timeout, kShortestTimeout, kLongestTimeout, "100ms to 1m");
-  discovery.user = fields.text("user", "");
-  read_triggers(fields, discovery);
+  const bool watches = fields.has("watch");
+  if (watches && fields.has("discover"))
+    fields.error("watch",
+                 "the entry has 'discover' already; one program lists the devices: it is run again "
+                 "and again, or it stays");
+  ExecProgram program{.command = read_command(fields, watches ? "watch" : "discover"),
+                      .user = read_user(fields)};
   check_attributes(fields);
-  return std::make_unique<Exec>(std::move(discovery));
+  return watches ? read_watch(fields, std::move(program)) : read_discovery(fields, std::move(program));
 }
 
 std::vector<std::string_view> declared(const Node& value) {

@@ -188,23 +188,30 @@ std::string pattern_of(std::string text, const std::string& place) {
   return text;
 }
 
+// How a program writes a path of the container.
+enum class Writing {
+  kTemplate,  // {n} is the device's position
+  kText,
+};
+
 // The place in the container: the host's path, or what the key says.
-std::string container_path(Object& object, const std::string& host_path) {
+std::string container_path(Object& object, const std::string& host_path, Writing writing) {
   const auto written = object.text("containerPath");
-  if (!written) return Template::escape(host_path);
+  const bool text = writing == Writing::kText;
+  if (!written) return text ? host_path : Template::escape(host_path);
   const std::string place = object.at("containerPath");
-  return pattern_of(path_of(*written, place), place);
+  return text ? path_of(*written, place) : pattern_of(path_of(*written, place), place);
 }
 
-DeviceNode node_of(const Json& value, const std::string& place) {
+DeviceNode node_of(const Json& value, const std::string& place, Writing writing) {
   if (value.is_string()) {
     const std::string path = path_of(text_of(value, place), place);
-    return {.host_path = path, .container_path = Template::escape(path)};
+    return {.host_path = path, .container_path = writing == Writing::kText ? path : Template::escape(path)};
   }
   Object object(value, place);
   DeviceNode node;
   node.host_path = path_of(object.required("hostPath"), object.at("hostPath"));
-  node.container_path = container_path(object, node.host_path);
+  node.container_path = container_path(object, node.host_path, writing);
   node.permissions = object.text("permissions").value_or("rw");
   if (node.permissions.empty() || node.permissions.find_first_not_of("rwm") != std::string::npos)
     refuse(object.at("permissions"), "permissions are one or more of r, w and m, as in rw");
@@ -212,14 +219,29 @@ DeviceNode node_of(const Json& value, const std::string& place) {
   return node;
 }
 
-Mount mount_of(const Json& value, const std::string& place) {
+Mount mount_of(const Json& value, const std::string& place, Writing writing) {
   Object object(value, place);
   Mount mount;
   mount.host_path = path_of(object.required("hostPath"), object.at("hostPath"));
-  mount.container_path = container_path(object, mount.host_path);
+  mount.container_path = container_path(object, mount.host_path, writing);
   mount.read_only = object.flag("readOnly", false);
   object.end();
   return mount;
+}
+
+void check_variable(const std::string& name, const std::string& place) {
+  if (name.find('=') != std::string::npos) refuse(place, "the name of a variable cannot have '='");
+}
+
+// vendor.example/class=name
+std::string cdi_name(std::string name, const std::string& place) {
+  const std::size_t slash = name.find('/');
+  const std::size_t equals = name.find('=', slash == std::string::npos ? 0 : slash);
+  const bool complete = slash != std::string::npos && equals != std::string::npos && slash > 0 &&
+                        equals > slash + 1 && equals + 1 < name.size();
+  if (!complete || name.find_first_of(" \t\r\n") != std::string::npos)
+    refuse(place, quote(name) + " is no CDI name, which is vendor.example/class=name");
+  return name;
 }
 
 // -1 is what /sys says where there is no node.
@@ -249,12 +271,14 @@ Device device_of(const Json& value, const std::string& list_place) {
   } else if (numa) {
     add_numa_node(*numa, object.at("numa"), device);
   }
-  for_each(object, "nodes",
-           [&](const Json& item, const std::string& at) { device.nodes.push_back(node_of(item, at)); });
-  for_each(object, "mounts",
-           [&](const Json& item, const std::string& at) { device.mounts.push_back(mount_of(item, at)); });
+  for_each(object, "nodes", [&](const Json& item, const std::string& at) {
+    device.nodes.push_back(node_of(item, at, Writing::kTemplate));
+  });
+  for_each(object, "mounts", [&](const Json& item, const std::string& at) {
+    device.mounts.push_back(mount_of(item, at, Writing::kTemplate));
+  });
   for_each_text(object, "env", [&](const std::string& name, std::string text, const std::string& at) {
-    if (name.find('=') != std::string::npos) refuse(at, "the name of a variable cannot have '='");
+    check_variable(name, at);
     device.env.push_back({.name = pattern_of(name, at), .value = std::move(text)});
   });
   for_each_text(object, "attributes", [&](const std::string& name, std::string text, const std::string& at) {
@@ -276,6 +300,55 @@ std::vector<Device> read_exec_document(std::string_view text) {
            [&](const Json& item, const std::string& at) { devices.push_back(device_of(item, at)); });
   object.end();
   return devices;
+}
+
+std::string allocation_request(const Offer& offer, std::span<const std::string> ids) {
+  Json devices = Json::array();
+  std::vector<const Device*> seen;
+  for (const std::string& id : ids) {
+    const Device* const device = offer.inventory.find(id);
+    if (device == nullptr) continue;
+    const auto known = std::ranges::find(seen, device);
+    if (known != seen.end()) {
+      devices[static_cast<std::size_t>(known - seen.begin())]["ids"].push_back(id);
+      continue;
+    }
+    seen.push_back(device);
+    Json& said = devices.emplace_back(Json{{"id", device->id},
+                                           {"ids", {id}},
+                                           {"numa", device->numa_nodes},
+                                           {"nodes", Json::array()},
+                                           {"attributes", Json::object()}});
+    for (const DeviceNode& node : device->nodes) said["nodes"].push_back(node.host_path);
+    for (const Attribute& attribute : device->attributes)
+      said["attributes"][attribute.name] = attribute.value;
+  }
+  const Json request{{"resource", offer.resource}, {"devices", std::move(devices)}};
+  return request.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Allocation read_allocation_document(std::string_view text) {
+  const Json document = parse(text);
+  Object object(document, "");
+  Allocation allocation;
+  for_each(object, "nodes", [&](const Json& item, const std::string& at) {
+    allocation.nodes.push_back(node_of(item, at, Writing::kText));
+  });
+  for_each(object, "mounts", [&](const Json& item, const std::string& at) {
+    allocation.mounts.push_back(mount_of(item, at, Writing::kText));
+  });
+  for_each_text(object, "env", [&](const std::string& name, std::string value, const std::string& at) {
+    check_variable(name, at);
+    allocation.env.emplace(name, std::move(value));
+  });
+  for_each_text(object, "annotations", [&](const std::string& key, std::string value, const std::string&) {
+    allocation.annotations.emplace(key, std::move(value));
+  });
+  for_each(object, "cdi", [&](const Json& item, const std::string& at) {
+    allocation.cdi.push_back(cdi_name(text_of(item, at), at));
+  });
+  object.end();
+  return allocation;
 }
 
 }  // namespace plughost

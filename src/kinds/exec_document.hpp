@@ -1,12 +1,16 @@
 #pragma once
-// What a program says of its devices: the JSON document of docs/exec.schema.json. Thread-safe.
+// What programs are told and say of devices, in JSON: docs/exec.schema.json and
+// docs/exec-allocate.schema.json. Thread-safe.
 
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "device/allocation.hpp"
 #include "device/device.hpp"
+#include "device/offer.hpp"
 
 namespace plughost {
 
@@ -19,5 +23,12 @@ struct DocumentError : std::runtime_error {
 // The devices, in the document's order. Strict: unknown keys, keys that are there twice and values of the
 // wrong type are errors. Throws DocumentError.
 std::vector<Device> read_exec_document(std::string_view text);
+
+// What a program of `allocate` is asked, in a line: which devices of the offer a container gets. ids: as the
+// kubelet gave them, all of them the offer's.
+std::string allocation_request(const Offer& offer, std::span<const std::string> ids);
+// What it answers. Strict as the other; paths are absolute, and what it says is text and no template. Throws
+// DocumentError.
+Allocation read_allocation_document(std::string_view text);
 
 }  // namespace plughost

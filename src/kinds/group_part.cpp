@@ -11,15 +11,6 @@ void read_terms(Fields& fields, GroupPart& part) {
   part.limit = fields.number("limit", 1, 1, kMost);
 }
 
-std::string read_permissions(Fields& fields) {
-  std::string permissions = fields.text("permissions", "rw");
-  if (permissions.empty() || permissions.find_first_not_of("rwm") != std::string::npos) {
-    fields.error("permissions",
-                 "permissions are one or more of r (read), w (write) and m (make the node), as in rw");
-  }
-  return permissions;
-}
-
 Template read_mount_path(Fields& fields) {
   static constexpr std::string_view kNames[] = {"path", "name", "n"};
   Template mount_path = fields.pattern("mountPath", "{path}", kNames);

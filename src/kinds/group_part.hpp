@@ -40,7 +40,6 @@ std::unique_ptr<GroupPart> read_usb_part(Fields& fields);
 
 // Keys that every part has.
 void read_terms(Fields& fields, GroupPart& part);
-std::string read_permissions(Fields& fields);
 // `mountPath`: where matches go in the container.
 Template read_mount_path(Fields& fields);
 // The place in the container of what is called name and lies at path. A mount path that ends in '/' keeps the

@@ -82,7 +82,7 @@ PathPart::PathPart(Fields& fields) {
   pattern_ = fields.absolute_path("path", "/");
   mount_path_ = read_mount_path(fields);
   type_ = static_cast<PathType>(fields.choice("type", kTypeWords, 0));
-  permissions_ = read_permissions(fields);
+  permissions_ = fields.permissions();
   read_only_ = fields.flag("readOnly", false);
   if (type_ == PathType::kDevice && read_only_) {
     fields.error("readOnly",

@@ -2,12 +2,14 @@
 // A kind of resource: a word in the configuration, what it takes, and how to find its devices.
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/event_loop.hpp"
 #include "device/device.hpp"
 #include "document/fields.hpp"
 #include "host/host_root.hpp"
@@ -22,6 +24,8 @@ struct CdiFile {
 
 // What a look at the machine found.
 struct Scan {
+  // Nothing can be told yet, and a hint will come when it can: what was known before stands.
+  bool undecided = false;
   std::vector<Device> devices;          // in a stable order
   std::vector<WatchedDirectory> watch;  // a change here is a reason to look again
   std::vector<std::string> remarks;     // what somebody should know, one log line each
@@ -32,6 +36,13 @@ struct Scan {
       0};  // for what the kernel tells by no event; 0: there is nothing of that kind
 };
 
+// What a source keeps running between its scans, to be told of changes. Loop thread only. Destroyed means
+// that it runs no more.
+class SourceWatch {
+ public:
+  virtual ~SourceWatch() = default;
+};
+
 // Finds the devices of one entry of the configuration.
 class DeviceSource {
  public:
@@ -39,6 +50,13 @@ class DeviceSource {
   // Worker thread; may block. Never runs twice at once for one source. Throws std::system_error when the
   // machine does not let it look: what was known before then stands.
   virtual Scan scan(const HostRoot& host) const = 0;
+  // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
+  // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
+  // something else. loop outlives what is returned, which is destroyed before or after the source. nullptr:
+  // scans, and what they ask to watch, are all there is. A source that nobody watches finds out in the scan.
+  virtual std::unique_ptr<SourceWatch> watch(EventLoop& /*loop*/, std::function<void()> /*hint*/) const {
+    return nullptr;
+  }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
   // Does a scan end within a time of its own, whatever the machine does? One that takes long is then no sign

@@ -10,7 +10,6 @@
 #include <set>
 #include <utility>
 
-#include "kinds/group_part.hpp"
 #include "kinds/hex_id.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/pci_function.hpp"
@@ -226,7 +225,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
     if (subsystem.empty() || subsystem.find('/') != std::string::npos)
       fields.error("nodes", "nodes are subsystems of the kernel, as in [drm, \"infiniband*\"]");
   }
-  std::string permissions = read_permissions(fields);
+  std::string permissions = fields.permissions();
   return std::make_unique<Pci>(std::move(wanted), std::move(nodes), std::move(permissions));
 }
 

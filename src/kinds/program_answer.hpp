@@ -14,7 +14,4 @@ inline constexpr std::size_t kMostAnswer = 4u << 20;
 // Why the program's end is no answer, with the last line of its standard error; empty: it is one.
 std::string why_no_answer(const ProgramRun::Outcome& outcome, std::chrono::milliseconds timeout);
 
-// ": text", or nothing.
-std::string after_colon(const std::string& text);
-
 }  // namespace plughost

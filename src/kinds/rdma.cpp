@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "kinds/group_part.hpp"
 #include "kinds/hex_id.hpp"
+#include "kinds/kind.hpp"
 #include "kinds/rdma_card.hpp"
 
 namespace plughost {
@@ -263,7 +263,7 @@ std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock) {
   }
   const auto policy = static_cast<PortPolicy>(fields.choice("portState", kPolicyWords, 0));
   const bool pool = fields.flag("pool", false);
-  std::string permissions = read_permissions(fields);
+  std::string permissions = fields.permissions();
   return std::make_unique<Rdma>(std::move(wanted), policy, std::move(permissions), pool ? pool_id(entry) : "",
                                 std::move(clock));
 }

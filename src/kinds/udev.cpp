@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "host/sysfs.hpp"
-#include "kinds/group_part.hpp"
+#include "kinds/kind.hpp"
 #include "kinds/stable_link.hpp"
 
 namespace plughost {
@@ -164,7 +164,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
   wanted.attributes = read_patterns(fields, "attributes");
   wanted.attributes_of_parents = read_patterns(fields, "attributesOfParents");
   wanted.tags = fields.texts("tags");
-  std::string permissions = read_permissions(fields);
+  std::string permissions = fields.permissions();
   const bool links = fields.flag("links", false);
   return std::make_unique<Udev>(std::move(wanted), std::move(permissions), links);
 }

@@ -61,7 +61,7 @@ UsbPart::UsbPart(Fields& fields) {
   }
   if (nodes_.empty()) nodes_ = {kBus};
   mount_path_ = read_mount_path(fields);
-  permissions_ = read_permissions(fields);
+  permissions_ = fields.permissions();
   read_terms(fields, *this);
 }
 

@@ -39,19 +39,11 @@ struct Endpoint::Served {
                {std::move(check_answer),
                 [this, opened = events.stream_opened](const std::string& name) { tell(opened, name); },
                 [this, closed = events.stream_closed](const std::string& name) { tell(closed, name); },
-                [this, starting = events.starting](auto offer, auto ids, auto answer) {
-                  post([starting, offer, ids, answer, token = endpoint] {
-                    if (!token.expired()) starting(offer, ids, answer);
-                  });
-                }}) {
+                in_loop(events.starting), in_loop(events.allocating)}) {
     grpc::ServerBuilder builder;
     builder.RegisterService(&plugin);
     if (announcement == Announcement::kPluginsRegistry) {
-      registry.emplace(resource, [this, refused = events.refused](const std::string& why) {
-        post([refused, why, token = endpoint] {
-          if (!token.expired()) refused(why);
-        });
-      });
+      registry.emplace(resource, in_loop(events.refused));
       builder.RegisterService(&*registry);
     }
     // The peer is on this machine: no ping tells more than the socket's end. Both would keep timers running.
@@ -66,6 +58,16 @@ struct Endpoint::Served {
   }
 
   ~Served() { server->Shutdown(deadline); }
+
+  // Calls event in the loop if the endpoint is still there then.
+  template <typename... Arguments>
+  std::function<void(Arguments...)> in_loop(std::function<void(Arguments...)> event) {
+    return [this, event = std::move(event)](Arguments... arguments) {
+      post([event, arguments..., token = endpoint] {
+        if (!token.expired()) event(arguments...);
+      });
+    };
+  }
 
   void tell(const std::function<void(Peer)>& whom, const std::string& name) {
     Peer peer;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/event_loop.hpp"
@@ -39,6 +40,10 @@ class Endpoint {
     std::function<void(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                        std::function<void(std::string trouble)> answer)>
         starting;
+    // A container is to get these devices, and a program of the offer's recipe has a part in the answer.
+    std::function<void(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                       std::function<void(std::variant<Allocation, std::string> outcome)> answer)>
+        allocating;
     // A connection that was turned away or cannot be accepted, as a sentence.
     std::function<void(const std::string& what)> trouble;
   };

@@ -58,37 +58,54 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
   return grpc::StatusCode::INTERNAL;
 }
 
-// One PreStartContainer call, until it is answered.
-class StartCall {
+// A call that is answered later, from another thread. gRPC's server ends when all of its calls have: one that
+// is dropped is answered, too.
+class LaterCall {
  public:
   // reactor is gRPC's, and lives until it is finished.
-  StartCall(grpc::ServerUnaryReactor* reactor, std::string resource, std::shared_ptr<CallTally> calls)
-      : reactor_(reactor), resource_(std::move(resource)), calls_(std::move(calls)) {}
-  // gRPC's server ends when all of its calls have.
-  ~StartCall() {
-    if (reactor_ != nullptr)
-      reactor_->Finish(
-          {grpc::StatusCode::UNAVAILABLE, resource_ + ": plughost is stopping, or serves it anew"});
+  LaterCall(grpc::ServerUnaryReactor* reactor, std::string resource)
+      : reactor_(reactor), resource_(std::move(resource)) {}
+  ~LaterCall() {
+    finish({grpc::StatusCode::UNAVAILABLE, resource_ + ": plughost is stopping, or serves it anew"});
   }
-  StartCall(const StartCall&) = delete;
-  StartCall& operator=(const StartCall&) = delete;
+  LaterCall(const LaterCall&) = delete;
+  LaterCall& operator=(const LaterCall&) = delete;
 
-  void answer(const std::string& trouble) {
+  // The first time counts.
+  void finish(const grpc::Status& status) {
     grpc::ServerUnaryReactor* const reactor = std::exchange(reactor_, nullptr);
-    if (reactor == nullptr) return;
-    (trouble.empty() ? calls_->started : calls_->start_refused).add();
-    reactor->Finish(trouble.empty() ? grpc::Status::OK
-                                    : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
-                                                   "resource " + resource_ + ": " + trouble));
+    if (reactor != nullptr) reactor->Finish(status);
   }
 
  private:
   grpc::ServerUnaryReactor* reactor_;  // nullptr: it is answered
   std::string resource_;
-  std::shared_ptr<CallTally> calls_;
 };
 
+std::variant<Allocation, grpc::Status> allocated(const Offer& offer, const std::vector<std::string>& ids,
+                                                 const Allocation& more) {
+  auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
+  if (const auto* refusal = std::get_if<Refusal>(&outcome))
+    return grpc::Status(code_of(refusal->reason), refusal->text);
+  if (!offer.stall.empty())
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall);
+  return std::get<Allocation>(std::move(outcome));
+}
+
+std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request) {
+  return {request.devices_ids().begin(), request.devices_ids().end()};
+}
+
 }  // namespace
+
+// An Allocate call that a program has a part in: one container after the other.
+struct PluginService::AllocateCall {
+  std::shared_ptr<const Offer> offer;
+  const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
+  v1beta1::AllocateResponse* response;
+  LaterCall later;
+  std::chrono::steady_clock::time_point asked;
+};
 
 PluginService::PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls,
                              PluginOptions options, Hooks hooks)
@@ -134,9 +151,15 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  if (offer->recipe->allocate) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    go_on(std::shared_ptr<AllocateCall>(
+        new AllocateCall{offer, request, response, LaterCall(reactor, offer->resource), asked}));
+    return reactor;
+  }
   grpc::Status status;
   for (const auto& container : request->container_requests()) {
-    status = answer(*offer, container, *response->add_container_responses());
+    status = answer(*offer, ids_of(container), {}, *response->add_container_responses());
     (status.ok() ? calls_->allocated : calls_->allocation_refused).add();
     if (!status.ok()) break;
   }
@@ -144,16 +167,43 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   return finish(context, status);
 }
 
-grpc::Status PluginService::answer(const Offer& offer, const v1beta1::ContainerAllocateRequest& request,
+void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
+  const int container = call->response->container_responses_size();
+  if (container == call->request->container_requests_size()) return end(*call, grpc::Status::OK);
+  const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
+  const auto without = allocated(*call->offer, ids, {});
+  if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
+  hooks_.ask_program(call->offer, ids, [this, call, ids](const std::variant<Allocation, std::string>& said) {
+    if (const auto* trouble = std::get_if<std::string>(&said))
+      return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
+                         "resource " + call->offer->resource + ": " + *trouble});
+    const grpc::Status status =
+        answer(*call->offer, ids, std::get<Allocation>(said), *call->response->add_container_responses());
+    if (!status.ok()) return end(*call, status);
+    calls_->allocated.add();
+    go_on(call);
+  });
+}
+
+void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
+  if (!status.ok()) calls_->allocation_refused.add();
+  calls_->answers->add(std::chrono::steady_clock::now() - call.asked);
+  call.later.finish(status);
+}
+
+grpc::Status PluginService::answer(const Offer& offer, const std::vector<std::string>& ids,
+                                   const Allocation& more,
                                    v1beta1::ContainerAllocateResponse& response) const {
-  const std::vector<std::string> ids(request.devices_ids().begin(), request.devices_ids().end());
-  const auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids);
-  if (const auto* refusal = std::get_if<Refusal>(&outcome)) return {code_of(refusal->reason), refusal->text};
-  if (!offer.stall.empty()) return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall};
+  const auto outcome = allocated(offer, ids, more);
+  if (const auto* status = std::get_if<grpc::Status>(&outcome)) return *status;
   const auto& allocation = std::get<Allocation>(outcome);
   if (const std::string missing = hooks_.check_answer(allocation); !missing.empty())
     return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
   write_allocation(allocation, response);
+  if (const std::size_t size = response.ByteSizeLong(); size > kListLimit)
+    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
+                                                       std::to_string(size) +
+                                                       " bytes, and the kubelet takes 4 MiB"};
   if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }
@@ -164,9 +214,14 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
   if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto call = std::make_shared<StartCall>(reactor, offer->resource, calls_);
+  const auto call = std::make_shared<LaterCall>(reactor, offer->resource);
   hooks_.prepare(offer, {request->devices_ids().begin(), request->devices_ids().end()},
-                 [call](const std::string& trouble) { call->answer(trouble); });
+                 [call, calls = calls_, resource = offer->resource](const std::string& trouble) {
+                   (trouble.empty() ? calls->started : calls->start_refused).add();
+                   call->finish(trouble.empty() ? grpc::Status::OK
+                                                : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                                                               "resource " + resource + ": " + trouble));
+                 });
   return reactor;
 }
 

@@ -1,13 +1,14 @@
 #pragma once
 // The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots
-// and never waits, so an answer takes microseconds whatever the hardware does; but a start with something to
-// prepare is answered when that is done.
+// and never waits, so an answer takes microseconds whatever the hardware does; but where a program of the
+// entry has a part in it, it is given when that has ended.
 
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "device/allocation.hpp"
@@ -24,6 +25,10 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   // fails, too.
   using StartAnswer = std::function<void(std::string trouble)>;
 
+  // Called once, from any thread: what a program adds to an allocation, or why it does not. Where it is
+  // dropped, the allocation fails, too.
+  using AllocationAnswer = std::function<void(std::variant<Allocation, std::string> outcome)>;
+
   struct Hooks {
     // Why the machine cannot give what an answer promises; empty: it can. Must not block.
     std::function<std::string(const Allocation&)> check_answer;
@@ -33,6 +38,11 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
     // Prepares the offer's devices for a container's start, and answers later. Must not block.
     std::function<void(std::shared_ptr<const Offer> offer, std::vector<std::string> ids, StartAnswer answer)>
         prepare;
+    // Asks the program of the offer's recipe what a container with these devices gets beside the rest, and
+    // answers later. Must not block.
+    std::function<void(std::shared_ptr<const Offer> offer, std::vector<std::string> ids,
+                       AllocationAnswer answer)>
+        ask_program;
   };
 
   PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls, PluginOptions options,
@@ -54,7 +64,10 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
                                               v1beta1::PreStartContainerResponse*) override;
 
  private:
-  grpc::Status answer(const Offer& offer, const v1beta1::ContainerAllocateRequest& request,
+  struct AllocateCall;
+  void go_on(const std::shared_ptr<AllocateCall>& call) const;
+  void end(AllocateCall& call, const grpc::Status& status) const;
+  grpc::Status answer(const Offer& offer, const std::vector<std::string>& ids, const Allocation& more,
                       v1beta1::ContainerAllocateResponse& response) const;
 
   std::shared_ptr<InventoryFeed> feed_;

@@ -73,11 +73,7 @@ void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done
 
 std::optional<pid_t> RegistrationClient::listening_process() const {
   try {
-    const UniqueFd fd = connect_unix(socket_);
-    ucred peer{};
-    socklen_t size = sizeof peer;
-    check(::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size), "SO_PEERCRED");
-    return peer.pid;
+    return plughost::listening_process(socket_);
   } catch (const std::system_error&) {
     return std::nullopt;
   }

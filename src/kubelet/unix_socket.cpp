@@ -53,4 +53,12 @@ UniqueFd listen_unix(const std::filesystem::path& path) {
   return fd;
 }
 
+pid_t listening_process(const std::filesystem::path& path) {
+  const UniqueFd fd = connect_unix(path);
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  check(::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size), "SO_PEERCRED");
+  return peer.pid;
+}
+
 }  // namespace plughost

@@ -2,6 +2,7 @@
 // Unix stream sockets by path. Thread-safe.
 
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include <filesystem>
@@ -15,5 +16,8 @@ namespace plughost {
 UniqueFd connect_unix(const std::filesystem::path& path);
 // Likewise, and listening; the file's mode is 0600 from the first moment.
 UniqueFd listen_unix(const std::filesystem::path& path);
+// The process that listens on the socket; 0: not to be seen from here. Throws as connect_unix does:
+// ECONNREFUSED if nobody listens.
+pid_t listening_process(const std::filesystem::path& path);
 
 }  // namespace plughost

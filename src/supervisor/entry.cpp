@@ -64,7 +64,8 @@ Entry::Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks ho
       checks_(platform.loop, [this] { hint(); }),
       hint_timer_(platform.loop, [this] { scan(); }),
       later_(platform.loop, [this] { hint(); }),
-      poll_(platform.loop, [this] { hint(); }) {
+      poll_(platform.loop, [this] { hint(); }),
+      watch_(watch_source()) {
   scan();
 }
 
@@ -78,11 +79,17 @@ Entry::~Entry() {
 
 void Entry::update(ResourceConfig config) {
   config_.source->abandon();
+  watch_.reset();
   config_ = std::move(config);
+  watch_ = watch_source();
   if (scanning_)
     hinted_while_scanning_ = true;
   else
     scan();
+}
+
+std::unique_ptr<SourceWatch> Entry::watch_source() {
+  return config_.source->watch(platform_.loop, [this] { hint(); });
 }
 
 void Entry::on_kubelet() {
@@ -203,8 +210,10 @@ void Entry::on_scanned(Outcome& outcome) {
   // What is listed already has to be listed on.
   const bool waits = !found.scan.not_yet.empty() && live_.empty();
   if (waits) found.assembly.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-  remark(std::move(found.assembly.remarks));
-  if (!waits) take(std::move(found.assembly.resources));
+  if (!found.scan.undecided) {
+    remark(std::move(found.assembly.remarks));
+    if (!waits) take(std::move(found.assembly.resources));
+  }
   const bool hinted = std::exchange(hinted_while_scanning_, false);
   // What changed before a watch was placed nobody has seen: look again, now that it would be told.
   if (follow(found.scan))
@@ -344,7 +353,13 @@ void Entry::publish(const std::string& name, Live& live, std::vector<Device> dev
   offer.near = neighbours_;
   offer.given = given_;
   specify(live, offer);
-  if (live.resource) return live.resource->publish(std::move(offer));
+  if (live.resource) {
+    const std::shared_ptr<const Offer> before = live.resource->offer();
+    const bool emptied = offer.inventory.empty() && !before->inventory.empty();
+    live.resource->publish(std::move(offer));
+    if (emptied && !config_.recipe->name.literal()) hooks_.emptied(*before);
+    return;
+  }
   try {
     live.resource =
         std::make_unique<Resource>(platform_, link_, std::move(offer), options_of(*config_.recipe),

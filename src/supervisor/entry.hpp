@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
 #include "device/damping.hpp"
-#include "supervisor/backoff.hpp"
 #include "supervisor/cdi_directory.hpp"
 #include "supervisor/health_checks.hpp"
 #include "supervisor/node_link.hpp"
@@ -38,7 +38,9 @@ class Entry {
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
     std::function<CdiDirectory&()> cdi;                        // the present one
-    std::function<void()> changed;                             // a stage, a list, or the set of resources
+    // A resource that was named after its devices goes with the last of them: what it offered before.
+    std::function<void(const Offer& last)> emptied;
+    std::function<void()> changed;  // a stage, a list, or the set of resources
   };
 
   // platform and link outlive it. Resources appear with the first scan's result.
@@ -76,6 +78,7 @@ class Entry {
   };
   struct Outcome;
 
+  std::unique_ptr<SourceWatch> watch_source();
   void scan();
   void on_scanned(Outcome& outcome);
   void on_scan_failed(const std::string& why);
@@ -134,6 +137,7 @@ class Entry {
   Timer hint_timer_;
   Timer later_;  // what changes with time alone, or another try after a failed scan
   Timer poll_;   // for what no event tells
+  std::unique_ptr<SourceWatch> watch_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 

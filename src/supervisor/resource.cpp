@@ -37,6 +37,7 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
       retry_(platform.loop, [this] { on_retry(); }),
       grace_(platform.loop, [this] { after_grace(); }),
       pre_starts_(platform.loop),
+      allocation_programs_(platform.loop),
       endpoint_(
           platform.loop, platform.workers, name_, feed_, calls_, options_,
           link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
@@ -46,6 +47,8 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
            [this](const std::string& why) { fail("the kubelet refuses it: " + why, refused_); },
            [this](const std::shared_ptr<const Offer>& prepared, const std::vector<std::string>& ids,
                   auto answer) { prepare(prepared, ids, std::move(answer)); },
+           [this](const std::shared_ptr<const Offer>& asked, const std::vector<std::string>& ids,
+                  auto answer) { ask_program(*asked, ids, std::move(answer)); },
            [this](const std::string& trouble) {
              platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
            }}) {
@@ -85,6 +88,16 @@ void Resource::prepare(const std::shared_ptr<const Offer>& offer, const std::vec
       platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
     answer(trouble);
   });
+}
+
+void Resource::ask_program(const Offer& offer, const std::vector<std::string>& ids,
+                           AllocationPrograms::Answer answer) {
+  allocation_programs_.ask(
+      offer, ids, [this, answer = std::move(answer)](const AllocationPrograms::Outcome& outcome) {
+        if (const auto* trouble = std::get_if<std::string>(&outcome))
+          platform_.log.warn("a container cannot get its devices", {{"resource", name_}, {"why", *trouble}});
+        answer(outcome);
+      });
 }
 
 void Resource::on_kubelet() {

@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/backoff.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
-#include "supervisor/backoff.hpp"
+#include "supervisor/allocation_programs.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/pre_starts.hpp"
 #include "supervisor/status.hpp"
@@ -49,6 +50,8 @@ class Resource {
  private:
   void prepare(const std::shared_ptr<const Offer>& offer, const std::vector<std::string>& ids,
                PreStarts::Answer answer);
+  void ask_program(const Offer& offer, const std::vector<std::string>& ids,
+                   AllocationPrograms::Answer answer);
   void attach();
   void on_registered(RegistrationClient::Result result, const std::string& why);
   void count(RegistrationClient::Result result);
@@ -93,6 +96,7 @@ class Resource {
   Timer retry_;  // the next attempt, or the stream watchdog
   Timer grace_;  // for streams that outlive the kubelet's socket
   PreStarts pre_starts_;
+  AllocationPrograms allocation_programs_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Endpoint endpoint_;
 };

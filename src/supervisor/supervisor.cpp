@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 namespace plughost {
 
@@ -31,6 +32,7 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
     : platform_(platform),
       config_(std::move(config)),
       on_change_(std::move(on_change)),
+      removals_(platform.loop, platform.log),
       safety_(platform.loop, [this] { on_safety(); }),
       sockets_timer_(platform.loop,
                      [this] {
@@ -65,6 +67,7 @@ Entry::Hooks Supervisor::hooks() {
               },
           .removed = [this](const std::string& resource) { ended_[resource] = Clock::now(); },
           .cdi = [this]() -> CdiDirectory& { return *cdi_; },
+          .emptied = [this](const Offer& last) { removals_.run(last); },
           .changed =
               [this] {
                 if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
@@ -74,6 +77,19 @@ Entry::Hooks Supervisor::hooks() {
 
 void Supervisor::add(const ResourceConfig& resource) {
   entries_[resource.recipe->name.text()] = std::make_unique<Entry>(platform_, *link_, resource, hooks());
+}
+
+void Supervisor::retire(const std::string& name) {
+  const auto entry = entries_.find(name);
+  std::vector<std::shared_ptr<const Offer>> offers;
+  entry->second->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
+  entries_.erase(entry);
+  for (const auto& offer : offers) removals_.run(*offer);
+}
+
+void Supervisor::stop(std::function<void()> done) {
+  while (!entries_.empty()) retire(std::string(entries_.begin()->first));
+  removals_.finish(kRemovalLimit, std::move(done));
 }
 
 Supervisor::Changes Supervisor::apply(Config config) {
@@ -103,7 +119,7 @@ Supervisor::Changes Supervisor::apply(Config config) {
   } else {
     for (const ResourceConfig* resource : changes.removed) {
       const std::string& name = resource->recipe->name.text();
-      entries_.erase(name);
+      retire(name);
       platform_.log.warn(
           "resource removed: its name stays on the node, with a count of 0, until the node is "
           "made anew (kubernetes/kubernetes#52510)",

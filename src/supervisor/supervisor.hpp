@@ -11,6 +11,7 @@
 #include "supervisor/entry.hpp"
 #include "supervisor/holders.hpp"
 #include "supervisor/node_link.hpp"
+#include "supervisor/removals.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {
@@ -19,6 +20,8 @@ class Supervisor {
  public:
   // The one safety net under every event source: kubelet, sockets, watches and devices are looked at again.
   static constexpr std::chrono::seconds kSafetyInterval{60};
+  // What systemd waits for (TimeoutStopSec in systemd/plughost.service), less what the rest of a stop takes.
+  static constexpr std::chrono::seconds kRemovalLimit{3};
 
   struct Summary {
     std::size_t resources = 0;
@@ -43,6 +46,9 @@ class Supervisor {
   };
   // Throws as the constructor does, and then nothing has changed.
   Changes apply(Config config);
+  // All resources end, and what onRemove says is run for their devices. done is called later, when that has
+  // ended or kRemovalLimit is over; nothing else is to be asked of it by then.
+  void stop(std::function<void()> done);
   const Config& config() const { return config_; }
   Summary summary() const;
 
@@ -55,6 +61,8 @@ class Supervisor {
   std::unique_ptr<NodeLink> make_link(const KubeletConfig& config);
   std::shared_ptr<NodeStatus> status() const;
   void add(const ResourceConfig& resource);
+  // Its entry ends for good.
+  void retire(const std::string& name);
   Entry::Hooks hooks();
   void on_kubelet();
   void on_safety();
@@ -68,6 +76,7 @@ class Supervisor {
   std::function<void()> on_change_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   std::size_t shared_ids_ = 0;                                 // that were told of
+  Removals removals_;
   WallTime kubelet_since_ = std::chrono::system_clock::now();
   Timer safety_;
   Timer sockets_timer_;

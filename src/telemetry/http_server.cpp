@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "embedded/page.hpp"
 #include "telemetry/metrics.hpp"
-#include "telemetry/page.hpp"
 #include "telemetry/status_json.hpp"
 #include "telemetry/status_message.hpp"
 
@@ -153,7 +153,8 @@ void stream(mg_connection* connection, Board& board, const std::atomic<bool>& st
       there = there && send_event(connection, "status", dumped(json_of(to_message(*newest.status))));
       told = true;
     }
-    if (!told) there = mg_write(connection, ": alive\n\n", 9) > 0;
+    // Not a comment: the page must hear it, to know a silence from a connection that is lost.
+    if (!told) there = send_event(connection, "alive", "1");
   }
   board.readers().unsubscribe(watcher.get());
   board.history().readers().unsubscribe(watcher.get());

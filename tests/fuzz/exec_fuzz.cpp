@@ -1,6 +1,8 @@
-// Any bytes as what a program prints of its devices: devices or a sentence, and whatever is taken can be
-// listed and allocated, or is refused in words.
+// Any bytes as what a program prints: devices or a sentence, and whatever is taken can be listed and
+// allocated, or is refused in words. After a line "watch" each line is a document; after a line "allocate"
+// all is the answer to an allocation.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -9,22 +11,65 @@
 #include "device/assembly.hpp"
 #include "kinds/exec_document.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace plughost;
+namespace {
+
+using namespace plughost;
+
+Recipe recipe() {
   Recipe recipe;
   recipe.name = Template("example.com/disk");
+  recipe.env = {{Template("DISK"), Template("{id}")}};
+  return recipe;
+}
+
+void allocate_all(std::string_view resource, std::vector<Device> devices, const Allocation& more) {
+  const Offer offer{.resource = std::string(resource), .inventory = Inventory(std::move(devices))};
+  std::vector<std::string> ids;
+  offer.inventory.for_each_id([&](const std::string& id, const Device& device) {
+    if (device.healthy()) ids.push_back(id);
+  });
+  allocation_request(offer, ids);
+  allocate(resource, recipe(), offer.inventory, ids, more);
+}
+
+void take_document(std::string_view text) {
   try {
-    auto devices = read_exec_document(std::string_view(reinterpret_cast<const char*>(data), size));
-    for (auto& [resource, listed] : assemble(recipe, std::move(devices)).resources) {
-      const Inventory inventory(std::move(listed));
-      std::vector<std::string> ids;
-      inventory.for_each_id([&](const std::string& id, const Device& device) {
-        if (device.healthy()) ids.push_back(id);
-      });
-      allocate(resource, recipe, inventory, ids);
-    }
+    for (auto& [resource, listed] : assemble(recipe(), read_exec_document(text)).resources)
+      allocate_all(resource, std::move(listed), {});
   } catch (const DocumentError&) {
     // What most bytes get.
   }
+}
+
+void take_lines(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    take_document(line);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+}
+
+void take_answer(std::string_view text) {
+  try {
+    allocate_all("example.com/disk",
+                 {{.id = "a", .nodes = {{.host_path = "/dev/null", .container_path = "/dev/disk"}}}},
+                 read_allocation_document(text));
+  } catch (const DocumentError&) {
+    // What most bytes get.
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  constexpr std::string_view kWatch = "watch\n";
+  constexpr std::string_view kAllocate = "allocate\n";
+  if (text.starts_with(kWatch))
+    take_lines(text.substr(kWatch.size()));
+  else if (text.starts_with(kAllocate))
+    take_answer(text.substr(kAllocate.size()));
+  else
+    take_document(text);
   return 0;
 }

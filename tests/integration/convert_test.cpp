@@ -32,8 +32,10 @@ Finished convert(const Node& node, std::vector<std::string> arguments) {
   return finished;
 }
 
-// Theirs, in a file, is refused as it is, and served once it is converted.
-void check_served(const std::string& theirs, const std::string& from, const Node::Names& names) {
+// Theirs, in a file, is refused as it is, and served once it is converted. cards: what NVIDIA's library
+// shows.
+void check_served(const std::string& theirs, const std::string& from, const Node::Names& names,
+                  const std::string& cards = {}) {
   Node node;
   node.files().file("theirs", theirs);
   const std::string file = node.path("theirs");
@@ -49,7 +51,9 @@ void check_served(const std::string& theirs, const std::string& from, const Node
   CHECK(has(converted.output, file + ": taken for the configuration of " + from));
   CHECK(has(content(node.path("converted.yaml")), "for the configuration of"));
   node.start_kubelet();
-  node.start_daemon();
+  node.files().file("cards", cards);
+  node.start_daemon(
+      {"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_FOLDER, "PLUGHOST_FAKE_NVML=" + node.path("cards")});
   CHECK(node.attached(names));
   CHECK(node.kubelet().state().resources.size() == names.size());
 }
@@ -118,6 +122,25 @@ TEST_CASE("sriov-network-device-plugin's resources with device nodes are served,
     {"resourceName": "netdevice", "selectors": [{"drivers": ["iavf"]}]}
   ]})",
                "sriov-network-device-plugin", {"intel.com/rdma_vf", "packets.example/dpdk"});
+}
+
+TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, shared as they were") {
+  const std::string card = "card GPU-a minor=0 pci=0000:3b:00.0 memory=81559 name=NVIDIA_H100\n";
+  const std::string divided =
+      "card GPU-b minor=1 pci=0000:86:00.0 memory=40960 mig=1\n"
+      "mig 1 MIG-b gi=1 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb\n";
+  const std::string from = "NVIDIA's k8s-device-plugin";
+  check_served("{version: v1, flags: {migStrategy: none, plugin: {passDeviceSpecs: true}}}\n", from,
+               {"nvidia.com/gpu"}, card);
+  check_served("{version: v1, flags: {migStrategy: mixed}}\n", from,
+               {"nvidia.com/gpu", "nvidia.com/mig-1g.5gb"}, card + divided);
+  check_served(
+      "{version: v1, sharing: {timeSlicing: {renameByDefault: true, failRequestsGreaterThanOne: true, "
+      "resources: "
+      "[{name: nvidia.com/gpu, replicas: 4}]}}}\n",
+      from, {"nvidia.com/gpu.shared"}, card);
+  check_served("{version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}}\n",
+               from, {"nvidia.com/gpu"}, card);
 }
 
 TEST_CASE("what nobody's configuration looks like is refused with what was looked for") {

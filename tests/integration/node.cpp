@@ -60,7 +60,7 @@ void Node::configure(const std::string& resources) {
   files_.file("config.yaml", "kubelet: {directory: " + plugins().string() +
                                  ", pluginsRegistry: " + path("registry") +
                                  ", podResources: " + path("pods.sock") + ", registration: " + way + "}\n" +
-                                 "control: " + control() + "\n" + top_ + "resources:\n" + resources);
+                                 top_ + "resources:\n" + resources + "control: " + control() + "\n");
 }
 
 void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent on_event) {

@@ -24,11 +24,12 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"convert", {"device", "document", "kinds", "config"}},
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "kinds", "config", "kubelet"}},
+    {"doctor", {"base", "device", "document", "host", "kinds", "config", "kubelet", "supervisor"}},
     {"standin", {"base", "device", "kubelet"}},
     {"telemetry", {"base", "device", "host", "config", "kubelet", "supervisor"}},
     {"commands",
-     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor", "standin",
-      "telemetry"}},
+     {"base", "device", "document", "host", "kinds", "config", "convert", "kubelet", "supervisor", "doctor",
+      "standin", "telemetry"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.
@@ -43,6 +44,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"podresources/", {"kubelet", "standin"}},
     {"spdlog/", {"base"}},
     {"CLI/", {"commands"}},
+    {"toml++/", {"doctor"}},
     {"libudev.h", {"host"}},
 };
 

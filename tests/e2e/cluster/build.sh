@@ -42,13 +42,7 @@ mkdir -p "$folder"
 package=k8s.io/kubernetes
 source=$(cd / && "$go" mod download -json "$package@v$kubernetes" |
   sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')
-# Its requirements are met by its staging modules, which are published as v0.MINOR.PATCH.
-{
-  echo "module plughost/tests/e2e/cluster"
-  sed -n '/^go [0-9]/p' "$source/go.mod"
-  echo "require $package v$kubernetes"
-  sed -n "s|^[[:space:]]*\(k8s.io/[^ ]*\) => ./staging/.*|replace \1 => \1 v0.${kubernetes#1.}|p" "$source/go.mod"
-} >"$folder/go.mod"
+"$here/../go-mod" plughost/tests/e2e/cluster "$kubernetes" "$source" >"$folder/go.mod"
 stamp=k8s.io/component-base/version
 minor=${kubernetes#1.}
 build "$folder" "-X $stamp.gitVersion=v$kubernetes -X $stamp.gitMajor=1 -X $stamp.gitMinor=${minor%%.*}" \

@@ -59,15 +59,11 @@ else
     sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')
 
   echo "Kubernetes $version: resolving modules"
-  # The requirements of kubernetes are met by its staging modules, which are published as v0.MINOR.PATCH.
   # The link is there because Go refuses overlays on paths in its module cache.
   ln -sfn "$kubernetes" "$cache/kubernetes"
   {
-    echo "module plughost/tests/e2e/devicemanager"
-    sed -n '/^go [0-9]/p' "$kubernetes/go.mod"
-    echo "require k8s.io/kubernetes v$version"
+    "$sources/../go-mod" plughost/tests/e2e/devicemanager "$version" "$kubernetes"
     echo "replace k8s.io/kubernetes => $cache/kubernetes"
-    sed -n "s|^[[:space:]]*\(k8s.io/[^ ]*\) => ./staging/.*|replace \1 => \1 v0.${version#1.}|p" "$kubernetes/go.mod"
   } >"$cache/go.mod"
 
   package=$cache/kubernetes/pkg/kubelet/cm/devicemanager

@@ -170,3 +170,51 @@ TEST_CASE("done may destroy it") {
       [] {});
   CHECK(test::run_until(loop, [&] { return destroyed; }));
 }
+
+TEST_CASE("a program's lines are handed over one by one, and what comes after the last one is kept") {
+  EventLoop loop;
+  std::vector<std::string> lines;
+  std::optional<Subprocess::Result> result;
+  const Subprocess process(
+      loop,
+      Program{.command = shell("printf 'one\\n\\nth'; sleep 0.05; printf 'ree\\nhalf'"),
+              .on_line = [&](std::string_view line) { lines.emplace_back(line); }},
+      Subprocess::kForEver, [&](Subprocess::Result ended) { result = std::move(ended); }, [] {});
+  REQUIRE(test::run_until(loop, [&] { return result.has_value(); }));
+  CHECK(lines == std::vector<std::string>{"one", "", "three"});
+  CHECK(result->output == "half");
+  CHECK_FALSE(result->excess);
+}
+
+TEST_CASE("a line that is longer than what is kept is one too many, and no sum of lines is") {
+  EventLoop loop;
+  std::size_t lines = 0;
+  std::optional<Subprocess::Result> result;
+  const Subprocess process(
+      loop,
+      Program{.command =
+                  shell("yes 0123456 | head -n 20000; head -c 200 /dev/zero | tr '\\0' a; exec sleep 1000"),
+              .on_line = [&](std::string_view) { ++lines; },
+              .most_output = 100,
+              .excess = Program::Excess::kFatal},
+      Subprocess::kForEver, [&](Subprocess::Result ended) { result = std::move(ended); }, [] {});
+  REQUIRE(test::run_until(loop, [&] { return result.has_value(); }));
+  CHECK(lines == 20000);
+  CHECK(result->excess);
+}
+
+TEST_CASE("a program that is given more time is killed when that is over") {
+  EventLoop loop;
+  bool overdue = false;
+  std::optional<Subprocess::Result> result;
+  std::optional<Subprocess> process;
+  const auto begun = EventLoop::Clock::now();
+  process.emplace(
+      loop,
+      Program{.command = shell("echo; exec sleep 1000"),
+              .on_line = [&](std::string_view) { process->extend(100ms); }},
+      1h, [&](Subprocess::Result ended) { result = std::move(ended); }, [&] { overdue = true; });
+  REQUIRE(test::run_until(loop, [&] { return result.has_value(); }));
+  CHECK(overdue);
+  CHECK(EventLoop::Clock::now() - begun >= 100ms);
+}

@@ -125,7 +125,9 @@ TEST_CASE("a flag is true or false without quotes") {
 }
 
 TEST_CASE("a duration has units, from the largest to the smallest") {
-  const auto get = [](Fields& fields) { return fields.duration("key", milliseconds(7)); };
+  const auto get = [](Fields& fields) {
+    return fields.duration("key", milliseconds(7), milliseconds(0), std::chrono::days(1000));
+  };
   CHECK(got(text("90s"), get) == std::pair(milliseconds(90'000), 0ul));
   CHECK(got(text("1h30m"), get) == std::pair(milliseconds(5'400'000), 0ul));
   CHECK(got(text("250ms"), get) == std::pair(milliseconds(250), 0ul));

@@ -23,6 +23,17 @@ std::string trouble_with(const std::string& more) {
   return trouble_of(R"({"devices": [{"id": "a", )" + more + "}]}");
 }
 
+nlohmann::json schema_of(const std::string& name) {
+  return nlohmann::json::parse(std::ifstream(PLUGHOST_SOURCE_DIR "/docs/" + name));
+}
+
+// nlohmann's objects are sorted by key.
+std::string keys(const nlohmann::json& object) {
+  std::string list;
+  for (const auto& item : object.items()) list += (list.empty() ? "" : ", ") + item.key();
+  return list;
+}
+
 }  // namespace
 
 TEST_CASE("everything that a document says of a device arrives") {
@@ -117,20 +128,60 @@ TEST_CASE("what is wrong with a device is told by its place and id") {
         "devices[0] ('a').attributes.'id': the id has a key of its own");
 }
 
-TEST_CASE("the schema has the keys that are taken, and no others") {
-  std::ifstream file(PLUGHOST_SOURCE_DIR "/docs/exec.schema.json");
-  const auto schema = nlohmann::json::parse(file);
-  const auto keys = [](const nlohmann::json& object) {
-    std::string list;
-    for (const auto& item : object.at("properties").items()) list += (list.empty() ? "" : ", ") + item.key();
-    return list;
+TEST_CASE("everything that an answer to an allocation says arrives, as it is written") {
+  CHECK(read_allocation_document(R"({
+    "nodes": ["/dev/a{1}", {"hostPath": "/dev/b", "containerPath": "/dev/disk{n}", "permissions": "r"}],
+    "mounts": [{"hostPath": "/srv/a", "readOnly": true}, {"hostPath": "/srv/b", "containerPath": "/b"}],
+    "env": {"A": "{id}"}, "annotations": {"b": "{n}"}, "cdi": ["x.com/disk=a", "x.com/disk=b"]})") ==
+        Allocation{.env = {{"A", "{id}"}},
+                   .mounts = {{"/srv/a", "/srv/a", true}, {"/srv/b", "/b", false}},
+                   .nodes = {{"/dev/a{1}", "/dev/a{1}", "rw"}, {"/dev/b", "/dev/disk{n}", "r"}},
+                   .annotations = {{"b", "{n}"}},
+                   .cdi = {"x.com/disk=a", "x.com/disk=b"}});
+  CHECK(read_allocation_document("{}") == Allocation{});
+}
+
+TEST_CASE("an answer to an allocation that cannot be right is refused where it is wrong") {
+  const auto trouble = [](const std::string& text) -> std::string {
+    try {
+      read_allocation_document(text);
+    } catch (const DocumentError& error) {
+      return error.what();
+    }
+    return "it was taken";
   };
-  // nlohmann's objects are sorted by key.
-  CHECK(keys(schema) == "devices");
-  CHECK(keys(schema["$defs"]["device"]) == "attributes, env, healthy, id, mounts, nodes, numa, reason");
-  CHECK(keys(schema["$defs"]["node"]) == "containerPath, hostPath, permissions");
-  CHECK(keys(schema["$defs"]["mount"]) == "containerPath, hostPath, readOnly");
+  CHECK(trouble("") == "the document: it is empty");
+  CHECK(trouble("[]") == "the document: an object is expected here, and this is a list");
+  CHECK(trouble(R"({"nodes": ["dev/a"]})").starts_with("nodes[0]: an absolute path is expected here"));
+  CHECK(trouble(R"({"mounts": [{"hostPath": "/a", "containerPath": "b"}]})")
+            .starts_with("mounts[0].containerPath: an absolute path is expected here"));
+  CHECK(trouble(R"({"env": {"A=B": "c"}})") == "env.'A=B': the name of a variable cannot have '='");
+  CHECK(trouble(R"({"cdi": ["disk"]})") ==
+        "cdi[0]: 'disk' is no CDI name, which is vendor.example/class=name");
+  CHECK(trouble(R"({"devices": []})").starts_with("the document: unknown key 'devices'"));
+  CHECK(trouble("{\"env\": {\"A\": \"\xff\"}}").starts_with("the document: it is not JSON: "));
+}
+
+TEST_CASE("the schemas have the keys that are taken and asked, and no others") {
+  const auto schema = schema_of("exec.schema.json");
+  CHECK(keys(schema["properties"]) == "devices");
+  const auto& parts = schema["$defs"];
+  CHECK(keys(parts["device"]["properties"]) == "attributes, env, healthy, id, mounts, nodes, numa, reason");
+  CHECK(keys(parts["node"]["properties"]) == "containerPath, hostPath, permissions");
+  CHECK(keys(parts["mount"]["properties"]) == "containerPath, hostPath, readOnly");
   CHECK(trouble_with(R"("xyzzyxyzzyxyzzy": 1)") ==
         "devices[0] ('a'): unknown key 'xyzzyxyzzyxyzzy'; known here: id, healthy, reason, numa, nodes, "
         "mounts, env, attributes");
+
+  const auto allocation = schema_of("exec-allocate.schema.json")["$defs"];
+  CHECK(keys(allocation["answer"]["properties"]) == "annotations, cdi, env, mounts, nodes");
+  CHECK_THROWS_WITH(
+      read_allocation_document(R"({"xyzzyxyzzyxyzzy": 1})"),
+      "the document: unknown key 'xyzzyxyzzyxyzzy'; known here: nodes, mounts, env, annotations, cdi");
+  CHECK(keys(allocation["node"]["properties"]) == keys(parts["node"]["properties"]));
+  CHECK(keys(allocation["mount"]["properties"]) == keys(parts["mount"]["properties"]));
+  const Offer offer{.resource = "x.com/a", .inventory = Inventory({{.id = "a"}})};
+  const auto request = nlohmann::json::parse(allocation_request(offer, std::vector<std::string>{"a"}));
+  CHECK(keys(request) == keys(allocation["request"]["properties"]));
+  CHECK(keys(request["devices"][0]) == keys(allocation["device"]["properties"]));
 }

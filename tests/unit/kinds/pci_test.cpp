@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "unit/kinds/entry.hpp"
+#include "unit/kinds/found.hpp"
 #include "unit/kinds/made_sysfs.hpp"
 
 namespace plughost {
@@ -23,20 +24,6 @@ Scan scan_of(const MadeSysfs& machine, std::vector<std::pair<std::string, Node>>
   const Entry entry = read_entry("pci", map(std::move(keys)));
   REQUIRE(entry.problems == Texts{});
   return entry.source->scan(machine.host());
-}
-
-Texts nodes_of(const Device& device) {
-  Texts paths;
-  for (const DeviceNode& node : device.nodes) {
-    CHECK(node.host_path == node.container_path);
-    paths.push_back(node.host_path);
-  }
-  return paths;
-}
-
-std::string value(const Device& device, std::string_view attribute) {
-  const std::string* const found = device.attribute(attribute);
-  return found ? *found : "(none)";
 }
 
 void add_card(const MadeSysfs& machine, const std::string& path, const std::string& vendor,

@@ -7,6 +7,7 @@
 
 #include "device/allocation.hpp"
 #include "unit/kinds/entry.hpp"
+#include "unit/kinds/found.hpp"
 #include "unit/kinds/made_sysfs.hpp"
 
 namespace plughost {
@@ -96,20 +97,6 @@ class Rig {
 
 Keys selectors(const std::string& key, const std::string& word) {
   return {{"selectors", map({{key, list({text(word)})}})}, {"portState", text("ignore")}};
-}
-
-Texts nodes_of(const Device& device) {
-  Texts paths;
-  for (const DeviceNode& node : device.nodes) {
-    CHECK(node.host_path == node.container_path);
-    paths.push_back(node.host_path);
-  }
-  return paths;
-}
-
-std::string value(const Device& device, std::string_view attribute) {
-  const std::string* const found = device.attribute(attribute);
-  return found ? *found : "(none)";
 }
 
 TEST_CASE("a card is known by its address and has the nodes of all of its ports") {

@@ -1,4 +1,4 @@
-#include "supervisor/backoff.hpp"
+#include "base/backoff.hpp"
 
 #include <doctest/doctest.h>
 

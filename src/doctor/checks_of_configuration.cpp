@@ -1,0 +1,114 @@
+#include <algorithm>
+
+#include "doctor/checks.hpp"
+
+namespace plughost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string counted(std::size_t number, const char* one, const char* many) {
+  return std::to_string(number) + ' ' + (number == 1 ? one : many);
+}
+
+Finding of_diagnostic(const Diagnostic& diagnostic, const fs::path& file) {
+  const bool error = diagnostic.severity == Diagnostic::Severity::kError;
+  return {.level = error ? Level::kProblem : Level::kWarning,
+          .where = diagnostic.mark.text(),
+          .what = (diagnostic.path.empty() ? "" : diagnostic.path + ": ") + diagnostic.what,
+          .why = error ? "plughost does not start with this file, and refuses a reload of it"
+                       : "the file is used, but a part of it may not do what it says",
+          .advice = "correct it; `plughost check --strict " + file.string() + "` says when it is right"};
+}
+
+bool is_read(const Config& config, const fs::path& file) {
+  return std::ranges::any_of(config.files, [&](const fs::path& read) {
+    std::error_code failed;
+    return fs::equivalent(read, file, failed);
+  });
+}
+
+}  // namespace
+
+Findings check_configuration(const HostRoot&, const Observed& observed) {
+  Findings found;
+  const auto& diagnostics = observed.config ? observed.config->warnings : observed.errors;
+  for (const Diagnostic& diagnostic : diagnostics) found.push_back(of_diagnostic(diagnostic, observed.file));
+  if (found.empty() && observed.config)
+    found.push_back({.where = observed.file,
+                     .what = counted(observed.config->resources.size(), "entry", "entries") + " in " +
+                             counted(observed.config->files.size(), "file", "files") + ", no errors"});
+  return found;
+}
+
+Findings check_drop_ins(const HostRoot&, const Observed& observed) {
+  if (!observed.config) return {};
+  const fs::path directory = observed.file.parent_path() / "plugins.d";
+  Findings found;
+  std::error_code failed;
+  fs::directory_iterator entry(directory, failed);
+  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
+    const fs::path& file = entry->path();
+    if ((file.extension() != ".yaml" && file.extension() != ".yml") || is_read(*observed.config, file))
+      continue;
+    found.push_back({.level = Level::kWarning,
+                     .where = file,
+                     .what = "this file is not read",
+                     .why = "its resources are not offered, though it lies where drop-ins are looked for",
+                     .advice = "name it *.yaml, not hidden, or add its pattern to `include` in " +
+                               observed.file.string() + "; move it elsewhere if it is not meant to be used"});
+  }
+  std::ranges::sort(found, {}, &Finding::where);
+  if (found.empty()) found.push_back({.where = directory, .what = "nothing lies there that is not read"});
+  return found;
+}
+
+Findings check_devices(const HostRoot&, const Observed& observed) {
+  if (!observed.config) return {};
+  Findings found;
+  for (const std::string& trouble : observed.devices.troubles) {
+    const std::size_t place = std::min(trouble.find(": "), trouble.size());  // "file:line:col: name: why"
+    found.push_back({.level = Level::kProblem,
+                     .where = trouble.substr(0, place),
+                     .what = trouble.substr(std::min(place + 2, trouble.size())),
+                     .why = "the entry's resources have no devices until this is over",
+                     .advice = "see to what it names; `plughost discover` tries again"});
+  }
+  for (const std::string& remark : observed.devices.remarks)
+    found.push_back({.level = Level::kNote,
+                     .where = observed.file,
+                     .what = remark,
+                     .why = "a device may not be offered as it was meant to be",
+                     .advice = "look at the entry; `plughost discover` says it again"});
+  std::string without;
+  for (const Offer& offer : observed.devices.offers) {
+    const auto devices = offer.inventory.devices();
+    const auto sick = std::ranges::count_if(devices, [](const Device& each) { return !each.healthy(); });
+    if (devices.empty()) {
+      without += (without.empty() ? "" : ", ") + offer.resource;
+    } else if (sick > 0) {
+      const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
+      found.push_back({.level = Level::kWarning,
+                       .where = offer.resource,
+                       .what = std::to_string(sick) + " of " + counted(devices.size(), "device", "devices") +
+                               " Unhealthy, the first: " + first->id + ": " + first->trouble,
+                       .why = "no new pod gets them",
+                       .advice = "`plughost discover` has the reason of each"});
+    } else {
+      found.push_back(
+          {.where = offer.resource, .what = counted(devices.size(), "device", "devices") + ", all healthy"});
+    }
+  }
+  if (!without.empty())
+    found.push_back({.level = Level::kNote,
+                     .where = observed.file,
+                     .what = "the machine has no device now for " + without,
+                     .why = "pods that ask for them wait until one comes",
+                     .advice =
+                         "plug one in, or compare the entry with what the machine shows: `udevadm info`, "
+                         "`lspci -nn`, `ls -l /dev`"});
+  return found;
+}
+
+}  // namespace plughost

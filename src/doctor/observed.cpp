@@ -1,0 +1,126 @@
+#include "doctor/observed.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/timex.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/program_run.hpp"
+#include "doctor/process.hpp"
+#include "kubelet/unix_socket.hpp"
+
+namespace plughost {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kVersionDeadline{5};
+
+// nullopt: there is no socket.
+std::optional<SocketOwner> owner_of(const fs::path& socket) {
+  std::error_code failed;
+  if (!fs::is_socket(socket, failed)) return std::nullopt;
+  try {
+    return SocketOwner{SocketOwner::State::kListens, listening_process(socket)};
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::connection_refused) return SocketOwner{SocketOwner::State::kNobody};
+    // So many wait already that the queue is full.
+    if (error.code() == std::errc::resource_unavailable_try_again)
+      return SocketOwner{SocketOwner::State::kListens};
+    return SocketOwner{};
+  }
+}
+
+void observe_sockets(const HostRoot& host, Observed& observed) {
+  const KubeletConfig& kubelet = observed.kubelet();
+  const auto look = [&](const std::string& path) {
+    if (const auto owner = owner_of(host.at(path))) observed.sockets[path] = *owner;
+  };
+  look(kubelet.pod_resources);
+  look(observed.control());
+  for (const fs::path& directory : {kubelet.directory, kubelet.plugins_registry}) {
+    std::error_code failed;
+    fs::directory_iterator entry(host.at(directory), failed);
+    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed))
+      look(directory / entry->path().filename());
+  }
+}
+
+// Only of programs that are known to print it.
+std::string version_of(const SeenProcess& process) {
+  if (process.name() != "kubelet" && process.name() != "k3s") return {};
+  const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
+  const auto run = ProgramRun().run({.command = {program, "--version"}}, kVersionDeadline);
+  if (run.end != ProgramRun::Outcome::End::kEnded || run.result.end != Subprocess::Result::End::kExited ||
+      run.result.number != 0)
+    return {};
+  return run.result.output.substr(0, run.result.output.find('\n'));
+}
+
+void observe_devices(const HostRoot& host, Observed& observed) {
+  observed.devices = survey(*observed.config, host);
+  for (const Offer& offer : observed.devices.offers) {
+    for (const Device& device : offer.inventory.devices()) {
+      for (const DeviceNode& node : device.nodes) {
+        struct stat status {};
+        if (::stat(host.at(node.host_path).c_str(), &status) != 0) continue;
+        if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) continue;
+        observed.numbers[node.host_path] = {.block = S_ISBLK(status.st_mode),
+                                            .major = ::major(status.st_rdev),
+                                            .minor = ::minor(status.st_rdev)};
+      }
+    }
+  }
+}
+
+void observe_labels(const HostRoot& host, Observed& observed) {
+  const KubeletConfig& kubelet = observed.kubelet();
+  for (const fs::path& path : {kubelet.directory, kubelet.directory / "kubelet.sock"}) {
+    std::array<char, 256> label{};
+    const ssize_t size =
+        ::getxattr(host.at(path).c_str(), "security.selinux", label.data(), label.size() - 1);
+    if (size > 0) observed.labels[path] = label.data();
+  }
+}
+
+}  // namespace
+
+const KubeletConfig& Observed::kubelet() const {
+  static const KubeletConfig defaults;
+  return config ? config->kubelet : defaults;
+}
+
+std::string Observed::control() const {
+  return config ? config->telemetry.control.string() : kControlSocket;
+}
+
+Observed observe(const HostRoot& host, const fs::path& configuration) {
+  Observed observed{.file = configuration, .user = ::geteuid(), .now = ::time(nullptr)};
+  try {
+    observed.config = load_config(configuration);
+    observe_devices(host, observed);
+  } catch (const ConfigError& error) {
+    observed.errors = error.diagnostics;
+  }
+  observe_sockets(host, observed);
+  const auto kubelet = observed.sockets.find(observed.kubelet().directory / "kubelet.sock");
+  if (kubelet != observed.sockets.end()) {
+    if (const auto process = process_of(host, kubelet->second.process))
+      observed.kubelet_version = version_of(*process);
+  }
+  observe_labels(host, observed);
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;
+  timex clock{};
+  observed.clock_is_set = ::adjtimex(&clock) != TIME_ERROR;
+  return observed;
+}
+
+}  // namespace plughost

@@ -1,0 +1,70 @@
+#pragma once
+// What was seen of a node that files under a prefix do not say: answers of the kernel and of other processes.
+// Plain values: a test writes down what it wants to have been seen.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "host/host_root.hpp"
+#include "supervisor/survey.hpp"
+
+namespace plughost {
+
+// Who is behind a socket file.
+struct SocketOwner {
+  enum class State {
+    kListens,
+    kNobody,   // the file is there, and connections are refused
+    kUnknown,  // we may not connect
+  };
+  State state = State::kUnknown;
+  pid_t process = 0;  // that listens; 0: not to be seen from here
+
+  bool operator==(const SocketOwner&) const = default;
+};
+
+struct DeviceNumbers {
+  bool block = false;
+  unsigned major = 0;
+  unsigned minor = 0;
+
+  bool operator==(const DeviceNumbers&) const = default;
+};
+
+struct Observed {
+  // The configuration: what it says if it can be used, and else why not.
+  std::filesystem::path file;
+  std::optional<Config> config;
+  std::vector<Diagnostic> errors;
+  Survey devices;  // what it would advertise now; empty without one
+
+  uid_t user = 0;  // whose eyes these are
+
+  // Of the kubelet's directories, the kubelet's own, and the daemon's control socket, by path.
+  std::map<std::string, SocketOwner> sockets;
+  std::string kubelet_version;                 // as it says itself; empty: not known
+  std::map<std::string, std::string> labels;   // SELinux', by path; absent: the file has none
+  std::map<std::string, DeviceNumbers> numbers;  // of the device nodes that containers would get, by path
+  std::uint64_t descriptors = 0;                 // hard limit for a process of ours; ~0: none
+  std::time_t now = 0;                           // seconds since 1970
+  bool clock_is_set = true;                      // the kernel has been told that the clock is right
+
+  // What the configuration says of the kubelet; the defaults without one.
+  const KubeletConfig& kubelet() const;
+  // Where the configuration wants the daemon's control socket; the default without one.
+  std::string control() const;
+};
+
+// Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices
+// as `plughost discover` does, and asks the kubelet's program for its version; changes nothing. Blocks.
+Observed observe(const HostRoot& host, const std::filesystem::path& configuration);
+
+}  // namespace plughost

@@ -1,0 +1,81 @@
+#include "doctor/process.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "host/file_text.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr std::size_t kMostShown = 100;
+
+std::vector<std::string> arguments_of(std::string_view text) {
+  std::vector<std::string> arguments;
+  while (!text.empty()) {
+    const std::string_view argument = text.substr(0, text.find('\0'));
+    arguments.emplace_back(argument);
+    text.remove_prefix(std::min(argument.size() + 1, text.size()));
+  }
+  return arguments;
+}
+
+// Of "0::/system.slice/kubelet.service", or of a line of a hierarchy of the first version.
+std::string unit_of(std::string_view cgroups) {
+  while (!cgroups.empty()) {
+    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
+    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
+    for (const auto& part : std::filesystem::path(line.substr(line.rfind(':') + 1))) {
+      if (part.extension() == ".service") return part;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string SeenProcess::name() const {
+  return arguments.empty() ? "" : std::filesystem::path(arguments[0]).filename().string();
+}
+
+std::string SeenProcess::text() const {
+  std::string line;
+  for (const std::string& argument : arguments) line += (line.empty() ? "" : " ") + argument;
+  if (line.size() > kMostShown) line = line.substr(0, kMostShown) + "…";
+  return "process " + std::to_string(id) + (line.empty() ? "" : " (" + line + ")");
+}
+
+std::optional<std::string> SeenProcess::option(std::string_view name) const {
+  std::optional<std::string> value;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == name && i + 1 < arguments.size())
+      value = arguments[i + 1];
+    else if (argument.size() > name.size() && argument.starts_with(name) && argument[name.size()] == '=')
+      value = argument.substr(name.size() + 1);
+  }
+  return value;
+}
+
+std::optional<SeenProcess> process_of(const HostRoot& host, pid_t id) {
+  const std::filesystem::path directory = std::filesystem::path("/proc") / std::to_string(id);
+  const auto line = file_text(host.at(directory / "cmdline"));
+  if (!line) return std::nullopt;
+  return SeenProcess{id, arguments_of(*line), unit_of(file_text(host.at(directory / "cgroup")).value_or(""))};
+}
+
+std::vector<SeenProcess> processes(const HostRoot& host) {
+  std::vector<SeenProcess> all;
+  for (const std::string& path : host.glob("/proc/[1-9]*").paths) {
+    const std::string name = std::filesystem::path(path).filename();
+    pid_t id = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (error != std::errc{} || end != name.data() + name.size()) continue;
+    if (auto process = process_of(host, id)) all.push_back(std::move(*process));
+  }
+  std::ranges::sort(all, {}, &SeenProcess::id);
+  return all;
+}
+
+}  // namespace plughost

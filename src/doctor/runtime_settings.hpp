@@ -1,0 +1,28 @@
+#pragma once
+// What the container runtime's configuration says of CDI. The only place that sees TOML. Thread-safe.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+struct RuntimeSettings {
+  enum class Cdi {
+    kOn,
+    kOff,
+    kOffByDefault,  // of containerd 1.x, whose files cannot be told from containerd 2's old ones
+  };
+  std::string runtime;  // "containerd" or "CRI-O"
+  std::string file;     // where its configuration begins
+  Cdi cdi = Cdi::kOn;
+  std::vector<std::string> spec_dirs{"/etc/cdi", "/var/run/cdi"};
+  std::vector<std::string> troubles;  // files that could not be read, and why
+};
+
+// Of the runtime that runs, or whose configuration is there. nullopt: none is known.
+std::optional<RuntimeSettings> runtime_settings(const HostRoot& host);
+
+}  // namespace plughost

@@ -1,0 +1,99 @@
+// The program of onRemove is run for the devices of a resource that is not offered any more.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kDisk = "example.com/disk";
+const std::string kOther = "example.com/other";
+
+// Each device that was cleared away leaves cleared-<id>, and one that is named hang-<id> never is.
+std::string cleared(const Node& node, const std::string& more = {}) {
+  return test::listed(kDisk, node.path("disks"),
+                      "onRemove: {exec: [/bin/sh, " + node.path("clear") + ", " +
+                          node.files().path().string() + ", \"{id}\"]}" + more);
+}
+
+void start(Node& node) {
+  node.files().file("clear", "cd \"$1\"; [ ! -e hang-$2 ] || exec sleep 1000; echo >> cleared-$2\n");
+  for (const char* name : {"sda", "sdb"}) node.files().file(std::string("disks/") + name);
+  node.configure(cleared(node) + counted(kOther, 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk, kOther}));
+}
+
+bool exists(const Node& node, const std::string& file) {
+  return std::filesystem::exists(node.files().at(file));
+}
+
+}  // namespace
+
+TEST_CASE("a reload that takes a resource away clears its devices away; one that changes it does not") {
+  Node node;
+  start(node);
+  node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));
+  REQUIRE(node.reload());
+  // Another option of the endpoint: the resource is served anew, and goes nowhere.
+  node.configure(cleared(node, ", allocationPolicy: packed") + counted(kOther, 1));
+  REQUIRE(node.reload());
+  REQUIRE(node.attached({kDisk, kOther}));
+  CHECK_FALSE(exists(node, "cleared-sda"));
+  node.configure(counted(kOther, 1));
+  REQUIRE(node.reload());
+  CHECK(eventually([&] { return exists(node, "cleared-sda") && exists(node, "cleared-sdb"); }));
+}
+
+TEST_CASE("a stop clears the devices away before plughost ends") {
+  Node node;
+  start(node);
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  CHECK(exists(node, "cleared-sda"));
+  CHECK(exists(node, "cleared-sdb"));
+}
+
+TEST_CASE("a program of onRemove that hangs holds a stop up no longer than systemd waits") {
+  Node node;
+  start(node);
+  node.files().file("hang-sda");
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(4s)) == 0);
+  CHECK(exists(node, "cleared-sdb"));
+  CHECK(node.daemon().wait_for_line({"not cleared away", kDisk, "sda", "no time for it to end"}, kLong));
+}
+
+TEST_CASE("a second signal does not wait for the programs of onRemove") {
+  Node node;
+  start(node);
+  node.files().file("hang-sda");
+  node.daemon().signal(SIGTERM);
+  REQUIRE(node.daemon().wait_for_line({"stopping"}, kLong));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+}
+
+TEST_CASE("a resource that was named after its devices goes with the last of them, which is cleared away") {
+  Node node;
+  node.files().file("clear", "cd \"$1\"; echo >> cleared-$2\n");
+  node.files().file("disks/sda");
+  node.files().file("disks/sdb");
+  node.configure("- {name: \"example.com/{name}\", directory: {path: " + node.path("disks") +
+                 "}, forgetAfter: 1s, onRemove: {exec: [/bin/sh, " + node.path("clear") + ", " +
+                 node.files().path().string() + ", \"{id}\"]}}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/sda", "example.com/sdb"}));
+  node.files().remove("disks/sda");
+  CHECK(eventually([&] { return exists(node, "cleared-sda"); }));
+  CHECK_FALSE(exists(node, "cleared-sdb"));
+}

@@ -1,0 +1,74 @@
+#include "doctor/observed.hpp"
+
+#include "doctor/process.hpp"
+#include "kubelet/unix_socket.hpp"
+#include "unit/doctor/made_node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using State = SocketOwner::State;
+
+TEST_CASE("who listens on a socket is seen, and that nobody does") {
+  MadeNode node;
+  node.files.file("config.yaml", "resources: [{name: example.com/x, count: 1}]\n");
+  node.tree.directory(kPlugins);
+  const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
+  const std::string stale = std::string(kPlugins) + "/stale.sock";
+  { const UniqueFd gone = listen_unix(node.tree.at(stale)); }
+  node.tree.file(std::string(kPlugins) + "/kubelet_internal_checkpoint");
+  const Observed observed = observe(node.host, node.files.at("config.yaml"));
+  CHECK(observed.sockets ==
+        std::map<std::string, SocketOwner>{{kKubeletSocket, {State::kListens, ::getpid()}},
+                                           {stale, {State::kNobody, 0}}});
+  CHECK(observed.config);
+  CHECK(observed.devices.offers.size() == 1);
+  CHECK(observed.descriptors > 0);
+}
+
+TEST_CASE("a kubelet is asked for its version, and another program is not") {
+  MadeNode node;
+  node.tree.directory(kPlugins);
+  const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
+  // This test's own program, which prints a version as well.
+  node.process(::getpid(), "/usr/bin/kubelet");
+  CHECK(contains(observe(node.host, "/nonexistent").kubelet_version, "doctest version is"));
+  node.process(::getpid(), "/usr/bin/other");
+  CHECK(observe(node.host, "/nonexistent").kubelet_version.empty());
+}
+
+TEST_CASE("device nodes are seen with their numbers, through links") {
+  MadeNode node;
+  node.tree.link("dev/zero", "/dev/null");
+  node.files.file("config.yaml",
+                  "resources: [{name: example.com/x, groups: [{paths: [{path: /dev/zero}]}]}]\n");
+  const Observed observed = observe(node.host, node.files.at("config.yaml"));
+  CHECK(observed.numbers ==
+        std::map<std::string, DeviceNumbers>{{"/dev/zero", {.block = false, .major = 1, .minor = 3}}});
+}
+
+TEST_CASE("a configuration that is not there is an error that was observed") {
+  const MadeNode node;
+  const Observed observed = observe(node.host, node.files.at("none.yaml"));
+  CHECK_FALSE(observed.config);
+  REQUIRE(observed.errors.size() == 1);
+  CHECK(contains(observed.errors[0].text(), "No such file"));
+}
+
+TEST_CASE("a process is seen with its arguments, its options and its unit") {
+  const MadeNode node;
+  node.process(5, "/usr/bin/kubelet --root-dir=/a --v 2 --root-dir /b", "kubelet.service");
+  node.tree.file("proc/6/cmdline");
+  node.tree.file("proc/7/cgroup", "0::/init.scope\n");
+  node.tree.directory("proc/1x");
+  const auto process = process_of(node.host, 5);
+  REQUIRE(process);
+  CHECK(process->name() == "kubelet");
+  CHECK(process->unit == "kubelet.service");
+  CHECK(process->option("--root-dir") == "/b");
+  CHECK(process->option("--v") == "2");
+  CHECK_FALSE(process->option("--root"));
+  CHECK(process->text() == "process 5 (/usr/bin/kubelet --root-dir=/a --v 2 --root-dir /b)");
+  CHECK(process_of(node.host, 6)->text() == "process 6");
+  CHECK_FALSE(process_of(node.host, 7));
+  CHECK(processes(node.host).size() == 2);
+}

@@ -1,0 +1,96 @@
+#include "unit/doctor/made_node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+namespace {
+
+const std::string kOther = std::string(kPlugins) + "/other.sock";
+const std::string kOurs = std::string(kPlugins) + "/plughost-x-1234-1.sock";
+
+std::string checkpoint(const std::string& pods, const std::string& registered) {
+  return R"({"Data":{"PodDeviceEntries":[)" + pods + R"(],"RegisteredDevices":{)" + registered +
+         R"(}},"Checksum":1})";
+}
+
+void write_checkpoint(const MadeNode& node, const std::string& text) {
+  node.tree.file(std::string(kPlugins) + "/kubelet_internal_checkpoint", text);
+}
+
+}  // namespace
+
+TEST_CASE("plughost that does not run is a warning, one with another configuration a note") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 1}\n");
+  node.process(7, "/usr/bin/plughost doctor");
+  CHECK(node.one("daemon").level == Level::kWarning);
+  node.daemon();
+  CHECK(node.one("daemon").level == Level::kOk);
+  node.observed.sockets[node.observed.control()].state = SocketOwner::State::kNobody;
+  CHECK(node.one("daemon").level == Level::kWarning);
+  CHECK(contains(node.one("daemon").what, "does not answer on " + node.observed.control()));
+  node.process(kDaemon, "/usr/bin/plughost run --config=/etc/other.yaml");
+  CHECK(node.one("daemon").level == Level::kNote);
+  CHECK(contains(node.one("daemon").advice, "--config /etc/other.yaml"));
+}
+
+TEST_CASE("a stale socket of another plugin is a warning, one of ours a note, and the kubelet's is neither") {
+  MadeNode node;
+  node.observed.sockets[kKubeletSocket] = {SocketOwner::State::kNobody};
+  node.observed.sockets[kPodResources] = {SocketOwner::State::kNobody};
+  node.observed.sockets[kOurs] = {SocketOwner::State::kListens, kDaemon};
+  CHECK(node.one("stale-sockets").what == "no stale socket; plugins that listen: 1");
+  node.observed.sockets[kOurs] = {SocketOwner::State::kNobody};
+  CHECK(node.one("stale-sockets").level == Level::kNote);
+  node.observed.sockets.erase(kOurs);
+  node.observed.sockets[kOther] = {SocketOwner::State::kNobody};
+  const Finding other = node.one("stale-sockets");
+  CHECK(other.level == Level::kWarning);
+  CHECK(contains(other.why, "does not run"));
+  node.observed.sockets.erase(kOther);
+  node.observed.sockets["/var/lib/kubelet/plugins_registry/csi.sock"] = {SocketOwner::State::kNobody};
+  CHECK(contains(node.one("stale-sockets").why, "again and again"));
+}
+
+TEST_CASE("another plugin whose command line has a resource's name is a problem") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 1}\n");
+  node.listens(kOther, 99);
+  node.process(99, "/bin/other-plugin --resource=example.com/y");
+  CHECK(node.one("owners").level == Level::kOk);
+  node.process(99, "/bin/other-plugin --resource=example.com/x");
+  const Finding finding = node.one("owners");
+  CHECK(finding.level == Level::kProblem);
+  CHECK(finding.where == "example.com/x");
+  CHECK(contains(finding.what, kOther + " of process 99 (/bin/other-plugin --resource=example.com/x)"));
+}
+
+TEST_CASE("ids of a resource in the checkpoint that the configuration has not are another's, or gone") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 2, id: 'x{n}', replicas: 2}\n");
+  write_checkpoint(node, checkpoint("", R"("example.com/x":["x0::0","x1::1"],"example.com/y":["q"])"));
+  CHECK(node.one("owners").level == Level::kOk);
+
+  const std::string pod =
+      R"({"PodUID":"u","ContainerName":"c","ResourceName":"example.com/x","DeviceIDs":{"-1":["a","b","c"]},"AllocResp":""})";
+  write_checkpoint(node, checkpoint(pod, R"("example.com/x":["d"])"));
+  CHECK(node.one("owners").level == Level::kNote);
+  CHECK(contains(node.one("owners").what, "has not: a, b, c and 1 more"));
+
+  node.listens(kOther, 99);
+  node.process(99, "/bin/other-plugin");
+  CHECK(node.one("owners").level == Level::kWarning);
+  CHECK(contains(node.one("owners").advice, "/bin/other-plugin"));
+}
+
+TEST_CASE("a checkpoint that cannot be read is said, and the other checks go on") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 1}\n");
+  write_checkpoint(node, "{");
+  const Findings all = examine(node.host, node.observed);
+  const auto owners = std::ranges::find(all, "owners", &Finding::check);
+  REQUIRE(owners != all.end());
+  CHECK(owners->level == Level::kWarning);
+  CHECK(contains(owners->what, "this is not a kubelet's checkpoint"));
+  CHECK(all.back().check == checks().back().name);
+}
