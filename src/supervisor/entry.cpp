@@ -207,19 +207,21 @@ void Entry::on_scanned(Outcome& outcome) {
   scan_failed_.reset();
   auto& found = std::get<Look>(outcome.found);
   write(found.scan.cdi);
-  // What is listed already has to be listed on.
-  const bool waits = !found.scan.not_yet.empty() && live_.empty();
-  if (waits) found.assembly.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-  if (!found.scan.undecided) {
-    remark(std::move(found.assembly.remarks));
-    if (!waits) take(std::move(found.assembly.resources));
-  }
+  if (!found.scan.undecided) take_in(found.scan.not_yet, std::move(found.assembly));
   const bool hinted = std::exchange(hinted_while_scanning_, false);
   // What changed before a watch was placed nobody has seen: look again, now that it would be told.
   if (follow(found.scan))
     scan();
   else if (hinted)
     hint();
+}
+
+void Entry::take_in(const std::string& not_yet, Assembly assembly) {
+  // What is listed already has to be listed on.
+  const bool waits = !not_yet.empty() && live_.empty();
+  if (waits) assembly.remarks.push_back("nothing is offered yet: " + not_yet);
+  remark(std::move(assembly.remarks));
+  if (!waits) take(std::move(assembly.resources));
 }
 
 void Entry::on_scan_failed(const std::string& why) {

@@ -81,6 +81,8 @@ class Entry {
   std::unique_ptr<SourceWatch> watch_source();
   void scan();
   void on_scanned(Outcome& outcome);
+  // not_yet: see Scan.
+  void take_in(const std::string& not_yet, Assembly assembly);
   void on_scan_failed(const std::string& why);
   void on_overdue();
   void note(const std::string& trouble);
