@@ -15,6 +15,7 @@
 #include "bed.hpp"
 #include "child.hpp"
 #include "figures.hpp"
+#include "gpus.hpp"
 #include "standin/standin_kubelet.hpp"
 #include "uevents.hpp"
 
@@ -215,11 +216,11 @@ void measure_idle(std::chrono::seconds duration) {
   std::printf("| %svoluntary context switches of all threads | %.0f | | 1 | | |\n", span.c_str(), woken);
 }
 
-// In a process of its own, because namespaces are for all of a process.
-void measure_uevents(std::size_t rounds) {
+// In a process of its own: namespaces and the libraries that it finds are for all of a process.
+void measure_apart(const std::string& what, std::size_t rounds) {
   std::fflush(stdout);
-  const std::string command = this_program() + " --uevents --rounds " + std::to_string(rounds);
-  if (std::system(command.c_str()) != 0) std::printf("| uevents: not measured | | | | | |\n");
+  const std::string command = this_program() + " --" + what + " --rounds " + std::to_string(rounds);
+  if (std::system(command.c_str()) != 0) std::printf("| %s: not measured | | | | | |\n", what.c_str());
 }
 
 void print_machine() {
@@ -257,9 +258,12 @@ int main(int argc, char** argv) {
   app.add_option("--bare", bare_servers, "only print the private memory of so many bare servers, in kB");
   bool uevents = false;
   app.add_flag("--uevents", uevents, "only what needs namespaces of its own");
+  bool gpus = false;
+  app.add_flag("--gpus", gpus, "only what needs a fake of NVIDIA's library");
   CLI11_PARSE(app, argc, argv);
   raise_descriptor_limit();
   if (uevents) return run_uevents(rounds);
+  if (gpus) return run_gpus(rounds);
   if (bare_servers > 0) return run_bare_servers(bare_servers);
   try {
     print_machine();
@@ -271,7 +275,8 @@ int main(int argc, char** argv) {
     measure_allocate(rounds * 100);
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));
-    measure_uevents(rounds);
+    measure_apart("uevents", rounds);
+    measure_apart("gpus", rounds);
     if (idle_seconds > 0) measure_idle(std::chrono::seconds(idle_seconds));
     return 0;
   } catch (const std::exception& error) {

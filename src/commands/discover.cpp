@@ -8,6 +8,8 @@
 #include "commands/output.hpp"
 #include "commands/table.hpp"
 #include "config/config.hpp"
+#include "device/allocation.hpp"
+#include "device/cdi.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {
@@ -54,6 +56,8 @@ Json json_of_offers(const Survey& found) {
       for (const DeviceNode& node : device.nodes) entry["nodes"].push_back(json_of(node));
       for (const Mount& mount : device.mounts) entry["mounts"].push_back(json_of(mount));
       for (const Variable& variable : device.env) entry["env"][variable.name] = variable.value;
+      if (!cdi_edits(offer.resource, *offer.recipe, device).empty())
+        entry["cdi"] = cdi_qualified_name(offer.resource, device.id);
       for (const Attribute& attribute : device.attributes)
         entry["attributes"][attribute.name] = attribute.value;
     }

@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 
 Json json_of(const DeviceNode& node);
 Json json_of(const Mount& mount);
+// byCdi is what the names under cdi bring: it is not in the answer itself.
 Json json_of(const Allocation& allocation);
 // One line per fact, for people: "env  NAME=value".
 std::string text_of(const Allocation& allocation, const std::string& indent);

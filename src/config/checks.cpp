@@ -39,6 +39,19 @@ void check_names(std::span<const EntryDraft> entries, Diagnostics& diagnostics) 
   }
 }
 
+void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
+  std::vector<std::string_view> names;
+  for (const EntryDraft& entry : entries) names.push_back(entry.config.recipe->name.text());
+  for (const EntryDraft& entry : entries) {
+    const std::string& near = entry.config.recipe->near;
+    const bool own = near == entry.config.recipe->name.text();
+    if (near.empty() || (!own && std::ranges::find(names, near) != names.end())) continue;
+    diagnostics.error(mark_of(entry, "near"), entry.path + ".near",
+                      own ? "an entry's devices cannot be near themselves; name another entry"
+                          : "there is no entry named " + quote(near) + did_you_mean(near, names));
+  }
+}
+
 // The ids that are known when the configuration is loaded.
 class FixedIds {
  public:
@@ -253,6 +266,7 @@ void check_socket(const std::filesystem::path& socket, const Mark& mark, const s
 
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   check_names(entries, diagnostics);
+  check_neighbours(entries, diagnostics);
   FixedIds ids(diagnostics);
   Claims claims(diagnostics);
   for (const EntryDraft& entry : entries) {

@@ -33,6 +33,12 @@ struct KubeletConfig {
   bool operator==(const KubeletConfig&) const = default;
 };
 
+struct CdiConfig {
+  // Where container runtimes look for specifications that last until the next boot.
+  std::filesystem::path directory = "/var/run/cdi";
+  bool operator==(const CdiConfig&) const = default;
+};
+
 inline constexpr const char* kControlSocket = "/run/plughost/control.sock";
 
 // Where the daemon is asked what it does.
@@ -59,6 +65,7 @@ struct ResourceConfig {
 struct Config {
   KubeletConfig kubelet;
   LogConfig log;
+  CdiConfig cdi;
   TelemetryConfig telemetry;
   std::vector<ResourceConfig> resources;
   std::vector<std::filesystem::path> files;  // every file that was read, the main one first

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cdi.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
 #include "kinds/exec_program.hpp"
@@ -18,6 +19,8 @@ using Words = std::vector<std::string_view>;
 
 // As in AllocationPolicy.
 constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed", "aligned"};
+constexpr std::string_view kCdiWords[] = {"false", "cri", "annotations",
+                                          "true"};  // as in CdiNames, and one more
 constexpr std::chrono::seconds kShortestForgetAfter{0};
 constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
 constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
@@ -91,6 +94,13 @@ Template read_id(Fields& entry, std::string_view fallback, const Words& known) {
   Template id = entry.pattern("id", "", known);
   if (id.empty()) entry.error("id", "the id is empty; leave the key out for the kind's own ids");
   return id;
+}
+
+// The name of another entry, as that one would be written; whether there is one is known later.
+std::string read_near(Fields& entry, std::string_view domain) {
+  const std::string near = entry.text("near", "");
+  if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
+  return Template::escape(domain) + '/' + near;
 }
 
 // A number, or a map from devices to numbers with `default` for the others.
@@ -245,6 +255,41 @@ std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std:
   return pre_start;
 }
 
+bool names_position(const std::string& text) {
+  try {
+    return Template(text).names("n");
+  } catch (const TemplateError&) {
+    return false;  // reported where it is read
+  }
+}
+
+// CDI's names are the devices': whatever changes with the position in a container cannot be theirs.
+void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  for (const auto& [key, value] : node.members) {
+    const std::string below = path + '.' + key.scalar;
+    const bool is_path = key.scalar == "containerPath" || key.scalar == "mountPath";
+    if (is_path && names_position(value.scalar))
+      diagnostics.error(
+          value.mark, below,
+          "with `cdi` a device has the same path in every container, because its specification is "
+          "written before anybody knows who gets it; in the place of {n} put a value of the "
+          "device, such as {name}");
+    refuse_positions(value, below, diagnostics);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    refuse_positions(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics);
+}
+
+CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, const Template& name) {
+  const std::size_t word = entry.choice("cdi", kCdiWords, 0);
+  const CdiNames names = kCdiWords[word] == "true" ? CdiNames::kCri : static_cast<CdiNames>(word);
+  if (names == CdiNames::kNone) return names;
+  refuse_positions(node, path, entry.diagnostics());
+  const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
+  if (!trouble.empty()) entry.error("cdi", trouble);
+  return names;
+}
+
 std::optional<AllocateRecipe> read_allocate(Fields& entry) {
   const Node* const node = entry.node("allocate");
   if (!node) return std::nullopt;
@@ -303,6 +348,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
                          with({"resource", "n", "id"}, attributes));
     read_sharing(entry, *recipe);
     recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
+    recipe->near = read_near(entry, domain);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
     recipe->health = read_health(entry, attributes);
@@ -313,6 +359,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
+    recipe->cdi = read_cdi(entry, node, path, recipe->name);
   }
   draft.sound = diagnostics.error_count() == errors;
   return draft;

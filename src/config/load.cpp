@@ -96,6 +96,7 @@ class Loader {
   void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
+  void read_cdi(Fields& top);
   void read_telemetry(Fields& top, const Overrides& overrides);
   std::string read_domain(Fields& top, std::string_view fallback);
   void read_resources(Fields& top, std::string_view domain);
@@ -142,6 +143,7 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   const std::string domain = read_domain(top, "");
   read_kubelet(top, overrides);
   read_log(top);
+  read_cdi(top);
   read_telemetry(top, overrides);
   read_resources(top, domain);
   read_includes(top, file, domain);
@@ -186,6 +188,13 @@ void Loader::read_log(Fields& top) {
   Fields fields(*node, "log", diagnostics_);
   config_.log.level = static_cast<LogLevel>(fields.choice("level", kLevelWords, 1));
   config_.log.format = static_cast<LogFormat>(fields.choice("format", kFormatWords, 0));
+}
+
+void Loader::read_cdi(Fields& top) {
+  const Node* const node = top.node("cdi");
+  if (!node) return;
+  Fields fields(*node, "cdi", diagnostics_);
+  config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
 }
 
 // Why the text is no address to listen on; empty: it is one.
@@ -270,7 +279,7 @@ void Loader::include(const fs::path& file, const Place& place, std::string_view 
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
   read_resources(top, own_domain);
-  for (const std::string_view key : {"kubelet", "log", "listen", "control", "include"}) {
+  for (const std::string_view key : {"kubelet", "log", "cdi", "listen", "control", "include"}) {
     if (root->find(key))
       top.error(key, "this belongs into the main file; an included one has only domain and resources");
   }

@@ -4,10 +4,12 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "device/cdi.hpp"
 #include "device/id.hpp"
 #include "device/resource_name.hpp"
 
@@ -42,39 +44,46 @@ bool belongs_to_a_device(const Template& pattern) {
   });
 }
 
+// Does the template name what only an allocation has?
+bool depends_on_the_allocation(const Template& pattern) {
+  return pattern.names("n") || pattern.names("count") || pattern.names("allocation");
+}
+
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class Answer {
  public:
   // Refers to the resource's name, and the devices, which outlive it.
-  Answer(std::string_view resource, std::vector<const Device*> devices)
-      : resource_(resource), devices_(std::move(devices)) {}
+  Answer(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi)
+      : resource_(resource), devices_(std::move(devices)), cdi_(cdi) {}
 
   void add_devices() {
     for (std::size_t n = 0; n < devices_.size(); ++n) {
       for (const DeviceNode& node : devices_[n]->nodes) {
         add_node(checked(node.host_path, node.host_path), expand_position(node.container_path, n),
-                 node.permissions);
+                 node.permissions, by_cdi(n, node.container_path));
       }
       for (const Mount& mount : devices_[n]->mounts) {
         add_mount(checked(mount.host_path, mount.host_path), expand_position(mount.container_path, n),
-                  mount.read_only);
+                  mount.read_only, by_cdi(n, mount.container_path));
       }
       for (const Variable& variable : devices_[n]->env) {
-        put_pair("environment variable", allocation_.env, expand_position(variable.name, n),
+        Text name = expand_position(variable.name, n);
+        if (name && by_cdi(n, variable.name)) env_by_cdi_.insert(*name);
+        put_pair("environment variable", allocation_.env, std::move(name),
                  checked(variable.value, variable.name));
       }
     }
   }
 
   void add(const NodeRecipe& node) {
-    for_each_place(node.host_path, node.container_path, [&](Text host, Text container) {
-      add_node(std::move(host), std::move(container), node.permissions);
+    for_each_place(node.host_path, node.container_path, [&](Text host, Text container, bool named) {
+      add_node(std::move(host), std::move(container), node.permissions, named);
     });
   }
 
   void add(const MountRecipe& mount) {
-    for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container) {
-      add_mount(std::move(host), std::move(container), mount.read_only);
+    for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container, bool named) {
+      add_mount(std::move(host), std::move(container), mount.read_only, named);
     });
   }
 
@@ -106,11 +115,24 @@ class Answer {
     for (const auto& [key, value] : annotations) add_pair("annotation", allocation_.annotations, key, value);
   }
 
+  // The names of the devices of which our specification says something. Last of all.
+  void add_names() {
+    std::erase_if(devices_, [this](const Device* device) { return !named_.contains(device); });
+    if (devices_.empty()) return;
+    if (const std::string trouble = cdi_kind_trouble(resource_); !trouble.empty()) refuse(trouble);
+    KindRecipe names;
+    add_cdi_names(names, cdi_, "plughost", "{cdiName}");
+    add(names);
+    for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
+  }
+
   // What a program says: it does not know what the configuration does.
   void add_more(const Allocation& more) {
     of_program_ = true;
-    for (const DeviceNode& node : more.nodes) add_node(node.host_path, node.container_path, node.permissions);
-    for (const Mount& mount : more.mounts) add_mount(mount.host_path, mount.container_path, mount.read_only);
+    for (const DeviceNode& node : more.nodes)
+      add_node(node.host_path, node.container_path, node.permissions, false);
+    for (const Mount& mount : more.mounts)
+      add_mount(mount.host_path, mount.container_path, mount.read_only, false);
     for (const auto& [name, value] : more.env) put_pair("environment variable", allocation_.env, name, value);
     for (const auto& [key, value] : more.annotations)
       put_pair("annotation", allocation_.annotations, key, value);
@@ -178,6 +200,7 @@ class Answer {
   // What the placeholder stands for at position n of the allocation.
   Text value(std::string_view placeholder, std::size_t n) {
     if (placeholder == "n") return std::to_string(n);
+    if (placeholder == "cdiName") return cdi_qualified_name(resource_, devices_[n]->id);
     if (const std::string* attribute = devices_[n]->attribute(placeholder)) return *attribute;
     refuse("device " + quoted(devices_[n]->id) + " has no {" + std::string(placeholder) +
            "}, which this resource's configuration needs");
@@ -223,24 +246,41 @@ class Answer {
   // One place for all devices, or one for each, if the paths tell them apart.
   template <typename Add>
   void for_each_place(const Template& host, const Template& container, Add add_place) {
+    bool named = false;
+    for (std::size_t n = 0; n < devices_.size(); ++n) named = by_cdi(n, host, container);
     if (!belongs_to_a_device(host) && !belongs_to_a_device(container)) {
-      return add_place(expand_all(host), expand_all(container));
+      return add_place(expand_all(host), expand_all(container), named);
     }
     for (std::size_t n = 0; n < devices_.size(); ++n)
-      add_place(expand_one(host, n), expand_one(container, n));
+      add_place(expand_one(host, n), expand_one(container, n), named);
   }
 
-  void add_node(Text host, Text container, const std::string& permissions) {
+  // Is what these say of the device at position n a matter of our CDI specification? Then the device has a
+  // name there. It is written before there is an allocation.
+  bool by_cdi(std::size_t n, const Template& one, const Template& other) {
+    if (cdi_ == CdiNames::kNone || depends_on_the_allocation(one) || depends_on_the_allocation(other))
+      return false;
+    named_.insert(devices_[n]);
+    return true;
+  }
+  bool by_cdi(std::size_t n, std::string_view pattern) {
+    return cdi_ != CdiNames::kNone && by_cdi(n, Template(pattern), {});
+  }
+
+  void add_node(Text host, Text container, const std::string& permissions, bool named) {
     if (!host || !container || !is_new(*container, "device " + *host + " (" + permissions + ")")) return;
-    allocation_.nodes.push_back(
-        {.host_path = std::move(*host), .container_path = std::move(*container), .permissions = permissions});
+    (named ? allocation_.by_cdi.nodes : allocation_.nodes)
+        .push_back({.host_path = std::move(*host),
+                    .container_path = std::move(*container),
+                    .permissions = permissions});
   }
 
-  void add_mount(Text host, Text container, bool read_only) {
+  void add_mount(Text host, Text container, bool read_only, bool named) {
     const auto what = [&] { return "mount " + *host + (read_only ? " (read-only)" : " (read-write)"); };
     if (!host || !container || !is_new(*container, what())) return;
-    allocation_.mounts.push_back(
-        {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
+    (named ? allocation_.by_cdi.mounts : allocation_.mounts)
+        .push_back(
+            {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
   }
 
   // Where two things want one place.
@@ -271,17 +311,37 @@ class Answer {
   void add_pair(std::string_view what, std::map<std::string, std::string>& pairs, const Template& key,
                 const Template& value_pattern) {
     if (!belongs_to_a_device(key)) return put_pair(what, pairs, expand_all(key), expand_all(value_pattern));
-    for (std::size_t n = 0; n < devices_.size(); ++n)
-      put_pair(what, pairs, expand_one(key, n), expand_one(value_pattern, n));
+    for (std::size_t n = 0; n < devices_.size(); ++n) {
+      Text name = expand_one(key, n);
+      if (name && &pairs == &allocation_.env && by_cdi(n, key, value_pattern)) env_by_cdi_.insert(*name);
+      put_pair(what, pairs, std::move(name), expand_one(value_pattern, n));
+    }
   }
 
   std::string_view resource_;
   std::vector<const Device*> devices_;
+  CdiNames cdi_;
+  std::unordered_set<const Device*> named_;  // of which our CDI specification says something
+  std::set<std::string> env_by_cdi_;
   Allocation allocation_;
   std::unordered_map<std::string, std::string> places_;  // container path → what stands there
   std::string trouble_;
   bool of_program_ = false;  // what is being added
 };
+
+std::variant<Allocation, Refusal> answer_for(std::string_view resource, const Recipe& recipe,
+                                             std::vector<const Device*> devices, const Allocation& more) {
+  Answer answer(resource, std::move(devices), recipe.cdi);
+  answer.add_devices();
+  for (const NodeRecipe& node : recipe.nodes) answer.add(node);
+  for (const MountRecipe& mount : recipe.mounts) answer.add(mount);
+  answer.add_env(recipe.env);
+  answer.add_annotations(recipe.annotations);
+  answer.add_more(more);
+  answer.add_kind_recipes();
+  answer.add_names();
+  return std::move(answer).finish();
+}
 
 }  // namespace
 
@@ -312,15 +372,13 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
     if (seen.insert(device).second) devices.push_back(device);
   }
 
-  Answer answer(resource, std::move(devices));
-  answer.add_devices();
-  for (const NodeRecipe& node : recipe.nodes) answer.add(node);
-  for (const MountRecipe& mount : recipe.mounts) answer.add(mount);
-  answer.add_env(recipe.env);
-  answer.add_annotations(recipe.annotations);
-  answer.add_more(more);
-  answer.add_kind_recipes();
-  return std::move(answer).finish();
+  return answer_for(resource, recipe, std::move(devices), more);
+}
+
+CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
+  auto answer = answer_for(resource, recipe, {&device}, {});
+  auto* const allocation = std::get_if<Allocation>(&answer);
+  return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
 }
 
 }  // namespace plughost

@@ -14,6 +14,16 @@
 
 namespace plughost {
 
+// What the name of a CDI device brings into a container. Container paths and names are expanded.
+struct CdiEdits {
+  std::map<std::string, std::string> env;
+  std::vector<Mount> mounts;
+  std::vector<DeviceNode> nodes;
+
+  bool empty() const { return env.empty() && mounts.empty() && nodes.empty(); }
+  bool operator==(const CdiEdits&) const = default;
+};
+
 // Knows nothing of the kubelet's protocol: container paths are expanded, everything is valid UTF-8.
 struct Allocation {
   std::map<std::string, std::string> env;
@@ -21,6 +31,7 @@ struct Allocation {
   std::vector<DeviceNode> nodes;
   std::map<std::string, std::string> annotations;
   std::vector<std::string> cdi;  // vendor.example/class=device
+  CdiEdits by_cdi;               // not in the answer itself: what the names of our own specification bring
 
   bool operator==(const Allocation&) const = default;
 };
@@ -46,5 +57,9 @@ struct Refusal {
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more = {});
+
+// What the CDI specification of a resource whose recipe asks for one says of the device, Healthy or not.
+// Empty: nothing, or allocate() would refuse the device.
+CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device);
 
 }  // namespace plughost

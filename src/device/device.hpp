@@ -58,6 +58,7 @@ struct KindRecipe;
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy, in words; empty: Healthy
+  bool gone = false;            // it was there, and is listed for a while yet
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "device/inventory.hpp"
+#include "device/near.hpp"
 #include "device/recipe.hpp"
 
 namespace plughost {
@@ -13,6 +14,8 @@ struct Offer {
   std::string resource;
   Inventory inventory;
   std::shared_ptr<const Recipe> recipe;
+  Neighbours near = {};                        // of the entry that the recipe names
+  std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
   std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };
 

@@ -1,13 +1,18 @@
 #include "device/preferred.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <queue>
 #include <string_view>
+#include <tuple>
 #include <unordered_set>
 #include <utility>
+
+#include "device/near.hpp"
 
 namespace plughost {
 namespace {
@@ -17,9 +22,11 @@ struct Choice {
   std::vector<const std::string*> free;
   std::size_t next = 0;
   std::size_t in_use = 0;
+  unsigned near = 0;  // see nearness()
 };
 
-// Of these devices, so many that the sum of the scores of all pairs is the largest.
+// Of these devices, so many that the sum of the scores of all pairs is the largest; of sets with the same sum
+// the one that is nearest to another resource's devices.
 class BondedSearch {
  public:
   // Up to so many candidates every set is looked at: 8 of 16 are 12,870.
@@ -27,13 +34,13 @@ class BondedSearch {
 
   // fixed: those that are in the set anyway. All are positions in the inventory.
   BondedSearch(const Inventory& inventory, const std::vector<std::size_t>& fixed,
-               std::vector<std::size_t> candidates)
+               std::vector<std::size_t> candidates, const std::vector<Choice>& choices)
       : candidates_(std::move(candidates)) {
     const auto devices = inventory.devices();
     for (const std::size_t i : candidates_) {
-      std::vector<unsigned>& row = scores_.emplace_back();
+      std::vector<Sum>& row = scores_.emplace_back();
       for (const std::size_t j : candidates_) row.push_back(i == j ? 0 : score(devices[i], devices[j]));
-      unsigned& own = own_.emplace_back(0);
+      Sum& own = own_.emplace_back(choices[i].near);
       for (const std::size_t j : fixed) own += score(devices[i], devices[j]);
     }
   }
@@ -43,7 +50,7 @@ class BondedSearch {
     Set set;
     if (candidates_.size() <= kMostExact) {
       Set now;
-      std::optional<unsigned> most;
+      std::optional<Sum> most;
       descend(wanted, 0, 0, now, set, most);
     } else {
       set = grown(wanted);
@@ -55,22 +62,24 @@ class BondedSearch {
 
  private:
   using Set = std::vector<std::size_t>;  // positions in candidates_
+  // Scores in the upper half, and below them, where it counts only between equal scores, what is near.
+  using Sum = std::uint64_t;
 
-  static unsigned score(const Device& one, const Device& other) {
+  static Sum score(const Device& one, const Device& other) {
     const std::string* const there = other.attribute("pci");
     if (!there) return 0;
     const auto bond = std::ranges::find(one.bonds, *there, &Bond::pci);
-    return bond == one.bonds.end() ? 0 : bond->score;
+    return bond == one.bonds.end() ? 0 : Sum{bond->score} << 32;
   }
 
-  unsigned gain(const Set& set, std::size_t i) const {
-    unsigned sum = own_[i];
+  Sum gain(const Set& set, std::size_t i) const {
+    Sum sum = own_[i];
     for (const std::size_t j : set) sum += scores_[i][j];
     return sum;
   }
 
-  void descend(std::size_t wanted, std::size_t from, unsigned sum, Set& now, Set& set,
-               std::optional<unsigned>& most) const {
+  void descend(std::size_t wanted, std::size_t from, Sum sum, Set& now, Set& set,
+               std::optional<Sum>& most) const {
     if (now.size() == wanted) {
       if (most && sum <= *most) return;
       most = sum;
@@ -78,7 +87,7 @@ class BondedSearch {
       return;
     }
     for (std::size_t i = from; i + (wanted - now.size()) <= candidates_.size(); ++i) {
-      const unsigned more = gain(now, i);
+      const Sum more = gain(now, i);
       now.push_back(i);
       descend(wanted, i + 1, sum + more, now, set, most);
       now.pop_back();
@@ -88,16 +97,16 @@ class BondedSearch {
   // From each candidate in turn the one that gains most is added; the best of these sets.
   Set grown(std::size_t wanted) const {
     Set best_set;
-    std::optional<unsigned> most;
+    std::optional<Sum> most;
     for (std::size_t first = 0; first < candidates_.size() && wanted > 0; ++first) {
       Set set{first};
-      unsigned sum = own_[first];
+      Sum sum = own_[first];
       while (set.size() < wanted) {
         std::optional<std::size_t> next;
-        unsigned next_gain = 0;
+        Sum next_gain = 0;
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
           if (std::ranges::find(set, i) != set.end()) continue;
-          const unsigned more = gain(set, i);
+          const Sum more = gain(set, i);
           if (next && more <= next_gain) continue;
           next = i;
           next_gain = more;
@@ -113,8 +122,8 @@ class BondedSearch {
   }
 
   std::vector<std::size_t> candidates_;
-  std::vector<std::vector<unsigned>> scores_;
-  std::vector<unsigned> own_;  // with those that are fixed
+  std::vector<std::vector<Sum>> scores_;
+  std::vector<Sum> own_;  // with those that are fixed
 };
 
 class Chooser {
@@ -126,12 +135,21 @@ class Chooser {
     }
   }
 
+  // PCI paths of what the container's devices should be near.
+  void prefer_near(std::span<const std::string> paths) {
+    if (paths.empty()) return;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      const std::string* const path = inventory_.devices()[i].attribute("pciPath");
+      if (path) choices_[i].near = nearness(*path, paths);
+    }
+  }
+
   // The ids among available that have not been chosen yet, each once; those that no device has go last.
   void offer(std::span<const std::string> available) {
     for (const std::string& id : available) {
       if (!seen_.insert(id).second) continue;
       if (const Device* device = inventory_.find(id)) {
-        choices_[static_cast<std::size_t>(device - inventory_.devices().data())].free.push_back(&id);
+        choices_[position(device)].free.push_back(&id);
         known_.push_back(&id);
       } else {
         unknown_.push_back(&id);
@@ -144,6 +162,8 @@ class Chooser {
   }
 
   void choose_as_offered() {
+    std::ranges::stable_sort(known_, std::ranges::greater{},
+                             [this](const std::string* id) { return choices_[position_of(*id)].near; });
     for (const std::string* id : known_) choose(*id);
   }
 
@@ -195,26 +215,27 @@ class Chooser {
       if (!choices_[i].free.empty()) free.push_back(i);
     }
     for (const std::string& id : chosen_) {
-      if (const Device* device = inventory_.find(id))
-        fixed.push_back(static_cast<std::size_t>(device - inventory_.devices().data()));
+      if (const Device* device = inventory_.find(id)) fixed.push_back(position(device));
     }
     const std::size_t wanted = std::min(free.size(), size_ - std::min(size_, chosen_.size()));
-    const BondedSearch search(inventory_, fixed, free);
+    const BondedSearch search(inventory_, fixed, free, choices_);
     for (const std::size_t i : search.best(wanted)) choose(*choices_[i].free.front());
   }
 
   void choose_distributed() {
-    using Load = std::pair<std::size_t, std::size_t>;  // how many are in use, and the device's position
+    // How many are in use, how far away it is, and the device's position.
+    using Load = std::tuple<std::size_t, unsigned, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::ranges::greater> least;
+    const auto far = [](const Choice& choice) { return std::numeric_limits<unsigned>::max() - choice.near; };
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (!choices_[i].free.empty()) least.emplace(choices_[i].in_use, i);
+      if (!choices_[i].free.empty()) least.emplace(choices_[i].in_use, far(choices_[i]), i);
     }
     while (!least.empty() && chosen_.size() < size_) {
-      const auto [in_use, i] = least.top();
+      const auto [in_use, distance, i] = least.top();
       least.pop();
       Choice& choice = choices_[i];
       choose(*choice.free[choice.next++]);
-      if (choice.next < choice.free.size()) least.emplace(in_use + 1, i);
+      if (choice.next < choice.free.size()) least.emplace(in_use + 1, distance, i);
     }
   }
 
@@ -224,6 +245,12 @@ class Chooser {
   }
 
  private:
+  std::size_t position(const Device* device) const {
+    return static_cast<std::size_t>(device - inventory_.devices().data());
+  }
+  // Of an id that a device has.
+  std::size_t position_of(const std::string& id) const { return position(inventory_.find(id)); }
+
   // The devices of each NUMA node that have free ids, by their positions.
   using Nodes = std::map<int, std::vector<std::size_t>>;
 
@@ -232,16 +259,22 @@ class Chooser {
     const std::size_t wanted = size_ - std::min(size_, chosen_.size());
     const auto rank = [&](const Nodes::value_type& node) {
       std::size_t free = 0;
-      for (const std::size_t i : node.second) free += choices_[i].free.size();
-      return free >= wanted ? std::pair(false, free) : std::pair(true, known_.size() - free);
+      unsigned near = 0;
+      for (const std::size_t i : node.second) {
+        free += choices_[i].free.size();
+        near = std::max(near, choices_[i].near);
+      }
+      const unsigned far = std::numeric_limits<unsigned>::max() - near;
+      return free >= wanted ? std::tuple(false, free, far) : std::tuple(true, known_.size() - free, far);
     };
     return std::ranges::min_element(nodes, {}, rank);
   }
 
   // Each free id is taken once, however often its device is named.
   void choose_packed(std::vector<std::size_t> devices) {
-    std::ranges::stable_sort(devices, std::ranges::greater{},
-                             [this](std::size_t i) { return choices_[i].in_use; });
+    std::ranges::stable_sort(devices, std::ranges::greater{}, [this](std::size_t i) {
+      return std::pair(choices_[i].in_use, choices_[i].near);
+    });
     for (const std::size_t i : devices) {
       for (const std::string* id : std::exchange(choices_[i].free, {})) choose(*id);
     }
@@ -273,8 +306,10 @@ const Device* first_with_node(const Inventory& inventory, std::span<const std::s
 
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
-                                   std::span<const std::string> must_include, std::size_t size) {
+                                   std::span<const std::string> must_include, std::size_t size,
+                                   std::span<const std::string> near) {
   Chooser chooser(inventory, must_include, size);
+  chooser.prefer_near(near);
   chooser.offer(available);
   switch (policy) {
     case AllocationPolicy::kNone:

@@ -12,9 +12,11 @@ namespace plughost {
 
 // Never fails, because an error would fail the pod's admission: the answer is a subset of available, holds
 // all of must_include, and has exactly `size` ids whenever available has that many. Ids that the inventory
-// does not know come last. A device's replicas that are not available are taken to be in use.
+// does not know come last. A device's replicas that are not available are taken to be in use. near: PCI paths
+// (device/near.hpp); of devices that are equal to the policy, those near one of them come first.
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
-                                   std::span<const std::string> must_include, std::size_t size);
+                                   std::span<const std::string> must_include, std::size_t size,
+                                   std::span<const std::string> near = {});
 
 }  // namespace plughost

@@ -20,6 +20,13 @@ enum class AllocationPolicy {
   kAligned,  // those that are nearest to each other; by NUMA node, and there as kPacked, if no more is known
 };
 
+// How a container runtime is told the names of CDI devices.
+enum class CdiNames {
+  kNone,         // not at all: nodes and mounts are in the answer itself
+  kCri,          // by the kubelet's own field: Kubernetes 1.28 and later
+  kAnnotations,  // by an annotation, for older kubelets
+};
+
 struct MountRecipe {
   Template host_path;
   Template container_path;
@@ -94,6 +101,8 @@ struct Recipe {
   bool rename_shared = false;   // a device with replicas belongs to <name>.shared
   bool one_share_only = false;  // a container that asks for several replicas is refused
   AllocationPolicy policy = AllocationPolicy::kNone;
+  // The name of another entry: of devices that are equal to the policy, those near that one's come first.
+  std::string near;
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
   std::optional<PreStartRecipe> pre_start;
@@ -103,6 +112,8 @@ struct Recipe {
   Pairs annotations;
   std::vector<MountRecipe> mounts;
   std::vector<NodeRecipe> nodes;
+  // What belongs to a device alone is in a specification of ours, and the answer has the devices' names.
+  CdiNames cdi = CdiNames::kNone;
 
   bool operator==(const Recipe&) const = default;
 };

@@ -41,6 +41,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
     bytes += wire_size(device);
     if (bytes > kListLimit) break;
     gone.push_back(device);
+    gone.back().gone = true;
     gone.back().trouble = "it is gone: unplugged or removed";
     gone_since.emplace(device.id, since);
     if (due > now) next_ = std::min(next_, due);

@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
+#include <vector>
 
 namespace plughost {
 namespace {
@@ -51,7 +54,9 @@ Found look(const HostRoot& host, const std::string& node) {
 }  // namespace
 
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation) {
-  for (const DeviceNode& node : allocation.nodes) {
+  std::vector<DeviceNode> nodes = allocation.nodes;
+  std::ranges::copy(allocation.by_cdi.nodes, std::back_inserter(nodes));
+  for (const DeviceNode& node : nodes) {
     if (!node.host_path.starts_with("/dev/")) continue;
     switch (look(host, node.host_path)) {
       case Found::kNothing:

@@ -10,8 +10,7 @@
 namespace plughost {
 
 std::optional<std::string> file_text(const std::filesystem::path& file, std::size_t most) {
-  // O_NONBLOCK: a FIFO of that name must not make anybody wait.
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
   if (!fd) return std::nullopt;
   std::string text;
   std::array<char, 4096> buffer{};

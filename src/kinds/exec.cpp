@@ -13,6 +13,7 @@
 #include "kinds/exec_program.hpp"
 #include "kinds/exec_watch.hpp"
 #include "kinds/kind.hpp"
+#include "kinds/program_answer.hpp"
 
 namespace plughost {
 namespace {
@@ -34,20 +35,6 @@ struct Discovery {
   std::vector<std::string> subsystems;
   std::vector<fs::path> paths;
 };
-
-// Why the program's run is no answer; empty: it is one.
-std::string why_no_answer(const ProgramRun::Outcome& outcome, std::chrono::milliseconds timeout) {
-  switch (outcome.end) {
-    case ProgramRun::Outcome::End::kStopped:
-      return "nobody waits for the program any more";
-    case ProgramRun::Outcome::End::kOverdue:
-      return "the program was killed after " + std::to_string(timeout.count()) + " ms" +
-             last_words(outcome.result.errors);
-    case ProgramRun::Outcome::End::kEnded:
-      return why_ended(outcome.result);
-  }
-  return {};
-}
 
 class Exec final : public DeviceSource {
  public:

@@ -14,14 +14,16 @@
 #include "device/inventory.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/nvidia_answer.hpp"
+#include "kinds/nvidia_cdi.hpp"
 #include "kinds/other_gpus.hpp"
+#include "kinds/pci_function.hpp"
 
 namespace plughost {
 namespace {
 
 constexpr std::string_view kAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
                                             "path", "vendor", "driver",  "memory", "profile",
-                                            "type", "numa",   "visible", "cdi"};
+                                            "type", "numa",   "visible", "cdi",    "pciPath"};
 enum class Vendor { kAuto, kNvidia, kAmd, kIntel, kIluvatar };
 constexpr std::string_view kVendorWords[] = {"auto", "nvidia", "amd", "intel", "iluvatar"};
 constexpr std::string_view kStrategyWords[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
@@ -51,6 +53,7 @@ struct Terms {
   Vendor vendor = Vendor::kAuto;
   NvidiaAnswer answer;
   NvidiaGpus::Terms nvidia;
+  std::string nvidia_ctk;  // its path; empty: it is looked for
   Unit unit;
 };
 
@@ -61,9 +64,11 @@ class Gpu final : public DeviceSource {
       : terms_(std::move(terms)),
         name_(std::move(name)),
         recipe_(nvidia_recipe(terms_.answer)),
+        cdi_(terms_.nvidia_ctk, terms_.answer.by_index, now),
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
+  void abandon() const override { cdi_.stop(); }
 
  private:
   bool wants(Vendor vendor) const { return terms_.vendor == Vendor::kAuto || terms_.vendor == vendor; }
@@ -75,7 +80,8 @@ class Gpu final : public DeviceSource {
   Terms terms_;
   std::string name_;
   std::shared_ptr<const KindRecipe> recipe_;
-  mutable NvidiaGpus nvidia_;  // scans never overlap
+  mutable NvidiaCdi cdi_;  // scans never overlap
+  mutable NvidiaGpus nvidia_;
 };
 
 Scan Gpu::scan(const HostRoot& host) const {
@@ -84,12 +90,13 @@ Scan Gpu::scan(const HostRoot& host) const {
   const auto add = [&](std::vector<Device> devices) {
     std::ranges::move(devices, std::back_inserter(scan.devices));
   };
-  if (wants(Vendor::kNvidia)) add_nvidia(host, scan);
   if (wants(Vendor::kAmd))
-    add(drm_gpus(host, {.name = "amd", .id = "1002", .drivers = {"amdgpu"}, .shared_nodes = {"/dev/kfd"}}));
+    add(drm_gpus(host, {.name = "amd", .id = "1002", .drivers = {"amdgpu"}, .shared_nodes = {"/dev/kfd"}},
+                 scan));
   if (wants(Vendor::kIntel))
-    add(drm_gpus(host, {.name = "intel", .id = "8086", .drivers = {"i915", "xe"}, .shared_nodes = {}}));
+    add(drm_gpus(host, {.name = "intel", .id = "8086", .drivers = {"i915", "xe"}, .shared_nodes = {}}, scan));
   if (wants(Vendor::kIluvatar)) add(iluvatar_gpus(host, scan));
+  if (wants(Vendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
   divide(scan);
   return scan;
 }
@@ -103,7 +110,13 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
     std::error_code ignored;
     if (std::filesystem::exists(host.at(node), ignored)) shared.emplace_back(node);
   }
-  const std::string trouble = gpus.empty() || !terms_.answer.mps ? "" : mps_trouble(host, scan);
+  std::string trouble = gpus.empty() || !terms_.answer.mps ? "" : mps_trouble(host, scan);
+  // Who begins with cards that nobody can use yet would only have containers fail.
+  scan.not_yet = trouble;
+  if (terms_.answer.by_cdi()) {
+    const std::string untold = cdi_.describe(host, gpus, scan);
+    if (trouble.empty()) trouble = untold;
+  }
   for (const NvidiaGpu& gpu : gpus) {
     scan.devices.push_back(device_of(gpu, host, shared));
     if (scan.devices.back().healthy()) scan.devices.back().trouble = trouble;
@@ -136,6 +149,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   add("cdi", nvidia_cdi_name(visible));
   const auto function =
       gpu.pci.empty() ? std::nullopt : SysDevice::at(host, "/sys/bus/pci/devices/" + gpu.pci);
+  if (function) add("pciPath", pci_function(*function).path);
   if (const auto node = function ? function->numa_node() : std::nullopt) {
     device.numa_nodes = {*node};
     add("numa", std::to_string(*node));
@@ -284,6 +298,7 @@ Terms read_terms(Fields& fields) {
   answer.mps = fields.flag("mps", false);
   answer.mps_root = fields.absolute_path("mpsRoot", answer.mps_root);
   read_channels(fields, answer);
+  terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
   terms.nvidia.mig = static_cast<MigStrategy>(fields.choice("mig", kMigWords, 0));
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);

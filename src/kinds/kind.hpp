@@ -16,6 +16,12 @@
 
 namespace plughost {
 
+// A CDI specification that is another program's work.
+struct CdiFile {
+  std::string name;  // in CDI's directory
+  std::string text;
+};
+
 // What a look at the machine found.
 struct Scan {
   // Nothing can be told yet, and a hint will come when it can: what was known before stands.
@@ -24,6 +30,8 @@ struct Scan {
   std::vector<WatchedDirectory> watch;  // a change here is a reason to look again
   std::vector<std::string> remarks;     // what somebody should know, one log line each
   std::vector<std::string> subsystems;  // a udev event of one of these is a reason to look again
+  std::vector<CdiFile> cdi;             // to be written before the devices are offered
+  std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
   std::chrono::seconds look_again{
       0};  // for what the kernel tells by no event; 0: there is nothing of that kind
 };

@@ -1,28 +1,28 @@
 #include "kinds/nvidia_answer.hpp"
 
+#include "device/cdi.hpp"
+
 namespace plughost {
 namespace {
 
 const std::string kVolumeRoot = "/var/run/nvidia-container-devices";
-const std::string kCdiVendor = "k8s.device-plugin.nvidia.com";
 
 MountRecipe volume(const std::string& below) {
   return {.host_path = Template("/dev/null"), .container_path = Template(kVolumeRoot + '/' + below)};
 }
 
 std::string imex_cdi_name(const std::string& channel) {
-  return kCdiVendor + "/imex-channel=" + channel;
+  return std::string(kNvidiaCdiVendor) + "/imex-channel=" + channel;
 }
 
 void add_cdi(const NvidiaAnswer& answer, KindRecipe& recipe) {
-  std::string joined = "{cdi}";
-  for (const std::string& channel : answer.imex_channels) joined += ',' + imex_cdi_name(channel);
-  if (answer.cdi_annotations)
-    recipe.annotations.emplace_back(Template("cdi.k8s.io/nvidia-device-plugin_{allocation}"),
-                                    Template(joined));
-  if (!answer.cdi_cri) return;
-  recipe.cdi.emplace_back("{cdi}");
-  for (const std::string& channel : answer.imex_channels) recipe.cdi.emplace_back(imex_cdi_name(channel));
+  std::vector<std::string> channels;
+  for (const std::string& channel : answer.imex_channels) channels.push_back(imex_cdi_name(channel));
+  const auto add = [&](CdiNames way) {
+    add_cdi_names(recipe, way, "nvidia-device-plugin", "{cdi}", channels);
+  };
+  if (answer.cdi_annotations) add(CdiNames::kAnnotations);
+  if (answer.cdi_cri) add(CdiNames::kCri);
 }
 
 // The daemon of MPS is NVIDIA's; here is what its clients need.
@@ -64,7 +64,7 @@ std::shared_ptr<const KindRecipe> nvidia_recipe(const NvidiaAnswer& answer) {
 }
 
 std::string nvidia_cdi_name(const std::string& visible) {
-  return kCdiVendor + "/gpu=" + visible;
+  return std::string(kNvidiaCdiVendor) + "/gpu=" + visible;
 }
 
 }  // namespace plughost

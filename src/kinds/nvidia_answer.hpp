@@ -4,11 +4,15 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/recipe.hpp"
 
 namespace plughost {
+
+// The vendor in the CDI names of NVIDIA's device plugin.
+inline constexpr std::string_view kNvidiaCdiVendor = "k8s.device-plugin.nvidia.com";
 
 struct NvidiaAnswer {
   // deviceListStrategy: any of them together.
@@ -25,6 +29,8 @@ struct NvidiaAnswer {
   bool mps = false;
   std::string mps_root = "/run/nvidia/mps";
   std::vector<std::string> imex_channels;  // numbers
+
+  bool by_cdi() const { return cdi_annotations || cdi_cri; }
 };
 
 // The templates name the attributes {visible} and {cdi} of the devices: see cdi_name.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "host/sysfs.hpp"
+#include "kinds/pci_function.hpp"
 
 namespace plughost {
 namespace {
@@ -96,6 +97,43 @@ std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   return cards;
 }
 
+// NVIDIA's systems on a chip have no NVML, or one that knows next to nothing. Source: go-nvlib's
+// pkg/nvlib/info.
+bool is_tegra(const HostRoot& host) {
+  std::error_code failed;
+  if (std::filesystem::exists(host.at("/etc/nv_tegra_release"), failed)) return true;
+  std::ifstream file(host.at("/sys/devices/soc0/family"));
+  std::string family;
+  std::getline(file, family);
+  std::ranges::transform(family, family.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return family.find("tegra") != std::string::npos;
+}
+
+// The one device that NVIDIA's plugin has there: what its container runtime makes of it is in files of its
+// own.
+NvidiaGpu tegra() {
+  NvidiaGpu gpu;
+  gpu.uuid = "tegra";
+  gpu.index = "0";
+  gpu.name = "Tegra";
+  return gpu;
+}
+
+// Cards that are there, and no driver that could show them.
+void remark_on_driverless(const HostRoot& host, const std::string& why, Scan& scan) {
+  for (const SysDevice& device : devices_of(host, "pci")) {
+    const PciFunction function = pci_function(device);
+    const bool display = function.class_code.starts_with("0300") || function.class_code.starts_with("0302");
+    const bool idle = function.driver.empty() || function.driver == "nouveau" || function.driver == "nvidia";
+    if (function.vendor != "10de" || !display || !idle) continue;
+    scan.remarks.push_back(
+        function.address + " is a card of NVIDIA's that cannot be offered: " +
+        (function.driver.empty() ? "no driver is bound to it" : "its driver is " + function.driver) +
+        ", and NVML cannot be used (" + why + "); install NVIDIA's driver, or load it with modprobe nvidia");
+  }
+}
+
 // As NVIDIA's plugin scores them.
 constexpr unsigned kScoreOfALink = 100;
 unsigned score_of(NvmlLevel level) {
@@ -170,6 +208,8 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   }
   if (!nvml_) {
     std::vector<NvidiaGpu> cards = cards_in_proc(host, scan);
+    if (cards.empty() && is_tegra(host)) return {tegra()};
+    if (cards.empty()) remark_on_driverless(host, why, scan);
     if (!cards.empty())
       scan.remarks.push_back("NVML cannot be used (" + why +
                              "): the cards are those that /proc/driver/nvidia shows, without MIG and health");
@@ -178,6 +218,9 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   scan.look_again = kInterval;
   std::vector<Card> cards = look(host, scan);
   if (!nvml_) return {};
+  // Newer systems on a chip have a library that lists their GPU, by a name that says so, and tells no more.
+  const auto on_chip = [](const Card& card) { return card.facts.name.find("(nvgpu)") != std::string::npos; };
+  if (!cards.empty() && std::ranges::all_of(cards, on_chip)) return {tegra()};
   measure(cards);
   if (terms_.health_checks) take_events(cards, scan);
   some_card_left(host);

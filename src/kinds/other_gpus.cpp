@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace {
 
 // VGA, 3D and other display controllers, and processing accelerators.
 constexpr std::string_view kClasses[] = {"0300", "0302", "0380", "1200"};
+constexpr std::chrono::seconds kStateInterval{30};
 constexpr std::string_view kIluvatarControl = "/dev/itrctl";
 
 bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
@@ -31,6 +33,29 @@ void add_node(Device& device, const std::string& path) {
   device.nodes.push_back({.host_path = path, .container_path = Template::escape(path), .permissions = "rw"});
 }
 
+// "umc_err_count: 2 uncorrectable memory errors"; empty: it has none, or its driver does not tell. What
+// amdgpu shows in `ras` counts from the last reset.
+std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
+  for (const std::string& path : host.glob(card.path() + "/ras/*_err_count").paths) {
+    std::ifstream text(host.at(path));
+    unsigned long long errors = 0;
+    for (std::string word; text >> word;) {
+      if (word == "ue:" && text >> errors && errors > 0)
+        return "its memory had " + std::to_string(errors) + " uncorrectable errors since the last reset (" +
+               std::filesystem::path(path).filename().string() + "); it needs a reset";
+    }
+  }
+  return {};
+}
+
+// Why a card with a driver and nodes is of no use all the same; empty: it is.
+std::string state_trouble(const HostRoot& host, const SysDevice& card) {
+  // xe leaves a card that it could not start in this mode, for its firmware to be repaired.
+  if (card.attribute("survivability_mode"))
+    return "its driver could not start it (survivability mode); its firmware has to be repaired";
+  return uncorrectable_errors(host, card);
+}
+
 Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& function,
                const DrmVendor& vendor) {
   Device device;
@@ -40,6 +65,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   };
   add("vendor", std::string(vendor.name));
   add("pci", function.address);
+  add("pciPath", function.path);
   add("driver", function.driver);
   add("type", "gpu");
   if (const auto node = card.numa_node()) {
@@ -66,6 +92,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
     if (device.healthy() && !is_there(host, path)) device.trouble = "there is no " + path;
     device.nodes.insert(device.nodes.begin(), {.host_path = path, .container_path = path});
   }
+  if (device.healthy()) device.trouble = state_trouble(host, card);
   return device;
 }
 
@@ -80,13 +107,15 @@ const std::shared_ptr<const KindRecipe>& iluvatar_recipe() {
 
 }  // namespace
 
-std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor) {
+std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan& scan) {
   std::vector<Device> devices;
   for (const SysDevice& card : devices_of(host, "pci")) {
     const PciFunction function = pci_function(card);
     if (!is_gpu(function, vendor) || card.attribute("physfn") || function.driver.starts_with("vfio"))
       continue;
     devices.push_back(drm_gpu(host, card, function, vendor));
+    // No event tells of its errors.
+    if (!host.glob(card.path() + "/ras").paths.empty()) scan.look_again = kStateInterval;
   }
   return devices;
 }

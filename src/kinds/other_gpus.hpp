@@ -19,8 +19,8 @@ struct DrmVendor {
 };
 
 // Every display or accelerator of the vendor, but virtual functions and what is given to virtual machines.
-// Unhealthy: no driver, another driver, or a node is missing.
-std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor);
+// Unhealthy: no driver, another driver, a node is missing, or the driver shows that the card needs a reset.
+std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan& scan);
 
 // By their nodes. In a container they are numbered from 0.
 std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan);

@@ -17,8 +17,8 @@
 namespace plughost {
 namespace {
 
-constexpr std::string_view kAttributes[] = {"pci",   "name",   "path", "vendor", "device",
-                                            "class", "driver", "numa", "pciInfo"};
+constexpr std::string_view kAttributes[] = {"pci",   "name",   "path", "vendor",  "device",
+                                            "class", "driver", "numa", "pciInfo", "pciPath"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
 // Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event

@@ -17,6 +17,7 @@ struct PciFunction {
   std::string device;      // "1017"
   std::string class_code;  // "020700": class, subclass and programming interface
   std::string driver;      // empty: none is bound to it
+  std::string path;        // from its host bridge on: "pci0000:00/0000:00:01.0/0000:03:00.0"
 };
 
 PciFunction pci_function(const SysDevice& device);
@@ -31,8 +32,8 @@ struct PciSelectors {
   bool take(const PciFunction& function) const;
 };
 
-// pci, vendor, device, class and driver; what is unknown is left out, so that no template makes an empty text
-// of it.
+// pci, vendor, device, class, driver and pciPath; what is unknown is left out, so that no template makes an
+// empty text of it.
 std::vector<Attribute> attributes_of(const PciFunction& function);
 
 // A member of the JSON object in the SR-IOV network device plugin's PCIDEVICE_…_INFO, without the object's

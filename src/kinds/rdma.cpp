@@ -20,8 +20,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::string_view kAttributes[] = {"pci",    "name",    "guid",     "vendor", "device", "class",
-                                            "driver", "netdevs", "linkType", "numa",   "pciInfo"};
+constexpr std::string_view kAttributes[] = {"pci",    "name",    "guid",     "vendor", "device",  "class",
+                                            "driver", "netdevs", "linkType", "numa",   "pciInfo", "pciPath"};
 constexpr std::string_view kActive = "ACTIVE";
 
 enum class PortPolicy { kAny, kAll, kIgnore };

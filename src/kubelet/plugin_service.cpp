@@ -36,6 +36,15 @@ grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grp
   return reactor;
 }
 
+std::vector<std::string> pci_paths(const Inventory& inventory, const std::vector<std::string>& ids) {
+  std::vector<std::string> paths;
+  for (const std::string& id : ids) {
+    const Device* const device = inventory.find(id);
+    if (const std::string* path = device ? device->attribute("pciPath") : nullptr) paths.push_back(*path);
+  }
+  return paths;
+}
+
 grpc::StatusCode code_of(Refusal::Reason reason) {
   switch (reason) {
     case Refusal::Reason::kUnknownDevice:
@@ -103,6 +112,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
   const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  const std::vector<std::string> near = offer->near.paths(LastGiven::Clock::now());
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
@@ -110,7 +120,8 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     auto& ids = *response->add_container_responses()->mutable_deviceids();
-    for (std::string& id : preferred(offer->recipe->policy, offer->inventory, available, must_include, size))
+    for (std::string& id :
+         preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near))
       ids.Add(std::move(id));
   }
   return finish(context, grpc::Status::OK);
@@ -174,6 +185,7 @@ grpc::Status PluginService::answer(const Offer& offer, const std::vector<std::st
     return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
                                                        std::to_string(size) +
                                                        " bytes, and the kubelet takes 4 MiB"};
+  if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }
 

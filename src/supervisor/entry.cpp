@@ -53,7 +53,7 @@ struct Entry::Outcome {
 
 PluginOptions options_of(const Recipe& recipe) {
   return {.pre_start_required = recipe.pre_start.has_value(),
-          .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone};
+          .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone || !recipe.near.empty()};
 }
 
 Entry::Entry(Platform& platform, NodeLink& link, ResourceConfig config, Hooks hooks)
@@ -101,6 +101,17 @@ void Entry::on_kubelet() {
 void Entry::on_sockets() {
   for (auto& [name, live] : live_) {
     if (live.resource) live.resource->on_sockets();
+  }
+}
+
+void Entry::set_neighbours(Neighbours neighbours) {
+  if (neighbours == neighbours_) return;
+  neighbours_ = std::move(neighbours);
+  for (auto& [name, live] : live_) {
+    if (!live.resource) continue;
+    Offer offer = *live.resource->offer();
+    offer.near = neighbours_;
+    live.resource->publish(std::move(offer));
   }
 }
 
@@ -175,7 +186,7 @@ void Entry::set_stall(const std::string& why) {
   for (auto& [name, live] : live_) {
     if (!live.resource) continue;
     Offer offer = *live.resource->offer();
-    offer.stall = why;
+    offer.stall = why.empty() ? live.cdi_trouble : why;
     live.resource->publish(std::move(offer));
   }
 }
@@ -195,16 +206,22 @@ void Entry::on_scanned(Outcome& outcome) {
   scan_trouble_.clear();
   scan_failed_.reset();
   auto& found = std::get<Look>(outcome.found);
-  if (!found.scan.undecided) {
-    remark(std::move(found.assembly.remarks));
-    take(std::move(found.assembly.resources));
-  }
+  write(found.scan.cdi);
+  if (!found.scan.undecided) take_in(found.scan.not_yet, std::move(found.assembly));
   const bool hinted = std::exchange(hinted_while_scanning_, false);
   // What changed before a watch was placed nobody has seen: look again, now that it would be told.
   if (follow(found.scan))
     scan();
   else if (hinted)
     hint();
+}
+
+void Entry::take_in(const std::string& not_yet, Assembly assembly) {
+  // What is listed already has to be listed on.
+  const bool waits = !not_yet.empty() && live_.empty();
+  if (waits) assembly.remarks.push_back("nothing is offered yet: " + not_yet);
+  remark(std::move(assembly.remarks));
+  if (!waits) take(std::move(assembly.resources));
 }
 
 void Entry::on_scan_failed(const std::string& why) {
@@ -230,15 +247,20 @@ void Entry::take(std::map<std::string, std::vector<Device>> resources) {
   checks_.follow(*config_.recipe, resources);
   for (auto& [name, live] : live_) resources.try_emplace(name);  // devices that are remembered, but not there
   must_ask_ = false;
+  settled_ = true;
   auto later = Clock::time_point::max();
   for (auto& [name, devices] : resources) {
     const auto waits_until = checks_.waits_until(name);
     later = std::min(later, waits_until);
     // A resource begins with all of its devices, or the kubelet would take those of running pods away.
-    if (waits_until != Clock::time_point::max() && !live_.contains(name)) continue;
+    if (waits_until != Clock::time_point::max() && !live_.contains(name)) {
+      settled_ = false;
+      continue;
+    }
     Live& live = live_[name];
     later = std::min(later, settle(name, live, devices));
     publish(name, live, std::move(devices));
+    if (!live.cdi_trouble.empty()) later = std::min(later, Clock::now() + kCdiRetry);
   }
   drop_empty_resources();
   if (must_ask_ && !asking_) ask_for_holders();
@@ -330,6 +352,9 @@ void Entry::tell(const std::string& name, std::span<const Device> before, std::s
 
 void Entry::publish(const std::string& name, Live& live, std::vector<Device> devices) {
   Offer offer{name, Inventory(std::move(devices)), config_.recipe};
+  offer.near = neighbours_;
+  offer.given = given_;
+  specify(live, offer);
   if (live.resource) {
     const std::shared_ptr<const Offer> before = live.resource->offer();
     const bool emptied = offer.inventory.empty() && !before->inventory.empty();
@@ -345,6 +370,26 @@ void Entry::publish(const std::string& name, Live& live, std::vector<Device> dev
     platform_.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
     hinted_while_scanning_ = true;  // with the next scan again
   }
+}
+
+void Entry::write(const std::vector<CdiFile>& files) {
+  cdi_trouble_.clear();
+  for (const CdiFile& file : files) {
+    if (std::string trouble = hooks_.cdi().put(file.name, file.text); !trouble.empty())
+      cdi_trouble_ = std::move(trouble);
+  }
+}
+
+void Entry::specify(Live& live, Offer& offer) {
+  offer.stall = hooks_.cdi().specify(offer);
+  if (offer.stall.empty()) offer.stall = cdi_trouble_;
+  if (offer.stall == live.cdi_trouble) return;
+  if (offer.stall.empty())
+    platform_.log.info("the CDI specification is written after all", {{"resource", offer.resource}});
+  else
+    platform_.log.error("no container can get the devices",
+                        {{"resource", offer.resource}, {"why", offer.stall}});
+  live.cdi_trouble = offer.stall;
 }
 
 bool Entry::follow(const Scan& scan) {

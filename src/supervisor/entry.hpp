@@ -13,6 +13,7 @@
 #include "config/config.hpp"
 #include "device/assembly.hpp"
 #include "device/damping.hpp"
+#include "supervisor/cdi_directory.hpp"
 #include "supervisor/health_checks.hpp"
 #include "supervisor/node_link.hpp"
 #include "supervisor/resource.hpp"
@@ -29,11 +30,14 @@ class Entry {
   static constexpr std::chrono::milliseconds kLongestWait{1000};
   // A scan that takes longer is wedged: a driver, or a dead network file system.
   static constexpr std::chrono::seconds kScanDeadline{5};
+  // A CDI specification that could not be written is tried again after this.
+  static constexpr std::chrono::seconds kCdiRetry{5};
 
   struct Hooks {
     // When the resource of that name may register first: the kubelet may still be forgetting it.
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
+    std::function<CdiDirectory&()> cdi;                        // the present one
     // A resource that was named after its devices goes with the last of them: what it offered before.
     std::function<void(const Offer& last)> emptied;
     std::function<void()> changed;  // a stage, a list, or the set of resources
@@ -50,6 +54,11 @@ class Entry {
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
   void hint();
+  // See Recipe::near.
+  void set_neighbours(Neighbours neighbours);
+  const std::shared_ptr<LastGiven>& given() const { return given_; }
+  // Are all resources there that the machine's devices make?
+  bool settled() const { return settled_; }
 
   EntryStatus status() const;
   template <typename Visit>
@@ -64,6 +73,7 @@ class Entry {
     Remembered remembered;
     Damping damping;
     std::set<std::string> held;  // of its Unhealthy devices: pods held them when the kubelet last told
+    std::string cdi_trouble;     // why what its names stand for is not written; empty: it is
     std::unique_ptr<Resource> resource;
   };
   struct Outcome;
@@ -71,6 +81,8 @@ class Entry {
   std::unique_ptr<SourceWatch> watch_source();
   void scan();
   void on_scanned(Outcome& outcome);
+  // not_yet: see Scan.
+  void take_in(const std::string& not_yet, Assembly assembly);
   void on_scan_failed(const std::string& why);
   void on_overdue();
   void note(const std::string& trouble);
@@ -87,6 +99,9 @@ class Entry {
   void on_holders(const PodResources::Answer& answer, Clock::time_point asked);
   void tell(const std::string& name, std::span<const Device> before, std::span<const Device> after);
   void publish(const std::string& name, Live& live, std::vector<Device> devices);
+  void write(const std::vector<CdiFile>& files);
+  // What the container runtime will look up is written before anybody is told its name.
+  void specify(Live& live, Offer& offer);
   // Follows what the scan has looked at. Says whether something is followed now that was not before.
   bool follow(const Scan& scan);
 
@@ -98,6 +113,9 @@ class Entry {
   std::map<WatchedDirectory, std::unique_ptr<DirWatch>> directories_;
   std::map<std::string, std::unique_ptr<UdevWatch>> subsystems_;
   std::set<std::string> remarked_;  // by the last scan
+  std::string cdi_trouble_;         // why what the scan gave for CDI's directory is not there
+  Neighbours neighbours_;
+  std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
   std::string scan_trouble_;
   Backoff scan_failed_{std::chrono::seconds(1), std::chrono::seconds(60)};
   HealthChecks checks_;
@@ -107,6 +125,7 @@ class Entry {
   std::optional<WallTime> last_trouble_at_;
   bool scanning_ = false;
   bool stalled_ = false;
+  bool settled_ = false;
   bool hinted_while_scanning_ = false;
   Clock::time_point last_scan_{};
   Clock::time_point first_hint_{};

@@ -40,6 +40,7 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
                      }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet)),
+      cdi_(std::make_unique<CdiDirectory>(platform.host, config_.cdi.directory)),
       holders_(platform.workers) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -65,6 +66,7 @@ Entry::Hooks Supervisor::hooks() {
                 return found == ended_.end() ? Clock::time_point{} : found->second + Resource::kForgetting;
               },
           .removed = [this](const std::string& resource) { ended_[resource] = Clock::now(); },
+          .cdi = [this]() -> CdiDirectory& { return *cdi_; },
           .emptied = [this](const Offer& last) { removals_.run(last); },
           .changed =
               [this] {
@@ -103,8 +105,13 @@ Supervisor::Changes Supervisor::apply(Config config) {
                .unchanged = changes.unchanged.size(),
                .kubelet = changes.kubelet_changed};
   std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
-  if (changes.kubelet_changed) {
-    std::unique_ptr<NodeLink> link = make_link(config.kubelet);
+  std::unique_ptr<NodeLink> link = changes.kubelet_changed ? make_link(config.kubelet) : nullptr;
+  if (config.cdi != config_.cdi) {
+    cdi_->keep({});
+    cdi_ = std::make_unique<CdiDirectory>(platform_.host, config.cdi.directory);
+    for (const auto& [name, entry] : entries_) entry->hint();
+  }
+  if (link) {
     entries_.clear();
     holders_.abandon();
     link_ = std::move(link);
@@ -135,6 +142,7 @@ Supervisor::Changes Supervisor::apply(Config config) {
                                                 {"removed", std::to_string(changes.removed.size())},
                                                 {"unchanged", std::to_string(changes.unchanged.size())}});
   config_ = std::move(config);
+  if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
   return told;
 }
@@ -212,31 +220,69 @@ void Supervisor::on_safety() {
 
 void Supervisor::after_burst() {
   look_for_shared_ids();
+  forget_specifications();
+  tell_neighbours();
   ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
 }
 
-void Supervisor::look_for_shared_ids() {
-  std::vector<std::shared_ptr<const Offer>> offers;
-  for (const auto& [name, entry] : entries_)
-    entry->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
-  if (offers.size() < 2) return;
+void Supervisor::tell_neighbours() {
+  for (const auto& [name, entry] : entries_) {
+    const auto other = entries_.find(entry->config().recipe->near);
+    if (other == entries_.end()) continue;
+    Neighbours neighbours{.given = other->second->given()};
+    other->second->for_each_resource([&](const Resource& resource) {
+      for (const Device& device : resource.offer()->inventory.devices()) {
+        const std::string* const path = device.attribute("pciPath");
+        if (device.healthy() && path) neighbours.healthy.push_back(*path);
+      }
+    });
+    std::ranges::sort(neighbours.healthy);
+    entry->set_neighbours(std::move(neighbours));
+  }
+}
 
-  std::unordered_map<std::string_view, const Offer*> owners;
-  std::map<std::string, std::pair<const Offer*, const Offer*>> shared;
-  for (const auto& offer : offers) {
-    for (const Device& device : offer->inventory.devices()) {
-      const auto [owner, first] = owners.try_emplace(device.id, offer.get());
-      if (!first) shared.try_emplace(device.id, owner->second, offer.get());
+// Of resources that are no more. Before each entry has looked nobody knows which there are.
+void Supervisor::forget_specifications() {
+  std::set<std::string> specified;
+  for (const auto& [name, entry] : entries_) {
+    if (entry->config().recipe->cdi == CdiNames::kNone) continue;
+    if (!entry->settled()) return;
+    entry->for_each_resource([&](const Resource& resource) { specified.insert(resource.name()); });
+  }
+  cdi_->keep(specified);
+}
+
+void Supervisor::look_for_shared_ids() {
+  struct Listed {
+    std::shared_ptr<const Offer> offer;
+    const ResourceConfig* entry;
+  };
+  std::vector<Listed> lists;
+  for (const auto& [name, entry] : entries_)
+    entry->for_each_resource([&, config = &entry->config()](const Resource& resource) {
+      lists.push_back({resource.offer(), config});
+    });
+  if (lists.size() < 2) return;
+
+  std::unordered_map<std::string_view, const Listed*> owners;
+  std::map<std::string, std::pair<const Listed*, const Listed*>> shared;
+  for (const Listed& list : lists) {
+    for (const Device& device : list.offer->inventory.devices()) {
+      const auto [owner, first] = owners.try_emplace(device.id, &list);
+      if (!first) shared.try_emplace(device.id, owner->second, &list);
     }
   }
   if (shared.size() > shared_ids_ && !shared.empty()) {
     const auto& [id, both] = *shared.begin();
     platform_.log.warn(
-        "two resources list the same id, and the kubelet looks health up by id alone: give one of "
-        "them an `id` such as \"{resource}-{name}\"",
+        "two entries list the same id: if it is one device, keep one of them, or two containers may get it; "
+        "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
+        "alone",
         {{"id", id},
-         {"resource", both.first->resource},
-         {"other", both.second->resource},
+         {"resource", both.first->offer->resource},
+         {"at", both.first->entry->where},
+         {"other", both.second->offer->resource},
+         {"other_at", both.second->entry->where},
          {"ids", std::to_string(shared.size())}});
   }
   shared_ids_ = shared.size();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "supervisor/cdi_directory.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/holders.hpp"
 #include "supervisor/node_link.hpp"
@@ -67,6 +68,8 @@ class Supervisor {
   void on_safety();
   void after_burst();
   void look_for_shared_ids();
+  void forget_specifications();
+  void tell_neighbours();
 
   Platform& platform_;
   Config config_;
@@ -79,6 +82,8 @@ class Supervisor {
   Timer sockets_timer_;
   Timer burst_timer_;
   std::unique_ptr<NodeLink> link_;
+  // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
+  std::unique_ptr<CdiDirectory> cdi_;
   Holders holders_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };

@@ -43,11 +43,12 @@ done
 for address in $(sed -n 's/.*<pci_bus_id>0000\(.*\)<\/pci_bus_id>.*/\1/p' "$work/smi.xml" | tr 'A-F' 'a-f'); do
   grep -q "\"pci\": \"$address\"" "$work/found.json" || fail "no card has the PCI address $address"
 done
-for memory in $(nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits); do
-  found=$(sed -n 's/.*"memory": "\([0-9]*\)".*/\1/p' "$work/found.json" | head -n 1)
+nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits | sort -n >"$work/expected"
+sed -n 's/.*"memory": "\([0-9]*\)".*/\1/p' "$work/found.json" | sort -n | paste "$work/expected" - >"$work/memories"
+while read -r memory found; do
   # NVML counts what the driver reserves, nvidia-smi may not.
-  [ "$((found * 100))" -ge "$((memory * 95))" ] || fail "a card has $found MiB, nvidia-smi says $memory"
-done
+  [ "$((${found:-0} * 100))" -ge "$((memory * 95))" ] || fail "a card has ${found:-no} MiB, nvidia-smi says $memory"
+done <"$work/memories"
 
 # Allocate: each node is a character device that can be opened.
 for id in $(cat "$work/ids"); do

@@ -53,7 +53,7 @@ void check_served(const std::string& theirs, const std::string& from, const Node
   node.start_kubelet();
   node.files().file("cards", cards);
   node.start_daemon(
-      {"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_FOLDER, "PLUGHOST_FAKE_NVML=" + node.path("cards")});
+      {"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_DIRECTORY, "PLUGHOST_FAKE_NVML=" + node.path("cards")});
   CHECK(node.attached(names));
   CHECK(node.kubelet().state().resources.size() == names.size());
 }

@@ -9,7 +9,10 @@
  *   fail FUNCTION CODE           the call returns that
  *   hang FUNCTION                the call does not return while the line stands there
  *
+ * Calls may come from several threads, as with the real library; one that hangs holds up no other.
  * mig=-1: the card knows no MIG. With FAKE_NVML_OLD the functions that came later are missing. */
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +57,7 @@ static unsigned levels[MOST_CARDS][MOST_CARDS];
 static unsigned card_count, mig_count, opened, last_event, registered[MOST_CARDS];
 static Event pending;
 static unsigned pending_serial;
+static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void option(const char *word, const char *key, unsigned long long *value) {
   size_t length = strlen(key);
@@ -159,7 +163,10 @@ static int begin(const char *function) {
       if (sscanf(line, "hang %127s", word) == 1 && strcmp(word, function) == 0) hangs = 1;
     }
     fclose(file);
-    if (hangs) usleep(10000);
+    if (!hangs) continue;
+    pthread_mutex_unlock(&mutex);
+    usleep(10000);
+    pthread_mutex_lock(&mutex);
   } while (hangs);
   return result;
 }
@@ -174,10 +181,18 @@ static Mig *mig_of(void *device) {
   return mig >= migs && mig < migs + mig_count ? mig : NULL;
 }
 
-#define BEGIN(function)                \
-  {                                    \
-    int code = begin(function);        \
-    if (code != OK) return code;       \
+static int locked(void) { return pthread_mutex_lock(&mutex); }
+static void unlock(int *unused) {
+  (void)unused;
+  pthread_mutex_unlock(&mutex);
+}
+
+/* To the end of the function what it reads stays as it is. */
+#define BEGIN(function)                                           \
+  int lock __attribute__((cleanup(unlock), unused)) = locked();   \
+  {                                                               \
+    int code = begin(function);                                   \
+    if (code != OK) return code;                                  \
   }
 /* What a lost card answers to nearly everything, as for its MIG devices. */
 #define ALIVE(device)                                                       \
@@ -208,6 +223,7 @@ static int start(const char *function) {
 }
 
 int nvmlShutdown(void) {
+  int lock __attribute__((cleanup(unlock), unused)) = locked();
   if (opened > 0 && --opened == 0) mark(0);
   memset(registered, 0, sizeof registered);
   return OK;

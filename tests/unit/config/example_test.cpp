@@ -44,6 +44,7 @@ std::set<std::string> known_keys() {
 qqqqqqqq: 1
 kubelet: {qqqqqqqq: 1}
 log: {qqqqqqqq: 1}
+cdi: {qqqqqqqq: 1}
 include: []
 resources:
 - name: example.com/a
@@ -72,7 +73,7 @@ resources:
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 22);
+    CHECK(error.diagnostics.size() == 23);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

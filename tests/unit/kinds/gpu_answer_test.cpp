@@ -139,8 +139,10 @@ TEST_CASE("MPS gives its pipes and its memory, and waits for its daemon") {
   const GpuRig rig({{"mps", text("true")}});
   const std::string control = "/run/nvidia/mps/nvidia.com/gpu/pipe/control";
   CHECK(rig.trouble(kA) == "the MPS control daemon is not ready: there is no " + control);
+  CHECK(rig.scan().not_yet == rig.trouble(kA));
   rig.machine.tree().file(control);
   CHECK(rig.trouble(kA).empty());
+  CHECK(rig.scan().not_yet.empty());
   const Allocation got = allocation(rig.scan(), {}, {kA, kB});
   CHECK(got.env.at("CUDA_MPS_PIPE_DIRECTORY") == "/mps/nvidia.com/gpu/pipe");
   const std::vector<Mount> mounts{

@@ -117,6 +117,84 @@ TEST_CASE("on a machine without a card there is nothing, and nothing is said") {
   CHECK(scan.look_again == 0s);
 }
 
+TEST_CASE("cards without a driver are not offered, and the log says what to do") {
+  const GpuRig rig({}, "libnvidia-none.so.1");
+  add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "");
+  add_pci(rig.machine, "0000:3b:00.1", "10de", "040300", "snd_hda_intel");
+  add_pci(rig.machine, "0000:86:00.0", "10de", "030000", "nouveau");
+  add_pci(rig.machine, "0000:87:00.0", "10de", "030200", "vfio-pci");
+  const Scan scan = rig.scan();
+  CHECK(scan.devices.empty());
+  REQUIRE(scan.remarks.size() == 2);
+  CHECK(scan.remarks[0].starts_with("0000:3b:00.0 is a card of NVIDIA's that cannot be offered: no driver"));
+  CHECK(scan.remarks[0].ends_with("install NVIDIA's driver, or load it with modprobe nvidia"));
+  CHECK(scan.remarks[1].find("its driver is nouveau") != std::string::npos);
+}
+
+TEST_CASE("a system on a chip is one device, as in NVIDIA's plugin") {
+  const auto check_tegra = [](const GpuRig& rig) {
+    const Scan scan = rig.scan();
+    REQUIRE(ids_of(scan) == Texts{"tegra"});
+    CHECK(scan.devices[0].healthy());
+    CHECK(scan.remarks.empty());
+    CHECK(allocation(scan, {}, {"tegra"}).env ==
+          std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", "tegra"}});
+  };
+  const auto nvgpu = [](const GpuRig& rig) {
+    rig.machine.device("/sys/devices/platform/gpu.0", "platform");
+    rig.machine.link("/sys/devices/platform/gpu.0/driver", "/sys/bus/platform/drivers/nvgpu");
+  };
+  const GpuRig by_family({{"vendor", text("nvidia")}}, "libnvidia-none.so.1");
+  nvgpu(by_family);
+  by_family.machine.tree().file("/sys/devices/soc0/family", "Tegra\n");
+  check_tegra(by_family);
+  const GpuRig by_release({}, "libnvidia-none.so.1");
+  by_release.machine.tree().file("/etc/nv_tegra_release", "# R35 (release)\n");
+  check_tegra(by_release);
+  const FakeNvml fake("card GPU-a name=Orin_(nvgpu)\n");
+  check_tegra(GpuRig({}));
+}
+
+TEST_CASE("cards know where they are in the tree of PCI bridges") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({});
+  const std::string above = kRoot + "0000:3a:00.0";
+  rig.machine.device(above, "pci");
+  rig.machine.device(above + "/0000:3b:00.0", "pci", {{"vendor", "0x10de"}, {"class", "0x030200"}});
+  add_pci(rig.machine, "0000:05:00.0", "1002", "120000", "");
+  const Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{"0000:05:00.0", "GPU-a", "GPU-b"});
+  CHECK(value(scan.devices[0], "pciPath") == "pci0000:00/0000:05:00.0");
+  CHECK(value(scan.devices[1], "pciPath") == "pci0000:00/0000:3a:00.0/0000:3b:00.0");
+  CHECK(value(scan.devices[2], "pciPath") == "(none)");
+}
+
+TEST_CASE("a card of AMD whose memory fails needs a reset, and is well after it") {
+  const GpuRig rig({{"vendor", text("amd")}}, "");
+  add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
+  add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
+  rig.machine.tree().file("/dev/kfd");
+  CHECK(rig.scan().look_again == 0s);
+  const std::string count = kRoot + "0000:03:00.0/ras/umc_err_count";
+  rig.machine.tree().file(count, "ue: 0\nce: 12\n");
+  CHECK(rig.scan().look_again == 30s);
+  CHECK(rig.trouble("0000:03:00.0").empty());
+  rig.machine.tree().file(count, "ue: 2\nce: 12\n");
+  CHECK(rig.trouble("0000:03:00.0") ==
+        "its memory had 2 uncorrectable errors since the last reset (umc_err_count); it needs a reset");
+  rig.machine.tree().file(count, "ue: 0\nce: 0\n");
+  CHECK(rig.trouble("0000:03:00.0").empty());
+}
+
+TEST_CASE("a card of Intel that its driver could not start is Unhealthy") {
+  const GpuRig rig({{"vendor", text("intel")}}, "");
+  add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "xe");
+  add_drm(rig.machine, "0000:07:00.0", "card1", "renderD129");
+  CHECK(rig.trouble("0000:07:00.0").empty());
+  rig.machine.attribute(kRoot + "0000:07:00.0", "survivability_mode", "info");
+  CHECK(rig.trouble("0000:07:00.0").find("survivability mode") != std::string::npos);
+}
+
 TEST_CASE("cards of AMD have the node that all share, and their own") {
   const GpuRig rig({{"vendor", text("amd")}}, "");
   add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
@@ -445,6 +523,7 @@ TEST_CASE("mistakes in `gpu` are found when it is read") {
   CHECK(problem({{"ignoredXids", text("x")}}).find("is no XID") != std::string::npos);
   CHECK(problem({{"imexChannels", text("4096")}}).find("is no IMEX channel") != std::string::npos);
   CHECK(problem({{"mpsRoot", text("run")}}).starts_with("resources[0].gpu.mpsRoot: "));
+  CHECK(problem({{"nvidiaCtk", text("nvidia-ctk")}}).starts_with("resources[0].gpu.nvidiaCtk: "));
   for (const char* wrong : {"1", "GiB", "0GiB", "1GB", "-1GiB", "1.5GiB", ""}) {
     CAPTURE(wrong);
     CHECK(problem({{"unit", map({{"memory", text(wrong)}})}}).find("is no unit of memory") !=

@@ -1,0 +1,132 @@
+#include "supervisor/cdi_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+#include "device/cdi.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOurs = "plughost-";
+// Of a file that is being written: hidden, and without the ending that runtimes look for.
+constexpr std::string_view kUnfinished = ".plughost-";
+
+bool is_there(const fs::path& file) {
+  std::error_code failed;
+  return fs::exists(file, failed);
+}
+
+// Empty if there is none.
+std::string content_of(const fs::path& file) {
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed)) return {};
+  std::ifstream text(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(text), {}};
+}
+
+void write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_errno("write");
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+// Throws std::system_error, and then the file is as it was. Whoever reads it sees the old text or the new
+// one.
+void replace(const fs::path& file, const std::string& text) {
+  const fs::path directory = file.parent_path();
+  if (!is_there(directory)) {
+    fs::create_directories(directory);
+    fs::permissions(directory, fs::perms(0755));
+  }
+  const fs::path unfinished = directory / (std::string(kUnfinished) + file.filename().string() + ".tmp");
+  try {
+    const UniqueFd fd{
+        check(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), "open")};
+    check(::fchmod(fd.get(), 0644), "fchmod");  // whatever the umask is: other users' tools read it
+    write_all(fd.get(), text);
+    fs::rename(unfinished, file);
+  } catch (const std::system_error&) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    throw;
+  }
+}
+
+std::string advice(const std::error_code& error, const fs::path& directory) {
+  if (error == std::errc::read_only_file_system || error == std::errc::permission_denied ||
+      error == std::errc::operation_not_permitted)
+    return "plughost's unit needs ReadWritePaths=" + directory.string() + ", and the directory to be there";
+  if (error == std::errc::no_space_on_device) return "the file system is full";
+  return "`cdi: {directory: …}` names another directory, which the container runtime must read, too";
+}
+
+}  // namespace
+
+CdiDirectory::CdiDirectory(const HostRoot& host, fs::path directory)
+    : host_(host), path_(std::move(directory)) {}
+
+std::string CdiDirectory::specify(const Offer& offer) {
+  if (offer.recipe->cdi == CdiNames::kNone) return {};
+  const std::string file = cdi_file_name(offer.resource);
+  const auto known = specified_.find(offer.resource);
+  const bool same = known != specified_.end() && known->second.recipe == offer.recipe &&
+                    known->second.inventory == offer.inventory;
+  if (same && is_there(at(file))) return {};
+  const std::string text = cdi_specification(offer.resource, *offer.recipe, offer.inventory);
+  const std::string trouble = text.empty() ? remove(file) : put(file, text);
+  if (trouble.empty())
+    specified_[offer.resource] = {offer.inventory, offer.recipe};
+  else
+    specified_.erase(offer.resource);
+  return trouble;
+}
+
+std::string CdiDirectory::put(const std::string& file, const std::string& text) {
+  try {
+    if (content_of(at(file)) != text) replace(at(file), text);
+    return {};
+  } catch (const std::system_error& error) {
+    return "the CDI specification " + (path_ / file).string() +
+           " cannot be written: " + error.code().message() + "; " + advice(error.code(), path_);
+  }
+}
+
+std::string CdiDirectory::remove(const std::string& file) {
+  std::error_code failed;
+  fs::remove(at(file), failed);
+  if (!failed) return {};
+  return "the CDI specification " + (path_ / file).string() + " cannot be removed: " + failed.message() +
+         "; " + advice(failed, path_);
+}
+
+void CdiDirectory::keep(const std::set<std::string>& resources) {
+  std::erase_if(specified_, [&](const auto& item) { return !resources.contains(item.first); });
+  std::set<std::string> kept;
+  for (const std::string& resource : resources) kept.insert(cdi_file_name(resource));
+  std::vector<std::string> old;
+  std::error_code failed;
+  for (fs::directory_iterator entry(host_.at(path_), failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    std::string name = entry->path().filename();
+    const bool ours = name.starts_with(kOurs) && name.ends_with(".json");
+    if ((ours && !kept.contains(name)) || name.starts_with(kUnfinished)) old.push_back(std::move(name));
+  }
+  for (const std::string& name : old) remove(name);
+}
+
+}  // namespace plughost

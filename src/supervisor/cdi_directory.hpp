@@ -1,0 +1,46 @@
+#pragma once
+// The specifications that container runtimes read: what names of CDI devices stand for. Loop thread only; the
+// directory is on a file system in memory, as /run is.
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "device/offer.hpp"
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+class CdiDirectory {
+ public:
+  // directory: as on the machine; made when it is first needed. host outlives it.
+  CdiDirectory(const HostRoot& host, std::filesystem::path directory);
+
+  const std::filesystem::path& path() const { return path_; }
+
+  // The specification of the offer's resource says what the offer does. Nothing to do for a resource without
+  // one, and for the same devices as the last time, unless somebody removed the file. Why it could not be
+  // written, as a sentence that says what to do; empty: it is there, whole.
+  std::string specify(const Offer& offer);
+  // The same for a specification that another program made.
+  std::string put(const std::string& file, const std::string& text);
+  // Removes what we, or a former plughost, have written for resources that are not among these.
+  void keep(const std::set<std::string>& resources);
+
+ private:
+  struct Specified {
+    Inventory inventory;
+    std::shared_ptr<const Recipe> recipe;
+  };
+
+  std::string remove(const std::string& file);
+  std::filesystem::path at(const std::string& file) const { return host_.at(path_) / file; }
+
+  const HostRoot& host_;
+  std::filesystem::path path_;
+  std::map<std::string, Specified> specified_;  // by resource; those whose file was written
+};
+
+}  // namespace plughost

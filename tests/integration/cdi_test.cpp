@@ -1,0 +1,179 @@
+// CDI specifications: written before anybody is told a name, kept as long as the name means something.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kPort = "example.com/port";
+const std::string kFile = "cdi/plughost-example.com_port.json";
+
+// Each file in the node's dev is a device, and a node of its container.
+std::string ports(const Node& node, const std::string& name = kPort, const std::string& more = "cdi: true") {
+  return "- {name: \"" + name + "\", directory: {path: " + node.path("dev") +
+         "}, nodes: [{hostPath: \"{path}\", containerPath: \"/dev/{id}\"}], forgetAfter: 1s, " + more + "}\n";
+}
+
+void configure(Node& node, const std::string& resources, const std::string& directory = "cdi") {
+  node.configure(resources + "cdi: {directory: " + node.path(directory) + "}\n");
+}
+
+std::filesystem::path at(const Node& node, const std::string& below) {
+  return node.files().at(below);
+}
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream text(file);
+  return {std::istreambuf_iterator<char>(text), {}};
+}
+
+bool comes(const std::filesystem::path& file) {
+  return eventually([&] { return std::filesystem::exists(file); });
+}
+
+bool goes(const std::filesystem::path& file) {
+  return eventually([&] { return !std::filesystem::exists(file); });
+}
+
+}  // namespace
+
+TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
+  Node node;
+  node.files().file("dev/ttyA");
+  configure(node, ports(node));
+  std::atomic<unsigned> lists = 0;
+  std::atomic<unsigned> early = 0;
+  node.start_kubelet({}, [&](const KubeletEvent& event) {
+    if (event.type != KubeletEvent::Type::kList) return;
+    ++lists;
+    const std::string text = content(at(node, kFile));
+    if (text.find(event.devices == 1 ? "ttyA" : "ttyB") == std::string::npos) ++early;
+  });
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  node.files().file("dev/ttyB");
+  REQUIRE(node.healthy(kPort, "ttyB"));
+  CHECK(eventually([&] { return lists >= 2; }));
+  CHECK(early == 0);
+
+  const auto answer = node.kubelet().allocate_ids(kPort, {"ttyB"});
+  REQUIRE(answer.containers.size() == 1);
+  CHECK(answer.containers[0].nodes.empty());
+  CHECK(answer.containers[0].cdi == std::vector<std::string>{"example.com/port=ttyB"});
+  const auto json = nlohmann::json::parse(content(at(node, kFile)));
+  CHECK(json["kind"] == kPort);
+  REQUIRE(json["devices"].size() == 2);
+  CHECK(json["devices"][1]["containerEdits"]["deviceNodes"][0]["hostPath"] == node.path("dev/ttyB"));
+}
+
+TEST_CASE("a specification outlives the daemon, and goes with its entry") {
+  Node node;
+  node.files().file("dev/ttyA");
+  node.files().file("cdi/plughost-example.com_former.json");
+  node.files().file("cdi/vendor.json");
+  configure(node, ports(node) + counted("example.com/token", 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  CHECK(goes(at(node, "cdi/plughost-example.com_former.json")));
+  node.daemon().signal(SIGTERM);
+  REQUIRE(node.daemon().wait_for_exit(kLong).has_value());
+  CHECK(std::filesystem::exists(at(node, kFile)));
+
+  node.start_daemon();
+  REQUIRE(node.attached({kPort}));
+  CHECK(std::filesystem::exists(at(node, kFile)));
+  configure(node, counted("example.com/token", 1));
+  REQUIRE(node.reload());
+  CHECK(goes(at(node, kFile)));
+  CHECK(std::filesystem::exists(at(node, "cdi/vendor.json")));
+}
+
+TEST_CASE("an entry that no longer wants a specification loses it, and has its nodes in the answer again") {
+  Node node;
+  node.files().file("dev/ttyA");
+  configure(node, ports(node));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  configure(node, ports(node, kPort, "cdi: false"));
+  REQUIRE(node.reload());
+  CHECK(goes(at(node, kFile)));
+  const auto answer = node.kubelet().allocate_ids(kPort, {"ttyA"});
+  CHECK(answer.containers.at(0).nodes.size() == 1);
+  CHECK(answer.containers.at(0).cdi.empty());
+}
+
+TEST_CASE("a resource that is named after its device takes the specification along when it goes") {
+  Node node;
+  for (const char* device : {"dev/ttyA", "dev/ttyB"}) node.files().file(device);
+  configure(node, ports(node, "example.com/{name}"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/ttyA", "example.com/ttyB"}));
+  const auto first = at(node, "cdi/plughost-example.com_ttyA.json");
+  const auto other = at(node, "cdi/plughost-example.com_ttyB.json");
+  CHECK(comes(first));
+  CHECK(comes(other));
+  node.files().remove("dev/ttyA");
+  CHECK(goes(first));
+  CHECK(std::filesystem::exists(other));
+}
+
+TEST_CASE("specifications move when the directory is another") {
+  Node node;
+  node.files().file("dev/ttyA");
+  configure(node, ports(node));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  configure(node, ports(node), "elsewhere");
+  REQUIRE(node.reload());
+  CHECK(comes(at(node, "elsewhere/plughost-example.com_port.json")));
+  CHECK(goes(at(node, kFile)));
+}
+
+TEST_CASE("what cannot be written is an error with a reason, and Allocate refuses until it can be") {
+  Node node;
+  node.files().file("dev/ttyA");
+  node.files().file("cdi", "a file in the directory's place");
+  configure(node, ports(node));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  CHECK(node.daemon().wait_for_line({"no container can get the devices", kPort, "cannot be written"}, kLong));
+  const auto refused = node.kubelet().allocate_ids(kPort, {"ttyA"});
+  CHECK(refused.code != 0);
+  CHECK(refused.text.find("cannot be written") != std::string::npos);
+  node.files().remove("cdi");
+  CHECK(node.daemon().wait_for_line({"the CDI specification is written after all", kPort}, kLong));
+  CHECK(node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0);
+  CHECK(node.daemon().count_lines("no container can get the devices") == 1);
+}
+
+TEST_CASE("simulate and discover show what comes by CDI") {
+  Node node;
+  node.files().file("dev/ttyA");
+  configure(node, ports(node));
+  const Finished simulated =
+      run_plughost({"simulate", "--config", node.configuration(), "-o", "json", kPort + "=ttyA"});
+  REQUIRE(simulated.exit_code == 0);
+  const auto answer = nlohmann::json::parse(simulated.output)["answer"];
+  CHECK(answer["cdi"] == nlohmann::json::array({"example.com/port=ttyA"}));
+  CHECK(answer["byCdi"]["nodes"].size() == 1);
+  CHECK_FALSE(answer.contains("nodes"));
+  const Finished discovered = run_plughost({"discover", "--config", node.configuration(), "-o", "json"});
+  CHECK(nlohmann::json::parse(discovered.output)[0]["devices"][0]["cdi"] == "example.com/port=ttyA");
+  CHECK_FALSE(std::filesystem::exists(at(node, "cdi")));
+}

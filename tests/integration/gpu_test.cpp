@@ -1,0 +1,228 @@
+// NVIDIA's cards from the driver's library to a container, with a library that a text file describes.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "integration/node.hpp"
+#include "unit/fake_nvml.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kGpu = "nvidia.com/gpu";
+const std::string kToken = "example.com/token";
+const std::string kTwoCards = "card GPU-a minor=0 memory=81559\ncard GPU-b minor=1 memory=81559\n";
+// Cards are looked at every 5 s.
+constexpr std::chrono::milliseconds kLook = 5s + kLong;
+
+void start(Node& node, const std::string& resources) {
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon({"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_DIRECTORY});
+}
+
+std::string cards(const std::string& more = {}, const std::string& keys = "vendor: nvidia") {
+  return "- {name: " + kGpu + ", gpu: {" + keys + "}" + (more.empty() ? "" : ", " + more) + "}\n";
+}
+
+std::string visible(const AllocateAnswer& answer) {
+  return answer.containers.empty() ? answer.text : answer.containers[0].env.at("NVIDIA_VISIBLE_DEVICES");
+}
+
+std::size_t unhealthy_ids(const KubeletState& state, const std::string& beginning) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      *state.of(kGpu).devices,
+      [&](const ListedDevice& device) { return !device.healthy && device.id.starts_with(beginning); }));
+}
+
+}  // namespace
+
+TEST_CASE("cards come from the library to the list, and from the list to a container") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards());
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  CHECK(node.healthy(kGpu, "GPU-b"));
+  CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-b", "GPU-a"})) == "GPU-b,GPU-a");
+  CHECK(node.kubelet().allocate("pod", "main", kGpu, 2).admitted());
+}
+
+TEST_CASE("a card that is lost while containers are given cards costs no other card, and no wrong answer") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards());
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  fake.show("card GPU-a minor=0 lost=1\ncard GPU-b minor=1\n");
+  bool refused = false;
+  CHECK(eventually(
+      [&] {
+        const AllocateAnswer lost = node.kubelet().allocate_ids(kGpu, {"GPU-a"});
+        refused = lost.code != 0;
+        if (refused)
+          CHECK(lost.text.find("GPU is lost") != std::string::npos);
+        else
+          CHECK(visible(lost) == "GPU-a");
+        CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-b"})) == "GPU-b");
+        return refused;
+      },
+      kLook));
+  CHECK(node.unhealthy(kGpu, "GPU-a"));
+  CHECK(node.healthy(kGpu, "GPU-b"));
+}
+
+TEST_CASE("an error of a card makes all of its replicas Unhealthy, and they recover together") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards("replicas: 8"));
+  REQUIRE(node.count(kGpu, 16));
+  fake.show(kTwoCards + "event 1 0 8 79\n");
+  REQUIRE(
+      node.wait_for([](const KubeletState& state) { return unhealthy_ids(state, "GPU-a::") == 8; }, kLook));
+  CHECK(unhealthy_ids(node.kubelet().state(), "GPU-b::") == 0);
+  CHECK(node.daemon().wait_for_line({"devices turned Unhealthy", "XID 79: the GPU has fallen off the bus"},
+                                    kLong));
+  CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a::3"}).text.find("XID 79") != std::string::npos);
+  CHECK(node.count(kGpu, 16, 40s + kLong));
+}
+
+TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card") {
+  std::string machine;
+  for (int n = 0; n < 16; ++n)
+    machine += "card GPU-" + std::to_string(n) + " minor=" + std::to_string(n) + '\n';
+  const FakeNvml fake(machine);
+  Node node;
+  start(node, cards("replicas: 64, allocationPolicy: distributed"));
+  REQUIRE(node.count(kGpu, 1024));
+  const Admission admitted = node.kubelet().allocate("pod", "main", kGpu, 16);
+  REQUIRE(admitted.admitted());
+  std::set<std::string> own;
+  for (const std::string& id : admitted.ids) own.insert(id.substr(0, id.find("::")));
+  CHECK(own.size() == 16);
+  CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-7::0", "GPU-7::63"})) == "GPU-7");
+}
+
+TEST_CASE("a library that hangs, in whatever call, harms no other resource, and is used when it answers") {
+  for (const char* call : {"nvmlInit_v2",
+                           "nvmlDeviceGetCount_v2",
+                           "nvmlDeviceGetHandleByIndex_v2",
+                           "nvmlDeviceGetUUID",
+                           "nvmlDeviceGetName",
+                           "nvmlDeviceGetMinorNumber",
+                           "nvmlDeviceGetPciInfo_v3",
+                           "nvmlDeviceGetMemoryInfo",
+                           "nvmlDeviceGetMigMode",
+                           "nvmlDeviceGetMaxMigDeviceCount",
+                           "nvmlDeviceGetMigDeviceHandleByIndex",
+                           "nvmlDeviceGetGpuInstanceId",
+                           "nvmlDeviceGetComputeInstanceId",
+                           "nvmlDeviceGetTopologyCommonAncestor",
+                           "nvmlDeviceGetNvLinkState",
+                           "nvmlDeviceGetFieldValues",
+                           "nvmlEventSetCreate",
+                           "nvmlDeviceGetSupportedEventTypes",
+                           "nvmlDeviceRegisterEvents",
+                           "nvmlEventSetWait_v2"}) {
+    CAPTURE(call);
+    const std::string machine = kTwoCards + "card GPU-c mig=1\nmig 2 MIG-x gi=1 name=A_MIG_1g.5gb\n";
+    const FakeNvml fake(machine + "hang " + call + '\n');
+    Node node;
+    node.files().file("gophers/one");
+    start(node, cards({}, "vendor: nvidia, mig: mixed") + listed(kToken, node.path("gophers")));
+    REQUIRE(node.healthy(kToken, "one"));
+    node.files().file("gophers/two");
+    CHECK(node.healthy(kToken, "two"));
+    CHECK(node.kubelet().allocate_ids(kToken, {"one"}).code == 0);
+    CHECK_FALSE(node.of(kGpu).attached);
+    fake.show(machine);
+    CHECK(node.healthy(kGpu, "MIG-x"));
+  }
+}
+
+TEST_CASE("a library that hangs later refuses its cards with that reason, until it answers") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards() + counted(kToken, 2));
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  fake.show(kTwoCards + "hang nvmlDeviceGetUUID\n");
+  REQUIRE(node.daemon().wait_for_line({"looking for devices takes too long"}, 10s + kLong));
+  CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a"}).text.find("a driver or a file system hangs") !=
+        std::string::npos);
+  CHECK(node.kubelet().allocate_ids(kToken, {kToken + "-0"}).code == 0);
+  fake.show(kTwoCards);
+  CHECK(eventually([&] { return node.kubelet().allocate_ids(kGpu, {"GPU-a"}).code == 0; }));
+}
+
+TEST_CASE("cards that are divided while the daemon runs become resources of their parts") {
+  const FakeNvml fake("card GPU-a minor=0 mig=0\n");
+  Node node;
+  start(node, "- {name: \"nvidia.com/{type}\", gpu: {vendor: nvidia, mig: mixed}, forgetAfter: 1s}\n");
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  fake.show(
+      "card GPU-a minor=0 mig=1\nmig 0 MIG-x gi=1 name=A_MIG_1g.5gb\nmig 0 MIG-y gi=2 name=A_MIG_1g.5gb\n");
+  const std::string parts = "nvidia.com/mig-1g.5gb";
+  CHECK(node.wait_for([&](const KubeletState& state) { return state.of(parts).allocatable == 2; }, kLook));
+  CHECK(visible(node.kubelet().allocate_ids(parts, {"MIG-y"})) == "MIG-y");
+  CHECK(node.wait_for([](const KubeletState& state) { return !state.of(kGpu).attached; }, kLook));
+}
+
+TEST_CASE("cards in units that are too small for a message are refused, with the unit that would fit") {
+  std::string machine;
+  for (int n = 0; n < 4; ++n)
+    machine += "card GPU-00000000-0000-0000-0000-00000000000" + std::to_string(n) + " memory=81559\n";
+  const FakeNvml fake(machine);
+  Node node;
+  start(node, cards({}, "vendor: nvidia, unit: {memory: 1MiB}") + counted(kToken, 1));
+  REQUIRE(node.attached({kToken}));
+  CHECK(node.daemon().wait_for_line({"do not fit into one message to the kubelet", "would fit"}, kLong));
+  CHECK_FALSE(node.of(kGpu).attached);
+}
+
+TEST_CASE("cards for MPS are not offered before its daemon is ready, and are Unhealthy when it has gone") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards({}, "vendor: nvidia, mps: true, mpsRoot: " + node.path("mps")) + counted(kToken, 1));
+  REQUIRE(node.attached({kToken}));
+  REQUIRE(
+      node.daemon().wait_for_line({"nothing is offered yet", "the MPS control daemon is not ready"}, kLong));
+  CHECK_FALSE(node.of(kGpu).attached);
+  const std::string control = "mps/nvidia.com/gpu/pipe/control";
+  node.files().file(control);
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  node.files().remove(control);
+  CHECK(node.unhealthy(kGpu, "GPU-a", kLook));
+  CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a"}).text.find("the MPS control daemon is not ready") !=
+        std::string::npos);
+}
+
+TEST_CASE("the specification that NVIDIA's tool made is there before the cards are offered") {
+  const FakeNvml fake("card GPU-a minor=0\n");
+  Node node;
+  const std::string text = R"({"cdiVersion":"0.5.0","devices":[{"name":"GPU-a"}]})";
+  node.files().file("ctk", "#!/bin/sh\necho '" + text + "'\n");
+  std::filesystem::permissions(node.files().at("ctk"), std::filesystem::perms(0755));
+  start(node, cards({}, "vendor: nvidia, deviceListStrategy: cdi-cri, nvidiaCtk: " + node.path("ctk")) +
+                  "cdi: {directory: " + node.path("cdi") + "}\n");
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  std::ifstream file(node.files().at("cdi/k8s.device-plugin.nvidia.com-gpu.json"));
+  std::string line;
+  std::getline(file, line);
+  CHECK(line == text);
+  CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a"}).containers.at(0).cdi ==
+        std::vector<std::string>{"k8s.device-plugin.nvidia.com/gpu=GPU-a"});
+}
+
+TEST_CASE("two entries with one card are told apart in the log, with what to do") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards() + "- {name: nvidia.com/gpu.shared, gpu: {vendor: nvidia}, replicas: 2}\n");
+  REQUIRE(node.attached({kGpu, "nvidia.com/gpu.shared"}));
+  CHECK(node.daemon().wait_for_line({"two entries list the same id", "GPU-a", kGpu, "nvidia.com/gpu.shared",
+                                     " at=" + node.configuration(), "other_at=" + node.configuration()},
+                                    kLong));
+}

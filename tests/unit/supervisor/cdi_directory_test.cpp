@@ -1,0 +1,131 @@
+#include "supervisor/cdi_directory.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using test::TempDir;
+
+namespace {
+
+const std::string kFile = "run/cdi/plughost-example.com_camera.json";
+
+Offer offer_of(const std::shared_ptr<const Recipe>& recipe, const std::string& node,
+               const std::string& resource = "example.com/camera") {
+  Device device;
+  device.id = "a";
+  device.nodes = {{.host_path = node, .container_path = "/dev/camera"}};
+  Offer offer;
+  offer.resource = resource;
+  offer.inventory = Inventory({device});
+  offer.recipe = recipe;
+  return offer;
+}
+
+std::shared_ptr<const Recipe> with_cdi() {
+  Recipe recipe;
+  recipe.cdi = CdiNames::kCri;
+  return std::make_shared<const Recipe>(recipe);
+}
+
+std::string content(const std::filesystem::path& file) {
+  std::ifstream text(file);
+  return {std::istreambuf_iterator<char>(text), {}};
+}
+
+ino_t inode(const std::filesystem::path& file) {
+  struct stat status {};
+  REQUIRE(::stat(file.c_str(), &status) == 0);
+  return status.st_ino;
+}
+
+struct Rig {
+  TempDir tree;
+  HostRoot host{tree.path()};
+  CdiDirectory cdi{host, "/run/cdi"};
+  std::shared_ptr<const Recipe> recipe = with_cdi();
+};
+
+}  // namespace
+
+TEST_CASE("a specification is there whole, and others can read it, whatever the umask is") {
+  const Rig rig;
+  CdiDirectory cdi(rig.host, "/run/cdi");
+  const mode_t before = ::umask(0077);
+  CHECK(cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  ::umask(before);
+  CHECK(content(rig.tree.at(kFile)).find("/dev/video0") != std::string::npos);
+  struct stat status {};
+  REQUIRE(::stat(rig.tree.at(kFile).c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0644);
+  REQUIRE(::stat(rig.tree.at("run/cdi").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0755);
+}
+
+TEST_CASE("what has not changed is not written again, not even by the next plughost") {
+  Rig rig;
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  const ino_t first = inode(rig.tree.at(kFile));
+  CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  CHECK(inode(rig.tree.at(kFile)) == first);
+  CdiDirectory next(rig.host, "/run/cdi");
+  CHECK(next.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  CHECK(inode(rig.tree.at(kFile)) == first);
+  CHECK(next.specify(offer_of(rig.recipe, "/dev/video1")).empty());
+  CHECK(content(rig.tree.at(kFile)).find("/dev/video1") != std::string::npos);
+}
+
+TEST_CASE("a file that somebody removed is back with the next look") {
+  Rig rig;
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  rig.tree.remove(kFile);
+  CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  CHECK(std::filesystem::exists(rig.tree.at(kFile)));
+}
+
+TEST_CASE("a resource without a specification has no file, and loses one that it had") {
+  Rig rig;
+  CHECK(rig.cdi.specify(offer_of(std::make_shared<const Recipe>(), "/dev/video0")).empty());
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi")));
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  Offer none = offer_of(rig.recipe, "/dev/video0");
+  none.inventory = {};
+  CHECK(rig.cdi.specify(none).empty());
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kFile)));
+}
+
+TEST_CASE("what no resource has any more is removed, and nothing that others wrote") {
+  Rig rig;
+  rig.tree.file("run/cdi/plughost-example.com_old.json");
+  rig.tree.file("run/cdi/.plughost-plughost-example.com_camera.json.tmp");
+  rig.tree.file("run/cdi/nvidia.yaml");
+  rig.tree.file("run/cdi/other.json");
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  rig.cdi.keep({"example.com/camera"});
+  std::set<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(rig.tree.at("run/cdi")))
+    left.insert(entry.path().filename());
+  CHECK(left == std::set<std::string>{"nvidia.yaml", "other.json", "plughost-example.com_camera.json"});
+}
+
+TEST_CASE("a specification that cannot be written is no half file, and the reason says what to do") {
+  Rig rig;
+  rig.tree.file("run/cdi", "a file in the directory's place");
+  const std::string why = rig.cdi.specify(offer_of(rig.recipe, "/dev/video0"));
+  CHECK(
+      why.starts_with("the CDI specification /run/cdi/plughost-example.com_camera.json cannot be written: "));
+  CHECK(why.find("`cdi: {directory: …}`") != std::string::npos);
+  rig.tree.remove("run/cdi");
+  CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  // A directory where the file would be: rename fails when all is written.
+  Rig other;
+  other.tree.directory(kFile + "/x");
+  CHECK_FALSE(other.cdi.specify(offer_of(other.recipe, "/dev/video0")).empty());
+  for (const auto& entry : std::filesystem::directory_iterator(other.tree.at("run/cdi")))
+    CHECK(entry.path().filename() == "plughost-example.com_camera.json");
+}
