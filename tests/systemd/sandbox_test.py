@@ -35,6 +35,7 @@ resources:
   health: {exec: [/usr/bin/test, -s, "{path}"], interval: 1s}
 - name: random
   groups: [{paths: [{path: "/dev/*random"}]}]
+  cdi: true
 - name: disk
   udev: {subsystem: [block, net, tty]}
 - name: listed
@@ -80,6 +81,7 @@ class InTheUnit(unittest.TestCase):
         start = self.restart()
         daemon = self.property("MainPID")
         self.wait_for_all(start)
+        self.machine.run("grep -q /dev/urandom /var/run/cdi/*.json")
 
         self.machine.run("touch /etc/files/empty")
         self.kubelet.wait_for_line("example.com/file: 2 devices, 1 healthy", 10, start)
