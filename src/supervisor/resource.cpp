@@ -36,8 +36,6 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
       calls_(std::make_shared<CallTally>(platform.tallies.answers)),
       retry_(platform.loop, [this] { on_retry(); }),
       grace_(platform.loop, [this] { after_grace(); }),
-      pre_starts_(platform.loop),
-      allocation_programs_(platform.loop),
       endpoint_(
           platform.loop, platform.workers, name_, feed_, calls_, options_,
           link.registers() ? Endpoint::Announcement::kRegister : Endpoint::Announcement::kPluginsRegistry,
@@ -51,7 +49,9 @@ Resource::Resource(Platform& platform, NodeLink& link, Offer first, PluginOption
                   auto answer) { ask_program(*asked, ids, std::move(answer)); },
            [this](const std::string& trouble) {
              platform_.log.warn(trouble, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
-           }}) {
+           }}),
+      pre_starts_(platform.loop),
+      allocation_programs_(platform.loop) {
   health_times_.note({}, offer()->inventory.devices(), std::chrono::system_clock::now());
   on_kubelet();
 }

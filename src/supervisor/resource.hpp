@@ -95,10 +95,12 @@ class Resource {
   Backoff refused_{std::chrono::milliseconds(100), std::chrono::seconds(10)};
   Timer retry_;  // the next attempt, or the stream watchdog
   Timer grace_;  // for streams that outlive the kubelet's socket
-  PreStarts pre_starts_;
-  AllocationPrograms allocation_programs_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Endpoint endpoint_;
+  // They end first: calls that wait for a program are answered before the streams end, and with them the
+  // kubelet's connection.
+  PreStarts pre_starts_;
+  AllocationPrograms allocation_programs_;
 };
 
 }  // namespace plughost
