@@ -50,8 +50,8 @@ struct Observed {
 
   // Of the kubelet's directories, the kubelet's own, and the daemon's control socket, by path.
   std::map<std::string, SocketOwner> sockets;
-  std::string kubelet_version;                 // as it says itself; empty: not known
-  std::map<std::string, std::string> labels;   // SELinux', by path; absent: the file has none
+  std::string kubelet_version;                   // as it says itself; empty: not known
+  std::map<std::string, std::string> labels;     // SELinux', by path; absent: the file has none
   std::map<std::string, DeviceNumbers> numbers;  // of the device nodes that containers would get, by path
   std::uint64_t descriptors = 0;                 // hard limit for a process of ours; ~0: none
   std::time_t now = 0;                           // seconds since 1970
