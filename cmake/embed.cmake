@@ -14,6 +14,9 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
       OUTPUT ${out}.cpp ${out}.hpp
       COMMAND ${CMAKE_COMMAND} -DFILE=${file} -DSYMBOL=${symbol} -DOUT=${out} -P ${PLUGHOST_EMBED_SCRIPT}
       DEPENDS ${file} ${PLUGHOST_EMBED_SCRIPT} VERBATIM)
+    # A target of its own: who only reads the sources needs nothing that ${target} is linked with.
+    add_custom_target(${target}_${stem} DEPENDS ${out}.cpp ${out}.hpp)
+    add_dependencies(${target} ${target}_${stem})
     target_sources(${target} PRIVATE ${out}.cpp)
     target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
   endfunction()

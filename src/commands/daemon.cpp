@@ -39,7 +39,7 @@ Daemon::Daemon(Options options, Config config)
       status_(loop_, [this] { send_status(); }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
       board_(loop_, log_.history(),
-             {.status = [this](Board::StatusDone done) { tell_status(done); },
+             {.status = [this](const Board::StatusDone& done) { tell_status(done); },
               .reload = [this](std::optional<LogLevel> level,
                                Board::ReloadDone done) { reload(level, std::move(done)); }}) {
   route_grpc_log(log_);

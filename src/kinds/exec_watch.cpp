@@ -141,9 +141,9 @@ class ExecWatch final : public DeviceSource {
     return scan;
   }
 
-  std::unique_ptr<SourceWatch> watch(EventLoop& loop, std::function<void()> hint) const override {
+  std::unique_ptr<SourceWatch> watch(EventLoop& loop, const std::function<void()>& hint) const override {
     watched_ = true;
-    return std::make_unique<WatchProgram>(loop, settings_, newest_, std::move(hint));
+    return std::make_unique<WatchProgram>(loop, settings_, newest_, hint);
   }
   bool ends_by_itself() const override { return true; }
 

@@ -54,7 +54,8 @@ class DeviceSource {
   // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
   // something else. loop outlives what is returned, which is destroyed before or after the source. nullptr:
   // scans, and what they ask to watch, are all there is. A source that nobody watches finds out in the scan.
-  virtual std::unique_ptr<SourceWatch> watch(EventLoop& /*loop*/, std::function<void()> /*hint*/) const {
+  virtual std::unique_ptr<SourceWatch> watch(EventLoop& /*loop*/,
+                                             const std::function<void()>& /*hint*/) const {
     return nullptr;
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
