@@ -1,37 +1,8 @@
 #include "telemetry/board.hpp"
 
-#include <condition_variable>
 #include <utility>
 
 namespace plughost {
-
-namespace {
-
-// A thread that waits for one answer.
-class Waiter final : public FeedReader {
- public:
-  void on_news() override {}
-  void on_closed() override { take(nullptr); }
-  void take(const Board::Snapshot& status) {
-    const std::lock_guard lock(mutex_);
-    status_ = status;
-    done_ = true;
-    ended_.notify_all();
-  }
-  Board::Snapshot wait(std::chrono::milliseconds deadline) {
-    std::unique_lock lock(mutex_);
-    ended_.wait_for(lock, deadline, [this] { return done_; });
-    return status_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  Board::Snapshot status_;
-  bool done_ = false;
-};
-
-}  // namespace
 
 Board::Board(EventLoop& loop, LogHistory& history, Daemon daemon)
     : history_(history),
@@ -50,7 +21,6 @@ void Board::close() {
   together_.cancel();
   holders_.cancel();
   readers_.close();
-  waiting_.close();
   history_.readers().close();
 }
 
@@ -64,15 +34,6 @@ void Board::ask_reload(std::optional<LogLevel> level, ReloadDone done) {
   post_([this, level, done = std::move(done), alive = std::weak_ptr(alive_)] {
     if (!alive.expired()) daemon_.reload(level, done);
   });
-}
-
-Board::Snapshot Board::wait_for_status(std::chrono::milliseconds deadline) {
-  const auto waiter = std::make_shared<Waiter>();
-  waiting_.subscribe(waiter);
-  ask_status([waiter](const Snapshot& status) { waiter->take(status); });
-  Snapshot status = waiter->wait(deadline);
-  waiting_.unsubscribe(waiter.get());
-  return status;
 }
 
 void Board::watch() {

@@ -44,14 +44,12 @@ class Board {
 
   // Loop thread. Something may be otherwise than in the newest snapshot.
   void changed();
-  // Loop thread. Watchers end, who waits is told that there is no answer, and nobody is answered any more.
+  // Loop thread. Watchers end, and nobody is answered any more.
   void close();
 
   // The rest may be called by any thread. done runs in the loop; never, if the daemon stops.
   void ask_status(StatusDone done);
   void ask_reload(std::optional<LogLevel> level, ReloadDone done);
-  // Waits; never in the loop. nullptr: no answer within the time, or the daemon stops.
-  Snapshot wait_for_status(std::chrono::milliseconds deadline);
 
   // Who subscribes hears of each new snapshot, and calls watch() to get a first one.
   Readers& readers() { return readers_; }
@@ -71,7 +69,6 @@ class Board {
   bool changed_ = false;     // since the newest snapshot
   bool refreshing_ = false;  // the daemon has been asked
   Readers readers_;
-  Readers waiting_;  // for an answer, and not for news
   mutable std::mutex mutex_;
   Newest newest_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);

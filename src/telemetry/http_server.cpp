@@ -3,11 +3,13 @@
 #include <civetweb.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
-#include <vector>
+#include <thread>
+#include <utility>
 
 #include "embedded/page.hpp"
 #include "telemetry/metrics.hpp"
@@ -21,6 +23,7 @@ namespace {
 constexpr std::chrono::seconds kDeadline{5};
 // A page that went away is noticed when it is written to.
 constexpr std::chrono::seconds kAlive{15};
+constexpr std::chrono::milliseconds kKnock{5};
 constexpr const char* kJsonType = "application/json";
 constexpr const char* kTextType = "text/plain; charset=utf-8";
 
@@ -99,12 +102,46 @@ std::string events_json(LogHistory& history) {
   return dumped(events);
 }
 
+// A thread that waits for the loop's answer.
+class Waiter final : public FeedReader {
+ public:
+  void on_news() override {}
+  void on_closed() override { take(nullptr); }
+  void take(const Board::Snapshot& status) {
+    const std::lock_guard lock(mutex_);
+    status_ = status;
+    done_ = true;
+    ended_.notify_all();
+  }
+  Board::Snapshot wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait_for(lock, kDeadline, [this] { return done_; });
+    return status_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  Board::Snapshot status_;
+  bool done_ = false;
+};
+
+// nullptr: no answer in time, or none because the server ends.
+Board::Snapshot wait_for_status(Board& board, Readers& ending) {
+  const auto waiter = std::make_shared<Waiter>();
+  ending.subscribe(waiter);
+  board.ask_status([waiter](const Board::Snapshot& status) { waiter->take(status); });
+  Board::Snapshot status = waiter->wait();
+  ending.unsubscribe(waiter.get());
+  return status;
+}
+
 // What one page that watches is told.
 class Watcher final : public FeedReader {
  public:
   void on_news() override { wake(false); }
   void on_closed() override { wake(true); }
-  // False: the daemon stops.
+  // False: it is the end.
   bool wait() {
     std::unique_lock lock(mutex_);
     woken_.wait_for(lock, kAlive, [this] { return news_ || closed_; });
@@ -131,17 +168,18 @@ bool send_event(mg_connection* connection, std::string_view name, const std::str
   return mg_write(connection, text.data(), text.size()) > 0;
 }
 
-// Until the page goes away, or the daemon stops.
-void stream(mg_connection* connection, Board& board, const std::atomic<bool>& stopping) {
+// Until the page goes away, or the server.
+void stream(mg_connection* connection, Board& board, Readers& ending) {
   const auto watcher = std::make_shared<Watcher>();
   std::uint64_t status_told = board.newest().number;
   std::uint64_t change_told = board.history().newest();
+  ending.subscribe(watcher);
   board.readers().subscribe(watcher);
   board.history().readers().subscribe(watcher);
   board.watch();
   send_head(connection, 200, "text/event-stream", "");
   bool there = mg_write(connection, "retry: 2000\n\n", 13) > 0;
-  while (there && watcher->wait() && !stopping) {
+  while (there && watcher->wait()) {
     bool told = false;
     while (const auto record = board.history().after(change_told)) {
       change_told = record->number;
@@ -156,6 +194,7 @@ void stream(mg_connection* connection, Board& board, const std::atomic<bool>& st
     // Not a comment: the page must hear it, to know a silence from a connection that is lost.
     if (!told) there = send_event(connection, "alive", "1");
   }
+  ending.unsubscribe(watcher.get());
   board.readers().unsubscribe(watcher.get());
   board.history().readers().unsubscribe(watcher.get());
 }
@@ -186,7 +225,7 @@ struct HttpServer::Routes {
       return send(connection, {405, kTextType, "this only reads: GET or HEAD\n"});
     // A page of another site whose name leads here must not read what only this machine may.
     const char* const host = mg_get_header(connection, "Host");
-    if (self.loopback_ && host != nullptr && !is_loopback(host))
+    if (is_loopback(self.address_) && host != nullptr && !is_loopback(host))
       return send(connection, {421, kTextType, "plughost listens for this machine only\n"});
     const std::string_view path = mg_get_request_info(connection)->local_uri;
     if (path == "/stream") return watch(connection);
@@ -199,7 +238,7 @@ struct HttpServer::Routes {
     if (path != "/metrics" && path != "/status.json" && path != "/healthz" && path != "/readyz")
       return {404, kTextType,
               "there is /, /status.json, /events.json, /stream, /metrics, /healthz, /readyz\n"};
-    const Board::Snapshot status = self.board_.wait_for_status(kDeadline);
+    const Board::Snapshot status = wait_for_status(self.board_, self.ending_);
     if (!status) return silent();
     if (path == "/metrics") return {200, kMetricsType, metrics_text(*status)};
     if (path == "/status.json") return {200, kJsonType, dumped(json_of(to_message(*status)))};
@@ -210,7 +249,7 @@ struct HttpServer::Routes {
   static int watch(mg_connection* connection) {
     HttpServer& self = server(connection);
     if (++self.streams_ <= kMostStreams)
-      stream(connection, self.board_, self.stopping_);
+      stream(connection, self.board_, self.ending_);
     else
       send(connection, {503, kTextType, "too many pages watch\n"});
     --self.streams_;
@@ -228,17 +267,17 @@ struct HttpServer::Routes {
   }
 };
 
-HttpServer::HttpServer(Log& log, Board& board, const std::string& address)
-    : log_(log), board_(board), loopback_(is_loopback(address)) {
+HttpServer::HttpServer(Log& log, Board& board, std::string address)
+    : log_(log), board_(board), address_(std::move(address)) {
   mg_callbacks callbacks{};
   callbacks.begin_request = &Routes::begin;
   callbacks.log_message = &Routes::log_message;
   const std::string threads = std::to_string(kThreads);
-  const char* const options[] = {"listening_ports",    address.c_str(), "num_threads", threads.c_str(),
-                                 "request_timeout_ms", "10000",         nullptr};
+  const char* const options[] = {"listening_ports",    address_.c_str(), "num_threads", threads.c_str(),
+                                 "request_timeout_ms", "10000",          nullptr};
   context_ = mg_start(&callbacks, this, const_cast<const char**>(options));
   if (context_ == nullptr)
-    throw std::runtime_error("cannot listen on " + address + (trouble_.empty() ? "" : ": " + trouble_));
+    throw std::runtime_error("cannot listen on " + address_ + (trouble_.empty() ? "" : ": " + trouble_));
   started_ = true;
 }
 
@@ -249,7 +288,18 @@ unsigned HttpServer::port() const {
 }
 
 HttpServer::~HttpServer() {
-  stopping_ = true;
+  ending_.close();
+  // CivetWeb sees that it is to stop when somebody connects, or every two seconds.
+  std::string host(host_of(address_));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const std::jthread knocker([host, port = static_cast<int>(port())](const std::stop_token& stopped) {
+    while (!stopped.stop_requested()) {
+      std::array<char, 100> trouble{};
+      if (mg_connection* knock = mg_connect_client(host.c_str(), port, 0, trouble.data(), trouble.size()))
+        mg_close_connection(knock);
+      std::this_thread::sleep_for(kKnock);
+    }
+  });
   mg_stop(context_);
 }
 

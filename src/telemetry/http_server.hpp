@@ -22,8 +22,8 @@ class HttpServer {
   // address: as in the configuration, "127.0.0.1:9464"; port 0 is one that the kernel chooses.
   // Throws std::runtime_error if it cannot listen there.
   // log and board outlive it.
-  HttpServer(Log& log, Board& board, const std::string& address);
-  // board.close() comes before, or a page that watches keeps it for some seconds.
+  HttpServer(Log& log, Board& board, std::string address);
+  // Ends pages that watch, and those who wait for the loop. Blocks for some milliseconds.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -35,8 +35,8 @@ class HttpServer {
 
   Log& log_;
   Board& board_;
-  bool loopback_;
-  std::atomic<bool> stopping_{false};
+  std::string address_;
+  Readers ending_;  // hear of its end
   std::atomic<unsigned> streams_{0};
   std::atomic<bool> started_{false};
   std::string trouble_;  // until then

@@ -21,9 +21,9 @@ const std::string kGopher = "example.com/gopher";
 
 // One resource, attached; its devices are files.
 struct Listening {
-  Listening() {
+  explicit Listening(const std::string& address = "127.0.0.1:0") {
     node.files().file("gophers/amy");
-    configure("127.0.0.1:0");
+    configure(address);
     node.start_kubelet();
     node.start_daemon();
     REQUIRE(node.attached({kGopher}));
@@ -153,7 +153,28 @@ TEST_CASE("a page that watches is told of the status, of each change, and of the
   CHECK(page.read_until("devices turned Unhealthy"));
   listening.node.daemon().signal(SIGTERM);
   CHECK(page.ended());
-  CHECK(listening.node.daemon().wait_for_exit(limit(1000ms)) == 0);
+  CHECK(listening.node.daemon().wait_for_exit(limit(200ms)) == 0);
+}
+
+TEST_CASE("a page that watches does not keep a device from the list while a reload moves the server") {
+  Listening listening;
+  Node& node = listening.node;
+  EventSource page(listening.port);
+  REQUIRE(page.read_until("event: status"));
+  listening.configure("127.0.0.2:0");
+  node.daemon().signal(SIGHUP);
+  REQUIRE(page.ended());
+  node.files().file("gophers/bob");
+  CHECK(node.healthy(kGopher, "bob", limit(200ms)));
+}
+
+TEST_CASE("the server ends with the daemon, whatever it listens on") {
+  for (const char* address : {"0.0.0.0:0", "127.0.0.1:0"}) {
+    CAPTURE(address);
+    Listening listening(address);
+    listening.node.daemon().signal(SIGTERM);
+    CHECK(listening.node.daemon().wait_for_exit(limit(200ms)) == 0);
+  }
 }
 
 TEST_CASE("more pages than there is room for are turned away, and probes are answered all the same") {
