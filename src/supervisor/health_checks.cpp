@@ -9,6 +9,8 @@ namespace plughost {
 namespace {
 
 constexpr std::string_view kWhat = "the health check";
+// A check that takes all its time has its verdict a moment later.
+constexpr std::chrono::milliseconds kVerdictSlack{200};
 
 bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
   const auto found = std::ranges::lower_bound(listed, id, {}, &Device::id);
@@ -42,7 +44,7 @@ void HealthChecks::follow(const std::string& resource, const std::vector<Device>
     Checks::node_type node = known.extract(device.id);
     const bool is_new = node.empty();
     Check& check = is_new ? followed[device.id] : followed.insert(std::move(node)).position->second;
-    if (is_new) check.wait_until = now + recipe_.timeout;
+    if (is_new) check.wait_until = now + recipe_.timeout + kVerdictSlack;
     if (!is_new && check.command == command.words) continue;
     drop(check);
     check.command = std::move(command.words);

@@ -131,6 +131,14 @@ TEST_CASE("a check that takes too long is killed, and the next one may say that 
   REQUIRE(entry.becomes("a", one));
 }
 
+TEST_CASE("a device whose first check hangs is never listed as Healthy") {
+  Checked entry("sleep 1000", 100ms);
+  const auto one = devices({"a"});
+  entry.follow(one);
+  REQUIRE(test::run_until(entry.loop, [&] { return !entry.list(one).empty(); }));
+  CHECK(entry.list(one).starts_with("a("));
+}
+
 TEST_CASE("a device waits for its first check no longer than a check may take, and is Healthy then") {
   // Four of them take all places until the time-out.
   Checked entry("sleep 1000", 300ms);
