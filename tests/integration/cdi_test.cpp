@@ -158,7 +158,7 @@ TEST_CASE("what cannot be written is an error with a reason, and Allocate refuse
   CHECK(refused.text.find("cannot be written") != std::string::npos);
   node.files().remove("cdi");
   CHECK(node.daemon().wait_for_line({"the CDI specification is written after all", kPort}, kLong));
-  CHECK(node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0);
+  CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
   CHECK(node.daemon().count_lines("no container can get the devices") == 1);
 }
 
