@@ -1,35 +1,217 @@
+// What can be said on the command line.
+
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <functional>
 #include <iostream>
+#include <map>
+#include <memory>
+#include <string>
 
 #include "commands/command.hpp"
 
-int main(int argc, char** argv) {
-  CLI::App app{"Kubernetes extended resources from a YAML file", "plughost"};
-  app.set_version_flag("--version", "plughost " PLUGHOST_VERSION);
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+namespace plughost {
+namespace {
 
-  int exit_code = 0;
-  plughost::add_run_command(app, exit_code);
-  plughost::add_check_command(app, exit_code);
-  plughost::add_convert_command(app, exit_code);
-  plughost::add_discover_command(app, exit_code);
-  plughost::add_simulate_command(app, exit_code);
-  plughost::add_checkpoint_command(app, exit_code);
-  plughost::add_doctor_command(app, exit_code);
-  plughost::add_status_command(app, exit_code);
-  plughost::add_events_command(app, exit_code);
-  plughost::add_reload_command(app, exit_code);
-  plughost::add_kubelet_command(app, exit_code);
+class CommandLine {
+ public:
+  CommandLine();
+  int run(int argc, char** argv);
 
+ private:
+  // A subcommand, and the options that it will be called with.
+  template <typename Options>
+  std::pair<CLI::App*, std::shared_ptr<Options>> add(const char* name, const char* words,
+                                                     int (*call)(const Options&)) {
+    auto options = std::make_shared<Options>();
+    CLI::App* command = app_.add_subcommand(name, words);
+    command->callback([this, options, call] { exit_code_ = call(*options); });
+    return {command, options};
+  }
+
+  void add_run();
+  void add_check();
+  void add_convert();
+  void add_discover();
+  void add_simulate();
+  void add_checkpoint();
+  void add_doctor();
+  void add_status();
+  void add_events();
+  void add_reload();
+  void add_kubelet();
+
+  CLI::App app_{"Kubernetes extended resources from a YAML file", "plughost"};
+  int exit_code_ = 0;
+};
+
+void add_config(CLI::App& command, std::string& file) {
+  command.add_option("--config", file, "the configuration")->capture_default_str();
+}
+
+void add_control(CLI::App& command, std::string& socket) {
+  command.add_option("--control", socket, "the daemon's control socket")
+      ->capture_default_str()
+      ->type_name("FILE");
+}
+
+void add_output(CLI::App& command, OutputFormat& format) {
+  static const std::map<std::string, OutputFormat> kFormats{
+      {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+  command.add_option("-o,--output", format, "for people, or for programs")
+      ->transform(CLI::CheckedTransformer(kFormats))
+      ->type_name("FORMAT")
+      ->option_text("FORMAT:{table,json,yaml}");
+}
+
+void CommandLine::add_run() {
+  static const std::map<std::string, LogLevel> kLevels{{"debug", LogLevel::kDebug},
+                                                       {"info", LogLevel::kInfo},
+                                                       {"warn", LogLevel::kWarn},
+                                                       {"error", LogLevel::kError}};
+  const auto [command, options] =
+      add<RunOptions>("run", "the daemon: serve the resources of a configuration", &plughost::run);
+  command->add_option("--config", options->config, "the configuration")->capture_default_str();
+  command
+      ->add_option("--plugin-directory", options->overrides.plugin_directory,
+                   "the kubelet's directory, instead of the configuration's")
+      ->type_name("DIR");
+  command
+      ->add_option("--control", options->overrides.control,
+                   "the control service's socket, instead of the configuration's")
+      ->type_name("FILE");
+  command->add_option("--log-level", options->log_level, "instead of the configuration's")
+      ->transform(CLI::CheckedTransformer(kLevels))
+      ->type_name("LEVEL")
+      ->option_text("LEVEL:{debug,info,warn,error}");
+}
+
+void CommandLine::add_check() {
+  const auto [command, options] =
+      add<CheckOptions>("check", "say everything that is wrong with a configuration", &check);
+  command->add_option("file", options->file, "the configuration")->capture_default_str();
+  command->add_flag("--strict", options->strict, "a warning is an error");
+}
+
+void CommandLine::add_convert() {
+  const auto [command, options] =
+      add<ConvertOptions>("convert", "another device plugin's configuration in plughost's words", &convert);
+  CLI::Option* const file = command->add_option("file", options->file, "their configuration");
+  CLI::Option* const arguments =
+      command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
+  command->parse_complete_callback([file, arguments] {
+    if (file->count() == 0 && arguments->count() == 0) throw CLI::RequiredError("file or --args");
+  });
+}
+
+void CommandLine::add_discover() {
+  const auto [command, options] =
+      add<DiscoverOptions>("discover", "what each resource would advertise now", &discover);
+  add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_simulate() {
+  const auto [command, options] =
+      add<SimulateOptions>("simulate", "the exact answer that a container would get", &simulate);
+  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
+      ->required()
+      ->option_text("NAME[=N]");
+  add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_checkpoint() {
+  const auto [command, options] =
+      add<CheckpointOptions>("checkpoint", "the kubelet's checkpoint in words: who holds what", &checkpoint);
+  command->add_option("file", options->file, "the checkpoint")->capture_default_str();
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_doctor() {
+  const auto [command, options] =
+      add<DoctorOptions>("doctor", "what is wrong with this node, and what to do about it", &doctor);
+  add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_status() {
+  const auto [command, options] = add<StatusOptions>(
+      "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them", &status);
+  command->add_option("name", options->name, "a resource: its devices");
+  command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_events() {
+  const auto [command, options] =
+      add<EventsOptions>("events", "the running daemon's last 1,000 changes, a line each", &events);
+  command->add_option("-n,--limit", options->limit, "the newest so many")
+      ->check(CLI::Range(1, 1000))
+      ->option_text("N");
+  command->add_flag("-f,--follow", options->follow, "go on with those to come");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_reload() {
+  const auto [command, options] = add<ReloadOptions>(
+      "reload", "have the running daemon read its configuration again, and say what changed", &reload);
+  command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->option_text("LEVEL:{debug,info,warn,error}");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_kubelet() {
+  const auto [command, options] = add<KubeletOptions>(
+      "kubelet", "a stand-in kubelet: registrations and lists live, allocations on request", &kubelet);
+  command->add_option("--plugin-directory", options->directory, "where plugins register")
+      ->capture_default_str();
+  command->add_option("--plugins-registry", options->plugins_registry,
+                      "where it looks for plugins (else: nowhere)");
+  command->add_option("--pod-resources", options->pod_resources,
+                      "the socket where it says which pod holds what (else: nowhere)");
+  command->add_flag("--json", options->json, "one JSON object per line");
+  command->add_flag("--older", options->older,
+                    "as old kubelets: answers Register before it dials, clears all files");
+  command->add_flag("--stay", options->stay, "go on after the end of standard input");
+}
+
+CommandLine::CommandLine() {
+  app_.set_version_flag("--version", "plughost " PLUGHOST_VERSION);
+  app_.require_subcommand(1);
+  app_.get_formatter()->column_width(34);
+  add_run();
+  add_check();
+  add_convert();
+  add_discover();
+  add_simulate();
+  add_checkpoint();
+  add_doctor();
+  add_status();
+  add_events();
+  add_reload();
+  add_kubelet();
+}
+
+int CommandLine::run(int argc, char** argv) {
   try {
-    app.parse(argc, argv);
+    app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app_.exit(error) == 0 ? 0 : 2;
   } catch (const std::exception& error) {
     std::cerr << "plughost: " << error.what() << '\n';
     return 1;
   }
-  return exit_code;
+  return exit_code_;
+}
+
+}  // namespace
+}  // namespace plughost
+
+int main(int argc, char** argv) {
+  return plughost::CommandLine().run(argc, argv);
 }

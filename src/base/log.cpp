@@ -12,6 +12,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace plughost {
 
 namespace {
@@ -45,15 +47,6 @@ int priority(LogLevel level) {
   return 3;
 }
 
-// One line stays one line, and a space in a value does not end it.
-std::string one_word(std::string_view value) {
-  const bool plain = !value.empty() && std::none_of(value.begin(), value.end(), [](char c) {
-    return c <= ' ' || c == '"' || c == '\\' || c == '=' || c == 0x7f;
-  });
-  if (plain) return std::string(value);
-  return nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 std::string text_line(std::string_view words, Log::Fields fields, unsigned left_out) {
   std::string line(words);
   for (const LogField& field : fields) {
@@ -68,14 +61,8 @@ std::string text_line(std::string_view words, Log::Fields fields, unsigned left_
 
 std::string json_line(LogLevel level, std::string_view words, Log::Fields fields, unsigned left_out) {
   nlohmann::ordered_json line;
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  char stamp[40];
-  tm utc{};
-  ::gmtime_r(&now.tv_sec, &utc);
-  const std::size_t length = std::strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(stamp + length, sizeof stamp - length, ".%06ldZ", now.tv_nsec / 1000);
-  line["time"] = stamp;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  line["time"] = utc_text(std::chrono::duration_cast<std::chrono::microseconds>(now).count());
   line["level"] = level_name(level);
   line["message"] = words;
   for (const LogField& field : fields) line[std::string(field.key)] = field.value;

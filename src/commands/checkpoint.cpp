@@ -2,9 +2,7 @@
 
 #include "kubelet/checkpoint.hpp"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
@@ -49,32 +47,20 @@ Json json_of(const Checkpoint& checkpoint) {
   return json;
 }
 
-int checkpoint(const std::string& file, OutputFormat format) {
-  try {
-    const Checkpoint read = Checkpoint::read(file);
-    if (format == OutputFormat::kTable)
-      print_text(read);
-    else
-      print(std::cout, json_of(read), format);
-    return 0;
-  } catch (const std::runtime_error& error) {
-    std::cerr << file << ": " << error.what() << '\n';
-    return 1;
-  }
-}
-
 }  // namespace
 
-void add_checkpoint_command(CLI::App& app, int& exit_code) {
-  struct Options {
-    std::string file = std::string("/var/lib/kubelet/device-plugins/") + kCheckpointName;
-    OutputFormat format = OutputFormat::kTable;
-  };
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("checkpoint", "the kubelet's checkpoint in words: who holds what");
-  command->add_option("file", options->file, "the checkpoint")->capture_default_str();
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_code] { exit_code = checkpoint(options->file, options->format); });
+int checkpoint(const CheckpointOptions& options) {
+  try {
+    const Checkpoint read = Checkpoint::read(options.file);
+    if (options.format == OutputFormat::kTable)
+      print_text(read);
+    else
+      print(std::cout, json_of(read), options.format);
+    return 0;
+  } catch (const std::runtime_error& error) {
+    std::cerr << options.file << ": " << error.what() << '\n';
+    return 1;
+  }
 }
 
 }  // namespace plughost

@@ -1,27 +1,96 @@
 #pragma once
-// The subcommands. Each declares its options, and stores the process's exit code when it has run:
-// 0 done, 1 it said no, 2 used wrongly.
+// The subcommands. Each returns the process's exit code: 0 done, 1 it said no. What they are asked for is
+// what main.cpp reads from the command line: it alone includes the parser, which is slow to build.
 
+#include <filesystem>
+#include <optional>
 #include <string>
 
-namespace CLI {
-class App;
-}
+#include "base/log_line.hpp"
+#include "config/config.hpp"
 
 namespace plughost {
 
 inline constexpr const char* kDefaultConfig = "/etc/plughost/config.yaml";
+inline constexpr const char* kDefaultPlugins = "/var/lib/kubelet/device-plugins";
 
-void add_run_command(CLI::App& app, int& exit_code);
-void add_check_command(CLI::App& app, int& exit_code);
-void add_convert_command(CLI::App& app, int& exit_code);
-void add_discover_command(CLI::App& app, int& exit_code);
-void add_simulate_command(CLI::App& app, int& exit_code);
-void add_checkpoint_command(CLI::App& app, int& exit_code);
-void add_doctor_command(CLI::App& app, int& exit_code);
-void add_status_command(CLI::App& app, int& exit_code);
-void add_events_command(CLI::App& app, int& exit_code);
-void add_reload_command(CLI::App& app, int& exit_code);
-void add_kubelet_command(CLI::App& app, int& exit_code);
+enum class OutputFormat { kTable, kJson, kYaml };
+
+struct RunOptions {
+  std::filesystem::path config = kDefaultConfig;
+  Overrides overrides;
+  std::optional<LogLevel> log_level;  // nullopt: the configuration's
+};
+int run(const RunOptions& options);
+
+struct CheckOptions {
+  std::string file = kDefaultConfig;
+  bool strict = false;
+};
+int check(const CheckOptions& options);
+
+struct ConvertOptions {
+  std::string file;       // empty: none
+  std::string arguments;  // likewise
+};
+int convert(const ConvertOptions& options);
+
+struct DiscoverOptions {
+  std::string file = kDefaultConfig;
+  OutputFormat format = OutputFormat::kTable;
+};
+int discover(const DiscoverOptions& options);
+
+struct SimulateOptions {
+  std::string file = kDefaultConfig;
+  std::string what;  // NAME, NAME=3 or NAME=id,id
+  OutputFormat format = OutputFormat::kTable;
+};
+int simulate(const SimulateOptions& options);
+
+struct CheckpointOptions {
+  std::string file = std::string(kDefaultPlugins) + "/kubelet_internal_checkpoint";
+  OutputFormat format = OutputFormat::kTable;
+};
+int checkpoint(const CheckpointOptions& options);
+
+struct DoctorOptions {
+  std::string file = kDefaultConfig;
+  OutputFormat format = OutputFormat::kTable;
+};
+int doctor(const DoctorOptions& options);
+
+struct StatusOptions {
+  std::string control = kControlSocket;
+  std::string name;  // empty: every resource
+  bool watch = false;
+  OutputFormat format = OutputFormat::kTable;
+};
+int status(const StatusOptions& options);
+
+struct EventsOptions {
+  std::string control = kControlSocket;
+  unsigned limit = 0;  // 0: all
+  bool follow = false;
+  OutputFormat format = OutputFormat::kTable;
+};
+int events(const EventsOptions& options);
+
+struct ReloadOptions {
+  std::string control = kControlSocket;
+  std::string log_level;  // empty: the configuration's
+  OutputFormat format = OutputFormat::kTable;
+};
+int reload(const ReloadOptions& options);
+
+struct KubeletOptions {
+  std::string directory = kDefaultPlugins;
+  std::string plugins_registry;  // empty: none
+  std::string pod_resources;     // likewise
+  bool json = false;
+  bool older = false;
+  bool stay = false;
+};
+int kubelet(const KubeletOptions& options);
 
 }  // namespace plughost

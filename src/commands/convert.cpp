@@ -2,9 +2,7 @@
 
 #include "convert/convert.hpp"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 #include <variant>
 
 #include "commands/command.hpp"
@@ -27,7 +25,10 @@ std::optional<Node> read(const std::string& file, Diagnostics& diagnostics) {
   return root;
 }
 
-int convert(const std::string& file, const std::string& arguments) {
+}  // namespace
+
+int convert(const ConvertOptions& options) {
+  const auto& [file, arguments] = options;
   Diagnostics diagnostics;
   const auto root = file.empty() ? std::nullopt : read(file, diagnostics);
   std::optional<Conversion> conversion;
@@ -41,25 +42,6 @@ int convert(const std::string& file, const std::string& arguments) {
   if (conversion->entries > 0) return 0;
   std::cerr << source << ": nothing of it can be kept as it is\n";
   return 1;
-}
-
-}  // namespace
-
-void add_convert_command(CLI::App& app, int& exit_code) {
-  struct Options {
-    std::string file;
-    std::string arguments;
-  };
-  const auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("convert", "another device plugin's configuration in plughost's words");
-  CLI::Option* file = command->add_option("file", options->file, "their configuration");
-  CLI::Option* arguments =
-      command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
-  command->callback([options, file, arguments, &exit_code] {
-    if (file->count() == 0 && arguments->count() == 0) throw CLI::RequiredError("file or --args");
-    exit_code = convert(options->file, options->arguments);
-  });
 }
 
 }  // namespace plughost

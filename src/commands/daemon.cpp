@@ -28,7 +28,7 @@ struct Daemon::Loaded {
   std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
 };
 
-Daemon::Daemon(Options options, Config config)
+Daemon::Daemon(RunOptions options, Config config)
     : options_(std::move(options)),
       log_(log_level(config), config.log.format),
       workers_(loop_, kWorkers),

@@ -13,6 +13,7 @@
 #include "base/notify.hpp"
 #include "base/signals.hpp"
 #include "base/workers.hpp"
+#include "commands/command.hpp"
 #include "config/config.hpp"
 #include "supervisor/supervisor.hpp"
 #include "telemetry/board.hpp"
@@ -23,15 +24,9 @@ namespace plughost {
 
 class Daemon {
  public:
-  struct Options {
-    std::filesystem::path config;
-    Overrides overrides;
-    std::optional<LogLevel> log_level;  // nullopt: the file's
-  };
-
   // config is what options.config says. Throws DirectoryHeld, or std::system_error. SIGHUP, SIGTERM and
   // SIGINT are blocked in every thread.
-  Daemon(Options options, Config config);
+  Daemon(RunOptions options, Config config);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -62,7 +57,7 @@ class Daemon {
   std::vector<std::string> open_telemetry(const TelemetryConfig& config);
   void tell_status(const Board::StatusDone& done);
 
-  Options options_;
+  RunOptions options_;
   WallTime started_at_ = std::chrono::system_clock::now();
   WallTime loaded_at_ = started_at_;
   std::optional<WallTime> refused_at_;

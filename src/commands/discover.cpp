@@ -1,8 +1,6 @@
 // plughost discover: what each resource would advertise now.
 
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
@@ -16,12 +14,6 @@ namespace plughost {
 
 namespace {
 
-std::string joined(const std::vector<int>& numbers) {
-  std::string text;
-  for (const int number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
-}
-
 std::string paths_of(const Device& device) {
   std::string text;
   for (const DeviceNode& node : device.nodes) text += (text.empty() ? "" : " ") + node.host_path;
@@ -34,10 +26,8 @@ void print_offers(const Survey& found) {
   for (const Offer& offer : found.offers) {
     if (offer.inventory.empty()) rows.push_back({offer.resource, "", "no devices", "", ""});
     for (const Device& device : offer.inventory.devices()) {
-      const std::string id =
-          device.replicas > 1 ? device.id + " (x" + std::to_string(device.replicas) + ")" : device.id;
-      rows.push_back({offer.resource, id, device.healthy() ? "Healthy" : "Unhealthy: " + device.trouble,
-                      joined(device.numa_nodes), paths_of(device)});
+      rows.push_back({offer.resource, id_text(device.id, device.replicas), health_text(device.trouble),
+                      joined(device.numa_nodes, ","), paths_of(device)});
     }
   }
   print_table(std::cout, {"RESOURCE", "DEVICE", "HEALTH", "NUMA", "PATHS"}, rows);
@@ -65,13 +55,15 @@ Json json_of_offers(const Survey& found) {
   return json;
 }
 
-int discover(const std::string& file, OutputFormat format) {
+}  // namespace
+
+int discover(const DiscoverOptions& options) {
   try {
-    const Survey found = survey(load_config(file), HostRoot());
-    if (format == OutputFormat::kTable)
+    const Survey found = survey(load_config(options.file), HostRoot());
+    if (options.format == OutputFormat::kTable)
       print_offers(found);
     else
-      print(std::cout, json_of_offers(found), format);
+      print(std::cout, json_of_offers(found), options.format);
     for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
     for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
     return found.troubles.empty() ? 0 : 1;
@@ -79,20 +71,6 @@ int discover(const std::string& file, OutputFormat format) {
     std::cerr << error.what() << '\n';
     return 1;
   }
-}
-
-}  // namespace
-
-void add_discover_command(CLI::App& app, int& exit_code) {
-  struct Options {
-    std::string file = kDefaultConfig;
-    OutputFormat format = OutputFormat::kTable;
-  };
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("discover", "what each resource would advertise now");
-  command->add_option("--config", options->file, "the configuration")->capture_default_str();
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_code] { exit_code = discover(options->file, options->format); });
 }
 
 }  // namespace plughost

@@ -2,10 +2,8 @@
 
 #include "doctor/doctor.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
@@ -50,28 +48,16 @@ Json json_of(const Findings& findings) {
   return json;
 }
 
-int doctor(const std::string& file, OutputFormat format) {
-  const HostRoot host;
-  const Findings findings = examine(host, observe(host, file));
-  if (format == OutputFormat::kTable)
-    print_text(findings);
-  else
-    print(std::cout, json_of(findings), format);
-  return std::ranges::count(findings, Level::kProblem, &Finding::level) == 0 ? 0 : 1;
-}
-
 }  // namespace
 
-void add_doctor_command(CLI::App& app, int& exit_code) {
-  struct Options {
-    std::string file = kDefaultConfig;
-    OutputFormat format = OutputFormat::kTable;
-  };
-  const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("doctor", "what is wrong with this node, and what to do about it");
-  command->add_option("--config", options->file, "the configuration")->capture_default_str();
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_code] { exit_code = doctor(options->file, options->format); });
+int doctor(const DoctorOptions& options) {
+  const HostRoot host;
+  const Findings findings = examine(host, observe(host, options.file));
+  if (options.format == OutputFormat::kTable)
+    print_text(findings);
+  else
+    print(std::cout, json_of(findings), options.format);
+  return std::ranges::count(findings, Level::kProblem, &Finding::level) == 0 ? 0 : 1;
 }
 
 }  // namespace plughost

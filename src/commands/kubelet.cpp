@@ -6,11 +6,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstring>
 #include <iostream>
-#include <memory>
 #include <thread>
 
 #include "base/event_loop.hpp"
@@ -21,15 +19,6 @@
 namespace plughost {
 
 namespace {
-
-struct KubeletOptions {
-  std::string directory = "/var/lib/kubelet/device-plugins";
-  std::string plugins_registry;
-  std::string pod_resources;
-  bool json = false;
-  bool older = false;
-  bool stay = false;
-};
 
 // Lines of standard input until its end, run() says that it is enough, or wake becomes readable. epoll knows
 // no regular files: poll does.
@@ -59,7 +48,9 @@ bool somebody_listens(const std::filesystem::path& path) {
   return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-int serve(const KubeletOptions& options) {
+}  // namespace
+
+int kubelet(const KubeletOptions& options) {
   // A start takes the socket's name and the plugins' sockets away from whoever has them.
   const auto socket = std::filesystem::path(options.directory) / "kubelet.sock";
   if (somebody_listens(socket)) {
@@ -93,25 +84,6 @@ int serve(const KubeletOptions& options) {
   reader.join();
   if (prompt) std::cout << '\n';
   return 0;
-}
-
-}  // namespace
-
-void add_kubelet_command(CLI::App& app, int& exit_code) {
-  const auto options = std::make_shared<KubeletOptions>();
-  CLI::App* command = app.add_subcommand(
-      "kubelet", "a stand-in kubelet: registrations and lists live, allocations on request");
-  command->add_option("--plugin-directory", options->directory, "where plugins register")
-      ->capture_default_str();
-  command->add_option("--plugins-registry", options->plugins_registry,
-                      "where it looks for plugins (else: nowhere)");
-  command->add_option("--pod-resources", options->pod_resources,
-                      "the socket where it says which pod holds what (else: nowhere)");
-  command->add_flag("--json", options->json, "one JSON object per line");
-  command->add_flag("--older", options->older,
-                    "as old kubelets: answers Register before it dials, clears all files");
-  command->add_flag("--stay", options->stay, "go on after the end of standard input");
-  command->callback([options, &exit_code] { exit_code = serve(*options); });
 }
 
 }  // namespace plughost

@@ -89,12 +89,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 std::string table_text(const TableRow& head, const std::vector<TableRow>& rows, const std::string& if_none) {
   if (rows.empty()) return if_none + "\n";
   std::ostringstream text;
@@ -223,7 +217,7 @@ Console::Reply Console::devices(const Words& arguments) {
       for (const auto node : device.numa_nodes) nodes.push_back(std::to_string(node));
       reply.json["devices"].push_back(
           {{"resource", name}, {"id", device.id}, {"healthy", device.healthy}, {"numa", device.numa_nodes}});
-      rows.push_back({name, device.id, device.healthy ? "Healthy" : "Unhealthy", joined(nodes)});
+      rows.push_back({name, device.id, device.healthy ? "Healthy" : "Unhealthy", joined(nodes, ", ")});
     }
   }
   reply.text = table_text({"RESOURCE", "DEVICE", "HEALTH", "NUMA"}, rows, "no devices");
@@ -242,8 +236,8 @@ Console::Reply Console::allocate(const Words& arguments) {
   Reply reply;
   reply.json = {
       {"pod", pod}, {"resource", resource}, {"ids", admission.ids}, {"response", json_of(admission.answer)}};
-  reply.text =
-      pod + " holds " + joined(admission.ids) + " of " + resource + "\n" + text_of(admission.answer, "  ");
+  reply.text = pod + " holds " + joined(admission.ids, ", ") + " of " + resource + "\n" +
+               text_of(admission.answer, "  ");
   return reply;
 }
 
@@ -273,7 +267,7 @@ Console::Reply Console::pods(const Words&) {
                                   {"resource", held.resource},
                                   {"ids", ids},
                                   {"response", json_of(held.answer)}});
-    rows.push_back({held.pod, held.container, held.resource, joined(ids)});
+    rows.push_back({held.pod, held.container, held.resource, joined(ids, ", ")});
   }
   reply.text = table_text({"POD", "CONTAINER", "RESOURCE", "DEVICES"}, rows, "no pod holds a device");
   return reply;

@@ -1,6 +1,5 @@
 #include "commands/output.hpp"
 
-#include <CLI/CLI.hpp>
 #include <ostream>
 
 #include "config/yaml_text.hpp"
@@ -66,21 +65,6 @@ void print(std::ostream& out, const Json& json, OutputFormat format) {
     out << yaml_from_json(text) << '\n';
   else
     out << text << '\n';
-}
-
-void add_control_option(CLI::App& command, std::string& socket) {
-  command.add_option("--control", socket, "the daemon's control socket")
-      ->capture_default_str()
-      ->type_name("FILE");
-}
-
-void add_output_option(CLI::App& command, OutputFormat& format) {
-  static const std::map<std::string, OutputFormat> formats{
-      {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
-  command.add_option("-o,--output", format, "for people, or for programs")
-      ->transform(CLI::CheckedTransformer(formats))
-      ->type_name("FORMAT")
-      ->option_text("FORMAT:{table,json,yaml}");
 }
 
 }  // namespace plughost

@@ -1,8 +1,6 @@
 // plughost reload: SIGHUP with an answer.
 
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <memory>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
@@ -13,12 +11,6 @@
 namespace plughost {
 
 namespace {
-
-struct ReloadOptions {
-  std::string control = kControlSocket;
-  std::string log_level;
-  OutputFormat format = OutputFormat::kTable;
-};
 
 void print_answer(const v1::ReloadResponse& answer) {
   for (const std::string& warning : answer.warnings()) std::cerr << "warning: " << warning << '\n';
@@ -34,6 +26,8 @@ void print_answer(const v1::ReloadResponse& answer) {
   std::cout << "unchanged  " << answer.unchanged() << '\n';
 }
 
+}  // namespace
+
 int reload(const ReloadOptions& options) {
   try {
     const v1::ReloadResponse answer = ControlClient(options.control).reload(options.log_level);
@@ -46,20 +40,6 @@ int reload(const ReloadOptions& options) {
     std::cerr << error.what() << '\n';
     return 1;
   }
-}
-
-}  // namespace
-
-void add_reload_command(CLI::App& app, int& exit_code) {
-  const auto options = std::make_shared<ReloadOptions>();
-  CLI::App* command = app.add_subcommand(
-      "reload", "have the running daemon read its configuration again, and say what changed");
-  command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
-      ->option_text("LEVEL:{debug,info,warn,error}");
-  add_control_option(*command, options->control);
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_code] { exit_code = reload(*options); });
 }
 
 }  // namespace plughost

@@ -1,9 +1,7 @@
 // plughost simulate: the exact Allocate answer, before any pod asks.
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <iostream>
-#include <memory>
 #include <sstream>
 
 #include "commands/command.hpp"
@@ -17,12 +15,6 @@
 namespace plughost {
 
 namespace {
-
-struct SimulateOptions {
-  std::string file = kDefaultConfig;
-  std::string what;  // NAME, NAME=3 or NAME=id,id
-  OutputFormat format = OutputFormat::kTable;
-};
 
 std::vector<std::string> healthy_ids(const Inventory& inventory) {
   std::vector<std::string> ids;
@@ -60,6 +52,8 @@ const Offer& offer_of(const Survey& found, const std::string& name) {
                            (known.empty() ? "none" : known));
 }
 
+}  // namespace
+
 int simulate(const SimulateOptions& options) {
   try {
     const HostRoot host;
@@ -87,19 +81,6 @@ int simulate(const SimulateOptions& options) {
     std::cerr << error.what() << '\n';
     return 1;
   }
-}
-
-}  // namespace
-
-void add_simulate_command(CLI::App& app, int& exit_code) {
-  const auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command = app.add_subcommand("simulate", "the exact answer that a container would get");
-  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
-      ->required()
-      ->option_text("NAME[=N]");
-  command->add_option("--config", options->file, "the configuration")->capture_default_str();
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_code] { exit_code = simulate(*options); });
 }
 
 }  // namespace plughost

@@ -2,11 +2,9 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <memory>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
@@ -19,13 +17,6 @@ namespace plughost {
 
 namespace {
 
-struct StatusOptions {
-  std::string control = kControlSocket;
-  std::string name;  // empty: every resource
-  bool watch = false;
-  OutputFormat format = OutputFormat::kTable;
-};
-
 // "4s", "12m", "3h", "9d": how long ago, or until then.
 std::string age(std::int64_t microseconds) {
   if (microseconds == 0) return "";
@@ -36,19 +27,6 @@ std::string age(std::int64_t microseconds) {
   if (seconds < 2 * 3600) return std::to_string(seconds / 60) + "m";
   if (seconds < 2 * 86400) return std::to_string(seconds / 3600) + "h";
   return std::to_string(seconds / 86400) + "d";
-}
-
-template <typename Range>
-std::string joined(const Range& words, const char* between) {
-  std::string text;
-  for (const auto& word : words) {
-    if (!text.empty()) text += between;
-    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(word)>>)
-      text += std::to_string(word);
-    else
-      text += word;
-  }
-  return text;
 }
 
 std::string trouble_of(const v1::Resource& resource) {
@@ -110,9 +88,7 @@ void print_devices(const v1::Status& status, const v1::Resource& resource) {
   std::cout << "\n\n";
   std::vector<TableRow> rows;
   for (const v1::Device& device : resource.devices()) {
-    const std::string id =
-        device.replicas() > 1 ? device.id() + " (x" + std::to_string(device.replicas()) + ")" : device.id();
-    rows.push_back({id, device.trouble().empty() ? "Healthy" : "Unhealthy: " + device.trouble(),
+    rows.push_back({id_text(device.id(), device.replicas()), health_text(device.trouble()),
                     age(device.since()), joined(device.numa_nodes(), ","), joined(device.nodes(), " "),
                     holders_of(device)});
   }
@@ -155,6 +131,8 @@ void show(const v1::Status& status, const StatusOptions& options) {
   std::cout.flush();
 }
 
+}  // namespace
+
 int status(const StatusOptions& options) {
   bool known = true;
   const auto tell = [&](v1::Status status) {
@@ -174,19 +152,6 @@ int status(const StatusOptions& options) {
     std::cerr << error.what() << '\n';
   }
   return 1;
-}
-
-}  // namespace
-
-void add_status_command(CLI::App& app, int& exit_code) {
-  const auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = app.add_subcommand(
-      "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them");
-  command->add_option("name", options->name, "a resource: its devices");
-  command->add_flag("-w,--watch", options->watch, "go on, and show each change");
-  add_control_option(*command, options->control);
-  add_output_option(*command, options->format);
-  command->callback([options, &exit_code] { exit_code = status(*options); });
 }
 
 }  // namespace plughost

@@ -30,6 +30,14 @@ std::string printable(const std::string& text) {
   return shown;
 }
 
+std::string id_text(const std::string& id, unsigned replicas) {
+  return replicas > 1 ? id + " (x" + std::to_string(replicas) + ")" : id;
+}
+
+std::string health_text(const std::string& trouble) {
+  return trouble.empty() ? "Healthy" : "Unhealthy: " + trouble;
+}
+
 void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows) {
   std::vector<TableRow> all{head};
   for (const TableRow& row : rows) {

@@ -17,6 +17,7 @@
 #include "config/foreign.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
+#include "device/hash.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
 
@@ -74,12 +75,6 @@ bool is_empty_on_purpose(const Node& root) {
   });
 }
 
-// FNV-1a: no secret, but the same everywhere.
-void hash_more(std::uint64_t& hash, std::string_view text) {
-  if (hash == 0) hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-}
-
 class Loader {
  public:
   Config load(const fs::path& file, const Overrides& overrides);
@@ -124,7 +119,7 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
     }
     return std::nullopt;
   }
-  hash_more(config_.hash, std::get<std::string>(text));
+  config_.hash = fnv1a(std::get<std::string>(text), config_.hash == 0 ? kFnvStart : config_.hash);
   auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
   if (root && !included_at) foreign_ = foreign_config(*root);
   if (!root || root->kind == Node::Kind::kMap) return root;

@@ -10,24 +10,17 @@
 #include <utility>
 
 #include "device/cdi.hpp"
+#include "device/hash.hpp"
 #include "device/id.hpp"
 #include "device/resource_name.hpp"
 
 namespace plughost {
 namespace {
 
-std::string quoted(std::string_view text) {
-  return '"' + std::string(text) + '"';
-}
-
 // A UUID (version 4 in form) that is the same for the same text, by FNV-1a with two starts.
 std::string uuid_of(std::string_view text) {
-  const auto hash = [text](std::uint64_t value) {
-    for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return value;
-  };
-  const std::uint64_t high = (hash(0xcbf29ce484222325u) & ~0xf000ull) | 0x4000u;
-  const std::uint64_t low = (hash(0x84222325cbf29ce4u) & ~(3ull << 62)) | (2ull << 62);
+  const std::uint64_t high = (fnv1a(text) & ~0xf000ull) | 0x4000u;
+  const std::uint64_t low = (fnv1a(text, 0x84222325cbf29ce4u) & ~(3ull << 62)) | (2ull << 62);
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string uuid;
   for (int nibble = 0; nibble < 32; ++nibble) {
@@ -91,7 +84,7 @@ class Answer {
     for (const auto& [name, value] : env) add_pair("environment variable", allocation_.env, name, value);
     for (const auto& [name, value] : allocation_.env) {
       if (name.empty() || name.find('=') != std::string::npos)
-        refuse(quoted(name) + " cannot be an environment variable's name");
+        refuse(in_quotes(name) + " cannot be an environment variable's name");
     }
   }
 
@@ -180,7 +173,7 @@ class Answer {
 
   Text checked(std::string text, std::string_view origin) {
     if (valid_utf8(text)) return text;
-    refuse(valid_utf8(origin) ? quoted(origin) + " gives text that is not UTF-8"
+    refuse(valid_utf8(origin) ? in_quotes(origin) + " gives text that is not UTF-8"
                               : "a path of a device is not UTF-8 text");
     return std::nullopt;
   }
@@ -202,7 +195,7 @@ class Answer {
     if (placeholder == "n") return std::to_string(n);
     if (placeholder == "cdiName") return cdi_qualified_name(resource_, devices_[n]->id);
     if (const std::string* attribute = devices_[n]->attribute(placeholder)) return *attribute;
-    refuse("device " + quoted(devices_[n]->id) + " has no {" + std::string(placeholder) +
+    refuse("device " + in_quotes(devices_[n]->id) + " has no {" + std::string(placeholder) +
            "}, which this resource's configuration needs");
     return std::nullopt;
   }
@@ -215,8 +208,8 @@ class Answer {
         },
         &missing);
     if (text) return checked(std::move(*text), pattern);
-    refuse("the container path " + quoted(pattern) + " of device " + quoted(devices_[n]->id) + " names {" +
-           missing + "}, which has no meaning there");
+    refuse("the container path " + in_quotes(pattern) + " of device " + in_quotes(devices_[n]->id) +
+           " names {" + missing + "}, which has no meaning there");
     return std::nullopt;
   }
 
@@ -303,8 +296,8 @@ class Answer {
     if (!name || !text) return;
     const auto [pair, added] = pairs.try_emplace(std::move(*name), *text);
     if (!added && pair->second != *text) {
-      refuse("the " + std::string(what) + ' ' + pair->first + " would be both " + quoted(pair->second) +
-             " and " + quoted(*text) + "; " + advice("its name"));
+      refuse("the " + std::string(what) + ' ' + pair->first + " would be both " + in_quotes(pair->second) +
+             " and " + in_quotes(*text) + "; " + advice("its name"));
     }
   }
 
@@ -355,13 +348,13 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
     if (!device) {
       const std::size_t count = inventory.id_count();
       return Refusal{.reason = Refusal::Reason::kUnknownDevice,
-                     .text = "resource " + std::string(resource) + " has no device " + quoted(id) +
+                     .text = "resource " + std::string(resource) + " has no device " + in_quotes(id) +
                              "; it lists " + std::to_string(count) +
                              (count == 1 ? " device now" : " devices now")};
     }
     if (!device->healthy()) {
       return Refusal{.reason = Refusal::Reason::kUnhealthyDevice,
-                     .text = "device " + quoted(id) + " of " + std::string(resource) +
+                     .text = "device " + in_quotes(id) + " of " + std::string(resource) +
                              " is Unhealthy: " + device->trouble};
     }
     if (recipe.one_share_only && device->replicas > 1 && ids.size() > 1) {

@@ -35,13 +35,9 @@ class Remarks {
   std::size_t more_ = 0;
 };
 
-std::string quoted(const std::string& text) {
-  return '"' + text + '"';
-}
-
 // A device by the name that its kind gave it, in characters that a log can take.
 std::string unsettled(const Device& device) {
-  return "device " + quoted(device.id.empty() ? device.id : stable_id(device.id));
+  return "device " + in_quotes(device.id.empty() ? device.id : stable_id(device.id));
 }
 
 std::optional<std::string> value_of(std::string_view placeholder, const Device& device, std::size_t n) {
@@ -65,7 +61,8 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
     remarks.add(unsettled(device) + " is left out: it has no {" + missing +
                 "} that could be in a resource's name");
   } else if (const std::string trouble = resource_name_trouble(*resource); !trouble.empty()) {
-    remarks.add(unsettled(device) + " is left out: " + quoted(*resource) + " is no valid name. " + trouble);
+    remarks.add(unsettled(device) + " is left out: " + in_quotes(*resource) + " is no valid name. " +
+                trouble);
     resource.reset();
   }
   return resource;
@@ -104,7 +101,7 @@ bool settle_id(Device& device, const Template& id, const std::string& resource, 
   const std::size_t suffix = device.replicas > 1 ? 2 + std::to_string(device.replicas - 1).size() : 0;
   std::string listed = stable_id(device.id, kLongestId - suffix);
   if (listed != device.id) {
-    remarks.add("a device is listed as " + quoted(listed) +
+    remarks.add("a device is listed as " + in_quotes(listed) +
                 ", because its own name is too long or has characters that an id cannot have");
   }
   device.id = std::move(listed);
@@ -137,7 +134,7 @@ void drop_bad_paths(Device& device) {
 // Of the sorted devices, those that can be told apart by their ids.
 void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource, Remarks& remarks) {
   const auto remark = [&](const Device& device) {
-    remarks.add("resource " + resource + ": a second device with the id " + quoted(device.id) +
+    remarks.add("resource " + resource + ": a second device with the id " + in_quotes(device.id) +
                 " is left out; set `id` to something that tells the devices apart");
   };
   for (std::size_t i = 1; i < devices.size(); ++i) {

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cstdint>
 
+#include "device/hash.hpp"
+
 namespace plughost {
 namespace {
 
@@ -51,14 +53,11 @@ std::string hex(std::uint64_t value) {
   return digits;
 }
 
-// FNV-1a, 64 bits: the same on every machine and in every version.
-std::uint64_t hash(std::string_view text) {
-  std::uint64_t value = 0xcbf29ce484222325u;
-  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return value;
-}
-
 }  // namespace
+
+std::string in_quotes(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
 
 bool valid_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -97,7 +96,7 @@ std::string stable_id(std::string_view name, std::size_t longest) {
   }
   if (characters <= longest) return id;
   id.resize(kept);
-  return id + '-' + hex(hash(name));
+  return id + '-' + hex(fnv1a(name));
 }
 
 }  // namespace plughost

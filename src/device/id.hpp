@@ -10,6 +10,8 @@ namespace plughost {
 inline constexpr std::size_t kLongestId = 63;
 
 bool valid_utf8(std::string_view text);
+// In double quotes, as it is.
+std::string in_quotes(std::string_view text);
 
 // The same id for the same name, on every run: the name itself where it can be one; otherwise what is not
 // printable, '%' and ',' (ids are joined by commas) are escaped as %XX; and what is longer than `longest`

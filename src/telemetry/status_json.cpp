@@ -1,7 +1,6 @@
 #include "telemetry/status_json.hpp"
 
-#include <cstdio>
-#include <ctime>
+#include "base/text.hpp"
 
 namespace plughost {
 
@@ -10,7 +9,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json time_or_null(std::int64_t microseconds) {
-  return microseconds == 0 ? Json() : Json(time_text(microseconds));
+  return microseconds == 0 ? Json() : Json(utc_text(microseconds));
 }
 
 Json json_of(const v1::Device& device) {
@@ -61,16 +60,6 @@ std::string stage_name(v1::Stage stage) {
     default:  // of a daemon that is newer than this program
       return "unknown";
   }
-}
-
-std::string time_text(std::int64_t microseconds) {
-  const std::time_t seconds = microseconds / 1'000'000;
-  tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  char text[48];
-  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-  std::snprintf(text + length, sizeof text - length, ".%06dZ", static_cast<int>(microseconds % 1'000'000));
-  return text;
 }
 
 DeviceCounts counts_of(const v1::Resource& resource) {

@@ -15,8 +15,6 @@ nlohmann::ordered_json json_of(const v1::ReloadResponse& answer);
 
 // What people and programs call a stage: "attached".
 std::string stage_name(v1::Stage stage);
-// "2026-11-21T18:00:00.000000Z" of microseconds since 1970.
-std::string time_text(std::int64_t microseconds);
 // How many of the resource's ids pods hold, and how many ids of Healthy and Unhealthy devices there are.
 struct DeviceCounts {
   std::size_t healthy = 0;

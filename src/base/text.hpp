@@ -1,0 +1,16 @@
+#pragma once
+// Text as a line of the log has it. Pure functions, thread-safe.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace plughost {
+
+// One word of one line: what is empty, or has a space, a quote, a control character or a byte that is not
+// ASCII in it, is a JSON string.
+std::string one_word(std::string_view text);
+// "2026-11-21T18:00:00.000000Z" of microseconds since 1970.
+std::string utc_text(std::int64_t microseconds);
+
+}  // namespace plughost
