@@ -6,17 +6,21 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_program(PLUGHOST_PROTOC protoc REQUIRED)
 find_program(PLUGHOST_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
-pkg_check_modules(GRPC REQUIRED grpc++_unsecure)
 pkg_check_modules(PROTOBUF REQUIRED protobuf-lite)
+# Asked directly: pkg_check_modules() asks twenty times, and of abseil each answer takes a second and a half.
+execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --static --libs-only-l grpc++_unsecure
+                OUTPUT_VARIABLE libraries OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+
+string(REGEX REPLACE "(^| )-l" "\\1" names "${libraries}")
+separate_arguments(names UNIX_COMMAND "${names}")
+list(REMOVE_DUPLICATES names)
 
 add_library(plughost_grpc INTERFACE)
 if(PLUGHOST_SANITIZE)
-  target_link_libraries(plughost_grpc INTERFACE ${GRPC_LINK_LIBRARIES} ${PROTOBUF_LINK_LIBRARIES} Threads::Threads)
+  target_link_libraries(plughost_grpc INTERFACE ${names} ${PROTOBUF_LINK_LIBRARIES} Threads::Threads)
 else()
   # grpc++_unsecure.pc names abseil, but not the other libraries that libgrpc_unsecure.a itself calls.
-  set(names ${GRPC_STATIC_LIBRARIES})
   list(REMOVE_ITEM names rt atomic)
-  list(REMOVE_DUPLICATES names)
   list(APPEND names address_sorting upb re2 cares z protobuf-lite)
   foreach(name IN LISTS names)
     find_library(PLUGHOST_STATIC_${name} lib${name}.a REQUIRED)

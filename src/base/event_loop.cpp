@@ -60,7 +60,8 @@ void EventLoop::run() {
     if (ready < 0 && errno != EINTR) throw_errno("epoll_wait");
     for (int i = 0; i < ready && !stopped_; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
-      if (event.data.u64 == kMailbox) {
+      const std::uint64_t number = event.data.u64;  // the kernel's struct is packed: no reference into it
+      if (number == kMailbox) {
         eventfd_t ignored = 0;
         ::eventfd_read(poster_.mailbox_->wake.get(), &ignored);
         std::vector<Task> tasks;
@@ -69,7 +70,7 @@ void EventLoop::run() {
           tasks.swap(poster_.mailbox_->tasks);
         }
         for (const Task& task : tasks) task();
-      } else if (const auto watch = watches_.find(event.data.u64); watch != watches_.end()) {
+      } else if (const auto watch = watches_.find(number); watch != watches_.end()) {
         const auto callback = watch->second->callback_;  // a copy: the callback may destroy its watch
         callback(event.events);
       }

@@ -31,7 +31,7 @@ std::map<std::string, UniqueFd>& kept() {
   return files;
 }
 
-void bind(const UniqueFd& from, const std::string& to) {
+void bind_mount(const UniqueFd& from, const std::string& to) {
   const std::string source = "/proc/self/fd/" + std::to_string(from.get());
   check(::mount(source.c_str(), to.c_str(), nullptr, MS_BIND, nullptr), "mount --bind");
 }
@@ -74,7 +74,7 @@ void enter_made_machine() {
     for (const char* directory : {"/sys", "/run", "/dev"}) mount_over("tmpfs", directory);
     for (const auto& [path, file] : kept()) {
       std::ofstream(path).close();
-      bind(file, path);
+      bind_mount(file, path);
     }
     fs::create_directory("/dev/shm");
     return true;
@@ -138,7 +138,7 @@ void show(const fs::path& tree) {
 void make_node(const std::string& path) {
   fs::create_directories(fs::path(path).parent_path());
   std::ofstream(path).close();
-  bind(kept().at("/dev/null"), path);
+  bind_mount(kept().at("/dev/null"), path);
 }
 
 }  // namespace plughost::test

@@ -39,8 +39,9 @@ Node::Node(Options options) : options_(options) {
 Node::~Node() {
   bool failed = std::uncaught_exceptions() > 0;
   if (kubelet_) {
-    for (const auto& [name, resource] : kubelet_->state().resources) {
-      CAPTURE(name);
+    for (const auto& known : kubelet_->state().resources) {
+      const ResourceState& resource = known.second;
+      CAPTURE(known.first);
       const bool trap =
           std::ranges::any_of(resource.registrations, &ResourceState::Registration::while_streaming);
       CHECK_FALSE(trap);

@@ -28,7 +28,7 @@ inline Node list(std::vector<Node> items) {
 inline Node map(std::vector<std::pair<std::string, Node>> members) {
   Node node;
   node.kind = Node::Kind::kMap;
-  for (auto& [key, value] : members) node.members.emplace_back(text(key), std::move(value));
+  for (auto& [key, value] : members) node.members.push_back({text(key), std::move(value)});
   return node;
 }
 
