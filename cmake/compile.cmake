@@ -17,7 +17,7 @@ if(PLUGHOST_SANITIZE)
   add_link_options(-fsanitize=${PLUGHOST_SANITIZE})
 endif()
 
-# What most of our files include of the standard library, parsed once: a third of what an instrumented build takes. A
+# What most of our files include of the standard library, parsed once: a large part of an instrumented build. A
 # file still includes what it uses: the release build, which has no precompiled header, says where one does not. (g++ 12
 # would cry wolf: once <string> is precompiled, it warns of array bounds in there.)
 if(PLUGHOST_SANITIZE)

@@ -7,7 +7,7 @@ find_package(Threads REQUIRED)
 find_program(PLUGHOST_PROTOC protoc REQUIRED)
 find_program(PLUGHOST_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
 pkg_check_modules(PROTOBUF REQUIRED protobuf-lite)
-# Asked directly: pkg_check_modules() asks twenty times, and of abseil each answer takes a second and a half.
+# Asked directly: pkg_check_modules() asks many times, and with abseil below each answer is slow.
 execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --static --libs-only-l grpc++_unsecure
                 OUTPUT_VARIABLE libraries OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 

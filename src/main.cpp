@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
-#include <functional>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "commands/command.hpp"
 

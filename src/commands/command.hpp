@@ -8,11 +8,11 @@
 
 #include "base/log_line.hpp"
 #include "config/config.hpp"
+#include "kubelet/checkpoint.hpp"
 
 namespace plughost {
 
 inline constexpr const char* kDefaultConfig = "/etc/plughost/config.yaml";
-inline constexpr const char* kDefaultPlugins = "/var/lib/kubelet/device-plugins";
 
 enum class OutputFormat { kTable, kJson, kYaml };
 
@@ -49,7 +49,7 @@ struct SimulateOptions {
 int simulate(const SimulateOptions& options);
 
 struct CheckpointOptions {
-  std::string file = std::string(kDefaultPlugins) + "/kubelet_internal_checkpoint";
+  std::string file = KubeletConfig().directory / kCheckpointName;
   OutputFormat format = OutputFormat::kTable;
 };
 int checkpoint(const CheckpointOptions& options);
@@ -84,7 +84,7 @@ struct ReloadOptions {
 int reload(const ReloadOptions& options);
 
 struct KubeletOptions {
-  std::string directory = kDefaultPlugins;
+  std::string directory = KubeletConfig().directory;
   std::string plugins_registry;  // empty: none
   std::string pod_resources;     // likewise
   bool json = false;

@@ -13,7 +13,6 @@ namespace plughost {
 
 namespace {
 
-// A value that has a space would not end where it ends.
 void show(const v1::Event& event, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::cout << json_of(event).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';

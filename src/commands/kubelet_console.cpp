@@ -213,11 +213,10 @@ Console::Reply Console::devices(const Words& arguments) {
   for (const auto& [name, resource] : state.resources) {
     if (!arguments.empty() && name != arguments[0]) continue;
     for (const ListedDevice& device : *resource.devices) {
-      Words nodes;
-      for (const auto node : device.numa_nodes) nodes.push_back(std::to_string(node));
       reply.json["devices"].push_back(
           {{"resource", name}, {"id", device.id}, {"healthy", device.healthy}, {"numa", device.numa_nodes}});
-      rows.push_back({name, device.id, device.healthy ? "Healthy" : "Unhealthy", joined(nodes, ", ")});
+      rows.push_back(
+          {name, device.id, device.healthy ? "Healthy" : "Unhealthy", joined(device.numa_nodes, ", ")});
     }
   }
   reply.text = table_text({"RESOURCE", "DEVICE", "HEALTH", "NUMA"}, rows, "no devices");

@@ -23,7 +23,8 @@ class HttpServer {
   // Throws std::runtime_error if it cannot listen there.
   // log and board outlive it.
   HttpServer(Log& log, Board& board, std::string address);
-  // Ends pages that watch, and those who wait for the loop. Blocks for some milliseconds.
+  // Ends pages that watch, and those who wait for the loop. Blocks for some milliseconds; for up to two
+  // seconds if somebody has connected and asks nothing, since CivetWeb looks no oftener then.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
