@@ -31,6 +31,10 @@ else()
     -Wl,--start-group ${static_grpc} -Wl,--end-group Threads::Threads)
 endif()
 
+# What speaks gRPC parses its headers once, too.
+plughost_precompiled(grpc HEADERS ${PLUGHOST_STANDARD} <grpcpp/grpcpp.h> <google/protobuf/message_lite.h>
+  <google/protobuf/repeated_ptr_field.h> <google/protobuf/io/coded_stream.h> DEPENDS plughost_grpc)
+
 # plughost_proto(TARGET FILE): messages and gRPC stubs of one .proto, included as <FILE>.grpc.pb.h.
 function(plughost_proto target file)
   get_filename_component(stem ${file} NAME_WE)
@@ -49,4 +53,6 @@ function(plughost_proto target file)
   add_library(${target} STATIC ${generated})
   target_include_directories(${target} SYSTEM PUBLIC ${out})
   target_link_libraries(${target} PUBLIC plughost_grpc)
+  plughost_ours(${target} grpc)
+  target_compile_options(${target} PRIVATE -w)
 endfunction()
