@@ -10,7 +10,8 @@ target_compile_options(plughost_warnings INTERFACE
 
 # Sections that nothing calls are dropped: most of a static gRPC.
 add_compile_options(-ffunction-sections -fdata-sections)
-add_link_options(-Wl,--gc-sections -Wl,--as-needed)
+# A build's number is how a debugger finds the package with its debug information.
+add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,--build-id=sha1)
 
 if(PLUGHOST_SANITIZE)
   # No vptr: it probes memory through a pipe, and cries wolf in the test that runs out of descriptors.

@@ -7,23 +7,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <map>
 #include <system_error>
 
 #include "base/unique_fd.hpp"
+#include "not_shown.hpp"
 
 namespace plughost::test {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr int kSkipped = 77;  // as in CMakeLists.txt
 
 // Of the machine's /dev, by path; they stay reachable when another file system is mounted over it.
 std::map<std::string, UniqueFd>& kept() {
@@ -45,26 +42,23 @@ void unshare_namespaces() {
   const auto gid = ::getgid();
   if (::unshare(CLONE_NEWNS | CLONE_NEWNET) != 0) {
     if (::unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) != 0)
-      skip("namespaces are not allowed here: " + std::generic_category().message(errno));
+      not_shown("namespaces are not allowed here: " + std::generic_category().message(errno));
     write_file("/proc/self/setgroups", "deny");
     write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1");
     write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1");
   }
-  check(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "mount --make-rprivate /");
+  // In a plain chroot / is no mount point, and what is mounted here would be mounted for everybody.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
+    not_shown("mount --make-rprivate /: " + std::generic_category().message(errno));
 }
 
 void mount_over(const char* type, const char* directory) {
   // EBUSY: this very file system is there already.
   if (::mount(type, directory, type, 0, nullptr) != 0 && errno != EBUSY)
-    skip(std::string(directory) + " cannot be mounted: " + std::generic_category().message(errno));
+    not_shown(std::string(directory) + " cannot be mounted: " + std::generic_category().message(errno));
 }
 
 }  // namespace
-
-void skip(const std::string& why) {
-  std::cerr << "not shown: " << why << std::endl;
-  std::_Exit(kSkipped);
-}
 
 void enter_made_machine() {
   static const bool entered = [] {
@@ -84,7 +78,7 @@ void enter_made_machine() {
 
 void enter_real_machine() {
   static const bool entered = [] {
-    if (::geteuid() != 0) skip("only root can make devices");
+    if (::geteuid() != 0) not_shown("only root can make devices");
     unshare_namespaces();
     mount_over("sysfs", "/sys");
     mount_over("tmpfs", "/run");

@@ -19,9 +19,6 @@ void enter_made_machine();
 // root; else the process ends as above.
 void enter_real_machine();
 
-// Ends the process as 'skipped', and says why.
-[[noreturn]] void skip(const std::string& why);
-
 // Has the kernel send a uevent in this namespace, as it does for a device of its own. devpath: below /sys.
 // Throws std::system_error.
 void send_uevent(std::string_view action, std::string_view devpath, std::string_view subsystem,

@@ -11,6 +11,7 @@
 
 #include "hotplug/namespaces.hpp"
 #include "integration/node.hpp"
+#include "not_shown.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -37,7 +38,7 @@ TEST_CASE("a veth pair: listed, renamed, gone") {
   const std::string name = "example.com/veth";
   Node node;
   start(node, name, "subsystem: net, name: \"plug*\"");
-  if (!run("ip link add plug0 type veth peer name peer0")) skip("the kernel makes no veth");
+  if (!run("ip link add plug0 type veth peer name peer0")) not_shown("the kernel makes no veth");
   CHECK(node.healthy(name, "plug0", limit(1s)));
   REQUIRE(run("ip link set plug0 name plug7"));
   CHECK(node.healthy(name, "plug7", limit(1s)));
@@ -52,7 +53,7 @@ TEST_CASE("a macvtap's character device is listed with its node, and goes with i
   Node node;
   start(node, name, "subsystem: macvtap");
   REQUIRE(run("ip link add base0 type dummy || ip link add base0 type veth peer name base1"));
-  if (!run("ip link add link base0 name tapped type macvtap")) skip("the kernel makes no macvtap");
+  if (!run("ip link add link base0 name tapped type macvtap")) not_shown("the kernel makes no macvtap");
   REQUIRE(node.wait_for([&](const KubeletState& state) { return state.of(name).devices->size() == 1; },
                         limit(1s)));
   const std::string id = ids_of(node.of(name)).front();
@@ -67,13 +68,13 @@ TEST_CASE("a macvtap's character device is listed with its node, and goes with i
 TEST_CASE("a loop device comes and goes") {
   enter_real_machine();
   const UniqueFd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
-  if (!control) skip("there is no /dev/loop-control");
+  if (!control) not_shown("there is no /dev/loop-control");
   constexpr int kNumber = 4711;
   const std::string name = "example.com/loop";
   const std::string id = "loop" + std::to_string(kNumber);
   Node node;
   start(node, name, "subsystem: block, name: \"loop47*\"");
-  if (::ioctl(control.get(), LOOP_CTL_ADD, kNumber) < 0) skip("the kernel makes no loop device");
+  if (::ioctl(control.get(), LOOP_CTL_ADD, kNumber) < 0) not_shown("the kernel makes no loop device");
   CHECK(node.healthy(name, id, limit(1s)));
   CHECK(node.kubelet().allocate_ids(name, {id}).containers.at(0).nodes.at(0).host_path == "/dev/" + id);
   REQUIRE(::ioctl(control.get(), LOOP_CTL_REMOVE, kNumber) >= 0);
@@ -83,7 +84,7 @@ TEST_CASE("a loop device comes and goes") {
 TEST_CASE("a zram device comes and goes") {
   enter_real_machine();
   const std::string control = "/sys/class/zram-control/";
-  if (!std::filesystem::exists(control)) skip("the kernel has no zram");
+  if (!std::filesystem::exists(control)) not_shown("the kernel has no zram");
   const std::string name = "example.com/zram";
   Node node;
   start(node, name, "subsystem: block, name: \"zram*\"");

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "hotplug/made_machine.hpp"
+#include "not_shown.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -23,7 +24,7 @@ const std::string kCamera = "example.com/camera";
 class Udevd {
  public:
   Udevd() {
-    if (!std::filesystem::exists(kUdevd)) skip("there is no systemd-udevd: install the package udev");
+    if (!std::filesystem::exists(kUdevd)) not_shown("there is no systemd-udevd: install the package udev");
     std::filesystem::create_directories("/run/udev/rules.d");
     std::ofstream("/run/udev/rules.d/50-camera.rules")
         << "SUBSYSTEM==\"video4linux\", ENV{ID_MODEL}=\"Lens\", TAG+=\"plughost\"\n";
@@ -33,7 +34,7 @@ class Udevd {
     // Its socket is there before it hears the kernel.
     const bool ready =
         eventually([] { return std::system("udevadm control --ping --timeout=5 2>/dev/null") == 0; });
-    if (!ready) skip("systemd-udevd does not come up here");
+    if (!ready) not_shown("systemd-udevd does not come up here");
   }
   ~Udevd() {
     ::kill(pid_, SIGKILL);
