@@ -8,7 +8,7 @@
 #include "child.hpp"
 #include "device/preferred.hpp"
 #include "figures.hpp"
-#include "kinds/gpu.hpp"
+#include "kinds/gpu/gpu.hpp"
 #include "unit/fake_nvml.hpp"
 #include "unit/kinds/entry.hpp"
 

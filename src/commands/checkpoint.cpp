@@ -12,7 +12,7 @@ namespace plughost {
 namespace {
 
 void print_text(const Checkpoint& checkpoint) {
-  for (const auto& entry : checkpoint.entries) {
+  for (const auto& entry : checkpoint.pod_devices) {
     std::cout << "pod " << entry.pod_uid << ", container " << entry.container << " holds of "
               << entry.resource << ":\n";
     for (const auto& [node, ids] : entry.ids) {
@@ -21,9 +21,10 @@ void print_text(const Checkpoint& checkpoint) {
       if (node >= 0) std::cout << " (NUMA node " << node << ")";
       std::cout << '\n';
     }
-    std::cout << (entry.answer ? text_of(*entry.answer, "  ") : "  the stored answer cannot be read\n");
+    std::cout << (entry.allocation ? text_of(*entry.allocation, "  ")
+                                   : "  the stored answer cannot be read\n");
   }
-  if (checkpoint.entries.empty()) std::cout << "no pod holds a device\n";
+  if (checkpoint.pod_devices.empty()) std::cout << "no pod holds a device\n";
   for (const auto& [resource, ids] : checkpoint.registered)
     std::cout << resource << ": " << ids.size()
               << (ids.size() == 1 ? " healthy device\n" : " healthy devices\n");
@@ -31,7 +32,7 @@ void print_text(const Checkpoint& checkpoint) {
 
 Json json_of(const Checkpoint& checkpoint) {
   Json json{{"pods", Json::array()}, {"registered", checkpoint.registered}};
-  for (const auto& entry : checkpoint.entries) {
+  for (const auto& entry : checkpoint.pod_devices) {
     Json& pod = json["pods"].emplace_back(Json{{"podUID", entry.pod_uid},
                                                {"container", entry.container},
                                                {"resource", entry.resource},
@@ -42,7 +43,7 @@ Json json_of(const Checkpoint& checkpoint) {
         if (node >= 0) device["numa"] = node;
       }
     }
-    if (entry.answer) pod["answer"] = plughost::json_of(*entry.answer);
+    if (entry.allocation) pod["answer"] = plughost::json_of(*entry.allocation);
   }
   return json;
 }

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "config/config.hpp"
-#include "config/entry.hpp"
+#include "config/read_entry.hpp"
 #include "document/diagnostics.hpp"
 
 namespace plughost {

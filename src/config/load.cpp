@@ -13,8 +13,8 @@
 
 #include "config/checks.hpp"
 #include "config/config.hpp"
-#include "config/entry.hpp"
-#include "config/foreign.hpp"
+#include "config/other_plugin.hpp"
+#include "config/read_entry.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "device/hash.hpp"
@@ -104,7 +104,7 @@ class Loader {
   Config config_;
   std::vector<EntryDraft> entries_;
   std::set<fs::path> seen_;
-  std::optional<ForeignConfig> foreign_;  // what the main file looks like
+  std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
 };
 
 std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
@@ -121,7 +121,7 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
   }
   config_.hash = fnv1a(std::get<std::string>(text), config_.hash == 0 ? kFnvStart : config_.hash);
   auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
-  if (root && !included_at) foreign_ = foreign_config(*root);
+  if (root && !included_at) other_plugin_ = other_plugin(*root);
   if (!root || root->kind == Node::Kind::kMap) return root;
   if (root->kind == Node::Kind::kNull) {
     diagnostics_.error(whole, "", "the file is empty; it should have a map with `resources:` in it");
@@ -288,10 +288,10 @@ bool Loader::is_new(const fs::path& file) {
 
 // What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
 std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
-  if (!foreign_) return errors;
-  if (*foreign_ != ForeignConfig::kGenericDevicePlugin) errors.clear();
+  if (!other_plugin_) return errors;
+  if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();
   Diagnostic hint{.mark = {.file = file.string()}};
-  hint.what = "this looks like the configuration of " + std::string(name_of(*foreign_)) +
+  hint.what = "this looks like the configuration of " + std::string(name_of(*other_plugin_)) +
               "; `plughost convert " + file.string() + "` prints it as one of plughost's";
   errors.push_back(std::move(hint));
   return errors;

@@ -24,7 +24,7 @@ std::string reason(int error) {
 }
 
 // The first byte that no text has; yaml-cpp would take 0x04 for the end of the file.
-std::optional<std::size_t> first_foreign_byte(std::string_view text) {
+std::optional<std::size_t> first_bad_byte(std::string_view text) {
   for (std::size_t line = 0; line < text.size();) {
     const std::size_t end = std::min(text.find('\n', line), text.size() - 1) + 1;
     const std::string_view rest = text.substr(line, end - line);
@@ -81,7 +81,7 @@ std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::pat
     if (text.size() > kLargestFile) return FileTrouble{"is larger than 1 MiB, which no configuration is"};
   }
 
-  if (const auto at = first_foreign_byte(text))
+  if (const auto at = first_bad_byte(text))
     return FileTrouble{"is not a text file (" + describe_byte(text, *at) + ")"};
   return text;
 }

@@ -4,33 +4,34 @@
 #include <array>
 #include <utility>
 
-#include "convert/peer.hpp"
+#include "convert/converter.hpp"
 #include "device/template.hpp"
-#include "kinds/hex_id.hpp"
+#include "document/hex_id.hpp"
 
 namespace plughost {
 namespace {
 
-const std::array<Peer, 6>& peers() {
-  static const std::array<Peer, 6> rows = {generic_device_plugin_peer(), microshift_peer(), nvidia_peer(),
-                                           rdma_shared_peer(),           smarter_peer(),    sriov_peer()};
+const std::array<Converter, 6>& converters() {
+  static const std::array<Converter, 6> rows = {
+      generic_device_plugin_converter(), microshift_converter(), nvidia_converter(),
+      rdma_shared_converter(),           smarter_converter(),    sriov_converter()};
   return rows;
 }
 
 std::string all_that_was_looked_for() {
   std::string list;
-  for (const Peer& peer : peers())
-    list += (list.empty() ? "" : "; ") + std::string(peer.looked_for) + " (" +
-            std::string(name_of(peer.which)) + ')';
+  for (const Converter& converter : converters())
+    list += (list.empty() ? "" : "; ") + std::string(converter.looked_for) + " (" +
+            std::string(name_of(converter.plugin)) + ')';
   return list;
 }
 
-const Peer* peer_of(const Node* root, const Arguments& arguments) {
-  const auto found = std::ranges::find_if(peers(), [&](const Peer& peer) {
-    if (root) return foreign_config(*root) == peer.which;
-    return std::ranges::any_of(peer.flags, [&](std::string_view flag) { return arguments.has(flag); });
+const Converter* converter_for(const Node* root, const Arguments& arguments) {
+  const auto found = std::ranges::find_if(converters(), [&](const Converter& converter) {
+    if (root) return other_plugin(*root) == converter.plugin;
+    return std::ranges::any_of(converter.flags, [&](std::string_view flag) { return arguments.has(flag); });
   });
-  return found == peers().end() ? nullptr : &*found;
+  return found == converters().end() ? nullptr : &*found;
 }
 
 void refuse(const Node* root, Diagnostics& diagnostics) {
@@ -84,18 +85,18 @@ std::optional<Conversion> convert(const Node* root, std::string_view arguments, 
   const std::size_t errors = diagnostics.error_count();
   Arguments given(arguments, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
-  const Peer* const peer = peer_of(root, given);
-  if (!peer) {
+  const Converter* const converter = converter_for(root, given);
+  if (!converter) {
     refuse(root, diagnostics);
     return std::nullopt;
   }
   ConfigDraft draft;
-  peer->convert(root ? *root : kNothing, given, draft, diagnostics);
+  converter->convert(root ? *root : kNothing, given, draft, diagnostics);
   for (const std::string& flag : given.unused())
     draft.notes.push_back("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out.");
   if (diagnostics.error_count() > errors) return std::nullopt;
   Conversion conversion;
-  conversion.from = name_of(peer->which);
+  conversion.from = name_of(converter->plugin);
   conversion.text = text_of(draft, conversion.from);
   for (const YamlDraft& entry : draft.resources.items) conversion.entries += entry.disabled ? 0 : 1;
   conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "config/yaml.hpp"
-#include "convert/peer.hpp"
-#include "convert/theirs.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
 #include "device/template.hpp"
 
 namespace plughost {
@@ -28,7 +28,7 @@ bool was_a_number(const Node& id) {
   return !id.quoted && text.size() > 1 && text.find_first_not_of("0123456789") == std::string::npos;
 }
 
-void add_usb_id(Theirs& usb, const char* key, YamlDraft& draft) {
+void add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   const Node* const node = usb.node(key);
   const auto text = usb.text(key);
   if (!node || !text || text->empty()) return;
@@ -37,13 +37,13 @@ void add_usb_id(Theirs& usb, const char* key, YamlDraft& draft) {
     usb.error(*node, key, quote(*text) + " is no id of hardware; it has four hexadecimal digits");
   YamlDraft value = YamlDraft::text(id);
   if (was_a_number(*node))
-    value.notes.push_back("Theirs read " + *text + ", without quotes, as a decimal or octal number; " +
+    value.notes.push_back("LenientFields read " + *text + ", without quotes, as a decimal or octal number; " +
                           "this is the hexadecimal one, as lsusb prints it.");
   draft.add(key, std::move(value));
 }
 
 YamlDraft usb_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
-  Theirs usb(node, path, diagnostics);
+  LenientFields usb(node, path, diagnostics);
   YamlDraft draft = YamlDraft::map();
   add_usb_id(usb, "vendor", draft);
   add_usb_id(usb, "product", draft);
@@ -55,7 +55,7 @@ YamlDraft usb_draft(const Node& node, const std::string& path, Diagnostics& diag
 }
 
 // The terms of a path that count for its type.
-void add_type(Theirs& path, YamlDraft& draft) {
+void add_type(LenientFields& path, YamlDraft& draft) {
   const Node* const node = path.node("type");
   const std::string type = path.text("type").value_or("Device");
   const auto permissions = path.text("permissions");
@@ -74,7 +74,7 @@ void add_type(Theirs& path, YamlDraft& draft) {
 }
 
 YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
-  Theirs path(node, where, diagnostics);
+  LenientFields path(node, where, diagnostics);
   YamlDraft draft = YamlDraft::map();
   const std::string host_path = trimmed(path.require_text("path"));
   draft.add("path", YamlDraft::text(host_path));
@@ -89,7 +89,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
 }
 
 YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
-  Theirs group(node, path, diagnostics);
+  LenientFields group(node, path, diagnostics);
   YamlDraft draft = YamlDraft::map();
   if (const auto count = group.number("count"); count.value_or(1) > 1)
     draft.add("count", sharing_draft(*count));
@@ -108,7 +108,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
     diagnostics.error(node.mark, path, "neither `paths` nor `usb` has an item");
   if (!paths.empty()) draft.add("paths", std::move(paths));
   if (!usbs.empty()) {
-    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
+    usbs.notes.emplace_back("LenientFields made one device of all that fit; here each USB device is one.");
     draft.add("usb", std::move(usbs));
   }
   add_notes(draft.notes, group.notes());
@@ -116,7 +116,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
 }
 
 void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs device(node, path, diagnostics);
+  LenientFields device(node, path, diagnostics);
   YamlDraft entry = YamlDraft::map();
   const std::string name = trimmed(device.require_text("name"));
   entry.add("name", YamlDraft::text(Template::escape(name)));
@@ -195,14 +195,14 @@ void add_directory(const std::string& theirs, ConfigDraft& draft) {
 }
 
 // The command line's value, which wins, or the file's.
-std::optional<std::string> setting(const char* key, Theirs& top, Arguments& arguments) {
+std::optional<std::string> setting(const char* key, LenientFields& top, Arguments& arguments) {
   auto from_file = top.text(key);
   auto from_flag = arguments.value(key);
   return from_flag ? from_flag : from_file;
 }
 
 void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs top(root, "", diagnostics);
+  LenientFields top(root, "", diagnostics);
   const std::string domain = setting("domain", top, arguments).value_or(std::string(kDefaultDomain));
   draft.top.add("domain", YamlDraft::text(domain));
   if (const auto directory = setting("plugin-directory", top, arguments)) add_directory(*directory, draft);
@@ -242,8 +242,8 @@ void add_device_notes(ConfigDraft& draft) {
       "nodes itself.");
 }
 
-Peer generic_device_plugin_peer() {
-  return {.which = ForeignConfig::kGenericDevicePlugin,
+Converter generic_device_plugin_converter() {
+  return {.plugin = OtherPlugin::kGenericDevicePlugin,
           .looked_for = "a list `devices` or `device`",
           .flags = kFlags,
           .convert = convert_generic};

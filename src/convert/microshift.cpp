@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "convert/peer.hpp"
-#include "convert/theirs.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kSection = "genericDevicePlugin";
 
 void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs section(*root.find(kSection), kSection, diagnostics);
+  LenientFields section(*root.find(kSection), kSection, diagnostics);
   if (section.text("status").value_or("Disabled") != "Enabled")
     draft.notes.emplace_back("Its `status` is not Enabled: MicroShift does not serve these devices.");
   if (root.members.size() > 1) draft.notes.emplace_back("Only the section `genericDevicePlugin` was read.");
@@ -26,8 +26,8 @@ void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagno
 
 }  // namespace
 
-Peer microshift_peer() {
-  return {.which = ForeignConfig::kMicroShift,
+Converter microshift_converter() {
+  return {.plugin = OtherPlugin::kMicroShift,
           .looked_for = "a map `genericDevicePlugin`",
           .flags = {},
           .convert = convert_microshift};

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "convert/peer.hpp"
-#include "convert/theirs.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -79,7 +79,7 @@ class Settings {
     left_out(given(plugin_, "cdiAnnotationPrefix", "cdi-annotation-prefix"), "plugin.cdiAnnotationPrefix",
              "the annotation's prefix is always cdi.k8s.io/.");
     arguments_.value("config-file");
-    for (Theirs* each : {&flags_, &plugin_}) {
+    for (LenientFields* each : {&flags_, &plugin_}) {
       for (std::string& note : each->notes()) notes.push_back(std::move(note));
     }
     return notes;
@@ -88,13 +88,13 @@ class Settings {
   static const Node& or_nothing(const Node* node) { return node ? *node : kNothing; }
 
  private:
-  bool given(Theirs& from, const char* key, const char* flag) {
+  bool given(LenientFields& from, const char* key, const char* flag) {
     const bool in_file = from.node(key) != nullptr;
     return arguments_.value(flag).has_value() || in_file;
   }
 
-  Theirs flags_;
-  Theirs plugin_;
+  LenientFields flags_;
+  LenientFields plugin_;
   Arguments& arguments_;
 };
 
@@ -110,12 +110,12 @@ std::string with_domain(const std::string& name) {
   return name.find('/') == std::string::npos ? "nvidia.com/" + name : name;
 }
 
-void read_shared(Theirs& from, const std::string& place, Sharing& sharing, ConfigDraft& draft,
+void read_shared(LenientFields& from, const std::string& place, Sharing& sharing, ConfigDraft& draft,
                  Diagnostics& diagnostics) {
   sharing.rename = from.flag("renameByDefault").value_or(false);
   sharing.one_only = from.flag("failRequestsGreaterThanOne").value_or(sharing.mps);
   for (std::size_t i = 0; const Node& item : from.items("resources")) {
-    Theirs row(item, place + ".resources[" + std::to_string(i++) + ']', diagnostics);
+    LenientFields row(item, place + ".resources[" + std::to_string(i++) + ']', diagnostics);
     const std::string name = with_domain(row.require_text("name"));
     sharing.replicas.emplace_back(name, row.number("replicas").value_or(1));
     if (row.text("rename"))
@@ -129,11 +129,11 @@ void read_shared(Theirs& from, const std::string& place, Sharing& sharing, Confi
   add_notes(draft.notes, from.notes());
 }
 
-Sharing read_sharing(Theirs& top, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs from(Settings::or_nothing(top.node("sharing")), "sharing", diagnostics);
+Sharing read_sharing(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
+  LenientFields from(Settings::or_nothing(top.node("sharing")), "sharing", diagnostics);
   Sharing sharing{.mps = from.node("mps") != nullptr};
   const std::string key = sharing.mps ? "mps" : "timeSlicing";
-  Theirs shared(Settings::or_nothing(from.node(key)), "sharing." + key, diagnostics);
+  LenientFields shared(Settings::or_nothing(from.node(key)), "sharing." + key, diagnostics);
   read_shared(shared, "sharing." + key, sharing, draft, diagnostics);
   if (sharing.mps && from.node("timeSlicing"))
     draft.notes.emplace_back(
@@ -169,8 +169,8 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
   return gpu;
 }
 
-YamlDraft imex_draft(Theirs& top, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs imex(Settings::or_nothing(top.node("imex")), "imex", diagnostics);
+YamlDraft imex_draft(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
+  LenientFields imex(Settings::or_nothing(top.node("imex")), "imex", diagnostics);
   YamlDraft channels = YamlDraft::texts(imex.texts("channelIDs"));
   for (YamlDraft& channel : channels.items) channel.kind = YamlDraft::Kind::kWord;
   if (imex.flag("required").has_value())
@@ -204,7 +204,7 @@ void add_sharing(const Sharing& sharing, bool by_type, YamlDraft& entry, ConfigD
 }
 
 void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs top(root, "", diagnostics);
+  LenientFields top(root, "", diagnostics);
   if (const auto version = top.text("version"); version && *version != "v1")
     draft.notes.push_back("Its version is " + quote(*version) + "; plughost knows v1.");
   Settings settings(Settings::or_nothing(top.node("flags")), arguments, diagnostics);
@@ -232,8 +232,8 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
 
 }  // namespace
 
-Peer nvidia_peer() {
-  return {.which = ForeignConfig::kNvidia,
+Converter nvidia_converter() {
+  return {.plugin = OtherPlugin::kNvidia,
           .looked_for = "`version` with `flags` or `sharing`",
           .flags = kFlags,
           .convert = convert_nvidia};

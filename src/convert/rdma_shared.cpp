@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "convert/peer.hpp"
-#include "convert/theirs.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -14,10 +14,10 @@ void add_texts(YamlDraft& to, const char* key, const std::vector<std::string>& t
   if (!texts.empty()) to.add(key, YamlDraft::texts(texts));
 }
 
-YamlDraft selectors_of(Theirs& entry, Diagnostics& diagnostics) {
+YamlDraft selectors_of(LenientFields& entry, Diagnostics& diagnostics) {
   static const Node kNothing;
   const Node* const node = entry.node("selectors");
-  Theirs selectors(node ? *node : kNothing, entry.path_of("selectors"), diagnostics);
+  LenientFields selectors(node ? *node : kNothing, entry.path_of("selectors"), diagnostics);
   const auto ids = [&](const char* key) {
     const Node* const at = selectors.node(key);
     return hardware_ids(selectors.texts(key), at ? *at : kNothing, selectors.path_of(key), diagnostics);
@@ -35,7 +35,7 @@ YamlDraft selectors_of(Theirs& entry, Diagnostics& diagnostics) {
 }
 
 void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
-  Theirs theirs(node, path, diagnostics);
+  LenientFields theirs(node, path, diagnostics);
   const std::string name = theirs.require_text("resourceName");
   const unsigned count = theirs.number("rdmaHcaMax").value_or(0);
   YamlDraft selectors = selectors_of(theirs, diagnostics);
@@ -66,7 +66,7 @@ void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft
 void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& draft,
                          Diagnostics& diagnostics) {
   for (const char* flag : {"config-file", "v", "logtostderr", "stderrthreshold"}) arguments.value(flag);
-  Theirs top(root, "", diagnostics);
+  LenientFields top(root, "", diagnostics);
   if (top.node("periodicUpdateInterval"))
     draft.notes.emplace_back(
         "`periodicUpdateInterval` is not needed: cards that come and go are seen at once.");
@@ -84,8 +84,8 @@ void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& dr
 
 }  // namespace
 
-Peer rdma_shared_peer() {
-  return {.which = ForeignConfig::kRdmaShared,
+Converter rdma_shared_converter() {
+  return {.plugin = OtherPlugin::kRdmaShared,
           .looked_for = "a list `configList`",
           .flags = {},
           .convert = convert_rdma_shared};

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "convert/converter.hpp"
 #include "convert/globs.hpp"
-#include "convert/peer.hpp"
-#include "convert/theirs.hpp"
+#include "convert/lenient_fields.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
 
@@ -80,7 +80,7 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
                     " times.");
   if (!globs.exact)
     notes.emplace_back(
-        "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
+        "LenientFields also takes matches in subdirectories, and directories; these patterns do not.");
   const bool nameless = std::ranges::any_of(globs.patterns, [](const std::string& pattern) {
     return in_link_directory(pattern) && has_wildcard(fs::path(pattern).parent_path());
   });
@@ -93,7 +93,7 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
 
 void convert_row(const Node& node, const std::string& path, Entries& entries, ConfigDraft& draft,
                  Diagnostics& diagnostics) {
-  Theirs row(node, path, diagnostics);
+  LenientFields row(node, path, diagnostics);
   const auto regex = row.text("devicematch");
   const unsigned count = row.number("nummaxdevices").value_or(0);
   for (std::string& note : row.notes()) draft.notes.push_back(path + ": " + std::move(note));
@@ -145,8 +145,8 @@ void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft,
 
 }  // namespace
 
-Peer smarter_peer() {
-  return {.which = ForeignConfig::kSmarter,
+Converter smarter_converter() {
+  return {.plugin = OtherPlugin::kSmarter,
           .looked_for = "a list of maps with `devicematch`",
           .flags = {},
           .convert = convert_smarter};

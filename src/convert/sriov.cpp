@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "convert/peer.hpp"
-#include "convert/theirs.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -28,7 +28,7 @@ struct Selector {
 };
 
 Selector read_selector(const Node& node, const std::string& path, Diagnostics& diagnostics) {
-  Theirs theirs(node, path, diagnostics);
+  LenientFields theirs(node, path, diagnostics);
   Selector selector;
   for (const char* key : {"vendors", "devices"}) {
     if (const Node* const at = theirs.node(key))
@@ -202,7 +202,7 @@ class Resource {
     entry_.add("nodes", std::move(nodes));
   }
 
-  Theirs theirs_;
+  LenientFields theirs_;
   Diagnostics& diagnostics_;
   std::string name_;
   std::string type_;
@@ -216,7 +216,7 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
   if (arguments.truth("use-cdi").value_or(false))
     draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
   const auto prefix = arguments.value("resource-prefix");
-  Theirs top(root, "", diagnostics);
+  LenientFields top(root, "", diagnostics);
   const std::vector<Node>& resources = top.items("resourceList");
   for (std::size_t i = 0; i < resources.size(); ++i) {
     draft.resources.add(Resource(resources[i], "resourceList[" + std::to_string(i) + ']',
@@ -236,8 +236,8 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
 
 }  // namespace
 
-Peer sriov_peer() {
-  return {.which = ForeignConfig::kSriov,
+Converter sriov_converter() {
+  return {.plugin = OtherPlugin::kSriov,
           .looked_for = "a list `resourceList`",
           .flags = {},
           .convert = convert_sriov};

@@ -43,10 +43,10 @@ bool depends_on_the_allocation(const Template& pattern) {
 }
 
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
-class Answer {
+class AllocationDraft {
  public:
   // Refers to the resource's name, and the devices, which outlive it.
-  Answer(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi)
+  AllocationDraft(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi)
       : resource_(resource), devices_(std::move(devices)), cdi_(cdi) {}
 
   void add_devices() {
@@ -322,18 +322,18 @@ class Answer {
   bool of_program_ = false;  // what is being added
 };
 
-std::variant<Allocation, Refusal> answer_for(std::string_view resource, const Recipe& recipe,
-                                             std::vector<const Device*> devices, const Allocation& more) {
-  Answer answer(resource, std::move(devices), recipe.cdi);
-  answer.add_devices();
-  for (const NodeRecipe& node : recipe.nodes) answer.add(node);
-  for (const MountRecipe& mount : recipe.mounts) answer.add(mount);
-  answer.add_env(recipe.env);
-  answer.add_annotations(recipe.annotations);
-  answer.add_more(more);
-  answer.add_kind_recipes();
-  answer.add_names();
-  return std::move(answer).finish();
+std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe& recipe,
+                                         std::vector<const Device*> devices, const Allocation& more) {
+  AllocationDraft draft(resource, std::move(devices), recipe.cdi);
+  draft.add_devices();
+  for (const NodeRecipe& node : recipe.nodes) draft.add(node);
+  for (const MountRecipe& mount : recipe.mounts) draft.add(mount);
+  draft.add_env(recipe.env);
+  draft.add_annotations(recipe.annotations);
+  draft.add_more(more);
+  draft.add_kind_recipes();
+  draft.add_names();
+  return std::move(draft).finish();
 }
 
 }  // namespace
@@ -365,12 +365,12 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
     if (seen.insert(device).second) devices.push_back(device);
   }
 
-  return answer_for(resource, recipe, std::move(devices), more);
+  return expand(resource, recipe, std::move(devices), more);
 }
 
 CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
-  auto answer = answer_for(resource, recipe, {&device}, {});
-  auto* const allocation = std::get_if<Allocation>(&answer);
+  auto expanded = expand(resource, recipe, {&device}, {});
+  auto* const allocation = std::get_if<Allocation>(&expanded);
   return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
 }
 

@@ -49,21 +49,21 @@ std::string texts_of(const std::vector<OtherPlugin>& plugins) {
 }
 
 // Ids of the resource that the kubelet knows, and the configuration does not.
-std::set<std::string> foreign_ids(const Checkpoint& checkpoint, const Offer& offer) {
-  std::set<std::string> foreign;
+std::set<std::string> unlisted_ids(const Checkpoint& checkpoint, const Offer& offer) {
+  std::set<std::string> unlisted;
   const auto take = [&](const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
-      if (!offer.inventory.find(id)) foreign.insert(id);
+      if (!offer.inventory.find(id)) unlisted.insert(id);
     }
   };
   if (const auto registered = checkpoint.registered.find(offer.resource);
       registered != checkpoint.registered.end())
     take(registered->second);
-  for (const Checkpoint::Entry& entry : checkpoint.entries) {
+  for (const Checkpoint::PodDevices& entry : checkpoint.pod_devices) {
     if (entry.resource != offer.resource) continue;
     for (const auto& [node, ids] : entry.ids) take(ids);
   }
-  return foreign;
+  return unlisted;
 }
 
 std::string some_of(const std::set<std::string>& ids) {
@@ -177,12 +177,12 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
   if (const auto text = file_text(host.at(path), kMostCheckpoint)) {
     const Checkpoint checkpoint = Checkpoint::parse(*text);
     for (const Offer& offer : observed.devices.offers) {
-      const std::set<std::string> foreign = foreign_ids(checkpoint, offer);
-      if (foreign.empty()) continue;
+      const std::set<std::string> unlisted = unlisted_ids(checkpoint, offer);
+      if (unlisted.empty()) continue;
       Finding finding{.level = Level::kNote,
                       .where = offer.resource,
                       .what = "the kubelet's checkpoint has devices of it that this configuration has not: " +
-                              some_of(foreign),
+                              some_of(unlisted),
                       .why = "they are gone, or another plugin served this name before",
                       .advice = "`plughost checkpoint " + path.string() +
                                 "` says which pods hold them; if the ids "

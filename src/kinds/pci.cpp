@@ -10,9 +10,10 @@
 #include <set>
 #include <utility>
 
-#include "kinds/hex_id.hpp"
+#include "device/pci_info.hpp"
+#include "document/hex_id.hpp"
+#include "host/pci_function.hpp"
 #include "kinds/kind.hpp"
-#include "kinds/pci_function.hpp"
 
 namespace plughost {
 namespace {

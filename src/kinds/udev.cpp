@@ -7,9 +7,9 @@
 #include <map>
 #include <utility>
 
+#include "host/stable_link.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/kind.hpp"
-#include "kinds/stable_link.hpp"
 
 namespace plughost {
 namespace {

@@ -31,25 +31,25 @@ int numa_node(const std::string& text) {
   return node;
 }
 
-Checkpoint::Entry entry_of(const json& from) {
-  Checkpoint::Entry entry{from.at("PodUID").get<std::string>(),
-                          from.at("ContainerName").get<std::string>(),
-                          from.at("ResourceName").get<std::string>(),
-                          {},
-                          std::nullopt};
+Checkpoint::PodDevices pod_devices_of(const json& from) {
+  Checkpoint::PodDevices some{from.at("PodUID").get<std::string>(),
+                              from.at("ContainerName").get<std::string>(),
+                              from.at("ResourceName").get<std::string>(),
+                              {},
+                              std::nullopt};
   const json& ids = member(from, "DeviceIDs");
   if (ids.is_array()) {
-    entry.ids[-1] = ids.get<std::vector<std::string>>();
+    some.ids[-1] = ids.get<std::vector<std::string>>();
   } else if (ids.is_object()) {
     for (const auto& [node, on_node] : ids.items())
-      entry.ids[numa_node(node)] = on_node.get<std::vector<std::string>>();
+      some.ids[numa_node(node)] = on_node.get<std::vector<std::string>>();
   }
   if (const json& stored = member(from, "AllocResp"); stored.is_string()) {
     std::string bytes;
     if (absl::Base64Unescape(stored.get_ref<const std::string&>(), &bytes))
-      entry.answer = parse_allocation(bytes);
+      some.allocation = parse_allocation(bytes);
   }
-  return entry;
+  return some;
 }
 
 }  // namespace
@@ -60,7 +60,7 @@ Checkpoint Checkpoint::parse(std::string_view text) {
     const json document = json::parse(text);
     const json& data = document.at("Data");
     if (const json& entries = member(data, "PodDeviceEntries"); !entries.is_null()) {
-      for (const json& entry : entries) checkpoint.entries.push_back(entry_of(entry));
+      for (const json& entry : entries) checkpoint.pod_devices.push_back(pod_devices_of(entry));
     }
     if (const json& registered = member(data, "RegisteredDevices"); !registered.is_null()) {
       for (const auto& [resource, ids] : registered.items()) {
@@ -83,11 +83,11 @@ Checkpoint Checkpoint::read(const std::filesystem::path& file) {
 
 Holdings Checkpoint::holdings() const {
   Holdings holdings;
-  for (const Entry& entry : entries) {
-    auto& held = holdings[entry.resource];
-    for (const auto& [node, some] : entry.ids) {
-      for (const std::string& id : some)
-        held[id] = {.pod_namespace = {}, .pod = entry.pod_uid, .container = entry.container};
+  for (const PodDevices& some : pod_devices) {
+    auto& held = holdings[some.resource];
+    for (const auto& [node, ids] : some.ids) {
+      for (const std::string& id : ids)
+        held[id] = {.pod_namespace = {}, .pod = some.pod_uid, .container = some.container};
     }
   }
   return holdings;

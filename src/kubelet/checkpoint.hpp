@@ -17,14 +17,14 @@ namespace plughost {
 inline constexpr const char* kCheckpointName = "kubelet_internal_checkpoint";
 
 struct Checkpoint {
-  struct Entry {
+  struct PodDevices {
     std::string pod_uid;
     std::string container;
     std::string resource;
     std::map<int, std::vector<std::string>> ids;  // by NUMA node; -1: none (all, before Kubernetes 1.20)
-    std::optional<Allocation> answer;             // nullopt: what is stored is no answer of a plugin
+    std::optional<Allocation> allocation;         // nullopt: what is stored is no answer of a plugin
   };
-  std::vector<Entry> entries;
+  std::vector<PodDevices> pod_devices;
   std::map<std::string, std::vector<std::string>> registered;  // healthy ids by resource
 
   // Both formats: DeviceIDs as a map by NUMA node (since 1.20) and as a list.

@@ -17,9 +17,9 @@ namespace plughost {
 class RegistrationServer {
  public:
   // Must be called exactly once, from any thread.
-  using Answer = std::function<void(const grpc::Status&)>;
+  using Reply = std::function<void(const grpc::Status&)>;
   // Comes in the loop.
-  using OnRegister = std::function<void(const v1beta1::RegisterRequest&, Answer)>;
+  using OnRegister = std::function<void(const v1beta1::RegisterRequest&, Reply)>;
 
   RegistrationServer(const EventLoop& loop, OnRegister on_register);
   ~RegistrationServer();

@@ -115,7 +115,7 @@ void StandInCore::set_faults(StandInKubelet::Faults faults) {
 }
 
 // [server.Register]
-void StandInCore::on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Answer reply) {
+void StandInCore::on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Reply reply) {
   if (!running()) return reply({grpc::StatusCode::UNAVAILABLE, "the kubelet was stopped"});
   const std::uint64_t number = next_number_++;
   unanswered_[number] = std::move(reply);

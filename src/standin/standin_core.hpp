@@ -65,7 +65,7 @@ class StandInCore {
   using ClientPointer = std::shared_ptr<Client>;
   using Done = std::function<void(const std::string& error)>;
 
-  void on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Answer answer);
+  void on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Reply reply);
   std::size_t note_registration(const std::string& resource, const std::string& endpoint,
                                 const EndpointOptions& options);
   void finish_registration(const std::string& resource, std::size_t index, const std::string& error);
@@ -109,7 +109,7 @@ class StandInCore {
   std::set<ClientPointer> streaming_;
   std::vector<std::weak_ptr<PluginClient>> connections_;  // all that may live, to be closed by stop()
   std::map<std::string, std::shared_ptr<ListReader>> second_streams_;
-  std::map<std::uint64_t, RegistrationServer::Answer> unanswered_;
+  std::map<std::uint64_t, RegistrationServer::Reply> unanswered_;
   std::uint64_t next_number_ = 0;
   std::vector<std::function<void()>> held_dials_;
   std::vector<std::function<void()>> held_answers_;

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "unit/kinds/made_sysfs.hpp"
+#include "unit/host/made_sysfs.hpp"
 
 namespace plughost {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
-#include "unit/kinds/made_sysfs.hpp"
 
 namespace plughost {
 

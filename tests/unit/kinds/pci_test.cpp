@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/kinds/found.hpp"
-#include "unit/kinds/made_sysfs.hpp"
 
 namespace plughost {
 namespace {

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
+#include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
-#include "unit/kinds/made_sysfs.hpp"
 
 namespace plughost {
 namespace {

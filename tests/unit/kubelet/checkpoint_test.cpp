@@ -12,11 +12,11 @@ TEST_CASE("the format with DeviceIDs as a list, before Kubernetes 1.20, is read"
   std::ostringstream text;
   text << file.rdbuf();
   const Checkpoint checkpoint = Checkpoint::parse(text.str());
-  REQUIRE(checkpoint.entries.size() == 3);
-  CHECK(checkpoint.entries[0].container == "podtest-8");
-  CHECK(checkpoint.entries[0].ids.at(-1).size() == 8);
-  CHECK(checkpoint.entries[1].resource == "nicktming.com/rdma");
-  CHECK(checkpoint.entries[2].answer->env.at("NVIDIA_VISIBLE_DEVICES/nicktming.com/gpu") ==
+  REQUIRE(checkpoint.pod_devices.size() == 3);
+  CHECK(checkpoint.pod_devices[0].container == "podtest-8");
+  CHECK(checkpoint.pod_devices[0].ids.at(-1).size() == 8);
+  CHECK(checkpoint.pod_devices[1].resource == "nicktming.com/rdma");
+  CHECK(checkpoint.pod_devices[2].allocation->env.at("NVIDIA_VISIBLE_DEVICES/nicktming.com/gpu") ==
         "nicktming.com/gpu-0,nicktming.com/gpu-4");
   CHECK(checkpoint.registered.at("nicktming.com/rdma").size() == 10);
 }
@@ -26,24 +26,24 @@ TEST_CASE("the format with DeviceIDs by NUMA node is read") {
       R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r/x",
           "DeviceIDs":{"0":["a"],"1":["b","c"]},"AllocResp":"CgYKAUESATE="}],
           "RegisteredDevices":{"r/x":["a","b","c"],"r/y":null}},"Checksum":1})");
-  REQUIRE(checkpoint.entries.size() == 1);
-  CHECK(checkpoint.entries[0].ids.at(1) == std::vector<std::string>{"b", "c"});
-  CHECK(checkpoint.entries[0].answer->env.at("A") == "1");
+  REQUIRE(checkpoint.pod_devices.size() == 1);
+  CHECK(checkpoint.pod_devices[0].ids.at(1) == std::vector<std::string>{"b", "c"});
+  CHECK(checkpoint.pod_devices[0].allocation->env.at("A") == "1");
   CHECK(checkpoint.registered.size() == 1);
 }
 
 TEST_CASE("a checkpoint without any pod is read: Go writes null for an empty list") {
   const Checkpoint checkpoint =
       Checkpoint::parse(R"({"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":1})");
-  CHECK(checkpoint.entries.empty());
+  CHECK(checkpoint.pod_devices.empty());
 }
 
 TEST_CASE("an answer that cannot be read does not hide who holds what") {
   const Checkpoint checkpoint = Checkpoint::parse(
       R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"r/x",
           "DeviceIDs":{"-1":["a"]},"AllocResp":"not base64!"}]}})");
-  CHECK(checkpoint.entries.at(0).ids.at(-1).front() == "a");
-  CHECK_FALSE(checkpoint.entries.at(0).answer.has_value());
+  CHECK(checkpoint.pod_devices.at(0).ids.at(-1).front() == "a");
+  CHECK_FALSE(checkpoint.pod_devices.at(0).allocation.has_value());
 }
 
 TEST_CASE("what is no checkpoint is refused with a sentence") {

@@ -1,0 +1,28 @@
+#pragma once
+// Another device plugin, told by the top-level keys of its configuration. Thread-safe.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "document/node.hpp"
+
+namespace plughost {
+
+enum class OtherPlugin {
+  kGenericDevicePlugin,
+  kMicroShift,
+  kNvidia,
+  kRdmaShared,
+  kSmarter,
+  kSriov,
+};
+
+// Whose configuration the document looks like. A generic-device-plugin's may be one of plughost's as well:
+// its words are ours.
+std::optional<OtherPlugin> other_plugin(const Node& root);
+
+// As its authors call it: "generic-device-plugin".
+std::string_view name_of(OtherPlugin plugin);
+
+}  // namespace plughost

@@ -1,0 +1,368 @@
+#include "config/read_entry.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "device/cdi.hpp"
+#include "device/resource_name.hpp"
+#include "document/fields.hpp"
+#include "kinds/exec_program.hpp"
+
+namespace plughost {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+// As in AllocationPolicy.
+constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed", "aligned"};
+constexpr std::string_view kCdiWords[] = {"false", "cri", "annotations",
+                                          "true"};  // as in CdiNames, and one more
+constexpr std::chrono::seconds kShortestForgetAfter{0};
+constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
+constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
+constexpr std::chrono::milliseconds kShortestTimeout{100};
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
+// The kubelet waits for 30 s, and some of them are the way's.
+constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
+// The kubelet admits no other pod until it has its answer.
+constexpr std::chrono::milliseconds kLongestAllocate = std::chrono::seconds(2);
+constexpr unsigned kMostReplicas = 10'000;
+// What every template of an allocation may name, whatever the kind.
+constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
+
+Words with(Words names, std::span<const std::string_view> attributes) {
+  for (const std::string_view name : attributes) {
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+// The template with x for every placeholder: what can be checked before the values are known.
+std::string sample(const Template& pattern) {
+  return *pattern.expand([](std::string_view) { return std::optional<std::string>("x"); });
+}
+
+std::string joined_kinds() {
+  std::string list;
+  for (const Kind& kind : kinds()) list += (list.empty() ? "" : ", ") + std::string(kind.key);
+  return list;
+}
+
+// The kinds whose keys the entry has: one, or it is reported.
+std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
+  std::vector<const Kind*> found;
+  for (const Kind& kind : kinds()) {
+    if (entry.has(kind.key)) found.push_back(&kind);
+  }
+  if (found.empty()) {
+    entry.diagnostics().error(
+        entry.mark(), path, "the entry does not say what its devices are; it needs one of " + joined_kinds());
+  }
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    entry.error(found[i]->key, "the entry has '" + std::string(found[0]->key) +
+                                   "' already, and its devices come from one of " + joined_kinds() +
+                                   "; make two entries");
+  }
+  return found;
+}
+
+// Empty if there is no usable name.
+Template read_name(Fields& entry, std::string_view domain, const Words& known) {
+  if (entry.require_text("name").empty()) return {};
+  const Template written = entry.pattern("name", "", known);
+  if (written.empty()) return {};
+  const bool has_domain = written.text().find('/') != std::string::npos;
+  if (!has_domain && domain.empty()) {
+    entry.error("name", "the name has no domain; write it as vendor.example/" + written.text() +
+                            ", or set `domain` at the top of the file");
+    return {};
+  }
+  Template name = has_domain ? written : Template(Template::escape(domain) + '/' + written.text());
+  const std::string trouble = resource_name_trouble(sample(name));
+  if (trouble.empty()) return name;
+  entry.error("name", quote(name.text()) + " is no valid name. " + trouble);
+  return {};
+}
+
+Template read_id(Fields& entry, std::string_view fallback, const Words& known) {
+  if (!entry.has("id")) return Template(fallback);
+  Template id = entry.pattern("id", "", known);
+  if (id.empty()) entry.error("id", "the id is empty; leave the key out for the kind's own ids");
+  return id;
+}
+
+// The name of another entry, as that one would be written; whether there is one is known later.
+std::string read_near(Fields& entry, std::string_view domain) {
+  const std::string near = entry.text("near", "");
+  if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
+  return Template::escape(domain) + '/' + near;
+}
+
+// A number, or a map from devices to numbers with `default` for the others.
+void read_replicas(Fields& entry, Recipe& recipe) {
+  const Node* const node = entry.node("replicas");
+  if (!node || node->kind != Node::Kind::kMap) {
+    recipe.replicas = entry.number("replicas", 1, 1, kMostReplicas);
+    return;
+  }
+  Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
+  recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
+  for (const auto& [device, replicas] : node->members) {
+    if (device.scalar != "default")
+      recipe.replicas_of[device.scalar] = fields.number(device.scalar, 1, 1, kMostReplicas);
+  }
+}
+
+void read_sharing(Fields& entry, Recipe& recipe) {
+  read_replicas(entry, recipe);
+  recipe.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
+  recipe.rename_shared = entry.flag("renameByDefault", false);
+  if (!recipe.rename_shared || recipe.name.empty()) return;
+  if (const std::string trouble = resource_name_trouble(sample(recipe.name) + ".shared"); !trouble.empty())
+    entry.error("renameByDefault", quote(recipe.name.text() + ".shared") + " is no valid name. " + trouble);
+}
+
+// A map from text to text. Always as many pairs as the document has, in its order.
+Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
+  const Node* const map = entry.node(key);
+  if (!map || map->kind == Node::Kind::kNull) return {};
+  if (map->kind != Node::Kind::kMap) {
+    entry.error(key,
+                std::string("a map of names and values is expected here, and this is ") + map->kind_name());
+    return {};
+  }
+  Recipe::Pairs pairs;
+  for (const auto& [name, value] : map->members) {
+    const std::string path = entry.path_of(key) + '.' + name.scalar;
+    if (name.scalar.empty()) entry.diagnostics().error(name.mark, entry.path_of(key), "a name is empty");
+    if (value.kind == Node::Kind::kNull) {
+      entry.diagnostics().error(value.mark, path, "the key has no value; write \"\" for an empty text");
+    } else if (value.kind != Node::Kind::kScalar) {
+      entry.diagnostics().error(value.mark, path, not_a_scalar(value));
+    }
+    pairs.emplace_back(read_template(name.scalar, known, name.mark, path, entry.diagnostics()),
+                       read_template(value.scalar, known, value.mark, path, entry.diagnostics()));
+  }
+  return pairs;
+}
+
+Recipe::Pairs read_env(Fields& entry, const Words& known) {
+  Recipe::Pairs env = read_pairs(entry, "env", known);
+  for (std::size_t i = 0; i < env.size(); ++i) {
+    if (sample(env[i].first).find('=') == std::string::npos) continue;
+    const Node& name = entry.node("env")->members[i].first;
+    entry.diagnostics().error(name.mark, entry.path_of("env") + '.' + name.scalar,
+                              "the name of an environment variable cannot have '='");
+  }
+  return env;
+}
+
+// A template of an absolute path. Absent: *fallback; without one that is an error.
+Template read_path(Fields& fields, std::string_view key, const Template* fallback, const Words& known) {
+  if (!fields.has(key)) {
+    if (fallback) return *fallback;
+    fields.error(key, "the key '" + std::string(key) + "' is missing");
+    return {};
+  }
+  Template path = fields.pattern(key, "", known);
+  // An attribute in front, as in {path}, may bring the '/' itself.
+  const std::string& text = path.text();
+  const bool attribute_first =
+      text.starts_with('{') && !text.starts_with("{{") &&
+      std::ranges::find(kCommonNames, path.placeholders()[0]) == std::end(kCommonNames);
+  if (const std::string trouble = path_trouble(attribute_first ? '/' + text : text); !trouble.empty())
+    fields.error(key, trouble);
+  return path;
+}
+
+// The maps of a list, each read by read(fields, item).
+template <class Item, class Read>
+std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
+  std::vector<Item> read_items;
+  const std::vector<Node>& items = entry.items(key);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
+    read(fields, read_items.emplace_back());
+  }
+  return read_items;
+}
+
+std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
+  return read_each<MountRecipe>(entry, "mounts", [&](Fields& fields, MountRecipe& mount) {
+    mount.host_path = read_path(fields, "hostPath", nullptr, known);
+    mount.container_path = read_path(fields, "containerPath", &mount.host_path, known);
+    mount.read_only = fields.flag("readOnly", false);
+  });
+}
+
+std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
+  return read_each<NodeRecipe>(entry, "nodes", [&](Fields& fields, NodeRecipe& node) {
+    node.host_path = read_path(fields, "hostPath", nullptr, known);
+    node.container_path = read_path(fields, "containerPath", &node.host_path, known);
+    node.permissions = fields.permissions();
+  });
+}
+
+// `exec` and `user`: the words that are to run. The program itself is the same for every device.
+std::vector<Template> read_command(Fields& fields, const Words& known) {
+  if (!fields.has("exec")) {
+    fields.has("user");  // it is known, too
+    fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check]");
+    return {};
+  }
+  const std::vector<std::string> words = fields.texts("exec");
+  const std::string trouble = path_trouble(words.empty() ? "" : words[0]);
+  if (words.empty()) {
+    fields.error("exec", "a list of a program and its arguments is expected here");
+  } else if (!trouble.empty()) {
+    fields.error("exec", "the program: " + trouble);
+  }
+  std::vector<Template> command;
+  for (const std::string& word : words_as(read_user(fields))) command.emplace_back(Template::escape(word));
+  const std::size_t program = command.size();
+  for (const std::string& word : words) {
+    command.push_back(
+        read_template(word, known, fields.node("exec")->mark, fields.path_of("exec"), fields.diagnostics()));
+  }
+  if (command.size() > program && !command[program].literal())
+    fields.error("exec", "the program's path has no placeholders; its arguments may have some");
+  return command;
+}
+
+std::optional<HealthRecipe> read_health(Fields& entry, std::span<const std::string_view> attributes) {
+  const Node* const node = entry.node("health");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("health"), entry.diagnostics());
+  HealthRecipe health;
+  health.command = read_command(fields, with({"resource", "id"}, attributes));
+  health.interval = fields.duration("interval", health.interval, kShortestInterval, kLongestInterval);
+  health.timeout = fields.duration("timeout", health.timeout, kShortestTimeout, kLongestTimeout);
+  return health;
+}
+
+std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std::string_view> attributes) {
+  const Node* const node = entry.node("preStart");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("preStart"), entry.diagnostics());
+  PreStartRecipe pre_start;
+  pre_start.command = read_command(fields, with({"resource", "id"}, attributes));
+  pre_start.timeout = fields.duration("timeout", pre_start.timeout, kShortestTimeout, kLongestPreStart);
+  return pre_start;
+}
+
+bool names_position(const std::string& text) {
+  try {
+    return Template(text).names("n");
+  } catch (const TemplateError&) {
+    return false;  // reported where it is read
+  }
+}
+
+// CDI's names are the devices': whatever changes with the position in a container cannot be theirs.
+void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  for (const auto& [key, value] : node.members) {
+    const std::string below = path + '.' + key.scalar;
+    const bool is_path = key.scalar == "containerPath" || key.scalar == "mountPath";
+    if (is_path && names_position(value.scalar))
+      diagnostics.error(
+          value.mark, below,
+          "with `cdi` a device has the same path in every container, because its specification is "
+          "written before anybody knows who gets it; in the place of {n} put a value of the "
+          "device, such as {name}");
+    refuse_positions(value, below, diagnostics);
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    refuse_positions(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics);
+}
+
+CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, const Template& name) {
+  const std::size_t word = entry.choice("cdi", kCdiWords, 0);
+  const CdiNames names = kCdiWords[word] == "true" ? CdiNames::kCri : static_cast<CdiNames>(word);
+  if (names == CdiNames::kNone) return names;
+  refuse_positions(node, path, entry.diagnostics());
+  const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
+  if (!trouble.empty()) entry.error("cdi", trouble);
+  return names;
+}
+
+std::optional<AllocateRecipe> read_allocate(Fields& entry) {
+  const Node* const node = entry.node("allocate");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("allocate"), entry.diagnostics());
+  AllocateRecipe allocate;
+  allocate.command = read_command(fields, {"resource"});
+  allocate.timeout = fields.duration("timeout", allocate.timeout, kShortestTimeout, kLongestAllocate);
+  return allocate;
+}
+
+std::optional<OnRemoveRecipe> read_on_remove(Fields& entry, std::span<const std::string_view> attributes) {
+  const Node* const node = entry.node("onRemove");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("onRemove"), entry.diagnostics());
+  OnRemoveRecipe on_remove;
+  on_remove.command = read_command(fields, with({"resource", "id"}, attributes));
+  on_remove.timeout = fields.duration("timeout", on_remove.timeout, kShortestTimeout, kLongestTimeout);
+  return on_remove;
+}
+
+}  // namespace
+
+EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
+                      Diagnostics& diagnostics) {
+  EntryDraft draft;
+  draft.document = node;
+  draft.config.content = content_of(node);
+  draft.config.where = node.mark.text();
+  draft.path = path;
+  const auto recipe = std::make_shared<Recipe>();
+  draft.config.recipe = recipe;
+
+  const std::size_t errors = diagnostics.error_count();
+  {
+    Fields entry(node, path, diagnostics);
+    if (diagnostics.error_count() > errors) return draft;  // not a map
+
+    // An entry without a kind may use every kind's attributes: one error is enough.
+    const std::vector<const Kind*> found = find_kinds(entry, path);
+    Words attributes;
+    for (const Kind& kind : kinds()) {
+      const bool used = found.empty() || std::ranges::find(found, &kind) != found.end();
+      if (!used) continue;
+      attributes = with(std::move(attributes), kind.attributes);
+      const Node* const value = entry.node(kind.key);
+      if (value && kind.declared) attributes = with(std::move(attributes), kind.declared(*value));
+    }
+    const Words known = with({std::begin(kCommonNames), std::end(kCommonNames)}, attributes);
+
+    recipe->name = read_name(entry, domain, with({"id"}, attributes));
+    for (const Kind* kind : found) {
+      draft.kind = kind->key;
+      draft.config.source = kind->read(entry);
+    }
+    recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
+                         with({"resource", "n", "id"}, attributes));
+    read_sharing(entry, *recipe);
+    recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
+    recipe->near = read_near(entry, domain);
+    recipe->forget_after =
+        entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
+    recipe->health = read_health(entry, attributes);
+    recipe->pre_start = read_pre_start(entry, attributes);
+    recipe->allocate = read_allocate(entry);
+    recipe->on_remove = read_on_remove(entry, attributes);
+    recipe->env = read_env(entry, known);
+    recipe->annotations = read_pairs(entry, "annotations", known);
+    recipe->mounts = read_mounts(entry, known);
+    recipe->nodes = read_nodes(entry, known);
+    recipe->cdi = read_cdi(entry, node, path, recipe->name);
+  }
+  draft.sound = diagnostics.error_count() == errors;
+  return draft;
+}
+
+}  // namespace plughost

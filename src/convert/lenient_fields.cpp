@@ -1,0 +1,120 @@
+#include "convert/lenient_fields.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
+
+}  // namespace
+
+LenientFields::LenientFields(const Node& node, std::string path, Diagnostics& diagnostics)
+    : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
+  if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
+    diagnostics_.error(node.mark, path_,
+                       std::string("a map is expected here, and this is ") + node.kind_name());
+}
+
+const Node* LenientFields::node(std::string_view key) {
+  asked_.emplace_back(key);
+  const auto found = std::ranges::find_if(
+      node_.members, [&](const Node::Member& member) { return same_word(member.first.scalar, key); });
+  if (found == node_.members.end() || found->second.kind == Node::Kind::kNull) return nullptr;
+  return &found->second;
+}
+
+const Node* LenientFields::scalar(std::string_view key) {
+  const Node* const value = node(key);
+  if (!value || value->kind == Node::Kind::kScalar) return value;
+  error(*value, key, std::string("a single value is expected here, and this is ") + value->kind_name());
+  return nullptr;
+}
+
+std::optional<std::string> LenientFields::text(std::string_view key) {
+  const Node* const value = scalar(key);
+  return value ? std::optional(value->scalar) : std::nullopt;
+}
+
+std::string LenientFields::require_text(std::string_view key) {
+  const Node* const value = node(key);
+  const bool is_map = node_.kind == Node::Kind::kMap || node_.kind == Node::Kind::kNull;
+  const bool other = value && value->kind != Node::Kind::kScalar;
+  const auto found = text(key);
+  if (is_map && !other && found.value_or("").empty())
+    diagnostics_.error(node_.mark, path_, "the key '" + std::string(key) + "' is missing or empty");
+  return found.value_or("");
+}
+
+std::optional<bool> LenientFields::flag(std::string_view key) {
+  const Node* const value = scalar(key);
+  if (!value) return std::nullopt;
+  if (same_word(value->scalar, "true")) return true;
+  if (!same_word(value->scalar, "false"))
+    error(*value, key, "true or false is expected here, and this is " + quote(value->scalar));
+  return false;
+}
+
+std::optional<unsigned> LenientFields::number(std::string_view key) {
+  const Node* const value = scalar(key);
+  if (!value) return std::nullopt;
+  unsigned number = 0;
+  const char* const end = value->scalar.data() + value->scalar.size();
+  const auto [rest, trouble] = std::from_chars(value->scalar.data(), end, number);
+  if (rest != end || trouble == std::errc::invalid_argument)
+    error(*value, key, "a whole number is expected here, and this is " + quote(value->scalar));
+  return trouble == std::errc::result_out_of_range ? std::numeric_limits<unsigned>::max() : number;
+}
+
+std::vector<std::string> LenientFields::texts(std::string_view key) {
+  const Node* const value = node(key);
+  if (!value) return {};
+  if (value->kind == Node::Kind::kScalar) return {value->scalar};
+  std::vector<std::string> texts;
+  for (const Node& item : items(key)) {
+    if (item.kind == Node::Kind::kScalar)
+      texts.push_back(item.scalar);
+    else
+      error(item, key, std::string("a list of texts is expected here, and this is ") + item.kind_name());
+  }
+  return texts;
+}
+
+const std::vector<Node>& LenientFields::items(std::string_view key) {
+  static const std::vector<Node> kNone;
+  const Node* const value = node(key);
+  if (!value) return kNone;
+  if (value->kind == Node::Kind::kSequence) return value->items;
+  error(*value, key, std::string("a list is expected here, and this is ") + value->kind_name());
+  return kNone;
+}
+
+void LenientFields::error(const Node& at, std::string_view key, std::string what) {
+  diagnostics_.error(at.mark, path_of(key), std::move(what));
+}
+
+std::string LenientFields::path_of(std::string_view key) const {
+  return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
+}
+
+std::vector<std::string> LenientFields::notes() const {
+  std::string keys;
+  for (const auto& [key, value] : node_.members) {
+    const bool known = std::ranges::any_of(
+        asked_, [&, &name = key.scalar](const std::string& asked) { return same_word(asked, name); });
+    if (!known) keys += (keys.empty() ? "" : ", ") + quote(key.scalar);
+  }
+  if (keys.empty()) return {};
+  return {keys + ": plughost has nothing of that name; left out."};
+}
+
+}  // namespace plughost

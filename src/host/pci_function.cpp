@@ -1,0 +1,52 @@
+#include "host/pci_function.hpp"
+
+#include <algorithm>
+
+namespace plughost {
+namespace {
+
+// As the kernel writes it: "0x15b3".
+std::string id_in(const SysDevice& device, std::string_view attribute) {
+  const std::string text = device.attribute(attribute).value_or("");
+  return text.starts_with("0x") ? text.substr(2) : text;
+}
+
+// What is above a host bridge, such as a platform, says nothing of who is near.
+std::string path_from_host_bridge(const SysDevice& device) {
+  const std::size_t bridge = device.path().find("/pci");
+  return bridge == std::string::npos ? "" : device.path().substr(bridge + 1);
+}
+
+bool one_of(const std::vector<std::string>& words, const std::string& word) {
+  return words.empty() || std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
+
+PciFunction pci_function(const SysDevice& device) {
+  return {.address = device.name(),
+          .vendor = id_in(device, "vendor"),
+          .device = id_in(device, "device"),
+          .class_code = id_in(device, "class"),
+          .driver = device.driver(),
+          .path = path_from_host_bridge(device)};
+}
+
+bool PciSelectors::take(const PciFunction& function) const {
+  const bool of_class = classes.empty() || std::ranges::any_of(classes, [&](const std::string& beginning) {
+                          return function.class_code.starts_with(beginning);
+                        });
+  return of_class && one_of(vendors, function.vendor) && one_of(devices, function.device) &&
+         one_of(drivers, function.driver);
+}
+
+std::vector<Attribute> attributes_of(const PciFunction& function) {
+  std::vector<Attribute> attributes = {
+      {.name = "pci", .value = function.address},   {.name = "vendor", .value = function.vendor},
+      {.name = "device", .value = function.device}, {.name = "class", .value = function.class_code},
+      {.name = "driver", .value = function.driver}, {.name = "pciPath", .value = function.path}};
+  std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
+  return attributes;
+}
+
+}  // namespace plughost

@@ -1,0 +1,38 @@
+#pragma once
+// A PCI function (a card has one or several), and what an entry can ask of it. Worker threads: reads /sys.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.hpp"
+#include "host/sysfs.hpp"
+
+namespace plughost {
+
+struct PciFunction {
+  std::string address;     // "0000:03:00.0"
+  std::string vendor;      // "15b3"
+  std::string device;      // "1017"
+  std::string class_code;  // "020700": class, subclass and programming interface
+  std::string driver;      // empty: none is bound to it
+  std::string path;        // from its host bridge on: "pci0000:00/0000:00:01.0/0000:03:00.0"
+};
+
+PciFunction pci_function(const SysDevice& device);
+
+// An empty list takes any function; one of a list's words must fit.
+struct PciSelectors {
+  std::vector<std::string> vendors;
+  std::vector<std::string> devices;
+  std::vector<std::string> classes;  // the beginning of a class_code
+  std::vector<std::string> drivers;
+
+  bool take(const PciFunction& function) const;
+};
+
+// pci, vendor, device, class, driver and pciPath; what is unknown is left out, so that no template makes an
+// empty text of it.
+std::vector<Attribute> attributes_of(const PciFunction& function);
+
+}  // namespace plughost

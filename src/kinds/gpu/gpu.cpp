@@ -1,0 +1,337 @@
+// `gpu: {vendor, deviceListStrategy, mig, unit, …}`: the cards of NVIDIA, AMD, Intel and Iluvatar.
+
+#include "kinds/gpu/gpu.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "device/inventory.hpp"
+#include "host/pci_function.hpp"
+#include "host/sysfs.hpp"
+#include "kinds/gpu/nvidia_cdi.hpp"
+#include "kinds/gpu/nvidia_injection.hpp"
+#include "kinds/gpu/other_gpus.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::string_view kAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
+                                            "path", "vendor", "driver",  "memory", "profile",
+                                            "type", "numa",   "visible", "cdi",    "pciPath"};
+enum class Vendor { kAuto, kNvidia, kAmd, kIntel, kIluvatar };
+constexpr std::string_view kVendorWords[] = {"auto", "nvidia", "amd", "intel", "iluvatar"};
+constexpr std::string_view kStrategyWords[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
+constexpr std::string_view kIdWords[] = {"uuid", "index"};
+constexpr std::string_view kMigWords[] = {"none", "single", "mixed"};
+constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
+// Needed by every container with a card of NVIDIA's, as far as they are there.
+constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
+                                        "/dev/nvidia-modeset"};
+constexpr std::uint64_t kMiB = 1u << 20;
+constexpr unsigned kCoresOfACard = 100;
+constexpr unsigned kLastXid = 10'000;
+constexpr unsigned kLastChannel = 2047;
+
+// What one id stands for: a whole card unless one of them is set.
+struct Unit {
+  std::uint64_t memory = 0;  // bytes
+  unsigned cores = 0;        // of 100 that each card has
+};
+
+std::string memory_words(std::uint64_t bytes) {
+  const std::uint64_t whole = bytes / kMiB;
+  return whole % 1024 == 0 ? std::to_string(whole / 1024) + "GiB" : std::to_string(whole) + "MiB";
+}
+
+struct Terms {
+  Vendor vendor = Vendor::kAuto;
+  NvidiaInjection injection;
+  NvidiaGpus::Terms nvidia;
+  std::string nvidia_ctk;  // its path; empty: it is looked for
+  Unit unit;
+};
+
+class Gpu final : public DeviceSource {
+ public:
+  // name: of the resource, for MPS; empty: it depends on the devices.
+  Gpu(Terms terms, std::string name, const std::string& nvml, NvidiaGpus::Now now)
+      : terms_(std::move(terms)),
+        name_(std::move(name)),
+        recipe_(nvidia_recipe(terms_.injection)),
+        cdi_(terms_.nvidia_ctk, terms_.injection.by_index, now),
+        nvidia_(terms_.nvidia, nvml, std::move(now)) {}
+
+  Scan scan(const HostRoot& host) const override;
+  void abandon() const override { cdi_.stop(); }
+
+ private:
+  bool wants(Vendor vendor) const { return terms_.vendor == Vendor::kAuto || terms_.vendor == vendor; }
+  void add_nvidia(const HostRoot& host, Scan& scan) const;
+  Device device_of(const NvidiaGpu& gpu, const HostRoot& host, const std::vector<std::string>& shared) const;
+  std::string mps_trouble(const HostRoot& host, Scan& scan) const;
+  void divide(Scan& scan) const;
+
+  Terms terms_;
+  std::string name_;
+  std::shared_ptr<const KindRecipe> recipe_;
+  mutable NvidiaCdi cdi_;  // scans never overlap
+  mutable NvidiaGpus nvidia_;
+};
+
+Scan Gpu::scan(const HostRoot& host) const {
+  Scan scan;
+  scan.subsystems = {std::begin(kSubsystems), std::end(kSubsystems)};
+  const auto add = [&](std::vector<Device> devices) {
+    std::ranges::move(devices, std::back_inserter(scan.devices));
+  };
+  if (wants(Vendor::kAmd))
+    add(drm_gpus(host, {.name = "amd", .id = "1002", .drivers = {"amdgpu"}, .shared_nodes = {"/dev/kfd"}},
+                 scan));
+  if (wants(Vendor::kIntel))
+    add(drm_gpus(host, {.name = "intel", .id = "8086", .drivers = {"i915", "xe"}, .shared_nodes = {}}, scan));
+  if (wants(Vendor::kIluvatar)) add(iluvatar_gpus(host, scan));
+  if (wants(Vendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
+  divide(scan);
+  return scan;
+}
+
+void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
+  // The driver that is loaded later makes its nodes then.
+  scan.watch.push_back({"/dev", "nvidia*"});
+  const std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
+  std::vector<std::string> shared;
+  for (const char* const node : kNvidiaNodes) {
+    std::error_code ignored;
+    if (std::filesystem::exists(host.at(node), ignored)) shared.emplace_back(node);
+  }
+  std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
+  // Who begins with cards that nobody can use yet would only have containers fail.
+  scan.not_yet = trouble;
+  if (terms_.injection.by_cdi()) {
+    const std::string untold = cdi_.describe(host, gpus, scan);
+    if (trouble.empty()) trouble = untold;
+  }
+  for (const NvidiaGpu& gpu : gpus) {
+    scan.devices.push_back(device_of(gpu, host, shared));
+    if (scan.devices.back().healthy()) scan.devices.back().trouble = trouble;
+  }
+}
+
+Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
+                      const std::vector<std::string>& shared) const {
+  Device device;
+  device.id = gpu.uuid;
+  device.trouble = gpu.trouble;
+  device.recipe = recipe_;
+  device.bonds = gpu.bonds;
+  const auto add = [&](std::string name, std::string value) {
+    if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
+  };
+  const std::string& visible = terms_.injection.by_index ? gpu.index : gpu.uuid;
+  add("vendor", "nvidia");
+  add("driver", "nvidia");
+  add("uuid", gpu.uuid);
+  add("index", gpu.index);
+  add("minor", gpu.minor ? std::to_string(*gpu.minor) : "");
+  add("name", gpu.name);
+  add("pci", gpu.pci);
+  add("path", gpu.nodes.empty() ? "" : gpu.nodes.front());
+  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / kMiB) : "");
+  add("profile", gpu.profile);
+  add("type", gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
+  add("visible", visible);
+  add("cdi", nvidia_cdi_name(visible));
+  const auto function =
+      gpu.pci.empty() ? std::nullopt : SysDevice::at(host, "/sys/bus/pci/devices/" + gpu.pci);
+  if (function) add("pciPath", pci_function(*function).path);
+  if (const auto node = function ? function->numa_node() : std::nullopt) {
+    device.numa_nodes = {*node};
+    add("numa", std::to_string(*node));
+  }
+  if (!terms_.injection.pass_device_specs) return device;
+  for (const auto* nodes : {&shared, &gpu.nodes}) {
+    for (const std::string& path : *nodes)
+      device.nodes.push_back({.host_path = path, .container_path = Template::escape(path)});
+  }
+  return device;
+}
+
+// The control daemon makes its pipes when it begins.
+std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
+  const std::string control =
+      terms_.injection.mps_root + '/' + (name_.empty() ? "*/*" : name_) + "/pipe/control";
+  HostRoot::Match found = host.glob(control);
+  std::ranges::move(found.watch, std::back_inserter(scan.watch));
+  return found.paths.empty() ? "the MPS control daemon is not ready: there is no " + control : "";
+}
+
+// Each card by its own size.
+void Gpu::divide(Scan& scan) const {
+  const Unit& unit = terms_.unit;
+  if (unit.memory == 0 && unit.cores == 0) return;
+  const auto count_of = [&](const Device& device, std::uint64_t memory_unit) -> std::uint64_t {
+    if (unit.cores > 0) return kCoresOfACard / unit.cores;
+    const std::string* const memory = device.attribute("memory");
+    return memory ? std::stoull(*memory) * kMiB / memory_unit : 0;
+  };
+  const auto list_size = [&](std::uint64_t memory_unit) {
+    std::size_t bytes = 0;
+    for (Device each : scan.devices) {
+      each.replicas = static_cast<unsigned>(count_of(each, memory_unit));
+      bytes += wire_size(each);
+    }
+    return bytes;
+  };
+  if (unit.memory > 0 && list_size(unit.memory) > kListLimit) {
+    std::uint64_t fits = unit.memory;
+    while (list_size(fits) > kListLimit) fits *= 2;
+    throw std::runtime_error(
+        "with `unit: {memory: " + memory_words(unit.memory) +
+        "}` the cards of this machine do not fit into one message to the kubelet (4 MiB); " +
+        memory_words(fits) + " would fit");
+  }
+  for (Device& device : scan.devices) device.replicas = static_cast<unsigned>(count_of(device, unit.memory));
+  std::erase_if(scan.devices, [&](const Device& device) {
+    if (device.replicas > 0) return false;
+    scan.remarks.push_back(device.id + " is left out: the size of its memory is unknown, or below one unit");
+    return true;
+  });
+}
+
+std::uint64_t read_memory(Fields& fields) {
+  const std::string text = fields.text("memory", "");
+  const std::uint64_t scale = text.ends_with("GiB") ? 1024 * kMiB : text.ends_with("MiB") ? kMiB : 0;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + (scale > 0 ? text.size() - 3 : 0);
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (scale > 0 && rest == end && error == std::errc{} && number > 0 && number <= 1024 * 1024)
+    return number * scale;
+  fields.error("memory", quote(text) + " is no unit of memory; it is written as in 1GiB or 512MiB");
+  return 0;
+}
+
+Unit read_unit(Fields& entry) {
+  Unit unit;
+  const Node* const node = entry.node("unit");
+  if (!node) return unit;
+  Fields fields(*node, entry.path_of("unit"), entry.diagnostics());
+  const bool memory = fields.has("memory");
+  const bool cores = fields.has("cores");
+  if (memory == cores) {
+    fields.error("memory",
+                 "a unit is an amount of memory or a number of cores, as in {memory: 1GiB} or {cores: 10}");
+    fields.text("cores", "");
+    return unit;
+  }
+  if (memory) unit.memory = read_memory(fields);
+  if (cores) unit.cores = fields.number("cores", 1, 1, kCoresOfACard);
+  return unit;
+}
+
+void read_strategies(Fields& fields, NvidiaInjection& injection) {
+  if (!fields.has("deviceListStrategy")) return;
+  injection.envvar = false;
+  const std::vector<std::string> words = fields.texts("deviceListStrategy");
+  bool* const flags[] = {&injection.envvar, &injection.volume_mounts, &injection.cdi_annotations,
+                         &injection.cdi_cri};
+  for (const std::string& word : words) {
+    const auto* const known = std::ranges::find(kStrategyWords, word);
+    if (known != std::end(kStrategyWords))
+      *flags[known - std::begin(kStrategyWords)] = true;
+    else
+      fields.error("deviceListStrategy", quote(word) +
+                                             " is no strategy; there are envvar, volume-mounts, "
+                                             "cdi-annotations and cdi-cri" +
+                                             did_you_mean(word, kStrategyWords));
+  }
+  if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
+}
+
+std::optional<unsigned> number_in(std::string_view text, unsigned most) {
+  unsigned number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size() || number > most) return std::nullopt;
+  return number;
+}
+
+XidPolicy read_xids(Fields& fields) {
+  XidPolicy policy;
+  if (fields.has("ignoredXids")) {
+    policy.ignored.clear();
+    for (const std::string& word : fields.texts("ignoredXids")) {
+      if (const auto xid = number_in(word, kLastXid))
+        policy.ignored.insert(*xid);
+      else
+        fields.error("ignoredXids", quote(word) + " is no XID; they are numbers, as in [13, 31]");
+    }
+  }
+  // NVIDIA's plugin reads these.
+  if (const char* const words = std::getenv("DP_DISABLE_HEALTHCHECKS")) policy.disable(words);
+  if (const char* const words = std::getenv("DP_ENABLE_HEALTHCHECKS")) policy.enable(words);
+  return policy;
+}
+
+void read_channels(Fields& fields, NvidiaInjection& injection) {
+  for (const std::string& word : fields.texts("imexChannels")) {
+    if (const auto channel = number_in(word, kLastChannel))
+      injection.imex_channels.push_back(std::to_string(*channel));
+    else
+      fields.error("imexChannels", quote(word) + " is no IMEX channel; they are numbers from 0 to 2047");
+  }
+}
+
+Terms read_terms(Fields& fields) {
+  Terms terms;
+  terms.vendor = static_cast<Vendor>(fields.choice("vendor", kVendorWords, 0));
+  NvidiaInjection& injection = terms.injection;
+  read_strategies(fields, injection);
+  injection.by_index = fields.choice("deviceIDStrategy", kIdWords, 0) == 1;
+  injection.pass_device_specs = fields.flag("passDeviceSpecs", false);
+  injection.gds = fields.flag("gds", false);
+  injection.mofed = fields.flag("mofed", false);
+  injection.gdrcopy = fields.flag("gdrcopy", false);
+  injection.mps = fields.flag("mps", false);
+  injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
+  read_channels(fields, injection);
+  terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
+  terms.nvidia.mig = static_cast<MigStrategy>(fields.choice("mig", kMigWords, 0));
+  terms.nvidia.health_checks = fields.flag("healthChecks", true);
+  terms.nvidia.xids = read_xids(fields);
+  terms.unit = read_unit(fields);
+  if (injection.mps && terms.nvidia.mig != MigStrategy::kNone)
+    fields.error("mps", "MPS and MIG exclude each other; leave one of them out");
+  return terms;
+}
+
+// The name as it is written, if it is the resource's whole name.
+std::string full_name(Fields& entry) {
+  const Node* const name = entry.node("name");
+  const bool whole = name && name->scalar.find('/') != std::string::npos &&
+                     name->scalar.find_first_of("{}*?[") == std::string::npos;
+  return whole ? name->scalar : "";
+}
+
+std::unique_ptr<const DeviceSource> read(Fields& entry) {
+  return read_gpu(entry, Nvml::kLibrary, std::chrono::steady_clock::now);
+}
+
+}  // namespace
+
+std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& nvml, NvidiaGpus::Now now) {
+  const Node* const node = entry.node("gpu");
+  if (!node) return nullptr;
+  Fields fields(*node, entry.path_of("gpu"), entry.diagnostics());
+  return std::make_unique<Gpu>(read_terms(fields), full_name(entry), nvml, std::move(now));
+}
+
+Kind gpu_kind() {
+  return {.key = "gpu", .attributes = kAttributes, .default_id = "", .read = read};
+}
+
+}  // namespace plughost

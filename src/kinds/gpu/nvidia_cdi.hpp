@@ -1,0 +1,46 @@
+#pragma once
+// NVIDIA's CDI specification, which its own tool makes: nvidia-ctk cdi generate. Internal to the kind `gpu`.
+// Worker threads, never two at once, but for stop().
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/program_run.hpp"
+#include "kinds/gpu/nvidia_gpus.hpp"
+
+namespace plughost {
+
+class NvidiaCdi {
+ public:
+  // The tool looks at every card, and a driver takes its time when it begins.
+  static constexpr std::chrono::seconds kDeadline{20};
+  // After a failure, and with the same cards, it is tried again after this.
+  static constexpr std::chrono::seconds kRetry{30};
+
+  // program: as on the machine; empty: wherever NVIDIA's packages put it. by_index: cards are named by their
+  // numbers, else by their UUIDs.
+  NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now);
+
+  // Has the tool describe the cards, if they are others than the last time, and adds the specification to
+  // scan. Says why no container could get them by their CDI names; empty: it could, as far as is known. Where
+  // the tool is not installed nothing is done: somebody else may have made a specification.
+  std::string describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan);
+  // Ends a run that is under way.
+  void stop() { run_.stop(); }
+
+ private:
+  std::string find_program(const HostRoot& host) const;
+  std::string generate(const std::string& program, const std::vector<NvidiaGpu>& gpus);
+
+  std::string program_;
+  bool by_index_;
+  NvidiaGpus::Now now_;
+  ProgramRun run_;
+  std::string described_;  // what the last run was for; empty: there was none
+  std::string text_;       // what it printed; empty: it failed
+  std::string trouble_;
+  NvidiaHealth::Clock::time_point when_{};
+};
+
+}  // namespace plughost

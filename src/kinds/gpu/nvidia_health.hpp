@@ -1,0 +1,50 @@
+#pragma once
+// When an NVIDIA card is sick, and when it is well again. Not thread-safe.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace plughost {
+
+// Which XIDs (error numbers of NVIDIA's driver) say nothing about the card.
+struct XidPolicy {
+  bool ignore_all = false;
+  // Those that a program causes by itself; NVIDIA's device plugin ignores the same.
+  std::set<std::uint64_t> ignored{13, 31, 43, 45, 68, 109};
+  bool count_all = false;
+  std::set<std::uint64_t> counted;  // even if they are ignored
+
+  bool ignores(std::uint64_t xid) const;
+  // DP_DISABLE_HEALTHCHECKS: "all", "xids" or numbers joined by commas, beside those that are ignored anyway.
+  void disable(std::string_view words);
+  // DP_ENABLE_HEALTHCHECKS, which wins over everything else: "all" or numbers.
+  void enable(std::string_view words);
+};
+
+// "XID 79: the GPU has fallen off the bus"
+std::string xid_words(std::uint64_t xid);
+
+class NvidiaHealth {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // A card is well again after so long without anything wrong.
+  static constexpr std::chrono::seconds kRecovery{30};
+
+  // id: of a card or a MIG device.
+  void note(const std::string& id, const std::string& why, Clock::time_point now);
+  // Why it is not well; empty: it is.
+  std::string trouble(const std::string& id, Clock::time_point now) const;
+
+ private:
+  struct Ailment {
+    std::string why;
+    Clock::time_point last;
+  };
+  std::map<std::string, Ailment> ailments_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,156 @@
+// A path of a group: `{path, mountPath, permissions, type, readOnly, optional, limit}`.
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+#include <utility>
+
+#include "kinds/groups/part.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class PathType { kDevice, kMount };
+constexpr std::string_view kTypeWords[] = {"Device", "Mount"};  // in the order of PathType
+
+bool is_wildcard(const std::string& pattern) {
+  return pattern.find_first_of("*?[") != std::string::npos;
+}
+
+// What a device that was found at path is called. The links in /dev/…/by-id and its like are names already.
+std::string name_of(const std::string& path) {
+  const bool in_dev = path.starts_with("/dev/");
+  const fs::path whole = path;
+  if (in_dev && whole.parent_path().filename().string().starts_with("by-")) return whole.filename();
+  std::string name = path.substr(in_dev ? std::string_view("/dev/").size() : 1);
+  std::ranges::replace(name, '/', '_');
+  return name;
+}
+
+// Where the links of path lead, as a path of the machine.
+std::string target_of(const HostRoot& host, const std::string& path) {
+  std::error_code failed;
+  const fs::path found = fs::canonical(host.at(path), failed);
+  if (failed) return path;
+  const fs::path below = found.lexically_relative(fs::canonical(host.at("/"), failed));
+  return !below.empty() && *below.begin() != ".." ? fs::path("/") / below : found;
+}
+
+bool is_node(fs::file_type type) {
+  return type == fs::file_type::character || type == fs::file_type::block;
+}
+
+// What stands at a path that is no device node.
+std::string_view other_word(fs::file_type type) {
+  switch (type) {
+    case fs::file_type::directory:
+      return "a directory without device nodes";
+    case fs::file_type::regular:
+      return "a regular file, not a device node";
+    case fs::file_type::socket:
+      return "a socket, not a device node";
+    case fs::file_type::fifo:
+      return "a pipe, not a device node";
+    default:
+      return "something that cannot be looked at, not a device node";
+  }
+}
+
+class PathPart final : public GroupPart {
+ public:
+  explicit PathPart(Fields& fields);
+  std::vector<Piece> find(const HostRoot& host, Scan& scan) const override;
+
+ private:
+  Piece piece(const HostRoot& host, const std::string& path) const;
+  void add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const;
+  void add_node(const std::string& path, const std::string& container_path, Piece& piece) const {
+    piece.nodes.push_back({.host_path = path, .container_path = container_path, .permissions = permissions_});
+  }
+
+  std::string pattern_;
+  Template mount_path_;
+  std::string permissions_;
+  PathType type_ = PathType::kDevice;
+  bool read_only_ = false;
+};
+
+PathPart::PathPart(Fields& fields) {
+  if (!fields.has("path")) fields.error("path", "the path is missing, as in path: /dev/ttyUSB*");
+  pattern_ = fields.absolute_path("path", "/");
+  mount_path_ = read_mount_path(fields);
+  type_ = static_cast<PathType>(fields.choice("type", kTypeWords, 0));
+  permissions_ = fields.permissions();
+  read_only_ = fields.flag("readOnly", false);
+  if (type_ == PathType::kDevice && read_only_) {
+    fields.error("readOnly",
+                 "a device node is made read-only by permissions: r; readOnly is for type: Mount");
+  }
+  if (type_ == PathType::kMount && fields.has("permissions")) {
+    fields.warning("permissions", "a mount has no permissions; use readOnly: true or false");
+  }
+  read_terms(fields, *this);
+}
+
+Piece PathPart::piece(const HostRoot& host, const std::string& path) const {
+  Piece piece{
+      .name = name_of(path), .attributes = {}, .nodes = {}, .mounts = {}, .numa_nodes = {}, .trouble = {}};
+  piece.attributes = {{.name = "name", .value = piece.name},
+                      {.name = "path", .value = path},
+                      {.name = "target", .value = target_of(host, path)}};
+  return piece;
+}
+
+// Who names a directory, such as /dev/snd, means the nodes in it.
+void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const {
+  const std::string in_container = place(mount_path_, piece.name, path);
+  std::error_code failed;
+  const fs::file_type type = fs::status(host.at(path), failed).type();
+  if (is_node(type)) return add_node(path, in_container, piece);
+  if (type == fs::file_type::directory) {
+    scan.watch.push_back({.path = path, .name = "*"});
+    std::vector<std::string> names;
+    for (fs::directory_iterator entry(host.at(path), failed); !failed && entry != fs::directory_iterator();
+         entry.increment(failed)) {
+      if (is_node(entry->symlink_status(failed).type())) names.push_back(entry->path().filename());
+    }
+    std::ranges::sort(names);
+    for (const std::string& name : names)
+      add_node(path + '/' + name, in_container + '/' + Template::escape(name), piece);
+  }
+  if (piece.nodes.empty()) {
+    add_node(path, in_container, piece);
+    piece.trouble =
+        pattern_ + " is " + std::string(other_word(type)) + "; `type: Mount` gives files and directories";
+  }
+}
+
+std::vector<Piece> PathPart::find(const HostRoot& host, Scan& scan) const {
+  HostRoot::Match found = host.glob(pattern_);
+  std::ranges::move(found.watch, std::back_inserter(scan.watch));
+  std::vector<Piece> pieces;
+  for (const std::string& path : found.paths) {
+    if (type_ == PathType::kMount) {
+      Piece& mount = pieces.emplace_back(piece(host, path));
+      mount.mounts.push_back({.host_path = path,
+                              .container_path = place(mount_path_, mount.name, path),
+                              .read_only = read_only_});
+      continue;
+    }
+    // A pattern may match directories beside the nodes; who names one path means that one.
+    std::error_code failed;
+    if (is_wildcard(pattern_) && !is_node(fs::status(host.at(path), failed).type())) continue;
+    add_nodes(host, scan, path, pieces.emplace_back(piece(host, path)));
+  }
+  return pieces;
+}
+
+}  // namespace
+
+std::unique_ptr<GroupPart> read_path_part(Fields& fields) {
+  return std::make_unique<PathPart>(fields);
+}
+
+}  // namespace plughost

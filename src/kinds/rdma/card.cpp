@@ -1,0 +1,131 @@
+#include "kinds/rdma/card.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+#include <tuple>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kNoGuid = "0000:0000:0000:0000";
+
+// Sorted; none if there is no such directory.
+std::vector<std::string> names_in(const HostRoot& host, const fs::path& directory) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator entry(host.at(directory), failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed))
+    names.push_back(entry->path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+void sort_unique(std::vector<std::string>& texts) {
+  std::ranges::sort(texts);
+  texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
+}
+
+// The word that the peers' configurations have for what a port's link_layer says.
+std::string link_type(const std::string& link_layer) {
+  if (link_layer == "InfiniBand") return "infiniband";
+  if (link_layer == "Ethernet") return "ether";
+  return {};
+}
+
+}  // namespace
+
+RdmaCard::RdmaCard(const HostRoot& host, SysDevice device) : host_(&host), device_(std::move(device)) {
+  guid_ = device_.attribute("node_guid").value_or("");
+  if (guid_ == kNoGuid) guid_.clear();
+  if (const auto function = device_.parent("pci")) pci_ = pci_function(*function);
+  // A subfunction's parent is an auxiliary device, and several of them share one PCI function.
+  const std::optional<SysDevice> parent = device_.parent();
+  id_ = parent && parent->subsystem() == "pci" ? pci_->address : id_without_address();
+}
+
+std::vector<std::string> RdmaCard::netdevs() const {
+  std::vector<std::string> names;
+  if (const auto parent = device_.parent()) names = names_in(*host_, fs::path(parent->path()) / "net");
+  if (!names.empty()) return names;
+  for (const std::string& port : names_in(*host_, fs::path(device_.path()) / "ports")) {
+    const fs::path entries = fs::path("ports") / port / "gid_attrs" / "ndevs";
+    for (const std::string& entry : names_in(*host_, device_.path() / entries)) {
+      // An entry that is not in use refuses to be read.
+      const std::optional<std::string> name = device_.attribute((entries / entry).string());
+      if (name && !name->empty()) names.push_back(*name);
+    }
+  }
+  sort_unique(names);
+  return names;
+}
+
+std::vector<std::string> RdmaCard::link_types() const {
+  std::vector<std::string> types;
+  for (const std::string& port : names_in(*host_, fs::path(device_.path()) / "ports")) {
+    std::string type = link_type(device_.attribute("ports/" + port + "/link_layer").value_or(""));
+    if (!type.empty()) types.push_back(std::move(type));
+  }
+  sort_unique(types);
+  return types;
+}
+
+std::vector<RdmaPort> RdmaCard::ports() const {
+  std::vector<RdmaPort> ports;
+  for (const std::string& number : names_in(*host_, fs::path(device_.path()) / "ports")) {
+    const std::string state = device_.attribute("ports/" + number + "/state").value_or("");  // "4: ACTIVE"
+    const std::size_t colon = state.find(": ");
+    ports.push_back({.number = number, .state = colon == state.npos ? "" : state.substr(colon + 2)});
+  }
+  return ports;
+}
+
+std::vector<RdmaCard> rdma_cards(const HostRoot& host) {
+  std::vector<RdmaCard> cards;
+  for (SysDevice& device : devices_of(host, "infiniband")) cards.emplace_back(host, std::move(device));
+  // Older kernels hang rxe and siw below the function of the network card that they run on. Their GUIDs
+  // are made from its MAC address with the local bit set, and are greater than its own.
+  const auto order = [](const RdmaCard& card) { return std::tuple(card.id(), card.guid(), card.name()); };
+  std::ranges::sort(cards, {}, order);
+  std::string taken;
+  for (RdmaCard& card : cards) {
+    if (card.id_ == taken)
+      card.id_ = card.id_without_address();
+    else
+      taken = card.id_;
+  }
+  std::ranges::sort(cards, {}, order);
+  return cards;
+}
+
+std::vector<std::string> RdmaNodes::all() const {
+  std::vector<std::string> paths;
+  if (!uverbs.empty()) paths.push_back(uverbs);
+  std::ranges::copy(umads, std::back_inserter(paths));
+  std::ranges::copy(issms, std::back_inserter(paths));
+  if (!rdma_cm.empty()) paths.push_back(rdma_cm);
+  return paths;
+}
+
+std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host) {
+  std::map<std::string, RdmaNodes> nodes;
+  for (const SysDevice& device : devices_of(host, "infiniband_verbs")) {
+    if (const auto node = device.node()) nodes[device.attribute("ibdev").value_or("")].uverbs = *node;
+  }
+  for (const SysDevice& device : devices_of(host, "infiniband_mad")) {
+    const auto node = device.node();
+    if (!node) continue;
+    RdmaNodes& card = nodes[device.attribute("ibdev").value_or("")];
+    (device.name().starts_with("issm") ? card.issms : card.umads).push_back(*node);
+  }
+  const auto rdma_cm = SysDevice::at(host, "/sys/class/misc/rdma_cm");
+  if (rdma_cm) {
+    for (auto& [name, card] : nodes) card.rdma_cm = rdma_cm->node().value_or("");
+  }
+  return nodes;
+}
+
+}  // namespace plughost

@@ -1,0 +1,284 @@
+// `rdma: {selectors: {vendors, deviceIDs, drivers, ifNames, linkTypes}, portState, pool, permissions}`: RDMA
+// cards, each a device with all of its nodes, or all of them as one.
+
+#include "kinds/rdma/rdma.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "device/pci_info.hpp"
+#include "document/hex_id.hpp"
+#include "kinds/kind.hpp"
+#include "kinds/rdma/card.hpp"
+
+namespace plughost {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::string_view kAttributes[] = {"pci",    "name",    "guid",     "vendor", "device",  "class",
+                                            "driver", "netdevs", "linkType", "numa",   "pciInfo", "pciPath"};
+constexpr std::string_view kActive = "ACTIVE";
+
+enum class PortPolicy { kAny, kAll, kIgnore };
+constexpr std::string_view kPolicyWords[] = {"any", "all", "ignore"};  // in the order of PortPolicy
+
+struct Wanted {
+  PciSelectors pci;
+  std::vector<std::string> netdevs;     // fnmatch(3)
+  std::vector<std::string> link_types;  // as RdmaCard::link_types()
+};
+
+template <class Fits>
+bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::string>& found, Fits fits) {
+  return std::ranges::any_of(wanted, [&](const std::string& each) {
+    return std::ranges::any_of(found, [&](const std::string& one) { return fits(each, one); });
+  });
+}
+
+// A card's driver is asked only once all else fits: another entry's card may hang.
+bool is_wanted(const RdmaCard& card, const Wanted& wanted) {
+  const auto matches = [](const std::string& pattern, const std::string& text) {
+    return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  };
+  if (!wanted.pci.take(card.pci().value_or(PciFunction{}))) return false;
+  if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
+  return wanted.link_types.empty() || any_fits(wanted.link_types, card.link_types(), std::equal_to<>());
+}
+
+bool satisfies(PortPolicy policy, const std::vector<RdmaPort>& ports) {
+  const auto active = [](const RdmaPort& port) { return port.state == kActive; };
+  switch (policy) {
+    case PortPolicy::kAny:
+      return std::ranges::any_of(ports, active);
+    case PortPolicy::kAll:
+      return !ports.empty() && std::ranges::all_of(ports, active);
+    case PortPolicy::kIgnore:
+      break;
+  }
+  return true;
+}
+
+// "port 1 is DOWN, port 2 is INIT"
+std::string inactive_ports(const std::vector<RdmaPort>& ports) {
+  std::string text;
+  for (const RdmaPort& port : ports) {
+    if (port.state == kActive) continue;
+    text += (text.empty() ? "port " : ", port ") + port.number +
+            (port.state.empty() ? " does not tell its state" : " is " + port.state);
+  }
+  return ports.empty() ? "it has no port" : text;
+}
+
+// A yes or no that has to last before it counts: a link that flaps must not fill the kubelet's log.
+class Lasting {
+ public:
+  explicit Lasting(bool first) : value_(first) {}
+
+  bool see(bool now_seen, steady_clock::time_point now) {
+    if (now_seen == value_) {
+      other_since_.reset();
+    } else if (!other_since_) {
+      other_since_ = now;
+    } else if (now - *other_since_ >= kPortStateInterval) {
+      value_ = now_seen;
+      other_since_.reset();
+    }
+    return value_;
+  }
+
+ private:
+  bool value_;
+  std::optional<steady_clock::time_point> other_since_;
+};
+
+class Rdma final : public DeviceSource {
+ public:
+  // pool_id: the id of the one device that stands for all cards; empty: each card is a device.
+  Rdma(Wanted wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
+      : wanted_(std::move(wanted)),
+        policy_(policy),
+        permissions_(std::move(permissions)),
+        pool_id_(std::move(pool_id)),
+        clock_(std::move(clock)) {}
+
+  Scan scan(const HostRoot& host) const override;
+
+ private:
+  Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
+  std::string port_trouble(const RdmaCard& card) const;
+
+  Wanted wanted_;
+  PortPolicy policy_;
+  std::string permissions_;
+  std::string pool_id_;
+  RdmaClock clock_;
+  // By the cards' ids: were their ports as the policy wants them? Without a mutex, because no source is
+  // scanned twice at once.
+  mutable std::map<std::string, Lasting> ports_good_;
+};
+
+// All cards as one device, Healthy while one of them is.
+Device pool_of(const std::vector<Device>& cards, const std::string& id) {
+  Device pool;
+  pool.id = id;
+  std::set<std::string> paths;
+  std::set<int> numa_nodes;
+  for (const Device& card : cards) {
+    for (const DeviceNode& node : card.nodes) {
+      if (paths.insert(node.host_path).second) pool.nodes.push_back(node);
+    }
+    numa_nodes.insert(card.numa_nodes.begin(), card.numa_nodes.end());
+    for (const Attribute& attribute : card.attributes) {
+      const auto same = std::ranges::find(pool.attributes, attribute.name, &Attribute::name);
+      if (same == pool.attributes.end())
+        pool.attributes.push_back(attribute);
+      else
+        same->value += ',' + attribute.value;
+    }
+  }
+  pool.numa_nodes.assign(numa_nodes.begin(), numa_nodes.end());
+  if (std::ranges::none_of(cards, &Device::healthy))
+    pool.trouble = "none of its cards works; " + cards.front().id + ": " + cards.front().trouble;
+  return pool;
+}
+
+Scan Rdma::scan(const HostRoot& host) const {
+  Scan scan;
+  scan.subsystems = {"infiniband", "infiniband_verbs", "infiniband_mad", "net", "pci", "misc"};
+  if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
+  std::map<std::string, RdmaNodes> nodes = rdma_nodes(host);
+  for (const RdmaCard& card : rdma_cards(host)) {
+    if (is_wanted(card, wanted_)) scan.devices.push_back(device_of(card, nodes[card.name()]));
+  }
+  std::erase_if(ports_good_, [&](const auto& known) {
+    return std::ranges::find(scan.devices, known.first, &Device::id) == scan.devices.end();
+  });
+  if (!pool_id_.empty() && !scan.devices.empty()) scan.devices = {pool_of(scan.devices, pool_id_)};
+  return scan;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ",") + text;
+  return all;
+}
+
+// The facts that the SR-IOV network device plugin tells of an RDMA device.
+std::map<std::string, std::string> facts_of(const RdmaCard& card, const RdmaNodes& nodes) {
+  std::map<std::string, std::string> facts = {{"rdma_dev", card.name()}, {"uverbs", nodes.uverbs}};
+  if (!nodes.umads.empty()) facts["umad"] = nodes.umads.front();
+  if (!nodes.issms.empty()) facts["issm"] = nodes.issms.front();
+  if (!nodes.rdma_cm.empty()) facts["rdma_cm"] = nodes.rdma_cm;
+  return facts;
+}
+
+Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
+  Device device;
+  device.id = card.id();
+  for (const std::string& path : nodes.all()) {
+    device.nodes.push_back(
+        {.host_path = path, .container_path = Template::escape(path), .permissions = permissions_});
+  }
+  const std::optional<int> numa = card.numa_node();
+  if (numa) device.numa_nodes = {*numa};
+
+  const auto add = [&](std::string name, std::string value) {
+    if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
+  };
+  if (card.pci()) {
+    device.attributes = attributes_of(*card.pci());
+    add("pciInfo", pci_info(card.pci()->address, "rdma", facts_of(card, nodes)));
+  }
+  add("name", card.name());
+  add("guid", card.guid());
+  add("netdevs", joined(card.netdevs()));
+  add("linkType", joined(card.link_types()));
+  add("numa", numa ? std::to_string(*numa) : "");
+
+  device.trouble = port_trouble(card);
+  if (nodes.uverbs.empty())
+    device.trouble = card.name() + " has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?";
+  return device;
+}
+
+std::string Rdma::port_trouble(const RdmaCard& card) const {
+  if (policy_ == PortPolicy::kIgnore) return {};
+  const std::vector<RdmaPort> ports = card.ports();
+  const bool good = satisfies(policy_, ports);
+  const auto known = ports_good_.try_emplace(card.id(), good).first;
+  if (known->second.see(good, clock_())) return {};
+  return good ? "its ports are ACTIVE again, but not for long enough" : inactive_ports(ports);
+}
+
+std::vector<std::string> read_link_types(Fields& fields) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"infiniband", "infiniband"}, {"ib", "infiniband"}, {"ether", "ether"}, {"ethernet", "ether"}};
+  std::vector<std::string> types;
+  for (const std::string& text : fields.texts("linkTypes")) {
+    std::string lower = text;
+    std::ranges::transform(lower, lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    });
+    const auto* const word =
+        std::ranges::find(kWords, lower, &std::pair<std::string_view, std::string_view>::first);
+    if (word == std::end(kWords))
+      fields.error("linkTypes", quote(text) + " is no type of link; they are infiniband and ether");
+    else
+      types.emplace_back(word->second);
+  }
+  return types;
+}
+
+Wanted read_selectors(Fields& fields) {
+  Wanted wanted;
+  wanted.pci.vendors = read_hex_ids(fields, "vendors");
+  wanted.pci.devices = read_hex_ids(fields, "deviceIDs");
+  wanted.pci.drivers = fields.texts("drivers");
+  wanted.netdevs = fields.texts("ifNames");
+  wanted.link_types = read_link_types(fields);
+  return wanted;
+}
+
+// The pool's id must be no other resource's, too: what the entry is called tells it apart.
+std::string pool_id(Fields& entry) {
+  const Node* const name = entry.node("name");
+  return name && !name->scalar.empty() ? name->scalar : "pool";
+}
+
+}  // namespace
+
+std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock) {
+  const Node* const node = entry.node("rdma");
+  if (!node) return nullptr;
+  Fields fields(*node, entry.path_of("rdma"), entry.diagnostics());
+  Wanted wanted;
+  if (const Node* const selectors = fields.node("selectors")) {
+    Fields each(*selectors, fields.path_of("selectors"), fields.diagnostics());
+    wanted = read_selectors(each);
+  }
+  const auto policy = static_cast<PortPolicy>(fields.choice("portState", kPolicyWords, 0));
+  const bool pool = fields.flag("pool", false);
+  std::string permissions = fields.permissions();
+  return std::make_unique<Rdma>(std::move(wanted), policy, std::move(permissions), pool ? pool_id(entry) : "",
+                                std::move(clock));
+}
+
+namespace {
+
+std::unique_ptr<const DeviceSource> read(Fields& entry) {
+  return read_rdma(entry, steady_clock::now);
+}
+
+}  // namespace
+
+Kind rdma_kind() {
+  return {.key = "rdma", .attributes = kAttributes, .default_id = "", .read = read};
+}
+
+}  // namespace plughost

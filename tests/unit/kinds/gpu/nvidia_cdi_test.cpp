@@ -1,0 +1,147 @@
+// NVIDIA's CDI specification, made by a nvidia-ctk that the test has written.
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "unit/kinds/gpu/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+using Keys = GpuRig::Keys;
+
+const std::string kTwoCards = "card GPU-a minor=3\ncard GPU-b minor=1\n";
+
+std::string specification_of(const Texts& names) {
+  std::string devices;
+  for (const std::string& name : names)
+    devices += (devices.empty() ? "" : ",") + ("{\"name\":\"" + name + "\"}");
+  return R"({"cdiVersion":"0.5.0","kind":"k8s.device-plugin.nvidia.com/gpu","devices":[)" + devices + "]}";
+}
+
+// A GpuRig on whose machine a nvidia-ctk is installed: it notes how it was called, and does the rest.
+class ToolRig {
+ public:
+  explicit ToolRig(Keys keys = {{"deviceListStrategy", text("cdi-cri")}}, const std::string& place = kPlace)
+      : rig(std::move(keys)), place_(place) {}
+
+  void tool(const std::string& rest) const {
+    const TempDir& tree = rig.machine.tree();
+    tree.file(place_, "#!/bin/sh\necho \"$@\" >>" + tree.at("runs").string() + "\n" + rest + "\n");
+    std::filesystem::permissions(tree.at(place_), std::filesystem::perms(0755));
+  }
+  void prints(const std::string& answer) const {
+    rig.machine.tree().file("answer", answer);
+    tool("cat " + rig.machine.tree().at("answer").string());
+  }
+  Texts runs() const {
+    Texts lines;
+    std::ifstream text(rig.machine.tree().at("runs"));
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+
+  static constexpr const char* kPlace = "/usr/bin/nvidia-ctk";
+  GpuRig rig;
+
+ private:
+  std::string place_;
+};
+
+TEST_CASE("the tool's specification is what a scan wants in CDI's directory") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig made;
+  made.prints(specification_of({"GPU-a", "GPU-b", "all"}));
+  const Scan scan = made.rig.scan();
+  REQUIRE(scan.cdi.size() == 1);
+  CHECK(scan.cdi[0].name == "k8s.device-plugin.nvidia.com-gpu.json");
+  CHECK(scan.cdi[0].text == specification_of({"GPU-a", "GPU-b", "all"}));
+  CHECK(scan.devices[0].healthy());
+  CHECK(made.runs() == Texts{"cdi generate --format=json --vendor=k8s.device-plugin.nvidia.com --class=gpu "
+                             "--device-name-strategy=uuid"});
+}
+
+TEST_CASE("it runs again when the cards or their parts change, and not otherwise") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig made({{"deviceListStrategy", text("cdi-annotations")}, {"mig", text("mixed")}});
+  made.prints(specification_of({"GPU-a", "GPU-b", "MIG-x"}));
+  made.rig.scan();
+  CHECK(made.rig.scan().cdi.size() == 1);
+  CHECK(made.runs().size() == 1);
+  fake.show("card GPU-a minor=3 mig=1\nmig 0 MIG-x gi=1 name=A_MIG_1g.5gb\ncard GPU-b minor=1\n");
+  CHECK(made.rig.scan().cdi.size() == 1);
+  CHECK(made.runs().size() == 2);
+}
+
+TEST_CASE("without a CDI strategy, or without the tool, nothing is run and nothing is said") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig by_variable(Keys{});
+  by_variable.prints(specification_of({"GPU-a", "GPU-b"}));
+  CHECK(by_variable.rig.scan().cdi.empty());
+  CHECK(by_variable.runs().empty());
+  const ToolRig without_tool;
+  const Scan scan = without_tool.rig.scan();
+  CHECK(scan.cdi.empty());
+  CHECK(scan.devices[0].healthy());
+  CHECK(scan.remarks.empty());
+}
+
+TEST_CASE("`nvidiaCtk` says where the tool is, and names by index are asked for as such") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig made({{"deviceListStrategy", text("cdi-cri")},
+                      {"deviceIDStrategy", text("index")},
+                      {"nvidiaCtk", text("/srv/toolkit/ctk")}},
+                     "/srv/toolkit/ctk");
+  made.prints(specification_of({"0", "1"}));
+  CHECK(made.rig.scan().cdi.size() == 1);
+  REQUIRE(made.runs().size() == 1);
+  CHECK(made.runs()[0].ends_with("--device-name-strategy=index"));
+}
+
+TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, in words") {
+  const FakeNvml fake(kTwoCards);
+  const auto trouble = [](const std::string& tool) {
+    const ToolRig made;
+    made.tool(tool);
+    const Scan scan = made.rig.scan();
+    CHECK(scan.cdi.empty());
+    CHECK(scan.devices[1].trouble == scan.devices[0].trouble);
+    return scan.devices[0].trouble;
+  };
+  CHECK(trouble("echo 'no NVML' >&2; exit 3") ==
+        "/usr/bin/nvidia-ctk cdi generate: the program exited with 3: no NVML");
+  CHECK(trouble("echo devices: []") ==
+        "/usr/bin/nvidia-ctk cdi generate: what it printed is no CDI specification in JSON");
+  CHECK(trouble("echo '" + specification_of({"GPU-a"}) + "'") ==
+        "/usr/bin/nvidia-ctk cdi generate: its specification has no device GPU-b");
+  CHECK(trouble("kill -9 $$").find("ended by signal 9") != std::string::npos);
+}
+
+TEST_CASE("a failure is tried again after a while, and what it made sick is well then") {
+  const FakeNvml fake(kTwoCards);
+  ToolRig made;
+  made.tool("exit 1");
+  CHECK_FALSE(made.rig.trouble("GPU-a").empty());
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  CHECK_FALSE(made.rig.trouble("GPU-a").empty());
+  CHECK(made.runs().size() == 1);
+  made.rig.wait(30s);
+  CHECK(made.rig.trouble("GPU-a").empty());
+  CHECK(made.runs().size() == 2);
+}
+
+TEST_CASE("nobody waits for a tool that hangs once the entry is gone") {
+  const FakeNvml fake(kTwoCards);
+  ToolRig made;
+  made.tool("exec sleep 1000");
+  made.rig.source->abandon();
+  CHECK(made.rig.trouble("GPU-a").find("nobody waits") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace plughost

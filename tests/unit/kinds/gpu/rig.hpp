@@ -1,0 +1,83 @@
+#pragma once
+// An entry of the kind `gpu` on a made machine, with a clock that stands still until it is moved. Not
+// thread-safe.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "device/allocation.hpp"
+#include "device/assembly.hpp"
+#include "kinds/gpu/gpu.hpp"
+#include "unit/fake_nvml.hpp"
+#include "unit/host/made_sysfs.hpp"
+#include "unit/kinds/entry.hpp"
+
+namespace plughost::test {
+
+class GpuRig {
+ public:
+  using Keys = std::vector<std::pair<std::string, Node>>;
+  using Texts = std::vector<std::string>;
+
+  MadeSysfs machine;
+  Texts problems;
+
+  explicit GpuRig(Keys keys, const std::string& library = PLUGHOST_FAKE_NVML) {
+    const Node node = map({{"name", text("nvidia.com/gpu")}, {"gpu", map(std::move(keys))}});
+    Diagnostics diagnostics;
+    {
+      Fields fields(node, "resources[0]", diagnostics);
+      fields.text("name", "");
+      source = read_gpu(fields, library, [this] { return now_; });
+    }
+    for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.path + ": " + each.what);
+  }
+
+  Scan scan() const {
+    REQUIRE(problems == Texts{});
+    return source->scan(machine.host());
+  }
+  void wait(std::chrono::milliseconds duration) { now_ += duration; }
+
+  // By id; "" is healthy.
+  std::string trouble(const std::string& id) const {
+    for (const Device& device : scan().devices) {
+      if (device.id == id) return device.trouble;
+    }
+    return "not listed";
+  }
+
+  std::unique_ptr<const DeviceSource> source;
+
+ private:
+  std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
+};
+
+// What an entry with that recipe answers; its only resource is nvidia.com/gpu.
+inline std::variant<Allocation, Refusal> answer(const Scan& scan, Recipe recipe,
+                                                const std::vector<std::string>& ids) {
+  if (recipe.name.empty()) recipe.name = Template("nvidia.com/gpu");
+  Assembly assembly = assemble(recipe, scan.devices);
+  REQUIRE(assembly.resources.size() == 1);
+  const auto& [resource, devices] = *assembly.resources.begin();
+  return allocate(resource, recipe, Inventory(devices), ids);
+}
+
+inline Allocation allocation(const Scan& scan, const Recipe& recipe, const std::vector<std::string>& ids) {
+  const auto result = answer(scan, recipe, ids);
+  if (const auto* refusal = std::get_if<Refusal>(&result)) FAIL(refusal->text);
+  return std::get<Allocation>(result);
+}
+
+inline std::string value(const Device& device, std::string_view attribute) {
+  const std::string* const found = device.attribute(attribute);
+  return found ? *found : "(none)";
+}
+
+}  // namespace plughost::test

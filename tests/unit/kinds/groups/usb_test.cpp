@@ -1,0 +1,126 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "unit/host/made_sysfs.hpp"
+#include "unit/kinds/entry.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using Ids = std::vector<std::string>;
+using Nodes = std::vector<DeviceNode>;
+using Members = std::vector<std::pair<std::string, Node>>;
+
+const std::string kRoot = "/sys/devices/pci0000:00/0000:00:14.0/usb1/";
+
+void plug_in(const MadeSysfs& sysfs, const std::string& port, const std::string& product,
+             const std::string& serial) {
+  MadeSysfs::Texts attributes{{"idVendor", "0451"}, {"idProduct", product}};
+  if (!serial.empty()) attributes["serial"] = serial;
+  sysfs.device(kRoot + port, "usb", attributes,
+               {{"DEVTYPE", "usb_device"}, {"DEVNAME", "bus/usb/001/0" + port.substr(2)}});
+}
+
+void add_tty(const MadeSysfs& sysfs, const std::string& port, const std::string& name,
+             const std::string& minor) {
+  sysfs.device(kRoot + port + "/" + port + ":1.0", "usb", {}, {{"DEVTYPE", "usb_interface"}});
+  sysfs.device(kRoot + port + "/" + port + ":1.0/" + name + "/tty/" + name, "tty", {},
+               {{"DEVNAME", name}, {"MAJOR", "188"}, {"MINOR", minor}});
+}
+
+Node usb(Members keys) {
+  return list({map({{"usb", list({map(std::move(keys))})}})});
+}
+
+Scan scan_of(const MadeSysfs& sysfs, Members keys) {
+  const Entry entry = read_entry("groups", usb(std::move(keys)));
+  REQUIRE(entry.problems == Ids{});
+  return entry.source->scan(sysfs.host());
+}
+
+}  // namespace
+
+TEST_CASE("vendor and product are hexadecimal text, however they are written") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "f000", "A1");
+  plug_in(sysfs, "1-3", "f001", "A2");
+  for (const char* vendor : {"0451", "0x0451", "0x451"}) {
+    CAPTURE(vendor);
+    const Scan scan = scan_of(sysfs, {{"vendor", text(vendor)}, {"product", text("F000")}});
+    REQUIRE(ids_of(scan) == Ids{"0451:f000:A1"});
+    CHECK(scan.devices[0].nodes == Nodes{{"/dev/bus/usb/001/02", "/dev/bus/usb/001/02", "rw"}});
+  }
+  CHECK(scan_of(sysfs, {{"vendor", text("1a86")}}).devices.empty());
+  CHECK(ids_of(scan_of(sysfs, {{"serial", text("A2")}})) == Ids{"0451:f001:A2"});
+  CHECK(ids_of(scan_of(sysfs, {{"port", text("1-2")}})) == Ids{"0451:f000:A1"});
+}
+
+TEST_CASE("devices without a serial number, or with one that is not theirs alone, are known by their ports") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "f000", "");
+  plug_in(sysfs, "1-3", "f000", "0001");
+  plug_in(sysfs, "1-4", "f000", "0001");
+  const Scan scan = scan_of(sysfs, {{"vendor", text("0451")}});
+  CHECK(ids_of(scan) == Ids{"usb-1-2", "usb-1-3", "usb-1-4"});
+  CHECK(scan.remarks.size() == 2);
+}
+
+TEST_CASE("child nodes are given instead of the bus node, by a link that lasts where udev made one") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "f000", "A1");
+  const Members wanted{{"vendor", text("0451")}, {"nodes", list({text("tty")})}};
+  Scan scan = scan_of(sysfs, wanted);
+  REQUIRE(scan.devices.size() == 1);
+  CHECK(scan.devices[0].trouble ==
+        "the USB device at port 1-2 has no tty node: is its driver loaded, and has it been given to another "
+        "one?");
+  add_tty(sysfs, "1-2", "ttyUSB3", "3");
+  CHECK(scan_of(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/ttyUSB3", "/dev/ttyUSB3", "rw"}});
+  sysfs.tree().file("/run/udev/data/c188:3",
+                    "S:serial/by-id/usb-A1\nS:serial/by-path/pci-2\nE:ID_SERIAL_SHORT=A1\n");
+  CHECK(scan_of(sysfs, wanted).devices[0].nodes == Nodes{{"/dev/serial/by-id/usb-A1", "/dev/ttyUSB3", "rw"}});
+  plug_in(sysfs, "1-3", "f000", "A1");  // a twin: the name by id is now that of either
+  CHECK(scan_of(sysfs, wanted).devices[0].nodes ==
+        Nodes{{"/dev/serial/by-path/pci-2", "/dev/ttyUSB3", "rw"}});
+  CHECK(std::ranges::count(scan.subsystems, "tty") == 1);
+  CHECK(std::ranges::count(scan.subsystems, "usb") == 1);
+}
+
+TEST_CASE("a mount path places the node, and attributes name the device") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "f000", "A1");
+  add_tty(sysfs, "1-2", "ttyUSB0", "0");
+  const Scan scan = scan_of(sysfs, {{"serial", text("A1")},
+                                    {"nodes", text("tty")},
+                                    {"mountPath", text("/dev/modem")},
+                                    {"permissions", text("r")}});
+  CHECK(scan.devices.at(0).nodes == Nodes{{"/dev/ttyUSB0", "/dev/modem", "r"}});
+  CHECK(*scan.devices[0].attribute("port") == "1-2");
+  CHECK(*scan.devices[0].attribute("serial") == "A1");
+  CHECK(*scan.devices[0].attribute("path") == "/dev/ttyUSB0");
+}
+
+TEST_CASE("several USB devices of a group go together: the first of each kind, then the second") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "f000", "A1");
+  plug_in(sysfs, "1-3", "f001", "B1");
+  plug_in(sysfs, "1-4", "f001", "B2");
+  const Entry entry = read_entry(
+      "groups",
+      list({map({{"usb", list({map({{"product", text("f000")}}), map({{"product", text("f001")}})})}})}));
+  const Scan scan = entry.source->scan(sysfs.host());
+  REQUIRE(ids_of(scan) == Ids{"0451:f000:A1"});
+  CHECK(scan.devices[0].nodes.size() == 2);
+}
+
+TEST_CASE("a USB match's mistakes are found when it is read") {
+  CHECK(read_entry("groups", usb({})).problems.size() == 1);
+  CHECK(read_entry("groups", usb({{"vendor", text("fritz")}})).problems.size() == 1);
+  CHECK(read_entry("groups", usb({{"vendor", text("0451")}, {"nodes", text("a/b")}})).problems.size() == 1);
+  CHECK(read_entry("groups", usb({{"vendor", text("0451")}, {"mountPath", text("dev/x")}})).problems.size() ==
+        1);
+}
+
+}  // namespace plughost
