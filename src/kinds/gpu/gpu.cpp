@@ -3,8 +3,6 @@
 #include "kinds/gpu/gpu.hpp"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -15,8 +13,8 @@
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/gpu/nvidia_cdi.hpp"
-#include "kinds/gpu/nvidia_injection.hpp"
 #include "kinds/gpu/other_gpus.hpp"
+#include "kinds/gpu/terms.hpp"
 
 namespace plughost {
 namespace {
@@ -24,43 +22,20 @@ namespace {
 constexpr std::string_view kAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
                                             "path", "vendor", "driver",  "memory", "profile",
                                             "type", "numa",   "visible", "cdi",    "pciPath"};
-enum class Vendor { kAuto, kNvidia, kAmd, kIntel, kIluvatar };
-constexpr std::string_view kVendorWords[] = {"auto", "nvidia", "amd", "intel", "iluvatar"};
-constexpr std::string_view kStrategyWords[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
-constexpr std::string_view kIdWords[] = {"uuid", "index"};
-constexpr std::string_view kMigWords[] = {"none", "single", "mixed"};
 constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
 // Needed by every container with a card of NVIDIA's, as far as they are there.
 constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                         "/dev/nvidia-modeset"};
-constexpr std::uint64_t kMiB = 1u << 20;
-constexpr unsigned kCoresOfACard = 100;
-constexpr unsigned kLastXid = 10'000;
-constexpr unsigned kLastChannel = 2047;
-
-// What one id stands for: a whole card unless one of them is set.
-struct Unit {
-  std::uint64_t memory = 0;  // bytes
-  unsigned cores = 0;        // of 100 that each card has
-};
 
 std::string memory_words(std::uint64_t bytes) {
-  const std::uint64_t whole = bytes / kMiB;
+  const std::uint64_t whole = bytes / GpuUnit::kMiB;
   return whole % 1024 == 0 ? std::to_string(whole / 1024) + "GiB" : std::to_string(whole) + "MiB";
 }
-
-struct Terms {
-  Vendor vendor = Vendor::kAuto;
-  NvidiaInjection injection;
-  NvidiaGpus::Terms nvidia;
-  std::string nvidia_ctk;  // its path; empty: it is looked for
-  Unit unit;
-};
 
 class Gpu final : public DeviceSource {
  public:
   // name: of the resource, for MPS; empty: it depends on the devices.
-  Gpu(Terms terms, std::string name, const std::string& nvml, NvidiaGpus::Now now)
+  Gpu(GpuTerms terms, std::string name, const std::string& nvml, NvidiaGpus::Now now)
       : terms_(std::move(terms)),
         name_(std::move(name)),
         recipe_(nvidia_recipe(terms_.injection)),
@@ -71,13 +46,13 @@ class Gpu final : public DeviceSource {
   void abandon() const override { cdi_.stop(); }
 
  private:
-  bool wants(Vendor vendor) const { return terms_.vendor == Vendor::kAuto || terms_.vendor == vendor; }
+  bool wants(GpuVendor vendor) const { return terms_.vendor == GpuVendor::kAuto || terms_.vendor == vendor; }
   void add_nvidia(const HostRoot& host, Scan& scan) const;
   Device device_of(const NvidiaGpu& gpu, const HostRoot& host, const std::vector<std::string>& shared) const;
   std::string mps_trouble(const HostRoot& host, Scan& scan) const;
   void divide(Scan& scan) const;
 
-  Terms terms_;
+  GpuTerms terms_;
   std::string name_;
   std::shared_ptr<const KindRecipe> recipe_;
   mutable NvidiaCdi cdi_;  // scans never overlap
@@ -90,13 +65,13 @@ Scan Gpu::scan(const HostRoot& host) const {
   const auto add = [&](std::vector<Device> devices) {
     std::ranges::move(devices, std::back_inserter(scan.devices));
   };
-  if (wants(Vendor::kAmd))
+  if (wants(GpuVendor::kAmd))
     add(drm_gpus(host, {.name = "amd", .id = "1002", .drivers = {"amdgpu"}, .shared_nodes = {"/dev/kfd"}},
                  scan));
-  if (wants(Vendor::kIntel))
+  if (wants(GpuVendor::kIntel))
     add(drm_gpus(host, {.name = "intel", .id = "8086", .drivers = {"i915", "xe"}, .shared_nodes = {}}, scan));
-  if (wants(Vendor::kIluvatar)) add(iluvatar_gpus(host, scan));
-  if (wants(Vendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
+  if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
+  if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
   divide(scan);
   return scan;
 }
@@ -142,7 +117,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   add("name", gpu.name);
   add("pci", gpu.pci);
   add("path", gpu.nodes.empty() ? "" : gpu.nodes.front());
-  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / kMiB) : "");
+  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / GpuUnit::kMiB) : "");
   add("profile", gpu.profile);
   add("type", gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
   add("visible", visible);
@@ -173,12 +148,12 @@ std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
 
 // Each card by its own size.
 void Gpu::divide(Scan& scan) const {
-  const Unit& unit = terms_.unit;
+  const GpuUnit& unit = terms_.unit;
   if (unit.memory == 0 && unit.cores == 0) return;
   const auto count_of = [&](const Device& device, std::uint64_t memory_unit) -> std::uint64_t {
-    if (unit.cores > 0) return kCoresOfACard / unit.cores;
+    if (unit.cores > 0) return GpuUnit::kCoresOfACard / unit.cores;
     const std::string* const memory = device.attribute("memory");
-    return memory ? std::stoull(*memory) * kMiB / memory_unit : 0;
+    return memory ? std::stoull(*memory) * GpuUnit::kMiB / memory_unit : 0;
   };
   const auto list_size = [&](std::uint64_t memory_unit) {
     std::size_t bytes = 0;
@@ -204,111 +179,6 @@ void Gpu::divide(Scan& scan) const {
   });
 }
 
-std::uint64_t read_memory(Fields& fields) {
-  const std::string text = fields.text("memory", "");
-  const std::uint64_t scale = text.ends_with("GiB") ? 1024 * kMiB : text.ends_with("MiB") ? kMiB : 0;
-  std::uint64_t number = 0;
-  const char* const end = text.data() + (scale > 0 ? text.size() - 3 : 0);
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (scale > 0 && rest == end && error == std::errc{} && number > 0 && number <= 1024 * 1024)
-    return number * scale;
-  fields.error("memory", quote(text) + " is no unit of memory; it is written as in 1GiB or 512MiB");
-  return 0;
-}
-
-Unit read_unit(Fields& entry) {
-  Unit unit;
-  const Node* const node = entry.node("unit");
-  if (!node) return unit;
-  Fields fields(*node, entry.path_of("unit"), entry.diagnostics());
-  const bool memory = fields.has("memory");
-  const bool cores = fields.has("cores");
-  if (memory == cores) {
-    fields.error("memory",
-                 "a unit is an amount of memory or a number of cores, as in {memory: 1GiB} or {cores: 10}");
-    fields.text("cores", "");
-    return unit;
-  }
-  if (memory) unit.memory = read_memory(fields);
-  if (cores) unit.cores = fields.number("cores", 1, 1, kCoresOfACard);
-  return unit;
-}
-
-void read_strategies(Fields& fields, NvidiaInjection& injection) {
-  if (!fields.has("deviceListStrategy")) return;
-  injection.envvar = false;
-  const std::vector<std::string> words = fields.texts("deviceListStrategy");
-  bool* const flags[] = {&injection.envvar, &injection.volume_mounts, &injection.cdi_annotations,
-                         &injection.cdi_cri};
-  for (const std::string& word : words) {
-    const auto* const known = std::ranges::find(kStrategyWords, word);
-    if (known != std::end(kStrategyWords))
-      *flags[known - std::begin(kStrategyWords)] = true;
-    else
-      fields.error("deviceListStrategy", quote(word) +
-                                             " is no strategy; there are envvar, volume-mounts, "
-                                             "cdi-annotations and cdi-cri" +
-                                             did_you_mean(word, kStrategyWords));
-  }
-  if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
-}
-
-std::optional<unsigned> number_in(std::string_view text, unsigned most) {
-  unsigned number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size() || number > most) return std::nullopt;
-  return number;
-}
-
-XidPolicy read_xids(Fields& fields) {
-  XidPolicy policy;
-  if (fields.has("ignoredXids")) {
-    policy.ignored.clear();
-    for (const std::string& word : fields.texts("ignoredXids")) {
-      if (const auto xid = number_in(word, kLastXid))
-        policy.ignored.insert(*xid);
-      else
-        fields.error("ignoredXids", quote(word) + " is no XID; they are numbers, as in [13, 31]");
-    }
-  }
-  // NVIDIA's plugin reads these.
-  if (const char* const words = std::getenv("DP_DISABLE_HEALTHCHECKS")) policy.disable(words);
-  if (const char* const words = std::getenv("DP_ENABLE_HEALTHCHECKS")) policy.enable(words);
-  return policy;
-}
-
-void read_channels(Fields& fields, NvidiaInjection& injection) {
-  for (const std::string& word : fields.texts("imexChannels")) {
-    if (const auto channel = number_in(word, kLastChannel))
-      injection.imex_channels.push_back(std::to_string(*channel));
-    else
-      fields.error("imexChannels", quote(word) + " is no IMEX channel; they are numbers from 0 to 2047");
-  }
-}
-
-Terms read_terms(Fields& fields) {
-  Terms terms;
-  terms.vendor = static_cast<Vendor>(fields.choice("vendor", kVendorWords, 0));
-  NvidiaInjection& injection = terms.injection;
-  read_strategies(fields, injection);
-  injection.by_index = fields.choice("deviceIDStrategy", kIdWords, 0) == 1;
-  injection.pass_device_specs = fields.flag("passDeviceSpecs", false);
-  injection.gds = fields.flag("gds", false);
-  injection.mofed = fields.flag("mofed", false);
-  injection.gdrcopy = fields.flag("gdrcopy", false);
-  injection.mps = fields.flag("mps", false);
-  injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
-  read_channels(fields, injection);
-  terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
-  terms.nvidia.mig = static_cast<MigStrategy>(fields.choice("mig", kMigWords, 0));
-  terms.nvidia.health_checks = fields.flag("healthChecks", true);
-  terms.nvidia.xids = read_xids(fields);
-  terms.unit = read_unit(fields);
-  if (injection.mps && terms.nvidia.mig != MigStrategy::kNone)
-    fields.error("mps", "MPS and MIG exclude each other; leave one of them out");
-  return terms;
-}
-
 // The name as it is written, if it is the resource's whole name.
 std::string full_name(Fields& entry) {
   const Node* const name = entry.node("name");
@@ -327,7 +197,7 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
   const Node* const node = entry.node("gpu");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("gpu"), entry.diagnostics());
-  return std::make_unique<Gpu>(read_terms(fields), full_name(entry), nvml, std::move(now));
+  return std::make_unique<Gpu>(read_gpu_terms(fields), full_name(entry), nvml, std::move(now));
 }
 
 Kind gpu_kind() {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -31,6 +32,7 @@ std::string xid_words(std::uint64_t xid);
 class NvidiaHealth {
  public:
   using Clock = std::chrono::steady_clock;
+  using Now = std::function<Clock::time_point()>;
   // A card is well again after so long without anything wrong.
   static constexpr std::chrono::seconds kRecovery{30};
 

@@ -15,8 +15,6 @@ using namespace std::chrono_literals;
 using Texts = std::vector<std::string>;
 using Keys = GpuRig::Keys;
 
-const std::string kTwoCards = "card GPU-a minor=3\ncard GPU-b minor=1\n";
-
 std::string specification_of(const Texts& names) {
   std::string devices;
   for (const std::string& name : names)

@@ -16,7 +16,7 @@ using Keys = GpuRig::Keys;
 
 const std::string kA = "GPU-00000000-0000-0000-0000-00000000000a";
 const std::string kB = "GPU-00000000-0000-0000-0000-00000000000b";
-const std::string kTwoCards = "card " + kA + " minor=3\ncard " + kB + " minor=1\n";
+const std::string kCards = "card " + kA + " minor=3\ncard " + kB + " minor=1\n";
 const std::string kVolumes = "/var/run/nvidia-container-devices";
 const std::string kCdi = "k8s.device-plugin.nvidia.com/gpu=";
 const std::string kAnnotation = "cdi.k8s.io/nvidia-device-plugin_";
@@ -28,7 +28,7 @@ Node words(const Texts& all) {
 }
 
 Allocation answer_of(Keys keys, const Texts& ids, unsigned replicas = 1) {
-  const FakeNvml fake(kTwoCards);
+  const FakeNvml fake(kCards);
   const GpuRig rig(std::move(keys));
   for (const char* node : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3", "/dev/nvidia1"})
     rig.machine.tree().file(node);
@@ -135,7 +135,7 @@ TEST_CASE("gds, mofed and gdrcopy are variables of their own, once for all cards
 }
 
 TEST_CASE("MPS gives its pipes and its memory, and waits for its daemon") {
-  const FakeNvml fake(kTwoCards);
+  const FakeNvml fake(kCards);
   const GpuRig rig({{"mps", text("true")}});
   const std::string control = "/run/nvidia/mps/nvidia.com/gpu/pipe/control";
   CHECK(rig.trouble(kA) == "the MPS control daemon is not ready: there is no " + control);
@@ -167,7 +167,7 @@ TEST_CASE("IMEX channels come by every strategy") {
 }
 
 TEST_CASE("what the entry sets by itself is what the container gets") {
-  const FakeNvml fake(kTwoCards);
+  const FakeNvml fake(kCards);
   const GpuRig rig({{"gds", text("true")}});
   Recipe recipe;
   recipe.env.emplace_back(Template("NVIDIA_VISIBLE_DEVICES"), Template("all"));
@@ -176,7 +176,7 @@ TEST_CASE("what the entry sets by itself is what the container gets") {
 }
 
 TEST_CASE("a container may be kept from having several shares") {
-  const FakeNvml fake(kTwoCards);
+  const FakeNvml fake(kCards);
   const GpuRig rig({});
   Recipe recipe;
   recipe.one_share_only = true;

@@ -17,6 +17,7 @@
 #include "unit/fake_nvml.hpp"
 #include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
+#include "unit/kinds/found.hpp"
 
 namespace plughost::test {
 
@@ -75,9 +76,23 @@ inline Allocation allocation(const Scan& scan, const Recipe& recipe, const std::
   return std::get<Allocation>(result);
 }
 
-inline std::string value(const Device& device, std::string_view attribute) {
-  const std::string* const found = device.attribute(attribute);
-  return found ? *found : "(none)";
+inline const std::string kPciRoot = "/sys/devices/pci0000:00/";
+inline const std::string kTwoCards =
+    "card GPU-a minor=3 pci=0000:3b:00.0 memory=81559 name=NVIDIA_H100\n"
+    "card GPU-b minor=1 pci=0000:86:00.0 memory=40960\n";
+inline const std::string kDividedCards =
+    "card GPU-a minor=3 mig=1\n"
+    "mig 0 MIG-x gi=7 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb\n"
+    "mig 0 MIG-y gi=8 ci=0 memory=9856 name=NVIDIA_A100_MIG_1g.10gb+me\n"
+    "card GPU-b minor=1\n";
+
+inline void add_pci(const MadeSysfs& machine, const std::string& address, const std::string& vendor,
+                    const std::string& class_code, const std::string& driver) {
+  const std::string path = kPciRoot + address;
+  machine.device(
+      path, "pci",
+      {{"vendor", "0x" + vendor}, {"device", "0x1234"}, {"class", "0x" + class_code}, {"numa_node", "1"}});
+  if (!driver.empty()) machine.bind(path, driver);
 }
 
 }  // namespace plughost::test

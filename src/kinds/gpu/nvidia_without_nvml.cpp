@@ -1,0 +1,125 @@
+#include "kinds/gpu/nvidia_without_nvml.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "host/pci_function.hpp"
+#include "host/sysfs.hpp"
+
+namespace plughost {
+namespace {
+
+// "GPU-", and a UUID in lower-case or upper-case digits.
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (!text.starts_with("GPU-") || text.size() != kForm.size() + 4) return false;
+  text.remove_prefix(4);
+  return std::ranges::equal(text, kForm, [](char c, char form) {
+    return form == '-' ? c == '-'
+                       : std::string_view("0123456789abcdefABCDEF").find(c) != std::string_view::npos;
+  });
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t from = text.find_first_not_of(" \t");
+  return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(" \t\r") + 1 - from);
+}
+
+// The lines "key: value" of a file that the driver shows.
+std::map<std::string, std::string> facts_in(const std::filesystem::path& file) {
+  std::map<std::string, std::string> facts;
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string::npos) facts[trimmed(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
+  }
+  return facts;
+}
+
+std::optional<unsigned> number_in(const std::string& text) {
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return static_cast<unsigned>(std::stoul(text));
+}
+
+// What the driver shows of its cards without NVML.
+std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
+  std::vector<NvidiaGpu> cards;
+  for (const std::string& path : host.glob("/proc/driver/nvidia/gpus/*/information").paths) {
+    const auto facts = facts_in(host.at(path));
+    const auto value = [&](const char* key) {
+      const auto fact = facts.find(key);
+      return fact == facts.end() ? std::string() : fact->second;
+    };
+    NvidiaGpu card;
+    card.uuid = value("GPU UUID");
+    card.pci = value("Bus Location");
+    card.name = value("Model");
+    card.minor = number_in(value("Device Minor"));
+    card.index = std::to_string(cards.size());
+    if (!is_uuid(card.uuid)) {
+      scan.remarks.push_back(path + " has no well-formed UUID of a GPU: the card is left out");
+      continue;
+    }
+    if (card.minor) card.nodes = {nvidia_node(*card.minor)};
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+// NVIDIA's systems on a chip have no NVML, or one that knows next to nothing. Source: go-nvlib's
+// pkg/nvlib/info.
+bool is_tegra(const HostRoot& host) {
+  std::error_code failed;
+  if (std::filesystem::exists(host.at("/etc/nv_tegra_release"), failed)) return true;
+  std::ifstream file(host.at("/sys/devices/soc0/family"));
+  std::string family;
+  std::getline(file, family);
+  std::ranges::transform(family, family.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return family.find("tegra") != std::string::npos;
+}
+
+// Cards that are there, and no driver that could show them.
+void remark_on_driverless(const HostRoot& host, const std::string& why, Scan& scan) {
+  for (const SysDevice& device : devices_of(host, "pci")) {
+    const PciFunction function = pci_function(device);
+    const bool display = function.class_code.starts_with("0300") || function.class_code.starts_with("0302");
+    const bool idle = function.driver.empty() || function.driver == "nouveau" || function.driver == "nvidia";
+    if (function.vendor != "10de" || !display || !idle) continue;
+    scan.remarks.push_back(
+        function.address + " is a card of NVIDIA's that cannot be offered: " +
+        (function.driver.empty() ? "no driver is bound to it" : "its driver is " + function.driver) +
+        ", and NVML cannot be used (" + why + "); install NVIDIA's driver, or load it with modprobe nvidia");
+  }
+}
+
+}  // namespace
+
+std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const std::string& why, Scan& scan) {
+  std::vector<NvidiaGpu> cards = cards_in_proc(host, scan);
+  if (!cards.empty()) {
+    scan.remarks.push_back("NVML cannot be used (" + why +
+                           "): the cards are those that /proc/driver/nvidia shows, without MIG and health");
+    return cards;
+  }
+  if (is_tegra(host)) return {tegra_gpu()};
+  remark_on_driverless(host, why, scan);
+  return {};
+}
+
+NvidiaGpu tegra_gpu() {
+  NvidiaGpu gpu;
+  gpu.uuid = "tegra";
+  gpu.index = "0";
+  gpu.name = "Tegra";
+  return gpu;
+}
+
+}  // namespace plughost

@@ -1,0 +1,247 @@
+#include "kinds/gpu/nvml_cards.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <utility>
+
+#include "host/sysfs.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr unsigned kMostCards = 256;
+constexpr unsigned kMostEvents = 1000;  // of one look: an event set that never ends must not hold it
+constexpr std::uint64_t kEvents = NvmlEvent::kDoubleBitError | NvmlEvent::kXid | NvmlEvent::kMigChanged |
+                                  NvmlEvent::kUnavailable | NvmlEvent::kRecoveryAction;
+
+// "NVIDIA A100-SXM4-40GB MIG 1g.5gb+me" → "1g.5gb.me"; a resource's name cannot have a '+'.
+std::string profile_in(const std::string& name) {
+  const std::size_t mig = name.rfind("MIG ");
+  std::string profile = mig == std::string::npos ? "" : name.substr(mig + 4);
+  std::ranges::replace(profile, '+', '.');
+  return profile;
+}
+
+// "gpu0/gi1/ci0/access" → the number N of /dev/nvidia-caps/nvidia-capN.
+std::map<std::string, std::string> capabilities(const HostRoot& host) {
+  std::map<std::string, std::string> minors;
+  std::ifstream text(host.at("/proc/driver/nvidia-caps/mig-minors"));
+  for (std::string name, minor; text >> name >> minor;) minors[name] = minor;
+  return minors;
+}
+
+// As NVIDIA's plugin scores them.
+constexpr unsigned kScoreOfALink = 100;
+unsigned score_of(NvmlLevel level) {
+  switch (level) {
+    case NvmlLevel::kCrossCpu:
+      return 10;
+    case NvmlLevel::kSameCpu:
+      return 20;
+    case NvmlLevel::kHostBridge:
+      return 30;
+    case NvmlLevel::kSeveralSwitches:
+      return 40;
+    case NvmlLevel::kOneSwitch:
+      return 50;
+    case NvmlLevel::kSameBoard:
+      return 60;
+  }
+  return 0;
+}
+
+// Keeps what a call gave. The failure otherwise.
+template <typename T, typename Place>
+std::optional<NvmlFailure> keep(NvmlResult<T> result, Place& place) {
+  if (auto* failure = std::get_if<NvmlFailure>(&result)) return std::move(*failure);
+  place = std::get<T>(std::move(result));
+  return std::nullopt;
+}
+
+}  // namespace
+
+NvmlCards::NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now)
+    : nvml_(std::move(nvml)), terms_(std::move(terms)), health_(health), now_(std::move(now)) {}
+
+bool NvmlCards::some_card_left(const HostRoot& host) {
+  bool left = false;
+  for (const auto& [index, card] : known_) {
+    const std::string& pci = card.facts.pci;
+    const auto device = SysDevice::at(host, "/sys/bus/pci/devices/" + pci);
+    if (device && device->driver() == "nvidia")
+      bound_.insert(pci);
+    else
+      left = bound_.erase(pci) > 0 || left;
+  }
+  return left;
+}
+
+std::optional<std::vector<NvmlCard>> NvmlCards::look(const HostRoot& host, Scan& scan) {
+  unsigned count = 0;
+  if (const auto failure = keep(nvml_->count(), count)) {
+    // The driver was unloaded, or another version of it was loaded.
+    scan.remarks.push_back("NVML does not tell its cards: " + failure->what);
+    return std::nullopt;
+  }
+  std::erase_if(known_, [count](const auto& item) { return item.first >= count; });
+  std::vector<NvmlCard> cards;
+  for (unsigned index = 0; index < std::min(count, kMostCards); ++index) {
+    if (auto card = look_at(index, host, scan)) cards.push_back(std::move(*card));
+  }
+  measure(cards);
+  if (terms_.health_checks) take_events(cards, scan);
+  some_card_left(host);
+  return cards;
+}
+
+std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host, Scan& scan) {
+  NvmlCard card;
+  auto failure = keep(nvml_->device(index), card.handle);
+  if (!failure) failure = read_card(card);
+  card.facts.index = std::to_string(index);
+  if (!failure) failure = read_parts(card, host);
+  auto known = known_.find(index);
+  // When a card has left the bus, those behind it move up: what was known of this place is another's now.
+  if (failure && known != known_.end() && std::ranges::any_of(known_, [&](const auto& item) {
+        return item.first != index && item.second.facts.uuid == known->second.facts.uuid;
+      })) {
+    known_.erase(known);
+    known = known_.end();
+  }
+  if (failure && known == known_.end()) {
+    scan.remarks.push_back("GPU " + std::to_string(index) + " is left out: " + failure->what);
+    return std::nullopt;
+  }
+  const auto now = now_();
+  if (failure) {
+    // What it was is known from before: it is listed as Unhealthy, and the others are not concerned.
+    card = known->second;
+    health_.note(card.facts.uuid, failure->what, now);
+    return card;
+  }
+  known_[index] = card;
+  if (!terms_.health_checks) return card;
+  follow(card, scan);
+  std::uint64_t action = 0;
+  const auto untold = keep(nvml_->recovery_action(card.handle), action);
+  if (untold && untold->lost()) health_.note(card.facts.uuid, untold->what, now);
+  if (!untold && action != 0)
+    health_.note(card.facts.uuid,
+                 "the driver asks for a recovery action (" + std::to_string(action) + "), such as a reset",
+                 now);
+  return card;
+}
+
+std::optional<NvmlFailure> NvmlCards::read_card(NvmlCard& card) const {
+  const NvmlDevice handle = card.handle;
+  NvidiaGpu& facts = card.facts;
+  if (auto failure = keep(nvml_->uuid(handle), facts.uuid)) return failure;
+  // What is missing here costs no more than itself.
+  for (const auto& failure :
+       {keep(nvml_->name(handle), facts.name), keep(nvml_->pci_address(handle), facts.pci),
+        keep(nvml_->minor_number(handle), facts.minor), keep(nvml_->memory(handle), facts.memory)}) {
+    if (failure && failure->lost()) return failure;
+  }
+  if (facts.minor) facts.nodes = {nvidia_node(*facts.minor)};
+  const auto failure = keep(nvml_->mig_enabled(handle), card.divided);
+  return failure && failure->lost() ? failure : std::nullopt;
+}
+
+std::optional<NvmlFailure> NvmlCards::read_parts(NvmlCard& card, const HostRoot& host) const {
+  if (!card.divided || !terms_.parts) return std::nullopt;
+  std::vector<NvmlDevice> handles;
+  if (auto failure = keep(nvml_->mig_devices(card.handle), handles)) return failure;
+  const auto minors = capabilities(host);
+  for (const NvmlDevice handle : handles) {
+    NvmlCard::Part part;
+    if (auto failure = keep(nvml_->uuid(handle), part.facts.uuid)) return failure;
+    if (auto failure = keep(nvml_->name(handle), part.facts.name)) return failure;
+    if (auto failure = keep(nvml_->gpu_instance(handle), part.gpu_instance)) return failure;
+    if (auto failure = keep(nvml_->compute_instance(handle), part.compute_instance)) return failure;
+    keep(nvml_->memory(handle), part.facts.memory);
+    part.facts.pci = card.facts.pci;
+    part.facts.minor = card.facts.minor;
+    part.facts.index = card.facts.index + ':' + std::to_string(card.parts.size());
+    part.facts.profile = profile_in(part.facts.name);
+    part.facts.nodes = card.facts.nodes;
+    const std::string instance = "gpu" + std::to_string(card.facts.minor.value_or(0)) + "/gi" +
+                                 std::to_string(part.gpu_instance) + '/';
+    for (const std::string& name :
+         {instance + "access", instance + "ci" + std::to_string(part.compute_instance) + "/access"}) {
+      if (const auto minor = minors.find(name); minor != minors.end())
+        part.facts.nodes.push_back("/dev/nvidia-caps/nvidia-cap" + minor->second);
+    }
+    card.parts.push_back(std::move(part));
+  }
+  return std::nullopt;
+}
+
+void NvmlCards::measure(std::vector<NvmlCard>& cards) {
+  std::set<std::string> present;
+  for (const NvmlCard& card : cards) present.insert(card.facts.uuid);
+  if (present != measured_) {
+    bonds_.clear();
+    for (const NvmlCard& one : cards) {
+      const std::vector<std::string> peers = nvml_->link_peers(one.handle);
+      for (const NvmlCard& other : cards) {
+        if (&one == &other || other.facts.pci.empty()) continue;
+        const auto level = nvml_->common_ancestor(one.handle, other.handle);
+        const auto* const known = std::get_if<NvmlLevel>(&level);
+        const auto links = static_cast<unsigned>(std::ranges::count(peers, other.facts.pci));
+        bonds_[one.facts.uuid].push_back(
+            {.pci = other.facts.pci, .score = (known ? score_of(*known) : 0) + links * kScoreOfALink});
+      }
+    }
+    measured_ = std::move(present);
+  }
+  for (NvmlCard& card : cards) {
+    const auto known = bonds_.find(card.facts.uuid);
+    if (known != bonds_.end()) card.facts.bonds = known->second;
+    for (NvmlCard::Part& part : card.parts) {
+      part.facts.bonds = card.facts.bonds;
+      part.facts.bonds.push_back({.pci = card.facts.pci, .score = score_of(NvmlLevel::kSameBoard)});
+    }
+  }
+}
+
+void NvmlCards::follow(const NvmlCard& card, Scan& scan) {
+  if (followed_.contains(card.facts.uuid)) return;
+  const auto failure = nvml_->follow(card.handle, kEvents);
+  if (failure && !failure->not_supported())
+    scan.remarks.push_back("the errors of " + card.facts.uuid + " cannot be followed: " + failure->what);
+  else
+    followed_.insert(card.facts.uuid);
+}
+
+void NvmlCards::take_events(const std::vector<NvmlCard>& cards, Scan& scan) {
+  for (unsigned i = 0; i < kMostEvents; ++i) {
+    NvmlEvent event;
+    if (const auto failure = keep(nvml_->next_event(std::chrono::milliseconds(0)), event)) {
+      if (!failure->timed_out() && !failure->not_supported() && !failure->lost())
+        scan.remarks.push_back("NVML does not tell its events: " + failure->what);
+      return;
+    }
+    take_event(event, cards);
+  }
+}
+
+void NvmlCards::take_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards) {
+  std::string why;
+  if (event.type == NvmlEvent::kXid && !terms_.xids.ignores(event.code)) why = xid_words(event.code);
+  if (event.type == NvmlEvent::kDoubleBitError) why = "an uncorrectable (double-bit) memory error";
+  if (event.type == NvmlEvent::kUnavailable) why = "the driver says that the GPU is not available";
+  const auto card =
+      std::ranges::find_if(cards, [&](const NvmlCard& each) { return each.handle.handle == event.handle; });
+  if (why.empty() || card == cards.end()) return;
+  const bool whole = event.gpu_instance == NvmlEvent::kWholeCard;
+  if (whole || card->parts.empty()) return health_.note(card->facts.uuid, why, now_());
+  for (const NvmlCard::Part& part : card->parts) {
+    const bool hit =
+        part.gpu_instance == event.gpu_instance &&
+        (event.compute_instance == NvmlEvent::kWholeCard || part.compute_instance == event.compute_instance);
+    if (hit) health_.note(part.facts.uuid, why, now_());
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,129 @@
+#include "kinds/gpu/terms.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace plughost {
+namespace {
+
+constexpr std::string_view kVendorWords[] = {"auto", "nvidia", "amd", "intel", "iluvatar"};
+constexpr std::string_view kStrategyWords[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
+constexpr std::string_view kIdWords[] = {"uuid", "index"};
+constexpr std::string_view kMigWords[] = {"none", "single", "mixed"};
+constexpr std::uint64_t kMiB = GpuUnit::kMiB;
+constexpr unsigned kLastXid = 10'000;
+constexpr unsigned kLastChannel = 2047;
+
+std::uint64_t read_memory(Fields& fields) {
+  const std::string text = fields.text("memory", "");
+  const std::uint64_t scale = text.ends_with("GiB") ? 1024 * kMiB : text.ends_with("MiB") ? kMiB : 0;
+  std::uint64_t number = 0;
+  const char* const end = text.data() + (scale > 0 ? text.size() - 3 : 0);
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (scale > 0 && rest == end && error == std::errc{} && number > 0 && number <= 1024 * 1024)
+    return number * scale;
+  fields.error("memory", quote(text) + " is no unit of memory; it is written as in 1GiB or 512MiB");
+  return 0;
+}
+
+GpuUnit read_unit(Fields& entry) {
+  GpuUnit unit;
+  const Node* const node = entry.node("unit");
+  if (!node) return unit;
+  Fields fields(*node, entry.path_of("unit"), entry.diagnostics());
+  const bool memory = fields.has("memory");
+  const bool cores = fields.has("cores");
+  if (memory == cores) {
+    fields.error("memory",
+                 "a unit is an amount of memory or a number of cores, as in {memory: 1GiB} or {cores: 10}");
+    fields.text("cores", "");
+    return unit;
+  }
+  if (memory) unit.memory = read_memory(fields);
+  if (cores) unit.cores = fields.number("cores", 1, 1, GpuUnit::kCoresOfACard);
+  return unit;
+}
+
+void read_strategies(Fields& fields, NvidiaInjection& injection) {
+  if (!fields.has("deviceListStrategy")) return;
+  injection.envvar = false;
+  const std::vector<std::string> words = fields.texts("deviceListStrategy");
+  bool* const flags[] = {&injection.envvar, &injection.volume_mounts, &injection.cdi_annotations,
+                         &injection.cdi_cri};
+  for (const std::string& word : words) {
+    const auto* const known = std::ranges::find(kStrategyWords, word);
+    if (known != std::end(kStrategyWords))
+      *flags[known - std::begin(kStrategyWords)] = true;
+    else
+      fields.error("deviceListStrategy", quote(word) +
+                                             " is no strategy; there are envvar, volume-mounts, "
+                                             "cdi-annotations and cdi-cri" +
+                                             did_you_mean(word, kStrategyWords));
+  }
+  if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
+}
+
+std::optional<unsigned> number_in(std::string_view text, unsigned most) {
+  unsigned number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size() || number > most) return std::nullopt;
+  return number;
+}
+
+XidPolicy read_xids(Fields& fields) {
+  XidPolicy policy;
+  if (fields.has("ignoredXids")) {
+    policy.ignored.clear();
+    for (const std::string& word : fields.texts("ignoredXids")) {
+      if (const auto xid = number_in(word, kLastXid))
+        policy.ignored.insert(*xid);
+      else
+        fields.error("ignoredXids", quote(word) + " is no XID; they are numbers, as in [13, 31]");
+    }
+  }
+  // NVIDIA's plugin reads these.
+  if (const char* const words = std::getenv("DP_DISABLE_HEALTHCHECKS")) policy.disable(words);
+  if (const char* const words = std::getenv("DP_ENABLE_HEALTHCHECKS")) policy.enable(words);
+  return policy;
+}
+
+void read_channels(Fields& fields, NvidiaInjection& injection) {
+  for (const std::string& word : fields.texts("imexChannels")) {
+    if (const auto channel = number_in(word, kLastChannel))
+      injection.imex_channels.push_back(std::to_string(*channel));
+    else
+      fields.error("imexChannels", quote(word) + " is no IMEX channel; they are numbers from 0 to 2047");
+  }
+}
+
+}  // namespace
+
+GpuTerms read_gpu_terms(Fields& fields) {
+  GpuTerms terms;
+  terms.vendor = static_cast<GpuVendor>(fields.choice("vendor", kVendorWords, 0));
+  NvidiaInjection& injection = terms.injection;
+  read_strategies(fields, injection);
+  injection.by_index = fields.choice("deviceIDStrategy", kIdWords, 0) == 1;
+  injection.pass_device_specs = fields.flag("passDeviceSpecs", false);
+  injection.gds = fields.flag("gds", false);
+  injection.mofed = fields.flag("mofed", false);
+  injection.gdrcopy = fields.flag("gdrcopy", false);
+  injection.mps = fields.flag("mps", false);
+  injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
+  read_channels(fields, injection);
+  terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
+  terms.nvidia.mig = static_cast<MigStrategy>(fields.choice("mig", kMigWords, 0));
+  terms.nvidia.health_checks = fields.flag("healthChecks", true);
+  terms.nvidia.xids = read_xids(fields);
+  terms.unit = read_unit(fields);
+  if (injection.mps && terms.nvidia.mig != MigStrategy::kNone)
+    fields.error("mps", "MPS and MIG exclude each other; leave one of them out");
+  return terms;
+}
+
+}  // namespace plughost

@@ -1,0 +1,125 @@
+// NVIDIA's cards where there is NVML: which of them, and of their parts, are devices.
+
+#include <doctest/doctest.h>
+
+#include "unit/kinds/gpu/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+
+TEST_CASE("NVIDIA's cards are found by NVML, each with what a template can name") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({{"vendor", text("nvidia")}});
+  add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nvidia");
+  const Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{"GPU-a", "GPU-b"});
+  const Device& card = scan.devices[0];
+  CHECK(card.healthy());
+  CHECK(card.nodes.empty());
+  CHECK(card.numa_nodes == std::vector{1});
+  CHECK(value(card, "index") == "0");
+  CHECK(value(card, "minor") == "3");
+  CHECK(value(card, "path") == "/dev/nvidia3");
+  CHECK(value(card, "pci") == "0000:3b:00.0");
+  CHECK(value(card, "name") == "NVIDIA H100");
+  CHECK(value(card, "memory") == "81559");
+  CHECK(value(card, "type") == "gpu");
+  CHECK(value(card, "profile") == "(none)");
+  CHECK(scan.look_again == 5s);
+  CHECK(scan.remarks.empty());
+}
+
+TEST_CASE("a driver that is loaded later is taken, and one that is unloaded is let go") {
+  const FakeNvml fake("fail nvmlInit_v2 9\n");
+  const GpuRig rig({});
+  CHECK(rig.scan().devices.empty());
+  fake.show(kTwoCards);
+  CHECK(rig.scan().devices.size() == 2);
+  CHECK(fake.in_use());
+  fake.show("fail nvmlInit_v2 9\nfail nvmlDeviceGetCount_v2 1\n");
+  CHECK(rig.scan().devices.empty());
+  CHECK_FALSE(fake.in_use());
+  fake.show(kTwoCards);
+  CHECK(rig.scan().devices.size() == 2);
+}
+
+TEST_CASE("a card that is unbound is let go, and so are all when nobody asks any more") {
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  add_pci(rig.machine, "0000:86:00.0", "10de", "030200", "nvidia");
+  CHECK(rig.scan().devices.size() == 2);
+  CHECK(fake.in_use());
+  fake.show("fail nvmlInit_v2 9\n");
+  rig.machine.bind(kPciRoot + "0000:86:00.0", "vfio-pci");
+  rig.scan();
+  CHECK_FALSE(fake.in_use());
+  fake.show(kTwoCards);
+  rig.scan();
+  CHECK(fake.in_use());
+  rig.source.reset();
+  CHECK_FALSE(fake.in_use());
+}
+
+TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") {
+  const FakeNvml fake(kDividedCards);
+  const GpuRig rig({{"mig", text("mixed")}, {"passDeviceSpecs", text("true")}});
+  rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors",
+                          "config 1\ngpu3/gi7/access 66\ngpu3/gi7/ci0/access 67\ngpu3/gi8/access 75\n");
+  const Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{"MIG-x", "MIG-y", "GPU-b"});
+  CHECK(value(scan.devices[0], "type") == "mig-1g.5gb");
+  CHECK(value(scan.devices[1], "type") == "mig-1g.10gb.me");
+  CHECK(value(scan.devices[2], "type") == "gpu");
+  CHECK(value(scan.devices[1], "index") == "0:1");
+  CHECK(value(scan.devices[0], "memory") == "4864");
+  CHECK(nodes_of(scan.devices[0]) ==
+        Texts{"/dev/nvidia3", "/dev/nvidia-caps/nvidia-cap66", "/dev/nvidia-caps/nvidia-cap67"});
+
+  Recipe recipe;
+  recipe.name = Template("nvidia.com/{type}");
+  const Assembly assembly = assemble(recipe, scan.devices);
+  Texts names;
+  for (const auto& [name, devices] : assembly.resources) names.push_back(name);
+  CHECK(names == Texts{"nvidia.com/gpu", "nvidia.com/mig-1g.10gb.me", "nvidia.com/mig-1g.5gb"});
+  const auto answer = allocate("nvidia.com/mig-1g.5gb", recipe,
+                               Inventory(assembly.resources.at("nvidia.com/mig-1g.5gb")), Texts{"MIG-x"});
+  CHECK(std::get<Allocation>(answer).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x");
+}
+
+TEST_CASE("a change of the parts while running is seen with the next look") {
+  const FakeNvml fake("card GPU-a mig=0\n");
+  const GpuRig rig({{"mig", text("mixed")}});
+  CHECK(ids_of(rig.scan()) == Texts{"GPU-a"});
+  fake.show("card GPU-a mig=1\nmig 0 MIG-x gi=1 name=A_MIG_1g.5gb\n");
+  CHECK(ids_of(rig.scan()) == Texts{"MIG-x"});
+}
+
+TEST_CASE("`mig: single` takes parts of one profile, and says what else there is") {
+  const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_1g.5gb\n");
+  const GpuRig rig({{"mig", text("single")}});
+  CHECK(ids_of(rig.scan()) == Texts{"MIG-x", "MIG-y"});
+  CHECK(value(rig.scan().devices[0], "type") == "gpu");
+  fake.show("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_2g.10gb\n");
+  CHECK_THROWS_WITH(
+      rig.scan(),
+      "`mig: single` needs parts of one profile, and there are 1g.5gb and 2g.10gb; `mig: mixed` "
+      "takes them all");
+  fake.show("card GPU-a mig=0\n");
+  CHECK_THROWS(rig.scan());
+}
+
+TEST_CASE("`mig: none` lists cards, and says that a divided one cannot be used whole") {
+  const FakeNvml fake(kDividedCards);
+  const GpuRig rig({});
+  const Scan scan = rig.scan();
+  CHECK(ids_of(scan) == Texts{"GPU-a", "GPU-b"});
+  REQUIRE(scan.remarks.size() == 1);
+  CHECK(scan.remarks[0].starts_with("GPU-a has MIG on"));
+}
+
+}  // namespace
+}  // namespace plughost

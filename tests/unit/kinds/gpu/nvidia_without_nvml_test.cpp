@@ -1,0 +1,78 @@
+// NVIDIA's cards where NVML cannot be used.
+
+#include <doctest/doctest.h>
+
+#include "unit/kinds/gpu/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+
+TEST_CASE("without NVML the cards are those that the driver shows in /proc") {
+  const GpuRig rig({{"passDeviceSpecs", text("true")}}, "libnvidia-none.so.1");
+  const std::string uuid = "GPU-12345678-1234-1234-1234-1234567890ab";
+  rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
+                          "Model: \t\t NVIDIA A10\nGPU UUID: \t " + uuid +
+                              "\nBus Location: \t 0000:3b:00.0\nDevice Minor: \t 5\n");
+  rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:86:00.0/information",
+                          "GPU UUID: \t unknown\nDevice Minor: \t 6\n");
+  const Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{uuid});
+  CHECK(nodes_of(scan.devices[0]) == Texts{"/dev/nvidia5"});
+  CHECK(value(scan.devices[0], "name") == "NVIDIA A10");
+  REQUIRE(scan.remarks.size() == 2);
+  CHECK(scan.remarks[0].find("no well-formed UUID") != std::string::npos);
+  CHECK(scan.remarks[1].starts_with("NVML cannot be used (libnvidia-none.so.1"));
+}
+
+TEST_CASE("on a machine without a card there is nothing, and nothing is said") {
+  const GpuRig rig({}, "libnvidia-none.so.1");
+  const Scan scan = rig.scan();
+  CHECK(scan.devices.empty());
+  CHECK(scan.remarks.empty());
+  CHECK(scan.look_again == 0s);
+}
+
+TEST_CASE("cards without a driver are not offered, and the log says what to do") {
+  const GpuRig rig({}, "libnvidia-none.so.1");
+  add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "");
+  add_pci(rig.machine, "0000:3b:00.1", "10de", "040300", "snd_hda_intel");
+  add_pci(rig.machine, "0000:86:00.0", "10de", "030000", "nouveau");
+  add_pci(rig.machine, "0000:87:00.0", "10de", "030200", "vfio-pci");
+  const Scan scan = rig.scan();
+  CHECK(scan.devices.empty());
+  REQUIRE(scan.remarks.size() == 2);
+  CHECK(scan.remarks[0].starts_with("0000:3b:00.0 is a card of NVIDIA's that cannot be offered: no driver"));
+  CHECK(scan.remarks[0].ends_with("install NVIDIA's driver, or load it with modprobe nvidia"));
+  CHECK(scan.remarks[1].find("its driver is nouveau") != std::string::npos);
+}
+
+TEST_CASE("a system on a chip is one device, as in NVIDIA's plugin") {
+  const auto check_tegra = [](const GpuRig& rig) {
+    const Scan scan = rig.scan();
+    REQUIRE(ids_of(scan) == Texts{"tegra"});
+    CHECK(scan.devices[0].healthy());
+    CHECK(scan.remarks.empty());
+    CHECK(allocation(scan, {}, {"tegra"}).env ==
+          std::map<std::string, std::string>{{"NVIDIA_VISIBLE_DEVICES", "tegra"}});
+  };
+  const auto nvgpu = [](const GpuRig& rig) {
+    rig.machine.device("/sys/devices/platform/gpu.0", "platform");
+    rig.machine.link("/sys/devices/platform/gpu.0/driver", "/sys/bus/platform/drivers/nvgpu");
+  };
+  const GpuRig by_family({{"vendor", text("nvidia")}}, "libnvidia-none.so.1");
+  nvgpu(by_family);
+  by_family.machine.tree().file("/sys/devices/soc0/family", "Tegra\n");
+  check_tegra(by_family);
+  const GpuRig by_release({}, "libnvidia-none.so.1");
+  by_release.machine.tree().file("/etc/nv_tegra_release", "# R35 (release)\n");
+  check_tegra(by_release);
+  const FakeNvml fake("card GPU-a name=Orin_(nvgpu)\n");
+  check_tegra(GpuRig({}));
+}
+
+}  // namespace
+}  // namespace plughost

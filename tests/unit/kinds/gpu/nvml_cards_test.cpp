@@ -1,0 +1,171 @@
+// What NVML tells of cards, of their errors, and of what it cannot tell.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <future>
+
+#include "unit/kinds/gpu/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+using Keys = GpuRig::Keys;
+
+TEST_CASE("how near cards are comes from the switches and links between them") {
+  const std::string cards =
+      "card GPU-a pci=0000:01:00.0\ncard GPU-b pci=0000:02:00.0\ncard GPU-c pci=0000:03:00.0 mig=1\n"
+      "mig 2 MIG-x name=A_MIG_1g.5gb\n";
+  const FakeNvml fake(cards + "level 0 1 10\nlink 0 1 2\nlevel 0 2 40\n");
+  const GpuRig rig({{"mig", text("mixed")}});
+  const Scan scan = rig.scan();
+  REQUIRE(scan.devices.size() == 3);
+  const std::vector<Bond> first{{.pci = "0000:02:00.0", .score = 250}, {.pci = "0000:03:00.0", .score = 20}};
+  const std::vector<Bond> part{{.pci = "0000:01:00.0", .score = 20},
+                               {.pci = "0000:02:00.0", .score = 10},
+                               {.pci = "0000:03:00.0", .score = 60}};
+  CHECK(scan.devices[0].bonds == first);
+  CHECK(scan.devices[2].bonds == part);
+}
+
+TEST_CASE("an error of the card makes it sick, and time without another makes it well") {
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  CHECK(rig.trouble("GPU-a").empty());
+  fake.show(kTwoCards + "event 1 0 8 79\n");
+  CHECK(rig.trouble("GPU-a") == "XID 79: the GPU has fallen off the bus");
+  CHECK(rig.trouble("GPU-b").empty());
+  rig.wait(29s);
+  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  fake.show(kTwoCards + "event 1 0 8 79\nevent 2 0 2 0\n");
+  CHECK(rig.trouble("GPU-a") == "an uncorrectable (double-bit) memory error");
+  rig.wait(29s);
+  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  rig.wait(1s);
+  CHECK(rig.trouble("GPU-a").empty());
+}
+
+TEST_CASE("errors that programs cause are not the card's, unless somebody wants them to be") {
+  const std::string events = "event 1 0 8 31\nevent 2 1 8 48\n";
+  const auto troubles = [&](Keys keys) {
+    const FakeNvml fake(kTwoCards);
+    const GpuRig rig(std::move(keys));
+    rig.scan();
+    fake.show(kTwoCards + events);
+    rig.scan();  // one event a file, and a look takes them all
+    return std::pair(!rig.trouble("GPU-a").empty(), !rig.trouble("GPU-b").empty());
+  };
+  CHECK(troubles({}) == std::pair(false, true));
+  CHECK(troubles({{"ignoredXids", text("48")}}) == std::pair(true, false));
+  CHECK(troubles({{"healthChecks", text("false")}}) == std::pair(false, false));
+  ::setenv("DP_DISABLE_HEALTHCHECKS", "48, 74", 1);
+  CHECK(troubles({}) == std::pair(false, false));
+  ::setenv("DP_DISABLE_HEALTHCHECKS", "xids", 1);
+  CHECK(troubles({}) == std::pair(false, false));
+  ::setenv("DP_ENABLE_HEALTHCHECKS", "31", 1);
+  CHECK(troubles({}) == std::pair(true, false));
+  ::unsetenv("DP_DISABLE_HEALTHCHECKS");
+  ::unsetenv("DP_ENABLE_HEALTHCHECKS");
+}
+
+TEST_CASE("an error of a part is that part's, and one of the card is all parts'") {
+  const FakeNvml fake(kDividedCards);
+  const GpuRig rig({{"mig", text("mixed")}});
+  rig.scan();
+  fake.show(kDividedCards + "event 1 0 8 48 8 0\n");
+  CHECK(rig.trouble("MIG-y").starts_with("XID 48"));
+  CHECK(rig.trouble("MIG-x").empty());
+  fake.show(kDividedCards + "event 2 0 8 79\n");
+  CHECK(rig.trouble("MIG-x").starts_with("XID 79"));
+}
+
+TEST_CASE("a lost card costs that card, and it comes back when it answers again") {
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  rig.scan();
+  fake.show("card GPU-a lost=1\ncard GPU-b minor=1\n");
+  CHECK(rig.trouble("GPU-a") == "nvmlDeviceGetHandleByIndex: GPU is lost (15)");
+  CHECK(rig.trouble("GPU-b").empty());
+  const auto refused = answer(rig.scan(), {}, {"GPU-a"});
+  REQUIRE(std::holds_alternative<Refusal>(refused));
+  CHECK(std::get<Refusal>(refused).text.find("GPU is lost") != std::string::npos);
+  fake.show(kTwoCards);
+  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  rig.wait(30s);
+  CHECK(rig.trouble("GPU-a").empty());
+}
+
+TEST_CASE("a card that is lost when plughost starts is left out with a remark") {
+  const FakeNvml fake("card GPU-a lost=1\ncard GPU-b minor=1\n");
+  const GpuRig rig({});
+  const Scan scan = rig.scan();
+  CHECK(ids_of(scan) == Texts{"GPU-b"});
+  CHECK(value(scan.devices[0], "index") == "1");
+  REQUIRE(scan.remarks.size() == 1);
+  CHECK(scan.remarks[0].find("GPU 0 is left out") == 0);
+}
+
+TEST_CASE("a card that left the bus does not make the one that moved up sick") {
+  const FakeNvml fake("card GPU-a\ncard GPU-b\ncard GPU-c\n");
+  const GpuRig rig({});
+  rig.scan();
+  fake.show("card GPU-b\ncard GPU-x lost=1\ncard GPU-c\n");
+  const Scan scan = rig.scan();
+  CHECK(ids_of(scan) == Texts{"GPU-b", "GPU-c"});
+  for (const Device& device : scan.devices) CHECK(device.healthy());
+}
+
+TEST_CASE("a card that asks for a reset is sick until it does not") {
+  const FakeNvml fake("card GPU-a recovery=1\n");
+  GpuRig rig({});
+  CHECK(rig.trouble("GPU-a").find("recovery action (1)") != std::string::npos);
+  fake.show("card GPU-a\n");
+  rig.wait(30s);
+  CHECK(rig.trouble("GPU-a").empty());
+}
+
+TEST_CASE("a library from before the calls had versions lists its cards and reports their errors") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({}, PLUGHOST_FAKE_NVML_OLD);
+  CHECK(ids_of(rig.scan()) == Texts{"GPU-a", "GPU-b"});
+  fake.show(kTwoCards + "event 1 1 8 79\n");
+  CHECK(rig.trouble("GPU-b").starts_with("XID 79"));
+}
+
+TEST_CASE("a call that hangs holds one look, and what it finds in the end is whole") {
+  for (const char* call :
+       {"nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
+        "nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
+        "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
+        "nvmlDeviceGetFieldValues", "nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
+        "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+    CAPTURE(call);
+    const FakeNvml fake(kTwoCards + "hang " + call + '\n');
+    const GpuRig rig({});
+    auto look = std::async(std::launch::async, [&] { return rig.source->scan(rig.machine.host()); });
+    CHECK(look.wait_for(20ms) == std::future_status::timeout);
+    fake.show(kTwoCards);
+    CHECK(ids_of(look.get()) == Texts{"GPU-a", "GPU-b"});
+  }
+}
+
+TEST_CASE("no call that fails costs more than it would have told") {
+  for (const char* call :
+       {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
+        "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
+        "nvmlDeviceGetFieldValues", "nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
+        "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+    CAPTURE(call);
+    const FakeNvml fake(kTwoCards + "fail " + call + " 999\n");
+    const GpuRig rig({});
+    const Scan scan = rig.scan();
+    CHECK(ids_of(scan) == Texts{"GPU-a", "GPU-b"});
+    for (const Device& device : scan.devices) CHECK(device.healthy());
+  }
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,93 @@
+// The cards of AMD, Intel and Iluvatar.
+
+#include <doctest/doctest.h>
+
+#include "unit/kinds/gpu/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+using Texts = std::vector<std::string>;
+
+void add_drm(const MadeSysfs& machine, const std::string& address, const std::string& card,
+             const std::string& render) {
+  for (const std::string& name : {card, render})
+    machine.device(kPciRoot + address + "/drm/" + name, "drm", {}, {{"DEVNAME", "dri/" + name}});
+}
+
+TEST_CASE("a card of AMD whose memory fails needs a reset, and is well after it") {
+  const GpuRig rig({{"vendor", text("amd")}}, "");
+  add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
+  add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
+  rig.machine.tree().file("/dev/kfd");
+  CHECK(rig.scan().look_again == 0s);
+  const std::string count = kPciRoot + "0000:03:00.0/ras/umc_err_count";
+  rig.machine.tree().file(count, "ue: 0\nce: 12\n");
+  CHECK(rig.scan().look_again == 30s);
+  CHECK(rig.trouble("0000:03:00.0").empty());
+  rig.machine.tree().file(count, "ue: 2\nce: 12\n");
+  CHECK(rig.trouble("0000:03:00.0") ==
+        "its memory had 2 uncorrectable errors since the last reset (umc_err_count); it needs a reset");
+  rig.machine.tree().file(count, "ue: 0\nce: 0\n");
+  CHECK(rig.trouble("0000:03:00.0").empty());
+}
+
+TEST_CASE("a card of Intel that its driver could not start is Unhealthy") {
+  const GpuRig rig({{"vendor", text("intel")}}, "");
+  add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "xe");
+  add_drm(rig.machine, "0000:07:00.0", "card1", "renderD129");
+  CHECK(rig.trouble("0000:07:00.0").empty());
+  rig.machine.attribute(kPciRoot + "0000:07:00.0", "survivability_mode", "info");
+  CHECK(rig.trouble("0000:07:00.0").find("survivability mode") != std::string::npos);
+}
+
+TEST_CASE("cards of AMD have the node that all share, and their own") {
+  const GpuRig rig({{"vendor", text("amd")}}, "");
+  add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
+  add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
+  add_pci(rig.machine, "0000:03:00.1", "1002", "040300", "snd_hda_intel");
+  add_pci(rig.machine, "0000:04:00.0", "1002", "030000", "vfio-pci");
+  add_pci(rig.machine, "0000:05:00.0", "1002", "120000", "");
+  Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{"0000:03:00.0", "0000:05:00.0"});
+  CHECK(scan.devices[0].trouble == "there is no /dev/kfd");
+  CHECK(scan.devices[1].trouble == "no driver is bound to it");
+  rig.machine.tree().file("/dev/kfd");
+  scan = rig.scan();
+  CHECK(scan.devices[0].healthy());
+  CHECK(nodes_of(scan.devices[0]) == Texts{"/dev/kfd", "/dev/dri/card0", "/dev/dri/renderD128"});
+  CHECK(scan.devices[0].numa_nodes == std::vector{1});
+  CHECK(scan.devices[0].recipe == nullptr);
+}
+
+TEST_CASE("cards of Intel are told apart by their driver, and virtual functions are left out") {
+  const GpuRig rig({{"vendor", text("auto")}}, "");
+  add_pci(rig.machine, "0000:00:02.0", "8086", "030000", "i915");
+  add_drm(rig.machine, "0000:00:02.0", "card0", "renderD128");
+  add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "xe");
+  add_drm(rig.machine, "0000:07:00.0", "card1", "renderD129");
+  add_pci(rig.machine, "0000:07:00.1", "8086", "038000", "xe");
+  rig.machine.link(kPciRoot + "0000:07:00.1/physfn", kPciRoot + "0000:07:00.0");
+  const Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{"0000:00:02.0", "0000:07:00.0"});
+  CHECK(value(scan.devices[0], "driver") == "i915");
+  CHECK(value(scan.devices[1], "driver") == "xe");
+  CHECK(nodes_of(scan.devices[1]) == Texts{"/dev/dri/card1", "/dev/dri/renderD129"});
+}
+
+TEST_CASE("cards of Iluvatar are numbered from 0 in a container") {
+  const GpuRig rig({{"vendor", text("iluvatar")}}, "");
+  for (const char* node : {"/dev/iluvatar3", "/dev/iluvatar7", "/dev/iluvatar_ctl", "/dev/itrctl"})
+    rig.machine.tree().file(node);
+  const Allocation got = allocation(rig.scan(), {}, {"iluvatar7", "iluvatar3"});
+  const std::vector<DeviceNode> nodes{{.host_path = "/dev/iluvatar7", .container_path = "/dev/iluvatar0"},
+                                      {.host_path = "/dev/itrctl", .container_path = "/dev/itrctl"},
+                                      {.host_path = "/dev/iluvatar3", .container_path = "/dev/iluvatar1"}};
+  CHECK(got.nodes == nodes);
+  CHECK(got.env == std::map<std::string, std::string>{{"IX_VISIBLE_DEVICES", "7,3"}});
+}
+
+}  // namespace
+}  // namespace plughost
