@@ -37,7 +37,7 @@ void add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
     usb.error(*node, key, quote(*text) + " is no id of hardware; it has four hexadecimal digits");
   YamlDraft value = YamlDraft::text(id);
   if (was_a_number(*node))
-    value.notes.push_back("LenientFields read " + *text + ", without quotes, as a decimal or octal number; " +
+    value.notes.push_back("Theirs read " + *text + ", without quotes, as a decimal or octal number; " +
                           "this is the hexadecimal one, as lsusb prints it.");
   draft.add(key, std::move(value));
 }
@@ -108,7 +108,7 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
     diagnostics.error(node.mark, path, "neither `paths` nor `usb` has an item");
   if (!paths.empty()) draft.add("paths", std::move(paths));
   if (!usbs.empty()) {
-    usbs.notes.emplace_back("LenientFields made one device of all that fit; here each USB device is one.");
+    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
     draft.add("usb", std::move(usbs));
   }
   add_notes(draft.notes, group.notes());

@@ -80,7 +80,7 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
                     " times.");
   if (!globs.exact)
     notes.emplace_back(
-        "LenientFields also takes matches in subdirectories, and directories; these patterns do not.");
+        "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
   const bool nameless = std::ranges::any_of(globs.patterns, [](const std::string& pattern) {
     return in_link_directory(pattern) && has_wildcard(fs::path(pattern).parent_path());
   });
