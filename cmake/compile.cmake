@@ -10,7 +10,7 @@ target_compile_options(plughost_warnings INTERFACE
 
 # Sections that nothing calls are dropped: most of a static gRPC.
 add_compile_options(-ffunction-sections -fdata-sections)
-# A build's number is how a debugger finds the package with its debug information.
+# A build's number is how a debugger finds the debug information of a stripped program.
 add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,--build-id=sha1)
 
 if(PLUGHOST_SANITIZE)

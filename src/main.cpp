@@ -7,7 +7,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/joined.hpp"
+#include "base/log_levels.hpp"
+#include "base/standard_files.hpp"
 #include "commands/command.hpp"
 
 namespace plughost {
@@ -64,26 +68,34 @@ void add_output(CLI::App& command, OutputFormat& format) {
       ->option_text("FORMAT:{table,json,yaml}");
 }
 
+std::map<std::string, LogLevel> log_levels() {
+  std::map<std::string, LogLevel> levels;
+  for (const auto& [word, level] : kLogLevels) levels.emplace(word, level);
+  return levels;
+}
+
+std::string log_levels_text() {
+  std::vector<std::string_view> words;
+  for (const auto& level : kLogLevels) words.push_back(level.word);
+  return "LEVEL:{" + joined(words, ",") + '}';
+}
+
 void CommandLine::add_run() {
-  static const std::map<std::string, LogLevel> kLevels{{"debug", LogLevel::kDebug},
-                                                       {"info", LogLevel::kInfo},
-                                                       {"warn", LogLevel::kWarn},
-                                                       {"error", LogLevel::kError}};
   const auto [command, options] =
       add<RunOptions>("run", "the daemon: serve the resources of a configuration", &plughost::run);
   command->add_option("--config", options->config, "the configuration")->capture_default_str();
   command
-      ->add_option("--plugin-directory", options->overrides.plugin_directory,
+      ->add_option("--plugin-directory", options->plugin_directory,
                    "the kubelet's directory, instead of the configuration's")
       ->type_name("DIR");
   command
-      ->add_option("--control", options->overrides.control,
+      ->add_option("--control", options->control,
                    "the control service's socket, instead of the configuration's")
       ->type_name("FILE");
   command->add_option("--log-level", options->log_level, "instead of the configuration's")
-      ->transform(CLI::CheckedTransformer(kLevels))
+      ->transform(CLI::CheckedTransformer(log_levels()))
       ->type_name("LEVEL")
-      ->option_text("LEVEL:{debug,info,warn,error}");
+      ->option_text(log_levels_text());
 }
 
 void CommandLine::add_check() {
@@ -159,8 +171,8 @@ void CommandLine::add_reload() {
   const auto [command, options] = add<ReloadOptions>(
       "reload", "have the running daemon read its configuration again, and say what changed", &reload);
   command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
-      ->option_text("LEVEL:{debug,info,warn,error}");
+      ->check(CLI::IsMember(log_levels()))
+      ->option_text(log_levels_text());
   add_control(*command, options->control);
   add_output(*command, options->format);
 }
@@ -211,6 +223,15 @@ int CommandLine::run(int argc, char** argv) {
 
 }  // namespace
 }  // namespace plughost
+
+namespace {
+
+// Before the constructors of libraries' globals, which open files.
+[[gnu::constructor(101)]] void before_all() {
+  plughost::open_standard_files();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   return plughost::CommandLine().run(argc, argv);

@@ -1,8 +1,5 @@
-# Read by CPack for each kind of package: the Debian one has no libraries of its own, and its debug information is a package
-# beside it, which CPack makes of a program that nobody has stripped yet.
+# Read by CPack for each kind of package: the Debian one has no libraries of its own.
 if(CPACK_GENERATOR STREQUAL "DEB")
-  set(CPACK_STRIP_FILES OFF)
-  set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON)
   list(GET CPACK_INSTALL_CMAKE_PROJECTS 0 build)
   set(CPACK_INSTALL_CMAKE_PROJECTS ${build} plughost Unspecified /)
 endif()

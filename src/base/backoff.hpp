@@ -20,6 +20,8 @@ class Backoff {
   }
   constexpr void reset() { next_ = first_; }
 
+  bool operator==(const Backoff&) const = default;
+
  private:
   Duration first_;
   Duration longest_;

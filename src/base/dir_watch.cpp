@@ -2,187 +2,355 @@
 
 #include <fnmatch.h>
 #include <sys/epoll.h>
-#include <sys/inotify.h>
 
 #include <algorithm>
-#include <array>
-#include <deque>
-#include <set>
+#include <cerrno>
+#include <mutex>
+#include <optional>
 
 namespace plughost {
 
-namespace fs = std::filesystem;
-
 namespace {
 
-// On the way to the watched directory: the next component may come, go or be replaced.
-constexpr std::uint32_t kOnTheWay = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-// A component that is there can only go or be replaced by a rename, and creations around it wake nobody.
-constexpr std::uint32_t kPresentOnTheWay = IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-constexpr std::uint32_t kEntries = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
-// As many as the kernel follows in a path.
-constexpr int kMostLinks = 40;
+// Where a process of another user writes without end, others get their turn.
+constexpr int kReadsAtOnce = 16;
 
-std::deque<fs::path> components(const fs::path& path) {
-  std::deque<fs::path> parts;
-  for (const fs::path& part : path) {
-    if (part != "/" && !part.empty() && part != ".") parts.push_back(part);
-  }
-  return parts;
+bool is_below(const std::string& path, const std::string& directory) {
+  return path.starts_with(directory) &&
+         (path.size() == directory.size() || directory.ends_with('/') || path[directory.size()] == '/');
 }
 
 }  // namespace
 
-DirWatch::DirWatch(DirWatcher& watcher, fs::path path, std::string pattern, Callback callback)
+struct DirWatcher::Path {
+  std::string name;
+  std::vector<DirWatch*> watches;
+  Inotify::Owner owner = 0;  // of the placement; 0: there is none yet
+  WatchPlacement placement;
+  std::shared_ptr<Placing> under_way;
+  bool due = false;
+  bool again = false;  // something happened while it was under way
+  bool moved = false;  // the way to the directory is another than when they were told
+  bool starved = false;
+  bool hangs = false;  // and that has been told
+};
+
+// Owned by the loop and by the thread, which may outlive the watcher.
+struct DirWatcher::Placing {
+  std::shared_ptr<Inotify> inotify;
+  Inotify::Owner owner = 0;
+  std::string path;
+  Inotify::Owner former = 0;
+  std::vector<Inotify::Interest> formerly;
+
+  std::mutex mutex;
+  std::filesystem::path at;  // what it may hang at
+
+  std::optional<WatchPlacement> found;  // once it has come back
+  // The loop's: on time, or not, or not waited for any more.
+  enum class Wait { kOnTime, kStuck, kPassedOver } wait = Wait::kOnTime;
+
+  void run(const Place& place) {
+    found = place(*inotify, owner, path, [this](const std::filesystem::path& step) {
+      const std::lock_guard lock(mutex);
+      at = step;
+    });
+    inotify->drop(former, formerly);
+  }
+  std::string where() {
+    const std::lock_guard lock(mutex);
+    return at;
+  }
+};
+
+DirWatch::DirWatch(DirWatcher& watcher, std::string path, std::string pattern, Callback callback)
     : watcher_(watcher),
       path_(std::move(path)),
       pattern_(std::move(pattern)),
-      callback_(std::move(callback)) {
-  watcher_.watches_.insert(this);
-  watcher_.place(*this);
-}
+      callback_(std::move(callback)) {}
 
 DirWatch::~DirWatch() {
-  watcher_.watches_.erase(this);
-  watcher_.withdraw(*this, descriptors_);
+  watcher_.forget(*this);
 }
 
-DirWatcher::DirWatcher(EventLoop& loop, std::function<void(std::string)> trouble)
-    : inotify_(check(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "inotify_init1")),
-      trouble_(std::move(trouble)),
-      io_(loop, inotify_.get(), EPOLLIN, [this](std::uint32_t) { on_readable(); }) {}
+DirWatcher::DirWatcher(EventLoop& loop, Options options)
+    : loop_(loop),
+      options_(std::move(options)),
+      work_(loop, [this] { work(); }),
+      retry_(loop, [this] { poll(); }),
+      mounts_timer_(loop,
+                    [this] {
+                      mounts_seen_ = EventLoop::Clock::now();
+                      pass_over_stuck();
+                      refresh();
+                    }),
+      mounts_(loop, [this] { on_mounts(); }),
+      workers_(loop, 1) {
+  if (!open()) retry_.arm(options_.retry);
+}
 
 DirWatcher::~DirWatcher() = default;
 
-std::unique_ptr<DirWatch> DirWatcher::watch(fs::path path, std::string pattern, DirWatch::Callback callback) {
-  return std::unique_ptr<DirWatch>(
-      new DirWatch(*this, std::move(path), std::move(pattern), std::move(callback)));
+bool DirWatcher::open() {
+  try {
+    auto inotify = std::make_shared<Inotify>();
+    io_ = std::make_unique<IoWatch>(loop_, inotify->fd(), EPOLLIN, [this](std::uint32_t) { on_readable(); });
+    inotify_ = std::move(inotify);
+    return true;
+  } catch (const std::system_error& error) {
+    if (std::exchange(told_no_instance_, true)) return false;
+    const bool used_up = error.code() == std::errc::too_many_files_open;
+    options_.trouble(std::string("no directory can be watched: ") +
+                     (used_up ? "all inotify instances of this user are taken, raise "
+                                "fs.inotify.max_user_instances"
+                              : error.what()) +
+                     "; until then they are looked at now and then");
+    return false;
+  }
+}
+
+std::unique_ptr<DirWatch> DirWatcher::watch(const std::filesystem::path& path, std::string pattern,
+                                            DirWatch::Callback callback) {
+  std::unique_ptr<DirWatch> watch(
+      new DirWatch(*this, path.string(), std::move(pattern), std::move(callback)));
+  watches_.insert(watch.get());
+  Path& place = path_of(*watch);
+  place.watches.push_back(watch.get());
+  want(place);
+  return watch;
+}
+
+DirWatcher::Path& DirWatcher::path_of(const DirWatch& watch) {
+  std::unique_ptr<Path>& path = paths_[watch.path_];
+  if (!path) {
+    path = std::make_unique<Path>();
+    path->name = watch.path_;
+  }
+  return *path;
+}
+
+void DirWatcher::forget(DirWatch& watch) {
+  watches_.erase(&watch);
+  Path& path = path_of(watch);
+  std::erase(path.watches, &watch);
+  if (!path.watches.empty()) return;
+  owners_.erase(path.owner);
+  note_starved(path, {});
+  if (path.under_way) {  // and what it finds is dropped when it comes back
+    owners_.erase(path.under_way->owner);
+  } else if (!path.placement.interests.empty()) {
+    unwanted_.emplace_back(path.owner, std::move(path.placement.interests));
+    soon();
+  }
+  paths_.erase(watch.path_);
 }
 
 void DirWatcher::refresh() {
-  for (DirWatch* watch : std::vector(watches_.begin(), watches_.end())) place(*watch);
+  if (!inotify_) return poll();
+  for (const auto& [name, path] : paths_) want(*path);
 }
 
-// Walks the path as the kernel would, and watches each directory before it looks into it: whatever changes
-// after the look is an event.
-void DirWatcher::place(DirWatch& watch) {
-  const std::vector<int> before = std::move(watch.descriptors_);
-  watch.descriptors_.clear();
+void DirWatcher::want(Path& path) {
+  if (path.under_way) {
+    path.again = true;
+  } else if (!std::exchange(path.due, true)) {
+    due_.push_back(path.name);
+    soon();
+  }
+}
 
-  const auto add = [&](const fs::path& directory, std::uint32_t mask, std::string name) {
-    const int descriptor =
-        ::inotify_add_watch(inotify_.get(), directory.c_str(), mask | IN_MASK_ADD | IN_ONLYDIR);
-    if (descriptor < 0) {
-      if (errno == ENOSPC && !std::exchange(told_limit_, true))
-        trouble_("too many inotify watches for fs.inotify.max_user_watches: raise it; until then " +
-                 directory.string() + " is looked at only now and then");
-      return;
-    }
-    interests_[descriptor].push_back({&watch, std::move(name)});
-    watch.descriptors_.push_back(descriptor);
-  };
+void DirWatcher::soon() {
+  if (!work_.armed()) work_.arm(EventLoop::Clock::duration::zero());
+}
 
-  fs::path directory = "/";
-  std::deque<fs::path> rest = components(watch.path_);
-  int links = 0;
-  bool reached = true;
-  while (!rest.empty()) {
-    const fs::path name = rest.front();
-    rest.pop_front();
-    if (name == "..") {
-      directory = directory.parent_path();
+void DirWatcher::work() {
+  if (!unwanted_.empty() && inotify_) {
+    workers_.run(
+        [inotify = inotify_, unwanted = std::exchange(unwanted_, {})] {
+          for (const auto& [owner, interests] : unwanted) inotify->drop(owner, interests);
+        },
+        [] {}, kDeadline, [] {});
+  }
+  while (under_way_ < kAtOnce && !due_.empty()) {
+    const std::string name = std::move(due_.front());
+    due_.pop_front();
+    const auto found = paths_.find(name);
+    if (found == paths_.end() || !found->second->due) continue;
+    if (is_behind_stuck(name)) {
+      held_.push_back(name);
       continue;
     }
-    const fs::path next = directory / name;
-    add(directory, kPresentOnTheWay, name.string());
-    std::error_code error;
-    fs::file_status status = fs::symlink_status(next, error);
-    if (status.type() == fs::file_type::not_found) {
-      add(directory, kOnTheWay, name.string());
-      status = fs::symlink_status(next, error);  // it may have come before the watch was placed
-    }
-    if (status.type() == fs::file_type::symlink && ++links <= kMostLinks) {
-      const fs::path target = fs::read_symlink(next, error);
-      if (target.is_absolute()) directory = "/";
-      std::deque<fs::path> through = components(target);
-      rest.insert(rest.begin(), through.begin(), through.end());
-    } else if (status.type() == fs::file_type::directory) {
-      directory = next;
-    } else {
-      reached = false;
-      break;
-    }
-  }
-  if (reached) add(directory, kEntries, "");
-  withdraw(watch, before);
-}
-
-void DirWatcher::withdraw(DirWatch& watch, const std::vector<int>& descriptors) {
-  for (const int descriptor : descriptors) {
-    const auto found = interests_.find(descriptor);
-    if (found == interests_.end()) continue;
-    std::vector<Interest>& all = found->second;
-    // The oldest of this watch's interests: a newer one may have been placed on the same directory meanwhile.
-    const auto mine = std::ranges::find(all, &watch, &Interest::watch);
-    if (mine != all.end()) all.erase(mine);
-    if (all.empty()) {
-      ::inotify_rm_watch(inotify_.get(), descriptor);
-      interests_.erase(found);
-    }
+    found->second->due = false;
+    if (inotify_) launch(*found->second);
   }
 }
 
-void DirWatcher::on_readable() {
-  alignas(inotify_event) std::array<char, 16384> buffer;
-  for (;;) {
-    const ssize_t length = ::read(inotify_.get(), buffer.data(), buffer.size());
-    if (length <= 0) return;  // EAGAIN: drained
-    for (const char* at = buffer.data(); at < buffer.data() + length;) {
-      const auto* event = reinterpret_cast<const inotify_event*>(at);
-      at += sizeof(inotify_event) + event->len;
-      if ((event->mask & IN_Q_OVERFLOW) != 0)
-        on_overflow();
-      else
-        on_event(event->wd, event->mask, event->len > 0 ? std::string_view(event->name) : std::string_view());
-    }
+bool DirWatcher::is_behind_stuck(const std::string& path) const {
+  return std::ranges::any_of(stuck_, [&](const auto& placing) { return is_below(path, placing->where()); });
+}
+
+void DirWatcher::launch(Path& path) {
+  const auto placing = std::make_shared<Placing>();
+  placing->inotify = inotify_;
+  placing->owner = next_owner_++;
+  placing->path = path.name;
+  placing->former = path.owner;
+  placing->formerly = path.placement.interests;
+  owners_[placing->owner] = &path;
+  path.under_way = placing;
+  path.again = false;
+  ++under_way_;
+  workers_.run([placing, place = options_.place] { placing->run(place); },
+               [this, placing, alive = std::weak_ptr(alive_)] {
+                 if (!alive.expired()) on_placed(placing);
+               },
+               kDeadline, [this, placing] { on_stuck(placing); });
+}
+
+void DirWatcher::on_stuck(const std::shared_ptr<Placing>& placing) {
+  --under_way_;
+  placing->wait = Placing::Wait::kStuck;
+  stuck_.push_back(placing);
+  soon();
+  const auto owner = owners_.find(placing->owner);
+  if (owner == owners_.end() || std::exchange(owner->second->hangs, true)) return;
+  options_.trouble("the file system at " + placing->where() + " does not answer: until it does, " +
+                   placing->path + " is not watched");
+}
+
+void DirWatcher::release_held() {
+  for (const std::string& name : std::exchange(held_, {})) {
+    const auto found = paths_.find(name);
+    if (found == paths_.end()) continue;
+    found->second->due = false;
+    want(*found->second);
   }
 }
 
-void DirWatcher::on_event(int descriptor, std::uint32_t mask, std::string_view name) {
-  const auto found = interests_.find(descriptor);
-  if (found == interests_.end()) return;
-
-  std::set<DirWatch*> moved;    // the way to the directory is another now
-  std::set<DirWatch*> changed;  // an entry came or went
-  for (const Interest& interest : found->second) {
-    if ((mask & (IN_IGNORED | IN_UNMOUNT)) != 0 || (!interest.name.empty() && interest.name == name))
-      moved.insert(interest.watch);
-    else if (interest.name.empty() && (mask & kEntries) != 0 &&
-             ::fnmatch(interest.watch->pattern_.c_str(), std::string(name).c_str(), 0) == 0)
-      changed.insert(interest.watch);
+// What hangs may hang in a file system that has been unmounted, and another may be there now.
+void DirWatcher::pass_over_stuck() {
+  while (!stuck_.empty() && passed_over_ < kMostPassedOver) {
+    const std::shared_ptr<Placing> placing = std::move(stuck_.back());
+    stuck_.pop_back();
+    placing->wait = Placing::Wait::kPassedOver;
+    ++passed_over_;
+    const auto owner = owners_.find(placing->owner);
+    if (owner == owners_.end()) continue;
+    Path& path = *owner->second;
+    owners_.erase(owner);
+    path.under_way.reset();
+    want(path);
   }
-  if ((mask & IN_IGNORED) != 0) interests_.erase(found);  // the kernel has removed the watch
+  release_held();
+}
 
-  // A callback may destroy any watch: look each up again before it is used.
-  for (DirWatch* watch : moved) {
-    if (!watches_.contains(watch)) continue;
-    place(*watch);
-    const auto callback = watch->callback_;
-    callback("");
-  }
-  for (DirWatch* watch : changed) {
-    if (!watches_.contains(watch)) continue;
+template <typename Wanted>
+void DirWatcher::tell(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted) {
+  for (DirWatch* watch : watches) {
+    if (!watches_.contains(watch) || !wanted(*watch)) continue;
     const auto callback = watch->callback_;
     callback(name);
   }
 }
 
-void DirWatcher::on_overflow() {
-  for (DirWatch* watch : std::vector(watches_.begin(), watches_.end())) {
-    if (!watches_.contains(watch)) continue;
-    place(*watch);
-    const auto callback = watch->callback_;
-    callback("");
+void DirWatcher::on_placed(const std::shared_ptr<Placing>& placing) {
+  switch (placing->wait) {
+    case Placing::Wait::kOnTime:
+      --under_way_;
+      break;
+    case Placing::Wait::kStuck:
+      std::erase(stuck_, placing);
+      release_held();
+      break;
+    case Placing::Wait::kPassedOver:
+      --passed_over_;
+      break;
+  }
+  soon();
+  const auto owner = owners_.find(placing->owner);
+  if (owner == owners_.end()) {  // nobody wants it any more
+    unwanted_.emplace_back(placing->owner, std::move(placing->found->interests));
+    return;
+  }
+  Path& path = *owner->second;
+  owners_.erase(path.owner);
+  const bool moved =
+      std::exchange(path.moved, false) || path.placement.interests != placing->found->interests;
+  path.owner = placing->owner;
+  path.placement = std::move(*placing->found);
+  path.under_way.reset();
+  if (path.again) want(path);
+  if (std::exchange(path.hangs, false) && options_.relief) options_.relief(path.name + " is watched again");
+  note_starved(path, path.placement.starved);
+  // What is not watched is polled.
+  const bool all = moved || path.placement.starved;
+  tell(std::vector(path.watches), "",
+       [all](DirWatch& watch) { return !std::exchange(watch.told_, true) || all; });
+}
+
+void DirWatcher::note_starved(Path& path, const std::error_code& starved) {
+  if (starved && !path.starved) ++starved_;
+  if (!starved && path.starved) --starved_;
+  path.starved = static_cast<bool>(starved);
+  if (starved_ == 0) {
+    if (std::exchange(told_starved_, false) && options_.relief)
+      options_.relief("every directory is watched again");
+    return;
+  }
+  if (!retry_.armed()) retry_.arm(options_.retry);
+  if (!starved || std::exchange(told_starved_, true)) return;
+  const std::string why = starved == std::errc::no_space_on_device
+                              ? "too many inotify watches for fs.inotify.max_user_watches: raise it"
+                              : "no inotify watch is to be had (" + starved.message() + ')';
+  options_.trouble(why + "; until then " + path.name + " is looked at only now and then");
+}
+
+// For what is not watched.
+void DirWatcher::poll() {
+  if (inotify_) {
+    for (const auto& [name, path] : paths_) {
+      if (path->starved) want(*path);
+    }
+  } else if (open()) {
+    told_no_instance_ = false;
+    if (options_.relief) options_.relief("directories are watched: there is an inotify instance again");
+    refresh();
+  } else {
+    retry_.arm(options_.retry);
+    tell({watches_.begin(), watches_.end()}, "", [](const DirWatch&) { return true; });
+  }
+}
+
+void DirWatcher::on_mounts() {
+  if (!mounts_timer_.armed())
+    mounts_timer_.arm_at(std::max(EventLoop::Clock::now(), mounts_seen_ + kMountsPause));
+}
+
+void DirWatcher::on_readable() {
+  for (int i = 0; i < kReadsAtOnce; ++i) {
+    const std::vector<Inotify::Event> events = inotify_->read();
+    if (events.empty()) return;
+    for (const Inotify::Event& event : events) on_event(event);
+  }
+}
+
+void DirWatcher::on_event(const Inotify::Event& event) {
+  if (event.what == Inotify::What::kLost) return on_lost();
+  const auto owner = owners_.find(event.owner);
+  if (owner == owners_.end()) return;
+  Path& path = *owner->second;
+  if (event.what == Inotify::What::kMoved) {
+    path.moved = true;
+    return want(path);
+  }
+  tell(std::vector(path.watches), event.name,
+       [&](const DirWatch& watch) { return ::fnmatch(watch.pattern_.c_str(), event.name.c_str(), 0) == 0; });
+}
+
+void DirWatcher::on_lost() {
+  for (const auto& [name, path] : paths_) {
+    path->moved = true;
+    want(*path);
   }
 }
 

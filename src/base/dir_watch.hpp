@@ -1,17 +1,24 @@
 #pragma once
-// Changes in directories, by inotify: one instance for the whole process (a user may have only 128).
-// Loop thread only.
+// Changes in directories, by inotify: one instance for the whole process (a user may have only 128). What
+// may hang with a file system is done on a thread of its own. Loop thread only.
 
+#include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "base/mount_watch.hpp"
+#include "base/watch_placement.hpp"
+#include "base/workers.hpp"
 
 namespace plughost {
 
@@ -20,8 +27,9 @@ class DirWatcher;
 // Lives as long as somebody wants to know. Its DirWatcher outlives it.
 class DirWatch {
  public:
-  // name: the entry that came or went. Empty: everything may be different (the directory itself came, went or
-  // was replaced, a link on the way to it changed, or the kernel lost events).
+  // name: the entry that came or went. Empty: everything may be different (the watch has just come into
+  // force, the directory itself came, went or was replaced, a link on the way to it changed, or the kernel
+  // lost events).
   using Callback = std::function<void(std::string_view name)>;
 
   ~DirWatch();
@@ -30,52 +38,103 @@ class DirWatch {
 
  private:
   friend class DirWatcher;
-  DirWatch(DirWatcher& watcher, std::filesystem::path path, std::string pattern, Callback callback);
+  DirWatch(DirWatcher& watcher, std::string path, std::string pattern, Callback callback);
 
   DirWatcher& watcher_;
-  std::filesystem::path path_;
+  std::string path_;
   std::string pattern_;
   Callback callback_;
-  std::vector<int> descriptors_;  // every inotify watch that this one has an interest in
+  bool told_ = false;  // that it is in force
 };
 
 class DirWatcher {
  public:
-  // trouble is told, once per kind, when the kernel's limits leave something unwatched; a slow rescan has to
-  // do then. Throws std::system_error.
-  DirWatcher(EventLoop& loop, std::function<void(std::string)> trouble);
+  // A file system that takes longer to answer has the others wait no longer.
+  static constexpr std::chrono::seconds kDeadline{2};
+  // Mounts come in crowds: the paths are looked at once for those that come within this.
+  static constexpr std::chrono::milliseconds kMountsPause{500};
+  // Paths that are under way to the thread at once: a turn of the loop is short, however many are due.
+  static constexpr unsigned kAtOnce = 16;
+  // Threads that hang in file systems that may not be there any more.
+  static constexpr unsigned kMostPassedOver = 8;
+
+  using Tell = std::function<void(std::string sentence)>;
+  using Place = std::function<decltype(place_watches)>;
+  struct Options {
+    Tell trouble;      // something is not watched: once per kind, and once for each path that hangs
+    Tell relief = {};  // it is watched again
+    // What the kernel has no watch for is looked at so often, and asked for again.
+    std::chrono::milliseconds retry = std::chrono::seconds(10);
+    Place place = place_watches;
+  };
+
+  // Without an inotify instance it polls until there is one.
+  DirWatcher(EventLoop& loop, Options options);
+  DirWatcher(EventLoop& loop, Tell trouble) : DirWatcher(loop, Options{.trouble = std::move(trouble)}) {}
   ~DirWatcher();
   DirWatcher(const DirWatcher&) = delete;
   DirWatcher& operator=(const DirWatcher&) = delete;
 
   // Watches the entries of path whose name matches pattern (fnmatch(3); a leading dot is not special). path
   // is absolute; it need not exist, may come later, may be a link or lie behind links, may vanish and come
-  // again. Whoever scans scans after this: what changes from now on is told.
-  std::unique_ptr<DirWatch> watch(std::filesystem::path path, std::string pattern,
+  // again. The first call, with an empty name, says that the watch is in force: whoever scans has to scan
+  // then, and what changes from then on is told. Nothing is called from within.
+  std::unique_ptr<DirWatch> watch(const std::filesystem::path& path, std::string pattern,
                                   DirWatch::Callback callback);
-  // Looks again at every path: for what inotify does not tell, such as a mount over a directory.
+  // Looks again at every path, for what no event tells, and calls back where something is another.
   void refresh();
 
  private:
   friend class DirWatch;
-  struct Interest {
-    DirWatch* watch;
-    std::string
-        name;  // an entry of the directory on the way to the watched one; empty: this is the watched one
-  };
+  struct Path;     // one that is watched, by as many as want to
+  struct Placing;  // a look at it, on the thread
 
-  void place(DirWatch& watch);
-  void withdraw(DirWatch& watch, const std::vector<int>& descriptors);
+  bool open();
+  Path& path_of(const DirWatch& watch);
+  void forget(DirWatch& watch);
+  void want(Path& path);
+  void soon();
+  void work();
+  void launch(Path& path);
+  bool is_behind_stuck(const std::string& path) const;
+  void on_stuck(const std::shared_ptr<Placing>& placing);
+  void on_placed(const std::shared_ptr<Placing>& placing);
+  void release_held();
+  void pass_over_stuck();
+  void note_starved(Path& path, const std::error_code& starved);
   void on_readable();
-  void on_event(int descriptor, std::uint32_t mask, std::string_view name);
-  void on_overflow();
+  void on_event(const Inotify::Event& event);
+  void on_lost();
+  void poll();
+  void on_mounts();
+  // A callback may end any watch, and a list of them with it: hand in a copy.
+  template <typename Wanted>
+  void tell(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted);
 
-  UniqueFd inotify_;
-  std::function<void(std::string)> trouble_;
-  std::unordered_map<int, std::vector<Interest>> interests_;  // by inotify's watch descriptor
+  EventLoop& loop_;
+  Options options_;
+  std::shared_ptr<Inotify> inotify_;  // nullptr: none is to be had
   std::unordered_set<DirWatch*> watches_;
-  bool told_limit_ = false;
-  IoWatch io_;
+  std::map<std::string, std::unique_ptr<Path>> paths_;
+  std::unordered_map<Inotify::Owner, Path*> owners_;
+  Inotify::Owner next_owner_ = 1;
+  std::deque<std::string> due_;
+  std::vector<std::string> held_;  // behind a directory that does not answer
+  std::vector<std::shared_ptr<Placing>> stuck_;
+  std::vector<std::pair<Inotify::Owner, std::vector<Inotify::Interest>>> unwanted_;
+  unsigned under_way_ = 0;  // without those that are stuck
+  unsigned passed_over_ = 0;
+  std::size_t starved_ = 0;
+  bool told_starved_ = false;
+  bool told_no_instance_ = false;
+  EventLoop::Clock::time_point mounts_seen_{};
+  Timer work_;
+  Timer retry_;
+  Timer mounts_timer_;
+  std::unique_ptr<IoWatch> io_;
+  MountWatch mounts_;
+  Workers workers_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 };
 
 }  // namespace plughost

@@ -36,15 +36,19 @@ void append(std::string& datagram, const Journal::Field& field) {
 }  // namespace
 
 Journal::Journal(std::filesystem::path socket)
-    : path_(std::move(socket)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
+    : path_(std::move(socket)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
 
-bool Journal::send(std::span<const Field> fields) const {
+std::string Journal::datagram(std::span<const Field> fields) {
+  std::string datagram;
+  for (const Field& field : fields) append(datagram, field);
+  return datagram;
+}
+
+bool Journal::send(std::string_view datagram) const {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (!socket_ || path_.native().size() >= sizeof address.sun_path) return false;
   path_.native().copy(address.sun_path, sizeof address.sun_path - 1);
-  std::string datagram;
-  for (const Field& field : fields) append(datagram, field);
   return ::sendto(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL,
                   reinterpret_cast<const sockaddr*>(&address), sizeof address) >= 0;
 }

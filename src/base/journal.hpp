@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -21,8 +22,10 @@ class Journal {
   // Nothing is connected: the journal may be started anew at any time.
   explicit Journal(std::filesystem::path socket = kJournalSocket);
 
-  // False: the journal does not take it, and the caller writes it elsewhere. Never waits.
-  bool send(std::span<const Field> fields) const;
+  static std::string datagram(std::span<const Field> fields);
+
+  // Waits until the journal has room for it. False: it does not take it, and the caller writes it elsewhere.
+  bool send(std::string_view datagram) const;
 
  private:
   std::filesystem::path path_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.hpp"
+
 namespace plughost {
 
 namespace {
@@ -23,6 +25,16 @@ std::string_view take_word(std::string_view& text) {
 }
 
 }  // namespace
+
+Json LogHistory::Record::json() const {
+  const auto since_1970 = std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch());
+  Json told{{"time", utc_text(since_1970.count())},
+            {"level", level_name(level)},
+            {"message", words},
+            {"fields", Json::Object()}};
+  for (const auto& [key, value] : fields) told["fields"][key] = value;
+  return told;
+}
 
 void LogHistory::add(LogLevel level, std::string_view words, LogFields fields) {
   std::string text;

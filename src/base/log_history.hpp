@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
 #include "base/log_line.hpp"
 #include "base/readers.hpp"
 
@@ -28,6 +29,8 @@ class LogHistory {
     LogLevel level = LogLevel::kInfo;
     std::string words;
     std::vector<std::pair<std::string, std::string>> fields;
+
+    Json json() const;
   };
 
   void add(LogLevel level, std::string_view words, LogFields fields);

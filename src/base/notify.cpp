@@ -3,34 +3,29 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <charconv>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 
+#include "base/number.hpp"
 #include "base/unique_fd.hpp"
 
 namespace plughost {
 
 namespace {
 
-std::optional<std::uint64_t> number_in(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  std::uint64_t value = 0;
-  const char* end = text + std::strlen(text);
-  const auto [rest, error] = std::from_chars(text, end, value);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return value;
+std::optional<std::uint64_t> number_of(const char* variable) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? std::nullopt : number_in<std::uint64_t>(text);
 }
 
 }  // namespace
 
 Notifier::Notifier() {
   if (const char* socket = std::getenv("NOTIFY_SOCKET")) socket_ = socket;
-  const auto pid = number_in("WATCHDOG_PID");
-  const auto period = number_in("WATCHDOG_USEC");
+  const auto pid = number_of("WATCHDOG_PID");
+  const auto period = number_of("WATCHDOG_USEC");
   if (period && *period > 0 && (!pid || *pid == static_cast<std::uint64_t>(::getpid())))
     watchdog_ = std::chrono::milliseconds(std::max<std::uint64_t>(*period / 2000, 1));
 }

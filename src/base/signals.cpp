@@ -28,6 +28,8 @@ void block_signals(std::initializer_list<int> signals) {
   if (const int error = ::pthread_sigmask(SIG_BLOCK, &set, nullptr); error != 0)
     throw std::system_error(error, std::generic_category(), "pthread_sigmask");
   std::signal(SIGPIPE, SIG_IGN);
+  // Whoever started us may have ignored it, and then nobody would be told how a child has ended.
+  std::signal(SIGCHLD, SIG_DFL);
 }
 
 SignalWatch::SignalWatch(EventLoop& loop, std::initializer_list<int> signals,

@@ -9,7 +9,8 @@
 namespace plughost {
 
 // Blocks the signals in this thread and those that it starts: call it before the first other thread is
-// started (gRPC and loggers start some). SIGPIPE is ignored from then on. Throws std::system_error.
+// started (gRPC and loggers start some). From then on SIGPIPE is ignored, and SIGCHLD is not. Throws
+// std::system_error.
 void block_signals(std::initializer_list<int> signals);
 
 // Loop thread only. Calls back with the signal's number. The signals have been blocked.

@@ -31,15 +31,15 @@ void print_text(const Checkpoint& checkpoint) {
 }
 
 Json json_of(const Checkpoint& checkpoint) {
-  Json json{{"pods", Json::array()}, {"registered", checkpoint.registered}};
+  Json json{{"pods", Json::Array()}, {"registered", checkpoint.registered}};
   for (const auto& entry : checkpoint.pod_devices) {
-    Json& pod = json["pods"].emplace_back(Json{{"podUID", entry.pod_uid},
-                                               {"container", entry.container},
-                                               {"resource", entry.resource},
-                                               {"devices", Json::array()}});
+    Json& pod = json["pods"].push_back(Json{{"podUID", entry.pod_uid},
+                                            {"container", entry.container},
+                                            {"resource", entry.resource},
+                                            {"devices", Json::Array()}});
     for (const auto& [node, ids] : entry.ids) {
       for (const std::string& id : ids) {
-        Json& device = pod["devices"].emplace_back(Json{{"id", id}});
+        Json& device = pod["devices"].push_back(Json{{"id", id}});
         if (node >= 0) device["numa"] = node;
       }
     }

@@ -2,29 +2,26 @@
 // The subcommands. Each returns the process's exit code: 0 done, 1 it said no. What they are asked for is
 // what main.cpp reads from the command line: it alone includes the parser, which is slow to build.
 
-#include <filesystem>
 #include <optional>
 #include <string>
 
 #include "base/log_line.hpp"
-#include "config/config.hpp"
-#include "kubelet/checkpoint.hpp"
+#include "config/places.hpp"
 
 namespace plughost {
-
-inline constexpr const char* kDefaultConfig = "/etc/plughost/config.yaml";
 
 enum class OutputFormat { kTable, kJson, kYaml };
 
 struct RunOptions {
-  std::filesystem::path config = kDefaultConfig;
-  Overrides overrides;
+  std::string config = kConfigFile;
+  std::string plugin_directory;       // empty: the configuration's
+  std::string control;                // likewise
   std::optional<LogLevel> log_level;  // nullopt: the configuration's
 };
 int run(const RunOptions& options);
 
 struct CheckOptions {
-  std::string file = kDefaultConfig;
+  std::string file = kConfigFile;
   bool strict = false;
 };
 int check(const CheckOptions& options);
@@ -36,26 +33,26 @@ struct ConvertOptions {
 int convert(const ConvertOptions& options);
 
 struct DiscoverOptions {
-  std::string file = kDefaultConfig;
+  std::string file = kConfigFile;
   OutputFormat format = OutputFormat::kTable;
 };
 int discover(const DiscoverOptions& options);
 
 struct SimulateOptions {
-  std::string file = kDefaultConfig;
+  std::string file = kConfigFile;
   std::string what;  // NAME, NAME=3 or NAME=id,id
   OutputFormat format = OutputFormat::kTable;
 };
 int simulate(const SimulateOptions& options);
 
 struct CheckpointOptions {
-  std::string file = KubeletConfig().directory / kCheckpointName;
+  std::string file = kKubeletCheckpoint;
   OutputFormat format = OutputFormat::kTable;
 };
 int checkpoint(const CheckpointOptions& options);
 
 struct DoctorOptions {
-  std::string file = kDefaultConfig;
+  std::string file = kConfigFile;
   OutputFormat format = OutputFormat::kTable;
 };
 int doctor(const DoctorOptions& options);
@@ -84,7 +81,7 @@ struct ReloadOptions {
 int reload(const ReloadOptions& options);
 
 struct KubeletOptions {
-  std::string directory = KubeletConfig().directory;
+  std::string directory = kKubeletDirectory;
   std::string plugins_registry;  // empty: none
   std::string pod_resources;     // likewise
   bool json = false;

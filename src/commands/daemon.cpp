@@ -23,6 +23,10 @@ std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
 
 }  // namespace
 
+Overrides overrides_of(const RunOptions& options) {
+  return {.plugin_directory = options.plugin_directory, .control = options.control};
+}
+
 // What a worker brings back.
 struct Daemon::Loaded {
   std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
@@ -32,19 +36,21 @@ Daemon::Daemon(RunOptions options, Config config)
     : options_(std::move(options)),
       log_(log_level(config), config.log.format),
       workers_(loop_, kWorkers),
-      directories_(loop_, [this](const std::string& trouble) { log_.error(trouble); }),
+      programs_(loop_),
+      directories_(loop_, {.trouble = [this](const std::string& trouble) { log_.error(trouble); },
+                           .relief = [this](const std::string& relief) { log_.info(relief); }}),
       devices_(loop_, directories_, host_, [this](const std::string& trouble) { log_.error(trouble); }),
-      platform_{loop_, log_, workers_, directories_, devices_, host_, tallies_},
+      platform_{loop_, log_, workers_, programs_, directories_, devices_, host_, tallies_},
       signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
       status_(loop_, [this] { send_status(); }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
-      board_(loop_, log_.history(),
-             {.status = [this](const Board::StatusDone& done) { tell_status(done); },
-              .reload = [this](std::optional<LogLevel> level,
-                               Board::ReloadDone done) { reload(level, std::move(done)); }}) {
+      requests_(loop_, log_.history(),
+                {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
+                 .reload = [this](std::optional<LogLevel> level,
+                                  StatusRequests::ReloadDone done) { reload(level, std::move(done)); }}) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
-            {{"config", options_.config.string()}, {"entries", std::to_string(config.resources.size())}});
+            {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
   const TelemetryConfig telemetry = config.telemetry;
   supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config), [this] { on_change(); });
@@ -52,7 +58,7 @@ Daemon::Daemon(RunOptions options, Config config)
 }
 
 Daemon::~Daemon() {
-  board_.close();
+  requests_.close();
 }
 
 void Daemon::run() {
@@ -78,7 +84,7 @@ void Daemon::stop() {
 
 void Daemon::on_change() {
   if (!status_.armed()) status_.arm(kStatusInterval);
-  board_.changed();
+  requests_.changed();
 }
 
 void Daemon::send_status() {
@@ -100,7 +106,7 @@ LogLevel Daemon::log_level(const Config& config) const {
   return asked_level_.value_or(options_.log_level.value_or(config.log.level));
 }
 
-void Daemon::reload(std::optional<LogLevel> level, Board::ReloadDone done) {
+void Daemon::reload(std::optional<LogLevel> level, StatusRequests::ReloadDone done) {
   reloads_.push_back({level, std::move(done)});
   if (reloads_.size() == 1) load();
 }
@@ -109,7 +115,7 @@ void Daemon::load() {
   notifier_.send(reloading_message());
   const auto loaded = std::make_shared<Loaded>();
   workers_.run(
-      [loaded, file = options_.config, overrides = options_.overrides] {
+      [loaded, file = options_.config, overrides = overrides_of(options_)] {
         try {
           loaded->result = load_config(file, overrides);
         } catch (const ConfigError& error) {
@@ -120,7 +126,7 @@ void Daemon::load() {
       },
       [this, loaded] { on_loaded(*loaded); }, kLoadDeadline,
       [this] {
-        log_.error("reading the configuration takes too long", {{"config", options_.config.string()}});
+        log_.error("reading the configuration takes too long", {{"config", options_.config}});
       });
 }
 
@@ -152,10 +158,9 @@ ReloadAnswer Daemon::apply(Config config) {
   const LogConfig log = config.log;
   const TelemetryConfig telemetry = config.telemetry;
   ReloadAnswer answer{.warnings = texts_of(config.warnings)};
-  Supervisor::Changes changes;
   log_.configure(log_level(config), log.format);
   try {
-    changes = supervisor_->apply(std::move(config));
+    answer.changes = supervisor_->apply(std::move(config));
   } catch (const std::runtime_error& error) {
     return refuse({error.what()});
   }
@@ -164,11 +169,6 @@ ReloadAnswer Daemon::apply(Config config) {
   loaded_at_ = std::chrono::system_clock::now();
   refused_at_.reset();
   for (std::string& trouble : open_telemetry(telemetry)) answer.warnings.push_back(std::move(trouble));
-  answer.added = std::move(changes.added);
-  answer.changed = std::move(changes.changed);
-  answer.removed = std::move(changes.removed);
-  answer.unchanged = changes.unchanged;
-  answer.kubelet_changed = changes.kubelet;
   return answer;
 }
 
@@ -184,13 +184,13 @@ std::vector<std::string> Daemon::open_telemetry(const TelemetryConfig& config) {
   };
   if (!control_ || config.control != telemetry_.control) {
     control_.reset();
-    attempt([&] { control_ = std::make_unique<ControlServer>(loop_, log_, board_, config.control); });
+    attempt([&] { control_ = std::make_unique<ControlServer>(loop_, log_, requests_, config.control); });
   }
   if (config.listen != telemetry_.listen || (!http_ && !config.listen.empty())) {
     http_.reset();
     attempt([&] {
       if (config.listen.empty()) return;
-      http_ = std::make_unique<HttpServer>(log_, board_, config.listen);
+      http_ = std::make_unique<HttpServer>(log_, requests_, config.listen);
       log_.info("listening", {{"address", config.listen}, {"port", std::to_string(http_->port())}});
     });
   }
@@ -198,23 +198,23 @@ std::vector<std::string> Daemon::open_telemetry(const TelemetryConfig& config) {
   return troubles;
 }
 
-void Daemon::tell_status(const Board::StatusDone& done) {
-  supervisor_->ask_status([this, done](std::shared_ptr<const NodeStatus> node) {
-    done(std::make_shared<const DaemonStatus>(DaemonStatus{.version = PLUGHOST_VERSION,
-                                                           .started_at = started_at_,
-                                                           .loaded_at = loaded_at_,
-                                                           .refused_at = refused_at_,
-                                                           .reloads_applied = reloads_applied_,
-                                                           .reloads_refused = reloads_refused_,
-                                                           .kubelets = tallies_.kubelets.count(),
-                                                           .udev_events = devices_.events(),
-                                                           .udev_overflows = devices_.overflows(),
-                                                           .warnings = log_.warnings().count(),
-                                                           .errors = log_.errors().count(),
-                                                           .answers = tallies_.answers->read(),
-                                                           .recoveries = tallies_.recoveries.read(),
-                                                           .scans = tallies_.scans.read(),
-                                                           .node = std::move(node)}));
+void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
+  supervisor_->ask_status([this, done = std::move(done)](DaemonStatus status) {
+    status.version = PLUGHOST_VERSION;
+    status.started_at = started_at_;
+    status.configuration.loaded_at = loaded_at_;
+    status.configuration.refused_at = refused_at_;
+    status.tallies = {.reloads_applied = reloads_applied_,
+                      .reloads_refused = reloads_refused_,
+                      .kubelets = tallies_.kubelets.count(),
+                      .udev_events = devices_.events(),
+                      .udev_overflows = devices_.overflows(),
+                      .warnings = log_.warnings().count(),
+                      .errors = log_.errors().count(),
+                      .answers = tallies_.answers->read(),
+                      .recoveries = tallies_.recoveries.read(),
+                      .scans = tallies_.scans.read()};
+    done(std::move(status));
   });
 }
 

@@ -15,17 +15,21 @@
 #include "base/workers.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
+#include "programs/programs.hpp"
 #include "supervisor/supervisor.hpp"
-#include "telemetry/board.hpp"
 #include "telemetry/control_server.hpp"
 #include "telemetry/http_server.hpp"
+#include "telemetry/status_requests.hpp"
 
 namespace plughost {
 
+// What the command line says wins over the file.
+Overrides overrides_of(const RunOptions& options);
+
 class Daemon {
  public:
-  // config is what options.config says. Throws DirectoryHeld, or std::system_error. SIGHUP, SIGTERM and
-  // SIGINT are blocked in every thread.
+  // config is what load_config says of the options. Throws DirectoryHeld, or std::system_error. SIGHUP,
+  // SIGTERM and SIGINT are blocked in every thread.
   Daemon(RunOptions options, Config config);
   ~Daemon();
   Daemon(const Daemon&) = delete;
@@ -38,7 +42,7 @@ class Daemon {
   struct Loaded;
   struct PendingReload {
     std::optional<LogLevel> level;
-    Board::ReloadDone done;
+    StatusRequests::ReloadDone done;
   };
 
   void on_signal(int signal);
@@ -47,7 +51,7 @@ class Daemon {
   void send_status();
   void feed_watchdog();
 
-  void reload(std::optional<LogLevel> level, Board::ReloadDone done);
+  void reload(std::optional<LogLevel> level, StatusRequests::ReloadDone done);
   void load();
   void on_loaded(Loaded& loaded);
   ReloadAnswer apply(Config config);
@@ -55,7 +59,7 @@ class Daemon {
   LogLevel log_level(const Config& config) const;
   // What telemetry cannot have, as sentences: devices are served without it.
   std::vector<std::string> open_telemetry(const TelemetryConfig& config);
-  void tell_status(const Board::StatusDone& done);
+  void tell_status(std::function<void(DaemonStatus)> done);
 
   RunOptions options_;
   WallTime started_at_ = std::chrono::system_clock::now();
@@ -71,6 +75,7 @@ class Daemon {
   HostRoot host_;
   Tallies tallies_;
   Workers workers_;
+  Programs programs_;
   DirWatcher directories_;
   UdevMonitor devices_;
   Platform platform_;
@@ -81,7 +86,7 @@ class Daemon {
   bool stopping_ = false;
   std::vector<PendingReload> reloads_;  // the first is under way
   std::unique_ptr<Supervisor> supervisor_;
-  Board board_;
+  StatusRequests requests_;
   TelemetryConfig telemetry_;  // what is open
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<HttpServer> http_;

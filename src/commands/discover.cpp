@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "base/joined.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "commands/table.hpp"
@@ -34,18 +35,22 @@ void print_offers(const Survey& found) {
 }
 
 Json json_of_offers(const Survey& found) {
-  Json json = Json::array();
+  Json json = Json::Array();
   for (const Offer& offer : found.offers) {
-    Json& resource = json.emplace_back(Json{{"resource", offer.resource}, {"devices", Json::array()}});
+    Json& resource = json.push_back(Json{{"resource", offer.resource}, {"devices", Json::Array()}});
     for (const Device& device : offer.inventory.devices()) {
-      Json& entry = resource["devices"].emplace_back(
+      Json& entry = resource["devices"].push_back(
           Json{{"id", device.id}, {"health", device.healthy() ? "Healthy" : "Unhealthy"}});
       if (!device.healthy()) entry["reason"] = device.trouble;
       if (device.replicas > 1) entry["replicas"] = device.replicas;
       if (!device.numa_nodes.empty()) entry["numa"] = device.numa_nodes;
-      for (const DeviceNode& node : device.nodes) entry["nodes"].push_back(json_of(node));
-      for (const Mount& mount : device.mounts) entry["mounts"].push_back(json_of(mount));
-      for (const Variable& variable : device.env) entry["env"][variable.name] = variable.value;
+      for (const DeviceNode& node : device.nodes)
+        entry["nodes"].push_back(
+            json_of(ContainerNode{node.host_path, node.container_path.pattern(), node.permissions}));
+      for (const Mount& mount : device.mounts)
+        entry["mounts"].push_back(
+            json_of(ContainerMount{mount.host_path, mount.container_path.pattern(), mount.read_only}));
+      for (const Variable& variable : device.env) entry["env"][variable.name.pattern()] = variable.value;
       if (!cdi_edits(offer.resource, *offer.recipe, device).empty())
         entry["cdi"] = cdi_qualified_name(offer.resource, device.id);
       for (const Attribute& attribute : device.attributes)

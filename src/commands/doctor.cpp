@@ -1,6 +1,7 @@
 // plughost doctor: what is wrong with this node, and what to do about it.
 
 #include "doctor/doctor.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -36,12 +37,12 @@ void print_text(const Findings& findings) {
 }
 
 Json json_of(const Findings& findings) {
-  Json json = Json::array();
+  Json json = Json::Array();
   for (const Finding& finding : findings) {
-    Json& entry = json.emplace_back(Json{{"check", finding.check},
-                                         {"level", name_of(finding.level)},
-                                         {"where", finding.where},
-                                         {"what", finding.what}});
+    Json& entry = json.push_back(Json{{"check", finding.check},
+                                      {"level", name_of(finding.level)},
+                                      {"where", finding.where},
+                                      {"what", finding.what}});
     if (!finding.why.empty()) entry["why"] = finding.why;
     if (!finding.advice.empty()) entry["advice"] = finding.advice;
   }

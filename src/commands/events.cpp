@@ -5,24 +5,22 @@
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "config/config.hpp"
 #include "telemetry/control_client.hpp"
-#include "telemetry/status_json.hpp"
 
 namespace plughost {
 
 namespace {
 
-void show(const v1::Event& event, OutputFormat format) {
+void show(const Json& event, OutputFormat format) {
   if (format == OutputFormat::kJson) {
-    std::cout << json_of(event).dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << event.dump() << '\n';  // one a line
   } else if (format == OutputFormat::kYaml) {
     std::cout << "---\n";
-    print(std::cout, json_of(event), format);
+    print(std::cout, event, format);
   } else {
-    std::cout << utc_text(event.time()) << ' ' << event.level() << ' ' << event.message();
-    for (const v1::Field& field : event.fields())
-      std::cout << ' ' << field.key() << '=' << one_word(field.value());
+    std::cout << event["time"].text() << ' ' << event["level"].text() << ' ' << event["message"].text();
+    for (const auto& [key, value] : event["fields"].object())
+      std::cout << ' ' << key << '=' << one_word(value.text());
     std::cout << '\n';
   }
   std::cout.flush();
@@ -34,7 +32,7 @@ int events(const EventsOptions& options) {
   try {
     ControlClient(options.control)
         .events(options.limit, options.follow ? ControlClient::Follow::kYes : ControlClient::Follow::kNo,
-                [&](const v1::Event& event) {
+                [&](const Json& event) {
                   show(event, options.format);
                   return std::cout.good();
                 });

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/joined.hpp"
 #include "commands/table.hpp"
 
 namespace plughost {
@@ -101,7 +102,7 @@ std::string table_text(const TableRow& head, const std::vector<TableRow>& rows, 
 void Screen::show(const Json& json, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (json_) {
-    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << json.dump() << '\n';
   } else {
     std::cout << (prompt_ ? "\r" : "") << text << (prompt_ ? "> " : "");
   }
@@ -114,7 +115,7 @@ void Screen::show(const KubeletEvent& event) {
 
 // What a command answers.
 struct Console::Reply {
-  Json json = Json::object();
+  Json json = Json::Object();
   std::string text;  // whole lines
   std::string error;
 
@@ -123,7 +124,7 @@ struct Console::Reply {
     reply.error = std::move(error);
     return reply;
   }
-  static Reply done(const std::string& text) { return {Json::object(), text + "\n", {}}; }
+  static Reply done(const std::string& text) { return {Json::Object(), text + "\n", {}}; }
 };
 
 const std::array<Console::Command, 11> Console::kCommands{{
@@ -162,7 +163,7 @@ bool Console::run(const std::string& line) {
   }
   Json json{{"answer", name}, {"ok", reply.error.empty()}};
   if (!reply.error.empty()) json["error"] = reply.error;
-  json.update(reply.json);
+  for (const auto& [member, value] : reply.json.object()) json[member] = value;
   screen_.show(json, reply.error.empty() ? reply.text : name + ": " + reply.error + "\n");
   return !enough_;
 }
@@ -183,7 +184,7 @@ Console::Reply Console::help(const Words&) {
 
 Console::Reply Console::resources(const Words&) {
   Reply reply;
-  reply.json["resources"] = Json::object();
+  reply.json["resources"] = Json::Object();
   std::vector<TableRow> rows;
   for (const auto& [name, resource] : kubelet_.state().resources) {
     const std::string endpoint = resource.registrations.empty() ? "" : resource.registrations.back().endpoint;
@@ -208,7 +209,7 @@ Console::Reply Console::devices(const Words& arguments) {
   if (!arguments.empty() && !state.resources.contains(arguments[0]))
     return Reply::failed(arguments[0] + " has never registered");
   Reply reply;
-  reply.json["devices"] = Json::array();
+  reply.json["devices"] = Json::Array();
   std::vector<TableRow> rows;
   for (const auto& [name, resource] : state.resources) {
     if (!arguments.empty() && name != arguments[0]) continue;
@@ -252,7 +253,7 @@ Console::Reply Console::free(const Words& arguments) {
 
 Console::Reply Console::pods(const Words&) {
   Reply reply;
-  reply.json["pods"] = Json::array();
+  reply.json["pods"] = Json::Array();
   std::vector<TableRow> rows;
   for (const PodDevices& held : kubelet_.pods()) {
     Words ids;

@@ -6,28 +6,28 @@
 
 namespace plughost {
 
-Json json_of(const DeviceNode& node) {
+Json json_of(const ContainerNode& node) {
   return {{"hostPath", node.host_path},
           {"containerPath", node.container_path},
           {"permissions", node.permissions}};
 }
 
-Json json_of(const Mount& mount) {
+Json json_of(const ContainerMount& mount) {
   return {
       {"hostPath", mount.host_path}, {"containerPath", mount.container_path}, {"readOnly", mount.read_only}};
 }
 
 Json json_of(const Allocation& allocation) {
-  Json json = Json::object();
+  Json json = Json::Object();
   if (!allocation.env.empty()) json["env"] = allocation.env;
-  for (const DeviceNode& node : allocation.nodes) json["nodes"].push_back(json_of(node));
-  for (const Mount& mount : allocation.mounts) json["mounts"].push_back(json_of(mount));
+  for (const ContainerNode& node : allocation.nodes) json["nodes"].push_back(json_of(node));
+  for (const ContainerMount& mount : allocation.mounts) json["mounts"].push_back(json_of(mount));
   if (!allocation.annotations.empty()) json["annotations"] = allocation.annotations;
   if (!allocation.cdi.empty()) json["cdi"] = allocation.cdi;
   const CdiEdits& edits = allocation.by_cdi;
   if (!edits.env.empty()) json["byCdi"]["env"] = edits.env;
-  for (const DeviceNode& node : edits.nodes) json["byCdi"]["nodes"].push_back(json_of(node));
-  for (const Mount& mount : edits.mounts) json["byCdi"]["mounts"].push_back(json_of(mount));
+  for (const ContainerNode& node : edits.nodes) json["byCdi"]["nodes"].push_back(json_of(node));
+  for (const ContainerMount& mount : edits.mounts) json["byCdi"]["mounts"].push_back(json_of(mount));
   return json;
 }
 
@@ -38,10 +38,10 @@ template <typename Container>
 std::string text_of_contents(const Container& what, const std::string& indent) {
   std::string text;
   for (const auto& [name, value] : what.env) text += indent + "env         " + name + "=" + value + "\n";
-  for (const DeviceNode& node : what.nodes)
+  for (const ContainerNode& node : what.nodes)
     text += indent + "node        " + node.host_path + " as " + node.container_path + " (" +
             node.permissions + ")\n";
-  for (const Mount& mount : what.mounts)
+  for (const ContainerMount& mount : what.mounts)
     text += indent + "mount       " + mount.host_path + " as " + mount.container_path +
             (mount.read_only ? " (read-only)\n" : "\n");
   return text;
@@ -60,7 +60,7 @@ std::string text_of(const Allocation& allocation, const std::string& indent) {
 }
 
 void print(std::ostream& out, const Json& json, OutputFormat format) {
-  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  const std::string text = json.dump_indented();
   if (format == OutputFormat::kYaml)
     out << yaml_from_json(text) << '\n';
   else

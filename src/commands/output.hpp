@@ -3,25 +3,23 @@
 // configuration's.
 
 #include <iosfwd>
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.hpp"
 #include "commands/command.hpp"
 #include "device/allocation.hpp"
 #include "device/device.hpp"
 
 namespace plughost {
 
-using Json = nlohmann::ordered_json;
-
-Json json_of(const DeviceNode& node);
-Json json_of(const Mount& mount);
+Json json_of(const ContainerNode& node);
+Json json_of(const ContainerMount& mount);
 // byCdi is what the names under cdi bring: it is not in the answer itself.
 Json json_of(const Allocation& allocation);
 // One line per fact, for people: "env  NAME=value".
 std::string text_of(const Allocation& allocation, const std::string& indent);
 
-// kJson or kYaml. What is not UTF-8 is replaced.
+// kJson or kYaml.
 void print(std::ostream& out, const Json& json, OutputFormat format);
 
 }  // namespace plughost

@@ -4,38 +4,40 @@
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "config/config.hpp"
 #include "telemetry/control_client.hpp"
-#include "telemetry/status_json.hpp"
 
 namespace plughost {
 
 namespace {
 
-void print_answer(const v1::ReloadResponse& answer) {
-  for (const std::string& warning : answer.warnings()) std::cerr << "warning: " << warning << '\n';
-  for (const std::string& error : answer.errors()) std::cerr << error << '\n';
-  if (answer.errors_size() > 0) {
+void print_answer(const Json& answer) {
+  const auto each = [&](const char* what, std::ostream& out, const char* before) {
+    for (const Json& text : answer[what].array()) out << before << text.text() << '\n';
+  };
+  each("warnings", std::cerr, "warning: ");
+  each("errors", std::cerr, "");
+  if (!answer["errors"].array().empty()) {
     std::cerr << "nothing has changed: the old configuration stays in force\n";
     return;
   }
-  if (answer.kubelet_changed()) std::cout << "another kubelet is meant: every resource is served anew\n";
-  for (const std::string& name : answer.added()) std::cout << "added      " << name << '\n';
-  for (const std::string& name : answer.changed()) std::cout << "changed    " << name << '\n';
-  for (const std::string& name : answer.removed()) std::cout << "removed    " << name << '\n';
-  std::cout << "unchanged  " << answer.unchanged() << '\n';
+  if (answer["kubeletChanged"].truth())
+    std::cout << "another kubelet is meant: every resource is served anew\n";
+  each("added", std::cout, "added      ");
+  each("changed", std::cout, "changed    ");
+  each("removed", std::cout, "removed    ");
+  std::cout << "unchanged  " << answer["unchanged"].number() << '\n';
 }
 
 }  // namespace
 
 int reload(const ReloadOptions& options) {
   try {
-    const v1::ReloadResponse answer = ControlClient(options.control).reload(options.log_level);
+    const Json answer = ControlClient(options.control).reload(options.log_level);
     if (options.format == OutputFormat::kTable)
       print_answer(answer);
     else
-      print(std::cout, json_of(answer), options.format);
-    return answer.errors_size() == 0 ? 0 : 1;
+      print(std::cout, answer, options.format);
+    return answer["errors"].array().empty() ? 0 : 1;
   } catch (const NoAnswer& error) {
     std::cerr << error.what() << '\n';
     return 1;

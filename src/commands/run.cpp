@@ -33,7 +33,7 @@ int run(const RunOptions& options) {
   // Before the first other thread: gRPC's threads inherit the mask.
   block_signals({SIGHUP, SIGTERM, SIGINT});
   try {
-    Daemon(options, load_config(options.config, options.overrides)).run();
+    Daemon(options, load_config(options.config, overrides_of(options))).run();
     return 0;
   } catch (const ConfigError& error) {
     std::cerr << error.what() << '\n';

@@ -1,9 +1,9 @@
 // plughost simulate: the exact Allocate answer, before any pod asks.
 
-#include <charconv>
 #include <iostream>
 #include <sstream>
 
+#include "base/number.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "config/config.hpp"
@@ -25,16 +25,14 @@ std::vector<std::string> healthy_ids(const Inventory& inventory) {
 }
 
 std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which) {
-  std::size_t count = 0;
-  const auto [end, error] = std::from_chars(which.data(), which.data() + which.size(), count);
-  const bool number = error == std::errc{} && end == which.data() + which.size();
-  if (number && offer.inventory.find(which) == nullptr) {
+  const auto count = number_in<std::size_t>(which);
+  if (count && offer.inventory.find(which) == nullptr) {
     const std::vector<std::string> free = healthy_ids(offer.inventory);
-    if (count == 0) throw std::runtime_error("a container asks for at least one device");
-    if (count > free.size())
+    if (*count == 0) throw std::runtime_error("a container asks for at least one device");
+    if (*count > free.size())
       throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
                                " healthy devices, not " + which);
-    return preferred(offer.recipe->policy, offer.inventory, free, {}, count);
+    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count);
   }
   std::vector<std::string> ids;
   std::istringstream list(which);

@@ -1,8 +1,9 @@
 #include "commands/table.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <ostream>
+
+#include "base/text.hpp"
 
 namespace plughost {
 
@@ -14,21 +15,6 @@ std::size_t width(const std::string& text) {
 }
 
 }  // namespace
-
-std::string printable(const std::string& text) {
-  std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      shown += c;
-    } else {
-      char escape[8];
-      std::snprintf(escape, sizeof escape, "\\x%02x", byte);
-      shown += escape;
-    }
-  }
-  return shown;
-}
 
 std::string id_text(const std::string& id, unsigned replicas) {
   return replicas > 1 ? id + " (x" + std::to_string(replicas) + ")" : id;

@@ -7,14 +7,13 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/kernel_limits.hpp"
 #include "device/assembly.hpp"
+#include "device/inventory.hpp"
 #include "device/resource_name.hpp"
 
 namespace plughost {
 namespace {
-
-// unix(7): sun_path holds 108 bytes with the final zero. A longer path fails in bind, when it is too late.
-constexpr std::size_t kLongestSocketPath = 107;
 
 // Where a key of an entry stands; the entry itself if it has no such key.
 const Mark& mark_of(const EntryDraft& entry, std::string_view key) {
@@ -39,6 +38,35 @@ void check_names(std::span<const EntryDraft> entries, Diagnostics& diagnostics) 
   }
 }
 
+// The resources that are known before anybody has looked at the machine, by the entries that serve them.
+class KnownResources {
+ public:
+  explicit KnownResources(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  void add(const EntryDraft& entry) {
+    const Recipe& recipe = *entry.config.recipe;
+    if (!recipe.name.literal()) return;
+    const auto name = recipe.name.expand([](std::string_view) { return std::nullopt; });
+    add(entry, *name);
+    const bool shared = recipe.rename_shared && (recipe.replicas > 1 || !recipe.replicas_of.empty());
+    if (shared) add(entry, *name + ".shared");
+  }
+
+  void add(const EntryDraft& entry, const std::string& resource) {
+    const auto [owner, is_new] = owners_.try_emplace(resource, &entry);
+    if (is_new || owner->second == &entry) return;
+    // Two entries of one name are reported as that.
+    if (owner->second->config.recipe->name.text() == entry.config.recipe->name.text()) return;
+    diagnostics_.error(mark_of(entry, "name"), entry.path + ".name",
+                       "a resource of this entry is " + quote(resource) + ", which is one of " +
+                           named(*owner->second) + " already; each resource needs one entry");
+  }
+
+ private:
+  Diagnostics& diagnostics_;
+  std::unordered_map<std::string, const EntryDraft*> owners_;
+};
+
 void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::vector<std::string_view> names;
   for (const EntryDraft& entry : entries) names.push_back(entry.config.recipe->name.text());
@@ -55,7 +83,8 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
 // The ids that are known when the configuration is loaded.
 class FixedIds {
  public:
-  explicit FixedIds(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  FixedIds(KnownResources& resources, Diagnostics& diagnostics)
+      : resources_(resources), diagnostics_(diagnostics) {}
 
   void add(const EntryDraft& entry) {
     const ResourceConfig& config = entry.config;
@@ -77,7 +106,10 @@ class FixedIds {
       return report_size(entry, count, ", but only about " + std::to_string(fitting) + " of them");
     }
     if (!assembly.remarks.empty()) report_remarks(entry, assembly.remarks, kept < count);
-    for (const auto& [resource, list] : assembly.resources) add_ids(entry, resource, list);
+    for (const auto& [resource, list] : assembly.resources) {
+      if (!config.recipe->name.literal()) resources_.add(entry, resource);
+      add_ids(entry, resource, list);
+    }
   }
 
  private:
@@ -131,6 +163,7 @@ class FixedIds {
             ", and the kubelet needs ids that are unique on the node; put {resource} into `id`");
   }
 
+  KnownResources& resources_;
   Diagnostics& diagnostics_;
   std::unordered_map<std::string, Owner> owners_;
 };
@@ -267,10 +300,12 @@ void check_socket(const std::filesystem::path& socket, const Mark& mark, const s
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   check_names(entries, diagnostics);
   check_neighbours(entries, diagnostics);
-  FixedIds ids(diagnostics);
+  KnownResources resources(diagnostics);
+  FixedIds ids(resources, diagnostics);
   Claims claims(diagnostics);
   for (const EntryDraft& entry : entries) {
     if (!entry.sound) continue;
+    resources.add(entry);
     ids.add(entry);
     claims.add(entry);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "config/places.hpp"
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -21,7 +22,7 @@ struct KubeletConfig {
     kRegister,         // we call the kubelet's Register: every kubelet, back within milliseconds
     kPluginsRegistry,  // the kubelet finds our sockets in plugins_registry and asks
   };
-  std::filesystem::path directory = "/var/lib/kubelet/device-plugins";
+  std::filesystem::path directory = kKubeletDirectory;
   std::filesystem::path plugins_registry = "/var/lib/kubelet/plugins_registry";
   std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
   Registration registration = Registration::kRegister;
@@ -38,8 +39,6 @@ struct CdiConfig {
   std::filesystem::path directory = "/var/run/cdi";
   bool operator==(const CdiConfig&) const = default;
 };
-
-inline constexpr const char* kControlSocket = "/run/plughost/control.sock";
 
 // Where the daemon is asked what it does.
 struct TelemetryConfig {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -11,6 +11,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/log_levels.hpp"
+#include "base/number.hpp"
+#include "base/words.hpp"
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/other_plugin.hpp"
@@ -28,10 +31,11 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
 constexpr std::string_view kWildcards = "*?[";
-constexpr std::string_view kRegistrationWords[] = {"register", "pluginsRegistry"};  // as in KubeletConfig
-constexpr std::string_view kLevelWords[] = {"debug", "info", "warn", "error"};      // as in LogLevel
-constexpr std::string_view kListWords[] = {"resources", "devices"};                 // of the entries
-constexpr std::string_view kFormatWords[] = {"auto", "json"};                       // as in LogFormat
+using Registration = KubeletConfig::Registration;
+constexpr Word<Registration> kRegistrations[] = {{"register", Registration::kRegister},
+                                                 {"pluginsRegistry", Registration::kPluginsRegistry}};
+constexpr std::string_view kListWords[] = {"resources", "devices"};  // of the entries
+constexpr Word<LogFormat> kFormats[] = {{"auto", LogFormat::kAuto}, {"json", LogFormat::kJson}};
 
 std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
   std::string all;
@@ -152,10 +156,9 @@ void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
   kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
   kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
   kubelet.pod_resources = fields.absolute_path("podResources", kubelet.pod_resources.native());
-  kubelet.registration =
-      static_cast<KubeletConfig::Registration>(fields.choice("registration", kRegistrationWords, 0));
+  kubelet.registration = fields.choice("registration", kRegistrations, Registration::kRegister);
 
-  const bool ours = kubelet.registration == KubeletConfig::Registration::kRegister;
+  const bool ours = kubelet.registration == Registration::kRegister;
   const std::size_t longest_name = ours ? kLongestSocketName : std::string_view("kubelet.sock").size();
   const auto mark_of = [&](std::string_view key) {
     const Node* const value = fields.node(key);
@@ -181,8 +184,8 @@ void Loader::read_log(Fields& top) {
   const Node* const node = top.node("log");
   if (!node) return;
   Fields fields(*node, "log", diagnostics_);
-  config_.log.level = static_cast<LogLevel>(fields.choice("level", kLevelWords, 1));
-  config_.log.format = static_cast<LogFormat>(fields.choice("format", kFormatWords, 0));
+  config_.log.level = fields.choice("level", kLogLevels, LogLevel::kInfo);
+  config_.log.format = fields.choice("format", kFormats, LogFormat::kAuto);
 }
 
 void Loader::read_cdi(Fields& top) {
@@ -201,11 +204,7 @@ std::string address_trouble(std::string_view text) {
   if (six) host = host.substr(1, host.size() - 2);
   if (::inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), &bytes) != 1)
     return "begin it with an IP address: 127.0.0.1 for this machine alone, 0.0.0.0 for all";
-  unsigned port = 0;
-  const char* const first = text.data() + std::min(colon, text.size() - 1) + 1;
-  const char* const last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(first, last, port);
-  if (colon == std::string_view::npos || error != std::errc() || end != last || port > 65535)
+  if (colon == std::string_view::npos || !number_in<std::uint16_t>(text.substr(colon + 1)))
     return "end it with a port: :9464";
   return "";
 }

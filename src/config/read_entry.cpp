@@ -7,20 +7,25 @@
 #include <utility>
 #include <vector>
 
+#include "base/words.hpp"
 #include "device/cdi.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
-#include "kinds/exec_program.hpp"
+#include "programs/command.hpp"
 
 namespace plughost {
 namespace {
 
 using Words = std::vector<std::string_view>;
 
-// As in AllocationPolicy.
-constexpr std::string_view kPolicyWords[] = {"none", "packed", "distributed", "aligned"};
-constexpr std::string_view kCdiWords[] = {"false", "cri", "annotations",
-                                          "true"};  // as in CdiNames, and one more
+constexpr Word<AllocationPolicy> kPolicies[] = {{"none", AllocationPolicy::kNone},
+                                                {"packed", AllocationPolicy::kPacked},
+                                                {"distributed", AllocationPolicy::kDistributed},
+                                                {"aligned", AllocationPolicy::kAligned}};
+constexpr Word<CdiNames> kCdiNames[] = {{"false", CdiNames::kNone},
+                                        {"cri", CdiNames::kCri},
+                                        {"annotations", CdiNames::kAnnotations},
+                                        {"true", CdiNames::kCri}};
 constexpr std::chrono::seconds kShortestForgetAfter{0};
 constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
 constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
@@ -28,9 +33,11 @@ constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
 constexpr std::chrono::milliseconds kShortestTimeout{100};
 constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
 // The kubelet waits for 30 s, and some of them are the way's.
+constexpr std::chrono::milliseconds kPreStart = std::chrono::seconds(20);
 constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
-// The kubelet admits no other pod until it has its answer.
-constexpr std::chrono::milliseconds kLongestAllocate = std::chrono::seconds(2);
+// The usual time, and the longest: the kubelet admits no other pod until it has its answer.
+constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
+constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
 constexpr unsigned kMostReplicas = 10'000;
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
@@ -245,14 +252,16 @@ std::optional<HealthRecipe> read_health(Fields& entry, std::span<const std::stri
   return health;
 }
 
-std::optional<PreStartRecipe> read_pre_start(Fields& entry, std::span<const std::string_view> attributes) {
-  const Node* const node = entry.node("preStart");
+// `preStart`, `allocate` or `onRemove`.
+std::optional<ProgramRecipe> read_program(Fields& entry, std::string_view key, const Words& known,
+                                          std::chrono::milliseconds usual,
+                                          std::chrono::milliseconds longest) {
+  const Node* const node = entry.node(key);
   if (!node) return std::nullopt;
-  Fields fields(*node, entry.path_of("preStart"), entry.diagnostics());
-  PreStartRecipe pre_start;
-  pre_start.command = read_command(fields, with({"resource", "id"}, attributes));
-  pre_start.timeout = fields.duration("timeout", pre_start.timeout, kShortestTimeout, kLongestPreStart);
-  return pre_start;
+  Fields fields(*node, entry.path_of(key), entry.diagnostics());
+  std::vector<Template> command = read_command(fields, known);
+  return ProgramRecipe{.command = std::move(command),
+                       .timeout = fields.duration("timeout", usual, kShortestTimeout, longest)};
 }
 
 bool names_position(const std::string& text) {
@@ -281,33 +290,12 @@ void refuse_positions(const Node& node, const std::string& path, Diagnostics& di
 }
 
 CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, const Template& name) {
-  const std::size_t word = entry.choice("cdi", kCdiWords, 0);
-  const CdiNames names = kCdiWords[word] == "true" ? CdiNames::kCri : static_cast<CdiNames>(word);
+  const CdiNames names = entry.choice("cdi", kCdiNames, CdiNames::kNone);
   if (names == CdiNames::kNone) return names;
   refuse_positions(node, path, entry.diagnostics());
   const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
   if (!trouble.empty()) entry.error("cdi", trouble);
   return names;
-}
-
-std::optional<AllocateRecipe> read_allocate(Fields& entry) {
-  const Node* const node = entry.node("allocate");
-  if (!node) return std::nullopt;
-  Fields fields(*node, entry.path_of("allocate"), entry.diagnostics());
-  AllocateRecipe allocate;
-  allocate.command = read_command(fields, {"resource"});
-  allocate.timeout = fields.duration("timeout", allocate.timeout, kShortestTimeout, kLongestAllocate);
-  return allocate;
-}
-
-std::optional<OnRemoveRecipe> read_on_remove(Fields& entry, std::span<const std::string_view> attributes) {
-  const Node* const node = entry.node("onRemove");
-  if (!node) return std::nullopt;
-  Fields fields(*node, entry.path_of("onRemove"), entry.diagnostics());
-  OnRemoveRecipe on_remove;
-  on_remove.command = read_command(fields, with({"resource", "id"}, attributes));
-  on_remove.timeout = fields.duration("timeout", on_remove.timeout, kShortestTimeout, kLongestTimeout);
-  return on_remove;
 }
 
 }  // namespace
@@ -347,14 +335,15 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
     read_sharing(entry, *recipe);
-    recipe->policy = static_cast<AllocationPolicy>(entry.choice("allocationPolicy", kPolicyWords, 0));
+    recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
     recipe->near = read_near(entry, domain);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
     recipe->health = read_health(entry, attributes);
-    recipe->pre_start = read_pre_start(entry, attributes);
-    recipe->allocate = read_allocate(entry);
-    recipe->on_remove = read_on_remove(entry, attributes);
+    const Words of_device = with({"resource", "id"}, attributes);
+    recipe->pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
+    recipe->allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
+    recipe->on_remove = read_program(entry, "onRemove", of_device, kOnRemove, kLongestTimeout);
     recipe->env = read_env(entry, known);
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);

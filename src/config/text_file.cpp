@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <optional>
 #include <system_error>
 
+#include "base/ascii.hpp"
 #include "base/unique_fd.hpp"
 #include "device/id.hpp"
 
@@ -28,9 +28,8 @@ std::optional<std::size_t> first_bad_byte(std::string_view text) {
   for (std::size_t line = 0; line < text.size();) {
     const std::size_t end = std::min(text.find('\n', line), text.size() - 1) + 1;
     const std::string_view rest = text.substr(line, end - line);
-    const auto control = std::ranges::find_if(rest, [](char c) {
-      return (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
-    });
+    const auto control = std::ranges::find_if(
+        rest, [](char c) { return is_control(c) && c != '\t' && c != '\n' && c != '\r'; });
     if (control != rest.end()) return line + static_cast<std::size_t>(control - rest.begin());
     if (!valid_utf8(rest)) {
       std::size_t valid = 0;
@@ -50,9 +49,7 @@ std::string describe_byte(std::string_view text, std::size_t at) {
   const std::string_view before = text.substr(0, at);
   const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
-  char byte[8];
-  std::snprintf(byte, sizeof byte, "0x%02X", static_cast<unsigned>(static_cast<unsigned char>(text[at])));
-  return std::string("byte ") + byte + " at " + std::to_string(line) + ':' +
+  return "byte 0x" + upper_hex(text[at]) + " at " + std::to_string(line) + ':' +
          std::to_string(at - line_start + 1);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "device/id.hpp"
 
 namespace plughost {
@@ -48,9 +49,8 @@ std::vector<std::string> split(std::string_view text, Diagnostics& diagnostics) 
 }  // namespace
 
 Arguments::Arguments(std::string_view text, Diagnostics& diagnostics) {
-  const bool binary = std::ranges::any_of(text, [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && kBlanks.find(c) == std::string_view::npos) || c == 0x7f;
-  });
+  const bool binary = std::ranges::any_of(
+      text, [](char c) { return is_control(c) && kBlanks.find(c) == std::string_view::npos; });
   if (binary || !valid_utf8(text)) {
     diagnostics.error({.file = kSource}, "", "this is not text");
     return;

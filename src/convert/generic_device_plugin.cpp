@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "config/yaml.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
@@ -25,7 +26,7 @@ std::string trimmed(std::string_view text) {
 // Go's YAML reads an id without quotes as a number, unless it has a letter.
 bool was_a_number(const Node& id) {
   const std::string& text = id.scalar;
-  return !id.quoted && text.size() > 1 && text.find_first_not_of("0123456789") == std::string::npos;
+  return !id.quoted && text.size() > 1 && is_digits(text);
 }
 
 void add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {

@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 namespace {
 
@@ -150,8 +152,7 @@ class Translation {
     rest_.remove_prefix(1);
     if (c == 'd') return "[0-9]";
     if (c == 'w') return "[0-9A-Za-z_]";
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (letter || c == '\\') throw Untranslatable{};
+    if (is_letter_or_digit(c) || c == '\\') throw Untranslatable{};
     if (c == '*' || c == '?' || c == '[') return {'[', c, ']'};
     return {c};
   }
@@ -180,7 +181,7 @@ class Translation {
   unsigned number() {
     unsigned value = 0;
     const std::string_view before = rest_;
-    while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9' && value < 100) {
+    while (!rest_.empty() && is_digit(rest_.front()) && value < 100) {
       value = value * 10 + static_cast<unsigned>(rest_.front() - '0');
       rest_.remove_prefix(1);
     }

@@ -5,15 +5,13 @@
 #include <limits>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 namespace {
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool same_word(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, lower, lower);
+  return to_lower(a) == to_lower(b);
 }
 
 }  // namespace

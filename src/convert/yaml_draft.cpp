@@ -3,43 +3,32 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-
-bool is_letter(char c) {
-  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
 
 // Text that every reader of YAML takes for this text. What begins with a digit could be a number.
 bool is_plain(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes", "no", "on",
                                                               "off",  "null",  "y",   "n",  "nan"};
   const auto safe = [](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '-' || c == '*';
+    return is_letter_or_digit(c) || c == '_' || c == '.' || c == '/' || c == '-' || c == '*';
   };
   if (text.empty() || !(is_letter(text.front()) || text.front() == '/')) return false;
   if (!std::ranges::all_of(text, safe)) return false;
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return std::ranges::find(kWords, lower) == kWords.end();
+  return std::ranges::find(kWords, to_lower(text)) == kWords.end();
 }
 
 std::string quoted(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string all = "\"";
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       all += {'\\', c};
     } else if (is_control(c)) {
-      all += {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xFu]};
+      all += "\\x" + upper_hex(c);
     } else {
       all += c;
     }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "device/cdi.hpp"
 #include "device/hash.hpp"
 #include "device/id.hpp"
@@ -21,11 +22,10 @@ namespace {
 std::string uuid_of(std::string_view text) {
   const std::uint64_t high = (fnv1a(text) & ~0xf000ull) | 0x4000u;
   const std::uint64_t low = (fnv1a(text, 0x84222325cbf29ce4u) & ~(3ull << 62)) | (2ull << 62);
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string uuid;
   for (int nibble = 0; nibble < 32; ++nibble) {
     if (nibble == 8 || nibble == 12 || nibble == 16 || nibble == 20) uuid += '-';
-    uuid += kDigits[((nibble < 16 ? high : low) >> (60 - 4 * (nibble % 16))) & 0xf];
+    uuid += lower_hex((nibble < 16 ? high : low) >> (60 - 4 * (nibble % 16)));
   }
   return uuid;
 }
@@ -63,7 +63,7 @@ class AllocationDraft {
         Text name = expand_position(variable.name, n);
         if (name && by_cdi(n, variable.name)) env_by_cdi_.insert(*name);
         put_pair("environment variable", allocation_.env, std::move(name),
-                 checked(variable.value, variable.name));
+                 checked(variable.value, variable.name.pattern()));
       }
     }
   }
@@ -122,9 +122,9 @@ class AllocationDraft {
   // What a program says: it does not know what the configuration does.
   void add_more(const Allocation& more) {
     of_program_ = true;
-    for (const DeviceNode& node : more.nodes)
+    for (const ContainerNode& node : more.nodes)
       add_node(node.host_path, node.container_path, node.permissions, false);
-    for (const Mount& mount : more.mounts)
+    for (const ContainerMount& mount : more.mounts)
       add_mount(mount.host_path, mount.container_path, mount.read_only, false);
     for (const auto& [name, value] : more.env) put_pair("environment variable", allocation_.env, name, value);
     for (const auto& [key, value] : more.annotations)
@@ -200,16 +200,10 @@ class AllocationDraft {
     return std::nullopt;
   }
 
-  Text expand_position(std::string_view pattern, std::size_t n) {
-    std::string missing;
-    Text text = Template(pattern).expand(
-        [n](std::string_view placeholder) {
-          return placeholder == "n" ? Text(std::to_string(n)) : std::nullopt;
-        },
-        &missing);
-    if (text) return checked(std::move(*text), pattern);
-    refuse("the container path " + in_quotes(pattern) + " of device " + in_quotes(devices_[n]->id) +
-           " names {" + missing + "}, which has no meaning there");
+  Text expand_position(const PositionText& text, std::size_t n) {
+    if (text.valid()) return checked(text.at(n), text.pattern());
+    refuse("the container path " + in_quotes(text.pattern()) + " of device " + in_quotes(devices_[n]->id) +
+           " has a brace without a meaning: {n} is the only name there");
     return std::nullopt;
   }
 
@@ -256,9 +250,7 @@ class AllocationDraft {
     named_.insert(devices_[n]);
     return true;
   }
-  bool by_cdi(std::size_t n, std::string_view pattern) {
-    return cdi_ != CdiNames::kNone && by_cdi(n, Template(pattern), {});
-  }
+  bool by_cdi(std::size_t n, const PositionText& text) { return !text.has_position() && by_cdi(n, {}, {}); }
 
   void add_node(Text host, Text container, const std::string& permissions, bool named) {
     if (!host || !container || !is_new(*container, "device " + *host + " (" + permissions + ")")) return;

@@ -14,21 +14,39 @@
 
 namespace plughost {
 
-// What the name of a CDI device brings into a container. Container paths and names are expanded.
+// A device node that a container gets.
+struct ContainerNode {
+  std::string host_path;
+  std::string container_path;
+  std::string permissions = "rw";
+
+  bool operator==(const ContainerNode&) const = default;
+};
+
+// A file or directory that is bind-mounted into a container.
+struct ContainerMount {
+  std::string host_path;
+  std::string container_path;
+  bool read_only = false;
+
+  bool operator==(const ContainerMount&) const = default;
+};
+
+// What the name of a CDI device brings into a container.
 struct CdiEdits {
   std::map<std::string, std::string> env;
-  std::vector<Mount> mounts;
-  std::vector<DeviceNode> nodes;
+  std::vector<ContainerMount> mounts;
+  std::vector<ContainerNode> nodes;
 
   bool empty() const { return env.empty() && mounts.empty() && nodes.empty(); }
   bool operator==(const CdiEdits&) const = default;
 };
 
-// Knows nothing of the kubelet's protocol: container paths are expanded, everything is valid UTF-8.
+// Knows nothing of the kubelet's protocol. Everything is valid UTF-8.
 struct Allocation {
   std::map<std::string, std::string> env;
-  std::vector<Mount> mounts;
-  std::vector<DeviceNode> nodes;
+  std::vector<ContainerMount> mounts;
+  std::vector<ContainerNode> nodes;
   std::map<std::string, std::string> annotations;
   std::vector<std::string> cdi;  // vendor.example/class=device
   CdiEdits by_cdi;               // not in the answer itself: what the names of our own specification bring

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "device/id.hpp"
+#include "device/inventory.hpp"
 #include "device/resource_name.hpp"
 
 namespace plughost {
 namespace {
 
-constexpr std::size_t kMostResources = 1000;
 constexpr std::size_t kMostRemarks = 20;
 
 // What is said of single devices: a directory of a hundred thousand bad names must not fill the log.
@@ -108,14 +108,8 @@ bool settle_id(Device& device, const Template& id, const std::string& resource, 
   return true;
 }
 
-bool is_container_path(const std::string& text) {
-  if (!valid_utf8(text)) return false;
-  try {
-    const Template path(text);
-    return std::ranges::all_of(path.placeholders(), [](std::string_view name) { return name == "n"; });
-  } catch (const TemplateError&) {
-    return false;
-  }
+bool is_container_path(const PositionText& text) {
+  return text.valid() && valid_utf8(text.pattern());
 }
 
 void drop_bad_paths(Device& device) {
@@ -163,19 +157,46 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
                 [&](const Device& device) { return std::ranges::binary_search(repeated, device.id); });
 }
 
-// The devices in front that one message to the kubelet can hold.
-std::size_t count_that_fits(const std::vector<Device>& devices) {
+// Who stays when not all of the devices fit into a message, the first before the last. Both are sorted by id.
+enum class Standing { kListed, kNew, kNewSick };
+
+std::vector<Standing> standings(const std::vector<Device>& devices, std::span<const Device> listed) {
+  std::vector<Standing> all;
+  all.reserve(devices.size());
+  auto old = listed.begin();
+  for (const Device& device : devices) {
+    while (old != listed.end() && old->id < device.id) ++old;
+    using enum Standing;
+    if (old != listed.end() && old->id == device.id)
+      all.push_back(kListed);
+    else
+      all.push_back(device.healthy() ? kNew : kNewSick);
+  }
+  return all;
+}
+
+void keep_what_fits(std::vector<Device>& devices, const Inventory& listed) {
   std::size_t bytes = 0;
-  const auto first_beyond = std::ranges::find_if(devices, [&](const Device& device) {
-    bytes += wire_size(device);
-    return bytes > kListLimit;
-  });
-  return static_cast<std::size_t>(first_beyond - devices.begin());
+  for (const Device& device : devices) bytes += wire_size(device);
+  if (bytes <= kListLimit) return;
+  const std::vector<Standing> standing = standings(devices, listed.devices());
+  std::vector<bool> kept(devices.size());
+  bytes = 0;
+  for (const Standing each : {Standing::kListed, Standing::kNew, Standing::kNewSick}) {
+    for (std::size_t i = 0; i < devices.size() && bytes <= kListLimit; ++i) {
+      if (standing[i] != each) continue;
+      bytes += wire_size(devices[i]);
+      kept[i] = bytes <= kListLimit;
+    }
+  }
+  std::size_t i = 0;
+  std::erase_if(devices, [&](const Device&) { return !kept[i++]; });
 }
 
 }  // namespace
 
-Assembly assemble(const Recipe& recipe, std::vector<Device> scanned) {
+Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
+                  const std::map<std::string, Inventory>& listed) {
   Assembly assembly;
   Remarks remarks;
   std::optional<std::string> only_resource;
@@ -213,13 +234,14 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned) {
   for (auto& [resource, devices] : assembly.resources) {
     if (!std::ranges::is_sorted(devices, {}, &Device::id)) std::ranges::stable_sort(devices, {}, &Device::id);
     drop_repeated_ids(devices, resource, remarks);
-    const std::size_t fits = count_that_fits(devices);
-    if (fits == devices.size()) continue;
+    const std::size_t all = devices.size();
+    const auto former = listed.find(resource);
+    keep_what_fits(devices, former == listed.end() ? Inventory() : former->second);
+    if (devices.size() == all) continue;
     assembly.remarks.push_back(
-        "resource " + resource + ": only " + std::to_string(fits) + " of " + std::to_string(devices.size()) +
+        "resource " + resource + ": only " + std::to_string(devices.size()) + " of " + std::to_string(all) +
         " devices fit into one message to the kubelet (4 MiB), and the others are left out; "
         "use a coarser unit, or several resources");
-    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(fits), devices.end());
   }
   std::move(remarks).append_to(assembly.remarks);
   return assembly;

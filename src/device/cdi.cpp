@@ -1,43 +1,27 @@
 #include "device/cdi.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "base/ascii.hpp"
+#include "base/json.hpp"
 #include "device/allocation.hpp"
 
 namespace plughost {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::string_view kEscape = "_x";
+constexpr const char* kEscape = "_x";
 // An id has no zero byte: what begins with its escape is a name whose first character had to be hidden.
 constexpr std::string_view kBeginning = "x_x00";
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool is_letter_or_digit(char c) {
-  return is_letter(c) || (c >= '0' && c <= '9');
-}
-
-std::string escaped(char c) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  return std::string(kEscape) + kDigits[byte >> 4] + kDigits[byte & 0xFu];
-}
-
 Json json_of(const CdiEdits& edits) {
-  Json json = Json::object();
+  Json json = Json::Object();
   for (const auto& [name, value] : edits.env) json["env"].push_back(name + '=' + value);
-  for (const DeviceNode& node : edits.nodes) {
+  for (const ContainerNode& node : edits.nodes) {
     json["deviceNodes"].push_back(
         {{"path", node.container_path}, {"hostPath", node.host_path}, {"permissions", node.permissions}});
   }
-  for (const Mount& mount : edits.mounts) {
+  for (const ContainerMount& mount : edits.mounts) {
     json["mounts"].push_back({{"hostPath", mount.host_path},
                               {"containerPath", mount.container_path},
-                              {"options", {mount.read_only ? "ro" : "rw", "rbind", "rprivate"}}});
+                              {"options", Json::Array{mount.read_only ? "ro" : "rw", "rbind", "rprivate"}}});
   }
   return json;
 }
@@ -58,7 +42,7 @@ std::string cdi_device_name(std::string_view id) {
     const bool within = c == '_' || c == '-' || c == '.' || c == ':';
     const bool looks_escaped = id.substr(i).starts_with(kEscape);
     const bool stays = is_letter_or_digit(c) || (within && i + 1 < id.size() && !looks_escaped);
-    name += stays ? std::string(1, c) : escaped(c);
+    name += stays ? std::string(1, c) : kEscape + upper_hex(c);
   }
   return name;
 }
@@ -98,7 +82,7 @@ void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, st
 }
 
 std::string cdi_specification(std::string_view resource, const Recipe& recipe, const Inventory& inventory) {
-  Json devices = Json::array();
+  Json::Array devices;
   for (const Device& device : inventory.devices()) {
     if (device.gone) continue;
     const CdiEdits edits = cdi_edits(resource, recipe, device);
@@ -107,7 +91,7 @@ std::string cdi_specification(std::string_view resource, const Recipe& recipe, c
   }
   if (devices.empty()) return {};
   const Json specification{{"cdiVersion", version_for(resource)}, {"kind", resource}, {"devices", devices}};
-  return specification.dump(2) + '\n';
+  return specification.dump_indented() + '\n';
 }
 
 std::string cdi_file_name(std::string_view resource) {

@@ -7,31 +7,31 @@
 #include <string_view>
 #include <vector>
 
+#include "device/position_text.hpp"
+
 namespace plughost {
 
-// A device node that a container gets.
+// A device node that comes with a device.
 struct DeviceNode {
   std::string host_path;
-  // A template (device/template.hpp) in which only {n} has a meaning: the device's position in the
-  // allocation. A literal brace is doubled: use Template::escape() for text that comes from the machine.
-  std::string container_path;
+  PositionText container_path;
   std::string permissions = "rw";  // of r, w and m; never empty: the runtime takes it as it is
 
   auto operator<=>(const DeviceNode&) const = default;
 };
 
-// A file or directory that is bind-mounted into a container.
+// A file or directory that is bind-mounted into the device's container.
 struct Mount {
   std::string host_path;
-  std::string container_path;  // a template, as in DeviceNode
+  PositionText container_path;
   bool read_only = false;
 
   auto operator<=>(const Mount&) const = default;
 };
 
-// An environment variable that a container gets.
+// An environment variable of the device's container.
 struct Variable {
-  std::string name;  // a template, as a container path
+  PositionText name;
   std::string value;
 
   auto operator<=>(const Variable&) const = default;

@@ -1,7 +1,9 @@
 #include "device/inventory.hpp"
 
 #include <algorithm>
-#include <charconv>
+#include <utility>
+
+#include "base/number.hpp"
 
 namespace plughost {
 namespace {
@@ -19,22 +21,24 @@ std::size_t field_size(std::size_t payload) {
 
 }  // namespace
 
-Inventory::Inventory(std::vector<Device> devices) : devices_(std::move(devices)) {
-  if (!std::ranges::is_sorted(devices_, {}, &Device::id)) std::ranges::stable_sort(devices_, {}, &Device::id);
+Inventory::Inventory(std::vector<Device> devices) {
+  if (devices.empty()) return;
+  if (!std::ranges::is_sorted(devices, {}, &Device::id)) std::ranges::stable_sort(devices, {}, &Device::id);
   const auto same_id = [](const Device& a, const Device& b) { return a.id == b.id; };
-  devices_.erase(std::unique(devices_.begin(), devices_.end(), same_id), devices_.end());
+  devices.erase(std::unique(devices.begin(), devices.end(), same_id), devices.end());
+  devices_ = std::make_shared<const std::vector<Device>>(std::move(devices));
 }
 
 std::size_t Inventory::id_count() const {
   std::size_t count = 0;
-  for (const Device& device : devices_) count += device.replicas;
+  for (const Device& device : devices()) count += device.replicas;
   return count;
 }
 
 const Device* Inventory::find(std::string_view id) const {
   const auto device_of = [this](std::string_view device_id) -> const Device* {
-    const auto found = std::ranges::lower_bound(devices_, device_id, {}, &Device::id);
-    return found != devices_.end() && found->id == device_id ? &*found : nullptr;
+    const auto found = std::ranges::lower_bound(devices(), device_id, {}, &Device::id);
+    return found != devices().end() && found->id == device_id ? &*found : nullptr;
   };
   if (const Device* device = device_of(id); device && device->replicas == 1) return device;
   const auto replica = parse_replica_id(id);
@@ -44,10 +48,15 @@ const Device* Inventory::find(std::string_view id) const {
 }
 
 bool Inventory::lists_same_as(const Inventory& other) const {
-  return std::ranges::equal(devices_, other.devices_, [](const Device& a, const Device& b) {
-    return a.id == b.id && a.healthy() == b.healthy() && a.replicas == b.replicas &&
-           a.numa_nodes == b.numa_nodes;
-  });
+  return devices_ == other.devices_ ||
+         std::ranges::equal(devices(), other.devices(), [](const Device& a, const Device& b) {
+           return a.id == b.id && a.healthy() == b.healthy() && a.replicas == b.replicas &&
+                  a.numa_nodes == b.numa_nodes;
+         });
+}
+
+bool Inventory::operator==(const Inventory& other) const {
+  return devices_ == other.devices_ || std::ranges::equal(devices(), other.devices());
 }
 
 std::string replica_id(const Device& device, unsigned n) {
@@ -59,11 +68,8 @@ std::optional<ReplicaName> parse_replica_id(std::string_view text) {
   if (colons == std::string_view::npos) return std::nullopt;
   const std::string_view digits = text.substr(colons + 2);
   if (digits.starts_with('0') && digits != "0") return std::nullopt;
-  ReplicaName replica{.id = text.substr(0, colons), .n = 0};
-  const char* const end = digits.data() + digits.size();
-  const auto [rest, error] = std::from_chars(digits.data(), end, replica.n);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return replica;
+  const auto n = number_in<unsigned>(digits);
+  return n ? std::optional(ReplicaName{.id = text.substr(0, colons), .n = *n}) : std::nullopt;
 }
 
 std::size_t wire_size(const Device& device) {

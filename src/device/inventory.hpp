@@ -1,7 +1,9 @@
 #pragma once
-// The devices of one resource at one moment. Immutable once made, and so thread-safe.
+// The devices of one resource at one moment. Immutable once made, and so thread-safe; copies share what is in
+// it.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,8 +25,10 @@ class Inventory {
   // Sorts by id. Of devices with the same id the first stays.
   explicit Inventory(std::vector<Device> devices);
 
-  std::span<const Device> devices() const { return devices_; }
-  bool empty() const { return devices_.empty(); }
+  std::span<const Device> devices() const {
+    return devices_ ? std::span<const Device>(*devices_) : std::span<const Device>();
+  }
+  bool empty() const { return !devices_; }
 
   // Calls visit(id, device) for every id that the kubelet is told, in order: a device with replicas has
   // several.
@@ -36,10 +40,10 @@ class Inventory {
 
   // Would the kubelet be told the same: ids, health and NUMA nodes?
   bool lists_same_as(const Inventory& other) const;
-  bool operator==(const Inventory&) const = default;
+  bool operator==(const Inventory& other) const;
 
  private:
-  std::vector<Device> devices_;
+  std::shared_ptr<const std::vector<Device>> devices_;  // nullptr: there are none
 };
 
 // The id of a device's n-th replica; the id itself if it has just one.
@@ -58,7 +62,7 @@ std::size_t wire_size(const Device& device);
 
 template <typename Visit>
 void Inventory::for_each_id(Visit visit) const {
-  for (const Device& device : devices_) {
+  for (const Device& device : devices()) {
     for (unsigned n = 0; n < device.replicas; ++n) visit(replica_id(device, n), device);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
 #include "device/id.hpp"
 
 namespace plughost {
@@ -20,11 +21,10 @@ std::string printable(std::string_view text) {
     std::size_t length = 1;
     while (length < kLongestCharacter && !valid_utf8(text.substr(0, length))) ++length;
     const std::string_view character = text.substr(0, length);
-    const auto first = static_cast<unsigned char>(character[0]);
     if (!valid_utf8(character)) {
       length = 1;
       line += '?';
-    } else if (first < ' ' || first == 0x7f) {
+    } else if (is_control(character[0])) {
       line += ' ';
     } else {
       line += character;

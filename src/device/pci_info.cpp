@@ -1,16 +1,15 @@
 #include "device/pci_info.hpp"
 
-#include <nlohmann/json.hpp>
+#include "base/json.hpp"
 
 namespace plughost {
 
 std::string pci_info(const std::string& address, const std::string& section,
                      const std::map<std::string, std::string>& facts) {
-  nlohmann::json info;
-  info[address]["generic"]["deviceID"] = address;
-  if (!facts.empty()) info[address][section] = facts;
-  const std::string object = info.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return object.substr(1, object.size() - 2);
+  Json info;
+  info["generic"]["deviceID"] = address;
+  if (!facts.empty()) info[section] = facts;
+  return json_string(address) + ':' + info.dump();
 }
 
 }  // namespace plughost

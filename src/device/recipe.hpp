@@ -50,25 +50,11 @@ struct HealthRecipe {
   bool operator==(const HealthRecipe&) const = default;
 };
 
-// A program that prepares a device before each start of a container that has it: it ends with 0.
-struct PreStartRecipe {
-  std::vector<Template> command;              // as in HealthRecipe
-  std::chrono::milliseconds timeout{20'000};  // for all devices of the container; the kubelet waits for 30 s
-  bool operator==(const PreStartRecipe&) const = default;
-};
-
-// A program that says what a container gets beside what this recipe says: docs/exec-allocate.schema.json.
-struct AllocateRecipe {
-  std::vector<Template> command;             // the program's absolute path, and its arguments: {resource}
-  std::chrono::milliseconds timeout{2'000};  // and that is the longest: the kubelet admits no pod meanwhile
-  bool operator==(const AllocateRecipe&) const = default;
-};
-
-// A program that is run for each device of a resource that is not offered any more.
-struct OnRemoveRecipe {
-  std::vector<Template> command;  // as in HealthRecipe
-  std::chrono::milliseconds timeout{5'000};
-  bool operator==(const OnRemoveRecipe&) const = default;
+// A program that has a part in a device's life: it ends with 0.
+struct ProgramRecipe {
+  std::vector<Template> command;  // as in HealthRecipe, or with {resource} alone
+  std::chrono::milliseconds timeout{0};
+  bool operator==(const ProgramRecipe&) const = default;
 };
 
 // What a kind brings into a container for the devices that share it: the same templates as in Recipe, and
@@ -105,9 +91,12 @@ struct Recipe {
   std::string near;
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
-  std::optional<PreStartRecipe> pre_start;
-  std::optional<AllocateRecipe> allocate;
-  std::optional<OnRemoveRecipe> on_remove;
+  // Prepares a device before each start of a container that has it; the time-out is for all of these.
+  std::optional<ProgramRecipe> pre_start;
+  // Says what a container gets beside what this recipe says: docs/exec-allocate.schema.json.
+  std::optional<ProgramRecipe> allocate;
+  // Is run for each device of a resource that is not offered any more.
+  std::optional<ProgramRecipe> on_remove;
   Pairs env;
   Pairs annotations;
   std::vector<MountRecipe> mounts;

@@ -1,21 +1,19 @@
+#include "device/remembered.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "device/assembly.hpp"
+#include "device/inventory.hpp"
 
 namespace plughost {
-namespace {
 
 using Clock = Remembered::Clock;
 
-// The latest point in time stands for never: forget_after may be any number.
 Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget_after) {
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(Clock::time_point::max() - since);
   return forget_after < left ? since + forget_after : Clock::time_point::max();
 }
-
-}  // namespace
 
 std::vector<Device> Remembered::merge(std::span<const Device> before, std::vector<Device> scanned,
                                       Clock::time_point now, std::chrono::seconds forget_after,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 namespace {
 
@@ -9,26 +11,20 @@ namespace {
 constexpr std::size_t kLongestDomain = 244;
 constexpr std::size_t kLongestPart = 63;
 
-bool is_lower_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-bool is_alphanumeric(char c) {
-  return is_lower_or_digit(c) || (c >= 'A' && c <= 'Z');
-}
-
 // RFC 1123, as k8s.io/apimachinery's IsDNS1123Subdomain reads it: labels have no limit of their own.
 bool is_domain(std::string_view text) {
   while (true) {
     const std::string_view label = text.substr(0, text.find('.'));
     if (label.empty() || label.front() == '-' || label.back() == '-') return false;
-    if (!std::ranges::all_of(label, [](char c) { return is_lower_or_digit(c) || c == '-'; })) return false;
+    if (!std::ranges::all_of(label, [](char c) { return is_lower(c) || is_digit(c) || c == '-'; }))
+      return false;
     if (label.size() == text.size()) return true;
     text.remove_prefix(label.size() + 1);
   }
 }
 
 bool is_part_character(char c) {
-  return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
+  return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
 }  // namespace
@@ -61,8 +57,8 @@ std::string resource_name_trouble(std::string_view name) {
   if (part.size() > kLongestPart) {
     return "The part after '/' has " + std::to_string(part.size()) + " characters; at most 63 are allowed.";
   }
-  if (part.empty() || !std::ranges::all_of(part, is_part_character) || !is_alphanumeric(part.front()) ||
-      !is_alphanumeric(part.back())) {
+  if (part.empty() || !std::ranges::all_of(part, is_part_character) || !is_letter_or_digit(part.front()) ||
+      !is_letter_or_digit(part.back())) {
     return "The part after '/' must consist of letters, digits, '-', '_' and '.', and must begin and end "
            "with a "
            "letter or a digit.";
@@ -72,9 +68,9 @@ std::string resource_name_trouble(std::string_view name) {
 
 std::string resource_name_part(std::string_view value) {
   const auto trim_end = [](std::string& text) {
-    while (!text.empty() && !is_alphanumeric(text.back())) text.pop_back();
+    while (!text.empty() && !is_letter_or_digit(text.back())) text.pop_back();
   };
-  std::string part(std::ranges::find_if(value, is_alphanumeric), value.end());
+  std::string part(std::ranges::find_if(value, is_letter_or_digit), value.end());
   trim_end(part);
   std::ranges::replace_if(
       part, [](char c) { return !is_part_character(c); }, '_');
@@ -85,10 +81,8 @@ std::string resource_name_part(std::string_view value) {
 
 std::string resource_variable(std::string_view name) {
   std::string variable(name);
-  std::ranges::transform(variable, variable.begin(), [](char c) {
-    if (c >= 'a' && c <= 'z') return static_cast<char>(c - 'a' + 'A');
-    return is_alphanumeric(c) ? c : '_';
-  });
+  std::ranges::transform(variable, variable.begin(),
+                         [](char c) { return is_letter_or_digit(c) ? to_upper(c) : '_'; });
   return variable;
 }
 

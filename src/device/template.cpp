@@ -3,19 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
-namespace {
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool is_name(std::string_view text) {
-  return !text.empty() && is_letter(text.front()) &&
-         std::ranges::all_of(text, [](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; });
-}
-
-}  // namespace
 
 Template::Template(std::string_view text) : text_(text) {
   std::string literal;
@@ -46,6 +36,11 @@ Template::Template(std::string_view text) : text_(text) {
     at = close + 1;
   }
   end_literal();
+}
+
+bool Template::is_name(std::string_view text) {
+  return !text.empty() && is_letter(text.front()) &&
+         std::ranges::all_of(text, [](char c) { return is_letter_or_digit(c) || c == '_'; });
 }
 
 std::string Template::escape(std::string_view text) {

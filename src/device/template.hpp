@@ -22,6 +22,8 @@ class Template {
   // Throws TemplateError. "{name}" is a placeholder ([A-Za-z][A-Za-z0-9_]*), "{{" and "}}" are braces.
   explicit Template(std::string_view text);
 
+  // Can it be a placeholder's name?
+  static bool is_name(std::string_view text);
   // The template that expands to text itself.
   static std::string escape(std::string_view text);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/joined.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "doctor/checks.hpp"
@@ -62,12 +63,6 @@ std::set<std::string> specified_kinds(const HostRoot& host, const std::vector<st
   return kinds;
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
-  return all;
-}
-
 Findings runtime_findings(const RuntimeSettings& settings) {
   Findings found;
   for (const std::string& trouble : settings.troubles)
@@ -107,7 +102,7 @@ Findings check_cdi(const HostRoot& host, const Observed& observed) {
   for (const std::string& kind : promised) {
     if (specified.contains(kind)) continue;
     found.push_back({.level = Level::kProblem,
-                     .where = joined(settings->spec_dirs),
+                     .where = joined(settings->spec_dirs, ", "),
                      .what = "no specification of the kind " + kind + " lies there",
                      .why = "containers that get such a device do not start: 'unresolvable CDI devices'",
                      .advice = "have its vendor's tool write one (NVIDIA: `nvidia-ctk cdi generate`), or set "
@@ -139,7 +134,7 @@ Findings check_dev_char(const HostRoot& host, const Observed& observed) {
   return {
       {.level = systemd ? Level::kWarning : Level::kNote,
        .where = "/dev/char",
-       .what = "links are missing, such as " + joined(missing),
+       .what = "links are missing, such as " + joined(missing, ", "),
        .why =
            "where runc has systemd manage cgroups, `systemctl daemon-reload` takes such a device away from "
            "running containers; not with systemd 240 or newer and a runc older than 1.1.3 or at least 1.1.7",

@@ -4,6 +4,7 @@
 #include <limits>
 #include <sstream>
 
+#include "base/number.hpp"
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
 #include "doctor/unit_file.hpp"
@@ -30,8 +31,8 @@ std::string first_line(const HostRoot& host, const fs::path& file) {
 }
 
 // nullopt: the file is not there, or says something else.
-std::optional<std::uint64_t> number_in(const HostRoot& host, const fs::path& file) {
-  std::istringstream text(first_line(host, file));
+std::optional<std::uint64_t> number_of(const HostRoot& host, const fs::path& file) {
+  std::istringstream text(first_line(host, file));  // SELinux's booleans are two numbers
   std::uint64_t number = 0;
   return text >> number ? std::optional(number) : std::nullopt;
 }
@@ -50,9 +51,7 @@ std::optional<std::uint64_t> descriptors_of(const HostRoot& host, const SeenProc
   std::string hard;
   line >> word >> word >> word >> word >> hard;
   if (hard == "unlimited") return std::numeric_limits<std::uint64_t>::max();
-  std::istringstream digits(hard);
-  std::uint64_t number = 0;
-  return digits >> number ? std::optional(number) : std::nullopt;
+  return number_in<std::uint64_t>(hard);
 }
 
 struct InotifyUse {
@@ -146,11 +145,11 @@ Findings check_udevd(const HostRoot& host, const Observed&) {
 }
 
 Findings check_selinux(const HostRoot& host, const Observed& observed) {
-  const auto enforcing = number_in(host, "/sys/fs/selinux/enforce");
+  const auto enforcing = number_of(host, "/sys/fs/selinux/enforce");
   if (!enforcing) return {{.where = "/sys/fs/selinux", .what = "SELinux is off"}};
   const Level level = *enforcing == 1 ? Level::kWarning : Level::kNote;
   Findings found;
-  if (number_in(host, "/sys/fs/selinux/booleans/container_use_devices") == 0u && !observed.numbers.empty())
+  if (number_of(host, "/sys/fs/selinux/booleans/container_use_devices") == 0u && !observed.numbers.empty())
     found.push_back(
         {.level = level,
          .where = "container_use_devices",
@@ -231,8 +230,8 @@ Findings check_descriptors(const HostRoot& host, const Observed& observed) {
 
 Findings check_inotify(const HostRoot& host, const Observed& observed) {
   const fs::path directory = "/proc/sys/fs/inotify";
-  const auto most_watches = number_in(host, directory / "max_user_watches");
-  const auto most_instances = number_in(host, directory / "max_user_instances");
+  const auto most_watches = number_of(host, directory / "max_user_watches");
+  const auto most_instances = number_of(host, directory / "max_user_instances");
   if (!most_watches || !most_instances) return {};
   const InotifyUse use = inotify_use(host, observed.user);
   Findings found;

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <system_error>
 
-#include "base/program_run.hpp"
 #include "doctor/process.hpp"
 #include "kubelet/unix_socket.hpp"
+#include "programs/program_run.hpp"
 
 namespace plughost {
 
@@ -57,11 +57,9 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
 std::string version_of(const SeenProcess& process) {
   if (process.name() != "kubelet" && process.name() != "k3s") return {};
   const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
-  const auto run = ProgramRun().run({.command = {program, "--version"}}, kVersionDeadline);
-  if (run.end != ProgramRun::Outcome::End::kEnded || run.result.end != Subprocess::Result::End::kExited ||
-      run.result.number != 0)
-    return {};
-  return run.result.output.substr(0, run.result.output.find('\n'));
+  const auto ending = ProgramRun().run({.command = {program, "--version"}, .timeout = kVersionDeadline});
+  if (!ending || ending->how != Ending::How::kExited || ending->number != 0) return {};
+  return ending->output.substr(0, ending->output.find('\n'));
 }
 
 void observe_devices(const HostRoot& host, Observed& observed) {

@@ -1,8 +1,8 @@
 #include "doctor/process.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "base/number.hpp"
 #include "host/file_text.hpp"
 
 namespace plughost {
@@ -69,10 +69,9 @@ std::vector<SeenProcess> processes(const HostRoot& host) {
   std::vector<SeenProcess> all;
   for (const std::string& path : host.glob("/proc/[1-9]*").paths) {
     const std::string name = std::filesystem::path(path).filename();
-    pid_t id = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-    if (error != std::errc{} || end != name.data() + name.size()) continue;
-    if (auto process = process_of(host, id)) all.push_back(std::move(*process));
+    const auto id = number_in<pid_t>(name);
+    if (!id) continue;
+    if (auto process = process_of(host, *id)) all.push_back(std::move(*process));
   }
   std::ranges::sort(all, {}, &SeenProcess::id);
   return all;

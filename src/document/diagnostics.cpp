@@ -1,39 +1,16 @@
 #include "document/diagnostics.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
+
+#include "base/ascii.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {
 
 constexpr std::size_t kLongestQuote = 200;
 constexpr std::size_t kLongestWord = 40;  // a longer one is no typing error
-
-bool is_control(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
-
-std::string printable(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string shown;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_control(c)) {
-      shown += {'\\', 'x', kHex[byte >> 4], kHex[byte & 0xFu]};
-    } else {
-      shown += c;
-    }
-  }
-  return shown;
-}
-
-std::string lower(std::string_view text) {
-  std::string lowered;
-  std::ranges::transform(text, std::back_inserter(lowered),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return lowered;
-}
 
 // Insertions, deletions, replacements and swaps of neighbours (optimal string alignment) between two words.
 std::size_t typing_errors(std::string_view a, std::string_view b) {
@@ -81,11 +58,11 @@ std::string quote(std::string_view text) {
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> known) {
   if (word.size() > kLongestWord) return {};
-  const std::string written = lower(word);
+  const std::string written = to_lower(word);
   std::size_t fewest = std::clamp<std::size_t>(word.size() / 3, 1, 3) + 1;
   std::string_view nearest;
   for (const std::string_view candidate : known) {
-    const std::string other = lower(candidate);
+    const std::string other = to_lower(candidate);
     const bool shortened = std::min(written.size(), other.size()) >= 3 &&
                            (other.starts_with(written) || written.starts_with(other));
     const std::size_t errors = shortened && written != other ? 1 : typing_errors(written, other);

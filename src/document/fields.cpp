@@ -1,8 +1,11 @@
 #include "document/fields.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
+
+#include "base/ascii.hpp"
+#include "base/joined.hpp"
+#include "base/number.hpp"
 
 namespace plughost {
 namespace {
@@ -19,20 +22,10 @@ std::string shown(const Node& node) {
   return node.kind == Node::Kind::kScalar ? quote(node.scalar) : node.kind_name();
 }
 
-std::string joined(std::span<const std::string_view> words) {
-  std::string list;
-  for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + std::string(word);
-  return list;
-}
-
 // Digits only, and no leading zero: others read 010 as eight.
 std::optional<unsigned> decimal(std::string_view text) {
   if (text.starts_with('0') && text.size() > 1) return std::nullopt;
-  unsigned value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end) return std::nullopt;
-  return value;
+  return number_in<unsigned>(text);
 }
 
 // nullopt unless the text is <number><unit>…, the units falling, and no longer than kLongestDuration.
@@ -91,7 +84,7 @@ Fields::~Fields() {
     const std::string hint = did_you_mean(key.scalar, known);
     diagnostics_.error(
         key.mark, path_,
-        "unknown key " + quote(key.scalar) + (hint.empty() ? "; known here: " + joined(known) : hint));
+        "unknown key " + quote(key.scalar) + (hint.empty() ? "; known here: " + joined(known, ", ") : hint));
   }
 }
 
@@ -143,8 +136,7 @@ unsigned Fields::number(std::string_view key, unsigned fallback, unsigned min, u
   const auto number = decimal(value->scalar);
   if (number && *number >= min && *number <= max) return *number;
   const std::string range = std::to_string(min) + " to " + std::to_string(max);
-  const bool digits = !value->scalar.empty() && !value->scalar.starts_with('0') &&
-                      value->scalar.find_first_not_of("0123456789") == std::string::npos;
+  const bool digits = is_digits(value->scalar) && !value->scalar.starts_with('0');
   if (number || digits) {
     refuse(key, quote(value->scalar) + " is out of range; it can be " + range);
   } else {
@@ -180,14 +172,13 @@ std::chrono::seconds Fields::seconds(std::string_view key, std::chrono::seconds 
   return fallback;
 }
 
-std::size_t Fields::choice(std::string_view key, std::span<const std::string_view> words,
-                           std::size_t fallback) {
+std::string_view Fields::chosen(std::string_view key, std::span<const std::string_view> words) {
   const Node* const value = scalar(key);
-  if (!value) return fallback;
+  if (!value) return {};
   const auto found = std::ranges::find(words, value->scalar);
-  if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  refuse(key, shown(*value) + " is not one of " + joined(words) + did_you_mean(value->scalar, words));
-  return fallback;
+  if (found != words.end()) return *found;
+  refuse(key, shown(*value) + " is not one of " + joined(words, ", ") + did_you_mean(value->scalar, words));
+  return {};
 }
 
 Template Fields::pattern(std::string_view key, std::string_view fallback,

@@ -2,6 +2,7 @@
 // Typed, strict reading of one map of a configuration. Every getter that finds something wrong reports it and
 // returns its fallback, so that one pass finds all errors. Not thread-safe.
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/words.hpp"
 #include "device/template.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -45,8 +47,13 @@ class Fields {
   // The same of whole seconds.
   std::chrono::seconds seconds(std::string_view key, std::chrono::seconds fallback, std::chrono::seconds min,
                                std::chrono::seconds max);
-  // One of the words; otherwise it is reported with the list of them. Returns its index.
-  std::size_t choice(std::string_view key, std::span<const std::string_view> words, std::size_t fallback);
+  // What one of the words stands for; another word is reported with the list of them.
+  template <typename Value, std::size_t n>
+  Value choice(std::string_view key, const Word<Value> (&words)[n], Value fallback) {
+    std::string_view known[n];
+    std::ranges::transform(words, known, &Word<Value>::word);
+    return value_of(words, chosen(key, known)).value_or(fallback);
+  }
   // A template whose placeholders are all among known; others are reported with the list of known ones.
   Template pattern(std::string_view key, std::string_view fallback, std::span<const std::string_view> known);
   // An absolute path that is normal in form; others are reported. Without the final '/' that it may have.
@@ -68,6 +75,8 @@ class Fields {
  private:
   // The value, if it is a scalar; anything else that is there is reported.
   const Node* scalar(std::string_view key);
+  // Empty: the key is not there, or has none of the words.
+  std::string_view chosen(std::string_view key, std::span<const std::string_view> words);
   void refuse(std::string_view key, std::string what);
 
   const Node& node_;

@@ -1,5 +1,7 @@
 #include "document/hex_id.hpp"
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 namespace {
 
@@ -20,9 +22,8 @@ std::optional<std::string> hex_digits(std::string_view text, std::size_t digits)
   if (text.empty() || text.size() > digits || (!prefixed && text.size() < digits)) return std::nullopt;
   std::string normal(digits - text.size(), '0');
   for (const char c : text) {
-    const bool upper = c >= 'A' && c <= 'F';
-    if (!upper && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) return std::nullopt;
-    normal += upper ? static_cast<char>(c - 'A' + 'a') : c;
+    if (!is_hex_digit(c)) return std::nullopt;
+    normal += to_lower(c);
   }
   return normal;
 }

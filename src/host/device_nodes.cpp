@@ -8,12 +8,12 @@
 #include <system_error>
 #include <vector>
 
+#include "base/kernel_limits.hpp"
+
 namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kMostLinks = 40;  // as many as the kernel follows: MAXSYMLINKS
 
 bool is_below(const fs::path& path, const fs::path& directory) {
   const fs::path relative = path.lexically_relative(directory);
@@ -54,9 +54,9 @@ Found look(const HostRoot& host, const std::string& node) {
 }  // namespace
 
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation) {
-  std::vector<DeviceNode> nodes = allocation.nodes;
+  std::vector<ContainerNode> nodes = allocation.nodes;
   std::ranges::copy(allocation.by_cdi.nodes, std::back_inserter(nodes));
-  for (const DeviceNode& node : nodes) {
+  for (const ContainerNode& node : nodes) {
     if (!node.host_path.starts_with("/dev/")) continue;
     switch (look(host, node.host_path)) {
       case Found::kNothing:

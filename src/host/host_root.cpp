@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <span>
 #include <system_error>
+#include <unordered_set>
+#include <utility>
+
+#include "base/kernel_limits.hpp"
 
 namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kMostLinks = 40;  // as many as the kernel follows: MAXSYMLINKS
 
 bool is_pattern(const std::string& component) {
   return component.find_first_of("*?[") != std::string::npos;
@@ -29,11 +31,12 @@ std::string escape(const std::string& name) {
 
 class Walk {
  public:
-  // host outlives the walk.
-  explicit Walk(const HostRoot& host) : host_(host) {}
+  // Both outlive the walk.
+  Walk(const HostRoot& host, const std::string& pattern) : host_(host), pattern_(pattern) {}
 
   // base: a directory's path without the final '/', so "" is the root.
   void descend(std::string base, std::span<const std::string> components) {
+    if (++directories_ > HostRoot::kMostDirectories) return;
     while (components.size() > 1 && !is_pattern(components.front())) {
       base += '/' + components.front();
       components = components.subspan(1);
@@ -42,13 +45,13 @@ class Walk {
     const bool last = components.size() == 1;
     const fs::path directory = base.empty() ? "/" : base;
     if (!is_pattern(component)) {
-      match_.watch.push_back({.path = directory, .name = escape(component)});
+      watch(directory, escape(component));
       const std::string path = base + '/' + component;
       std::error_code failed;
       if (fs::is_symlink(host_.at(path), failed)) watch_targets(path);
       return take_existing(path);
     }
-    match_.watch.push_back({.path = directory, .name = component});
+    watch(directory, component);
 
     std::vector<std::string> subdirectories;
     std::error_code failed;
@@ -69,6 +72,8 @@ class Walk {
         subdirectories.push_back(path);
       }
     }
+    // Where a limit cuts, it cuts at the same place each time.
+    std::ranges::sort(subdirectories);
     for (std::string& subdirectory : subdirectories) descend(std::move(subdirectory), components.subspan(1));
   }
 
@@ -76,10 +81,29 @@ class Walk {
     std::ranges::sort(match_.paths);
     std::ranges::sort(match_.watch);
     match_.watch.erase(std::unique(match_.watch.begin(), match_.watch.end()), match_.watch.end());
+    if (directories_ > HostRoot::kMostDirectories)
+      match_.remarks.push_back(
+          pattern_ + " leads through more than " + std::to_string(HostRoot::kMostDirectories) +
+          " directories: what lies in the others is left out; replace wildcards by names");
+    if (unwatched_)
+      match_.remarks.push_back(pattern_ + " leads through more than " +
+                               std::to_string(HostRoot::kMostWatched) +
+                               " directories; changes in the others are seen late");
     return std::move(match_);
   }
 
  private:
+  void watch(fs::path directory, std::string name) {
+    if (!watched_.contains(directory.native())) {
+      if (watched_.size() == HostRoot::kMostWatched) {
+        unwatched_ = true;
+        return;
+      }
+      watched_.insert(directory.native());
+    }
+    match_.watch.push_back({.path = std::move(directory), .name = std::move(name)});
+  }
+
   void take_existing(const std::string& path) {
     std::error_code failed;
     if (fs::exists(host_.at(path), failed)) match_.paths.push_back(path);
@@ -94,11 +118,15 @@ class Walk {
       path = (path.parent_path() / target).lexically_normal();
       if (!path.has_filename()) path = path.parent_path();
       if (!path.has_filename()) return;
-      match_.watch.push_back({.path = path.parent_path(), .name = escape(path.filename())});
+      watch(path.parent_path(), escape(path.filename()));
     }
   }
 
   const HostRoot& host_;
+  const std::string& pattern_;
+  std::size_t directories_ = 0;  // looked into
+  std::unordered_set<std::string> watched_;
+  bool unwatched_ = false;  // one or more
   HostRoot::Match match_;
 };
 
@@ -115,7 +143,7 @@ HostRoot::Match HostRoot::glob(const std::string& pattern) const {
   for (const fs::path& component : fs::path(pattern).relative_path()) {
     if (!component.empty()) components.push_back(component);
   }
-  Walk walk(*this);
+  Walk walk(*this, pattern);
   if (!components.empty()) walk.descend("", components);
   return std::move(walk).finish();
 }

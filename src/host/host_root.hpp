@@ -23,9 +23,15 @@ class HostRoot {
   // Where a path of the machine is found under the prefix.
   std::filesystem::path at(const std::filesystem::path& path) const;
 
+  // A look ends here: links may lead in circles, and a pattern to the whole machine.
+  static constexpr std::size_t kMostDirectories = 50'000;
+  // Each costs one of the user's inotify watches.
+  static constexpr std::size_t kMostWatched = 1000;
+
   struct Match {
     std::vector<std::string> paths;       // existing ones, sorted by name, without the prefix
     std::vector<WatchedDirectory> watch;  // what was looked at, so that a change will be seen
+    std::vector<std::string> remarks;     // which limit left something out
   };
   // The paths that a pattern with * ? [] in any of its components matches. A name's leading dot is not
   // special.

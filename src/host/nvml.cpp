@@ -102,7 +102,6 @@ struct Nvml::Functions {
   const char* (*error_string)(int);
   int (*count)(unsigned*);
   int (*by_index)(unsigned, void**);
-  int (*by_uuid)(const char*, void**);
   int (*uuid)(void*, char*, unsigned);
   int (*name)(void*, char*, unsigned);
   int (*minor_number)(void*, unsigned*);
@@ -114,7 +113,6 @@ struct Nvml::Functions {
   int (*mig_by_index)(void*, unsigned, void**);
   int (*gpu_instance)(void*, unsigned*);
   int (*compute_instance)(void*, unsigned*);
-  int (*card_of_mig)(void*, void**);
   int (*common_ancestor)(void*, void*, unsigned*);
   int (*link_state)(void*, unsigned, unsigned*);
   int (*link_peer)(void*, unsigned, PciInfo*);
@@ -131,7 +129,6 @@ struct Nvml::Functions {
     find(library, error_string, "nvmlErrorString");
     find(library, count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount");
     find(library, by_index, "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex");
-    find(library, by_uuid, "nvmlDeviceGetHandleByUUID");
     find(library, uuid, "nvmlDeviceGetUUID");
     find(library, name, "nvmlDeviceGetName");
     find(library, minor_number, "nvmlDeviceGetMinorNumber");
@@ -144,7 +141,6 @@ struct Nvml::Functions {
     find(library, mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex");
     find(library, gpu_instance, "nvmlDeviceGetGpuInstanceId");
     find(library, compute_instance, "nvmlDeviceGetComputeInstanceId");
-    find(library, card_of_mig, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
     find(library, common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
     find(library, link_state, "nvmlDeviceGetNvLinkState");
     find(library, link_peer, "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemotePciInfo");
@@ -201,13 +197,6 @@ NvmlResult<NvmlDevice> Nvml::device(unsigned index) const {
   NvmlDevice device;
   const int code = call(functions_->by_index, index, &device.handle);
   if (code != kSuccess) return failure("nvmlDeviceGetHandleByIndex", code);
-  return device;
-}
-
-NvmlResult<NvmlDevice> Nvml::device(const std::string& uuid) const {
-  NvmlDevice device;
-  const int code = call(functions_->by_uuid, uuid.c_str(), &device.handle);
-  if (code != kSuccess) return failure("nvmlDeviceGetHandleByUUID", code);
   return device;
 }
 
@@ -291,13 +280,6 @@ NvmlResult<unsigned> Nvml::compute_instance(NvmlDevice mig) const {
   const int code = call(functions_->compute_instance, mig.handle, &id);
   if (code != kSuccess) return failure("nvmlDeviceGetComputeInstanceId", code);
   return id;
-}
-
-NvmlResult<NvmlDevice> Nvml::card_of(NvmlDevice mig) const {
-  NvmlDevice card;
-  const int code = call(functions_->card_of_mig, mig.handle, &card.handle);
-  if (code != kSuccess) return failure("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", code);
-  return card;
 }
 
 NvmlResult<NvmlLevel> Nvml::common_ancestor(NvmlDevice one, NvmlDevice other) const {

@@ -74,7 +74,6 @@ class Nvml {
 
   NvmlResult<unsigned> count() const;
   NvmlResult<NvmlDevice> device(unsigned index) const;
-  NvmlResult<NvmlDevice> device(const std::string& uuid) const;
 
   NvmlResult<std::string> uuid(NvmlDevice device) const;
   NvmlResult<std::string> name(NvmlDevice device) const;
@@ -88,7 +87,6 @@ class Nvml {
   NvmlResult<std::vector<NvmlDevice>> mig_devices(NvmlDevice card) const;
   NvmlResult<unsigned> gpu_instance(NvmlDevice mig) const;
   NvmlResult<unsigned> compute_instance(NvmlDevice mig) const;
-  NvmlResult<NvmlDevice> card_of(NvmlDevice mig) const;
 
   NvmlResult<NvmlLevel> common_ancestor(NvmlDevice one, NvmlDevice other) const;
   // The PCI address at the other end of each active NVLink.

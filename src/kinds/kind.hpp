@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/event_loop.hpp"
 #include "device/device.hpp"
 #include "document/fields.hpp"
 #include "host/host_root.hpp"
 
 namespace plughost {
+
+class Programs;
 
 // A CDI specification that is another program's work.
 struct CdiFile {
@@ -37,10 +38,13 @@ struct Scan {
 };
 
 // What a source keeps running between its scans, to be told of changes. Loop thread only. Destroyed means
-// that it runs no more.
+// that it runs no more, and calls nobody.
 class SourceWatch {
  public:
   virtual ~SourceWatch() = default;
+  // Before each scan: calls then, from within or later in the loop, when the scan can begin. For what a scan
+  // has to wait for and no thread should; never again before it has called.
+  virtual void before_scan(const std::function<void()>& then) { then(); }
 };
 
 // Finds the devices of one entry of the configuration.
@@ -52,17 +56,15 @@ class DeviceSource {
   virtual Scan scan(const HostRoot& host) const = 0;
   // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
   // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
-  // something else. loop outlives what is returned, which is destroyed before or after the source. nullptr:
-  // scans, and what they ask to watch, are all there is. A source that nobody watches finds out in the scan.
-  virtual std::unique_ptr<SourceWatch> watch(EventLoop& /*loop*/,
+  // something else. programs outlives what is returned, which is destroyed before or after the source.
+  // nullptr: scans, and what they ask to watch, are all there is. A source that nobody watches finds out in
+  // the scan.
+  virtual std::unique_ptr<SourceWatch> watch(Programs& /*programs*/,
                                              const std::function<void()>& /*hint*/) const {
     return nullptr;
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
-  // Does a scan end within a time of its own, whatever the machine does? One that takes long is then no sign
-  // of a driver that hangs.
-  virtual bool ends_by_itself() const { return false; }
   // Any thread. Nobody wants a scan any more: one that runs ends soon, if it can.
   virtual void abandon() const {}
 };

@@ -3,12 +3,12 @@
 #include <absl/strings/escaping.h>
 
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <system_error>
 
+#include "base/number.hpp"
 #include "kubelet/wire.hpp"
 
 namespace plughost {
@@ -24,11 +24,8 @@ const json& member(const json& object, const char* name) {
 }
 
 int numa_node(const std::string& text) {
-  int node = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), node);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw std::runtime_error("'" + text + "' is no NUMA node");
-  return node;
+  if (const auto node = number_in<int>(text)) return *node;
+  throw std::runtime_error("'" + text + "' is no NUMA node");
 }
 
 Checkpoint::PodDevices pod_devices_of(const json& from) {

@@ -2,62 +2,25 @@
 // A resource's gRPC server, which lives as long as the resource, and its listener, which is bound anew for
 // each kubelet. Loop thread only.
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
-#include <vector>
 
 #include "base/event_loop.hpp"
 #include "base/workers.hpp"
-#include "device/allocation.hpp"
-#include "kubelet/call_tally.hpp"
-#include "kubelet/inventory_feed.hpp"
+#include "kubelet/endpoint_owner.hpp"
 #include "kubelet/listener.hpp"
-#include "kubelet/plugin_options.hpp"
+#include "kubelet/served_resource.hpp"
 
 namespace plughost {
 
 class Endpoint {
  public:
-  // A stream's connection.
-  struct Peer {
-    std::uint32_t incarnation = 0;  // of the listener that accepted it
-    pid_t process = 0;              // 0: not to be seen from here
-  };
-  struct Events {  // called in the loop
-    std::function<void(Peer)> stream_opened;
-    std::function<void(Peer)> stream_closed;
-    // plugins_registry only: the kubelet does not take the resource.
-    std::function<void(const std::string& why)> refused;
-    // A container with these devices is about to start: see PluginService::Hooks. Only where the offer's
-    // recipe has something to prepare.
-    std::function<void(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                       std::function<void(std::string trouble)> answer)>
-        starting;
-    // A container is to get these devices, and a program of the offer's recipe has a part in the answer.
-    std::function<void(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                       std::function<void(std::variant<Allocation, std::string> outcome)> answer)>
-        allocating;
-    // A connection that was turned away or cannot be accepted, as a sentence.
-    std::function<void(const std::string& what)> trouble;
-  };
-  // Runs on gRPC's threads; see PluginService::Hooks.
-  using CheckAnswer = std::function<std::string(const Allocation&)>;
-
-  // How the kubelet learns of the endpoint.
-  enum class Announcement { kRegister, kPluginsRegistry };
-
   // Serves at once, but listens nowhere yet. Throws std::runtime_error if gRPC cannot start a server.
-  // loop and workers outlive it.
-  Endpoint(EventLoop& loop, Workers& workers, std::string resource, std::shared_ptr<InventoryFeed> feed,
-           std::shared_ptr<CallTally> calls, PluginOptions options, Announcement announcement,
-           CheckAnswer check_answer, Events events);
+  // loop, workers and owner outlive it.
+  Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, ServedResource resource);
   // The listener's file is removed and the streams end; the server's last breath is a worker's affair.
   ~Endpoint();
   Endpoint(const Endpoint&) = delete;
@@ -75,16 +38,15 @@ class Endpoint {
   std::uint32_t incarnation() const { return incarnation_; }
 
  private:
-  struct Served;
-  void listen();
+  struct Server;
   void on_connection(UniqueFd connection, const ucred& peer);
 
   EventLoop& loop_;
   Workers& workers_;
-  std::string resource_;
-  Events events_;
-  std::shared_ptr<const bool> alive_;
-  std::shared_ptr<Served> served_;
+  EndpointOwner& owner_;
+  const ServedResource resource_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  std::shared_ptr<Server> server_;
   std::filesystem::path socket_;
   std::uint32_t incarnation_;
   std::optional<Listener> listener_;

@@ -4,18 +4,17 @@ namespace plughost {
 
 InventoryFeed::InventoryFeed(Offer first) : newest_{std::make_shared<const Offer>(std::move(first)), 1} {}
 
-bool InventoryFeed::publish(Offer offer) {
+void InventoryFeed::publish(Offer offer) {
   auto next = std::make_shared<const Offer>(std::move(offer));
   // Nobody else publishes: what is compared here is what will be replaced.
   const bool same_list = newest().offer->inventory.lists_same_as(next->inventory);
   {
     const std::lock_guard lock(mutex_);
     newest_.offer.swap(next);  // the former one is destroyed after the lock
-    if (same_list) return false;
+    if (same_list) return;
     ++newest_.list;
   }
   readers_.tell();
-  return true;
 }
 
 InventoryFeed::Newest InventoryFeed::newest() const {

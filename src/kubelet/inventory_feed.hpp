@@ -21,8 +21,7 @@ class InventoryFeed {
   explicit InventoryFeed(Offer first);
 
   // Loop thread only. Replaces the offer. Readers are woken only if the kubelet would be told something else.
-  // Says whether.
-  bool publish(Offer offer);
+  void publish(Offer offer);
   Newest newest() const;
 
   // Closed with the resource.

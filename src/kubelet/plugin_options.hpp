@@ -1,6 +1,8 @@
 #pragma once
 // What an endpoint says it can do, in Register and from GetDevicePluginOptions alike. A plain value.
 
+#include "device/recipe.hpp"
+
 namespace plughost {
 
 struct PluginOptions {
@@ -9,5 +11,11 @@ struct PluginOptions {
 
   bool operator==(const PluginOptions&) const = default;
 };
+
+// Fixed for an endpoint's life: the kubelet asks once, when it dials.
+inline PluginOptions options_of(const Recipe& recipe) {
+  return {.pre_start_required = recipe.pre_start.has_value(),
+          .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone || !recipe.near.empty()};
+}
 
 }  // namespace plughost

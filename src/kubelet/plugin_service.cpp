@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "device/preferred.hpp"
-#include "kubelet/news_stream.hpp"
 #include "kubelet/pending_call.hpp"
+#include "kubelet/snapshot_stream.hpp"
 #include "kubelet/wire.hpp"
 
 namespace plughost {
@@ -12,7 +12,7 @@ namespace plughost {
 namespace {
 
 // The newest list, whenever it is another.
-class Lists final : public News<v1beta1::ListAndWatchResponse> {
+class Lists final : public Snapshots<v1beta1::ListAndWatchResponse> {
  public:
   explicit Lists(std::shared_ptr<InventoryFeed> feed) : feed_(std::move(feed)) {}
 
@@ -36,41 +36,8 @@ grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grp
   return reactor;
 }
 
-std::vector<std::string> pci_paths(const Inventory& inventory, const std::vector<std::string>& ids) {
-  std::vector<std::string> paths;
-  for (const std::string& id : ids) {
-    const Device* const device = inventory.find(id);
-    if (const std::string* path = device ? device->attribute("pciPath") : nullptr) paths.push_back(*path);
-  }
-  return paths;
-}
-
-grpc::StatusCode code_of(Refusal::Reason reason) {
-  switch (reason) {
-    case Refusal::Reason::kUnknownDevice:
-      return grpc::StatusCode::NOT_FOUND;
-    case Refusal::Reason::kUnhealthyDevice:
-      return grpc::StatusCode::UNAVAILABLE;
-    case Refusal::Reason::kTooMany:
-      return grpc::StatusCode::INVALID_ARGUMENT;
-    case Refusal::Reason::kConflict:
-      return grpc::StatusCode::FAILED_PRECONDITION;
-  }
-  return grpc::StatusCode::INTERNAL;
-}
-
 grpc::Status dropped(const std::string& resource) {
   return {grpc::StatusCode::UNAVAILABLE, resource + ": plughost is stopping, or serves it anew"};
-}
-
-std::variant<Allocation, grpc::Status> allocated(const Offer& offer, const std::vector<std::string>& ids,
-                                                 const Allocation& more) {
-  auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
-  if (const auto* refusal = std::get_if<Refusal>(&outcome))
-    return grpc::Status(code_of(refusal->reason), refusal->text);
-  if (!offer.stall.empty())
-    return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall);
-  return std::get<Allocation>(std::move(outcome));
 }
 
 std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request) {
@@ -88,30 +55,30 @@ struct PluginService::AllocateCall {
   std::chrono::steady_clock::time_point asked;
 };
 
-PluginService::PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls,
-                             PluginOptions options, Hooks hooks)
-    : feed_(std::move(feed)), calls_(std::move(calls)), options_(options), hooks_(std::move(hooks)) {}
+PluginService::PluginService(ServedResource resource, OwnerInLoop owner, const Callers& callers)
+    : resource_(std::move(resource)), owner_(std::move(owner)), callers_(callers) {}
 
 grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                                 const v1beta1::Empty*,
                                                                 v1beta1::DevicePluginOptions* response) {
-  response->set_pre_start_required(options_.pre_start_required);
-  response->set_get_preferred_allocation_available(options_.preferred_allocation_available);
+  response->set_pre_start_required(resource_.options.pre_start_required);
+  response->set_get_preferred_allocation_available(resource_.options.preferred_allocation_available);
   return finish(context, grpc::Status::OK);
 }
 
 grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndWatch(
     grpc::CallbackServerContext* context, const v1beta1::Empty*) {
-  const std::string peer = context->peer();
-  hooks_.stream_opened(peer);
-  return NewsStream<v1beta1::ListAndWatchResponse>::open(
-      std::make_unique<Lists>(feed_), [closed = hooks_.stream_closed, peer] { closed(peer); });
+  const Caller by = callers_.of(context->peer());
+  owner_.tell([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
+  return SnapshotStream<v1beta1::ListAndWatchResponse>::open(
+      std::make_unique<Lists>(resource_.feed),
+      [owner = owner_, by] { owner.tell([by](EndpointOwner& told) { told.on_stream_closed(by); }); });
 }
 
 grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
-  const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
   const std::vector<std::string> near = offer->near.paths(LastGiven::Clock::now());
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
@@ -131,7 +98,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   const v1beta1::AllocateRequest* request,
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
-  const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
   if (offer->recipe->allocate) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(
@@ -140,11 +107,12 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   }
   grpc::Status status;
   for (const auto& container : request->container_requests()) {
-    status = answer(*offer, ids_of(container), {}, *response->add_container_responses());
-    (status.ok() ? calls_->allocated : calls_->allocation_refused).add();
+    status = answer_container(*offer, ids_of(container), {}, resource_.check_answer,
+                              *response->add_container_responses());
+    (status.ok() ? resource_.calls->allocated : resource_.calls->allocation_refused).add();
     if (!status.ok()) break;
   }
-  calls_->answers->add(std::chrono::steady_clock::now() - asked);
+  resource_.calls->answers->add(std::chrono::steady_clock::now() - asked);
   return finish(context, status);
 }
 
@@ -152,57 +120,46 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   const int container = call->response->container_responses_size();
   if (container == call->request->container_requests_size()) return end(*call, grpc::Status::OK);
   const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
-  const auto without = allocated(*call->offer, ids, {});
+  const auto without = container_allocation(*call->offer, ids, {});
   if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
-  hooks_.ask_program(call->offer, ids, [this, call, ids](const std::variant<Allocation, std::string>& said) {
+  auto done = [this, call, ids](const std::variant<Allocation, std::string>& said) {
     if (const auto* trouble = std::get_if<std::string>(&said))
       return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
                          "resource " + call->offer->resource + ": " + *trouble});
     const grpc::Status status =
-        answer(*call->offer, ids, std::get<Allocation>(said), *call->response->add_container_responses());
+        answer_container(*call->offer, ids, std::get<Allocation>(said), resource_.check_answer,
+                         *call->response->add_container_responses());
     if (!status.ok()) return end(*call, status);
-    calls_->allocated.add();
+    resource_.calls->allocated.add();
     go_on(call);
+  };
+  owner_.tell([offer = call->offer, ids, done = std::move(done)](EndpointOwner& owner) {
+    owner.ask_allocation_program(offer, ids, done);
   });
 }
 
 void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
-  if (!status.ok()) calls_->allocation_refused.add();
-  calls_->answers->add(std::chrono::steady_clock::now() - call.asked);
+  if (!status.ok()) resource_.calls->allocation_refused.add();
+  resource_.calls->answers->add(std::chrono::steady_clock::now() - call.asked);
   call.pending.answer(status);
-}
-
-grpc::Status PluginService::answer(const Offer& offer, const std::vector<std::string>& ids,
-                                   const Allocation& more,
-                                   v1beta1::ContainerAllocateResponse& response) const {
-  const auto outcome = allocated(offer, ids, more);
-  if (const auto* status = std::get_if<grpc::Status>(&outcome)) return *status;
-  const auto& allocation = std::get<Allocation>(outcome);
-  if (const std::string missing = hooks_.check_answer(allocation); !missing.empty())
-    return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
-  write_allocation(allocation, response);
-  if (const std::size_t size = response.ByteSizeLong(); size > kListLimit)
-    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
-                                                       std::to_string(size) +
-                                                       " bytes, and the kubelet takes 4 MiB"};
-  if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
-  return grpc::Status::OK;
 }
 
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
                                                            const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
-  const std::shared_ptr<const Offer> offer = feed_->newest().offer;
+  const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
   if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto call = std::make_shared<PendingCall>(reactor, dropped(offer->resource));
-  hooks_.prepare(offer, {request->devices_ids().begin(), request->devices_ids().end()},
-                 [call, calls = calls_, resource = offer->resource](const std::string& trouble) {
-                   (trouble.empty() ? calls->started : calls->start_refused).add();
-                   call->answer(trouble.empty() ? grpc::Status::OK
-                                                : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
-                                                               "resource " + resource + ": " + trouble));
-                 });
+  auto done = [call, calls = resource_.calls, resource = offer->resource](const std::string& trouble) {
+    (trouble.empty() ? calls->started : calls->start_refused).add();
+    call->answer(trouble.empty() ? grpc::Status::OK
+                                 : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
+                                                "resource " + resource + ": " + trouble));
+  };
+  const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
+  owner_.tell(
+      [offer, ids, done = std::move(done)](EndpointOwner& owner) { owner.prepare_start(offer, ids, done); });
   return reactor;
 }
 

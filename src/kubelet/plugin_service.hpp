@@ -5,48 +5,22 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "device/allocation.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
-#include "kubelet/call_tally.hpp"
-#include "kubelet/inventory_feed.hpp"
-#include "kubelet/plugin_options.hpp"
+#include "kubelet/callers.hpp"
+#include "kubelet/endpoint_owner.hpp"
+#include "kubelet/served_resource.hpp"
 
 namespace plughost {
 
 class PluginService final : public v1beta1::DevicePlugin::CallbackService {
  public:
-  // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start
-  // fails, too.
-  using StartAnswer = std::function<void(std::string trouble)>;
-
-  // Called once, from any thread: what a program adds to an allocation, or why it does not. Where it is
-  // dropped, the allocation fails, too.
-  using AllocationAnswer = std::function<void(std::variant<Allocation, std::string> outcome)>;
-
-  struct Hooks {
-    // Why the machine cannot give what an answer promises; empty: it can. Must not block.
-    std::function<std::string(const Allocation&)> check_answer;
-    // peer is grpc::ServerContextBase::peer() of the stream's connection.
-    std::function<void(const std::string& peer)> stream_opened;
-    std::function<void(const std::string& peer)> stream_closed;
-    // Prepares the offer's devices for a container's start, and answers later. Must not block.
-    std::function<void(std::shared_ptr<const Offer> offer, std::vector<std::string> ids, StartAnswer answer)>
-        prepare;
-    // Asks the program of the offer's recipe what a container with these devices gets beside the rest, and
-    // answers later. Must not block.
-    std::function<void(std::shared_ptr<const Offer> offer, std::vector<std::string> ids,
-                       AllocationAnswer answer)>
-        ask_program;
-  };
-
-  PluginService(std::shared_ptr<InventoryFeed> feed, std::shared_ptr<CallTally> calls, PluginOptions options,
-                Hooks hooks);
+  // callers outlives it.
+  PluginService(ServedResource resource, OwnerInLoop owner, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                    const v1beta1::Empty* request,
@@ -67,13 +41,10 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   struct AllocateCall;
   void go_on(const std::shared_ptr<AllocateCall>& call) const;
   void end(AllocateCall& call, const grpc::Status& status) const;
-  grpc::Status answer(const Offer& offer, const std::vector<std::string>& ids, const Allocation& more,
-                      v1beta1::ContainerAllocateResponse& response) const;
 
-  std::shared_ptr<InventoryFeed> feed_;
-  std::shared_ptr<CallTally> calls_;
-  PluginOptions options_;
-  Hooks hooks_;
+  const ServedResource resource_;
+  const OwnerInLoop owner_;
+  const Callers& callers_;
 };
 
 }  // namespace plughost

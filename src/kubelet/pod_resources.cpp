@@ -3,8 +3,10 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <future>
 #include <iterator>
+#include <utility>
 
 #include "kubelet/unix_socket.hpp"
 #include "podresources/v1/podresources.grpc.pb.h"
@@ -57,15 +59,22 @@ PodResources::~PodResources() {
   call_->ended.wait();
 }
 
-void PodResources::ask(Done done) {
+void PodResources::ask(EventLoop::Clock::time_point since, Done done) {
+  if (last_.asked >= since) return done(Answer(last_));
+  if (!asking_.empty() && asked_ >= since) return asking_.push_back(std::move(done));
   waiting_.push_back(std::move(done));
-  if (asking_.empty() && !next_.armed()) next_.arm_at(not_before_);
+  if (asking_.empty()) arm();
+}
+
+void PodResources::arm() {
+  const auto now = EventLoop::Clock::now();
+  if (!next_.armed()) next_.arm_at(std::max(now - kPause, asked_) + kPause);
 }
 
 void PodResources::put() {
   std::ranges::move(waiting_, std::back_inserter(asking_));
   waiting_.clear();
-  not_before_ = EventLoop::Clock::now() + kPause;
+  asked_ = EventLoop::Clock::now();
   call_ = std::make_unique<Call>();
   try {
     call_->stub = stub_on(connect_unix(socket_));
@@ -75,34 +84,33 @@ void PodResources::put() {
   call_->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   const auto ended = std::make_shared<std::promise<void>>();
   call_->ended = ended->get_future();
-  call_->stub->async()->List(&call_->context, &call_->request, &call_->response,
-                             [this, ended, &response = call_->response, post = loop_.poster(),
-                              alive = std::weak_ptr(alive_)](const grpc::Status& status) {
-                               Answer answer{.holdings = nullptr, .why = status.error_message()};
-                               if (status.ok())
-                                 answer.holdings = std::make_shared<const Holdings>(holdings_of(response));
-                               const bool exhausted =
-                                   status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
-                               post([this, alive, answer = std::move(answer), exhausted] {
-                                 if (!alive.expired()) on_end(answer, exhausted);
-                               });
-                               ended->set_value();
-                             });
+  const auto end =
+      lifetime_.bound([this](Answer answer, bool exhausted) { on_end(std::move(answer), exhausted); });
+  call_->stub->async()->List(
+      &call_->context, &call_->request, &call_->response,
+      [end, ended, &response = call_->response, post = loop_.poster()](const grpc::Status& status) {
+        Answer answer{.holdings = nullptr, .why = status.error_message()};
+        if (status.ok()) answer.holdings = std::make_shared<const Holdings>(holdings_of(response));
+        const bool exhausted = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+        post([end, answer = std::move(answer), exhausted] { end(answer, exhausted); });
+        ended->set_value();
+      });
 }
 
-void PodResources::on_end(const Answer& answer, bool exhausted) {
+void PodResources::on_end(Answer answer, bool exhausted) {
   call_->ended.wait();
-  if (!exhausted || ++tries_ == kMostTries) return on_answer(answer);
+  if (!exhausted || ++tries_ == kMostTries) return on_answer(std::move(answer));
   call_.reset();
-  next_.arm_at(not_before_);
+  arm();
 }
 
-void PodResources::on_answer(const Answer& answer) {
+void PodResources::on_answer(Answer answer) {
   tries_ = 0;
   call_.reset();
-  const std::vector<Done> done = std::move(asking_);
-  asking_.clear();
-  if (!waiting_.empty()) next_.arm_at(not_before_);
+  answer.asked = asked_;
+  last_ = answer;
+  const std::vector<Done> done = std::exchange(asking_, {});
+  if (!waiting_.empty()) arm();
   for (const Done& each : done) each(answer);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "kubelet/holdings.hpp"
 
 namespace plughost {
@@ -21,24 +22,26 @@ class PodResources {
   static constexpr unsigned kMostTries = 5;
 
   struct Answer {
-    std::shared_ptr<const Holdings> holdings;  // nullptr: not known
-    std::string why;                           // if not known
+    std::shared_ptr<const Holdings> holdings;                                  // nullptr: not known
+    std::string why;                                                           // if not known
+    EventLoop::Clock::time_point asked = EventLoop::Clock::time_point::min();  // when the question was put
   };
   using Done = std::function<void(const Answer& answer)>;
 
   PodResources(EventLoop& loop, std::filesystem::path socket);
   ~PodResources();
 
-  // done runs in the loop, later; never, if this is gone by then. The question is put after this call: those
-  // who ask before it is share the answer.
-  void ask(Done done);
+  // The answer to a question that is put at that time or later: the last one, or the next, whoever asked for
+  // it. done runs in the loop, maybe at once; never, if this is gone by then.
+  void ask(EventLoop::Clock::time_point since, Done done);
 
  private:
   struct Call;
 
+  void arm();
   void put();
-  void on_end(const Answer& answer, bool exhausted);
-  void on_answer(const Answer& answer);
+  void on_end(Answer answer, bool exhausted);
+  void on_answer(Answer answer);
 
   EventLoop& loop_;
   std::filesystem::path socket_;
@@ -46,9 +49,10 @@ class PodResources {
   std::vector<Done> asking_;    // for the answer to this one
   std::unique_ptr<Call> call_;  // under way
   unsigned tries_ = 0;
-  EventLoop::Clock::time_point not_before_{};
+  EventLoop::Clock::time_point asked_ = EventLoop::Clock::time_point::min();  // the latest question
+  Answer last_;
   Timer next_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

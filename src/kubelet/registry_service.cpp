@@ -4,8 +4,8 @@
 
 namespace plughost {
 
-RegistryService::RegistryService(std::string resource, std::function<void(const std::string&)> refused)
-    : resource_(std::move(resource)), refused_(std::move(refused)) {}
+RegistryService::RegistryService(std::string resource, OwnerInLoop owner)
+    : resource_(std::move(resource)), owner_(std::move(owner)) {}
 
 grpc::ServerUnaryReactor* RegistryService::GetInfo(grpc::CallbackServerContext* context,
                                                    const pluginregistration::InfoRequest*,
@@ -22,7 +22,8 @@ grpc::ServerUnaryReactor* RegistryService::GetInfo(grpc::CallbackServerContext* 
 grpc::ServerUnaryReactor* RegistryService::NotifyRegistrationStatus(
     grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
     pluginregistration::RegistrationStatusResponse*) {
-  if (!request->plugin_registered()) refused_(request->error());
+  if (!request->plugin_registered())
+    owner_.tell([why = request->error()](EndpointOwner& owner) { owner.on_registry_refused(why); });
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

@@ -4,17 +4,16 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <functional>
 #include <string>
 
+#include "kubelet/endpoint_owner.hpp"
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 
 namespace plughost {
 
 class RegistryService final : public pluginregistration::Registration::CallbackService {
  public:
-  // refused is told why, when the kubelet does not take the resource.
-  RegistryService(std::string resource, std::function<void(const std::string& why)> refused);
+  RegistryService(std::string resource, OwnerInLoop owner);
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
                                     const pluginregistration::InfoRequest*,
@@ -25,7 +24,7 @@ class RegistryService final : public pluginregistration::Registration::CallbackS
 
  private:
   std::string resource_;
-  std::function<void(const std::string&)> refused_;
+  OwnerInLoop owner_;
 };
 
 }  // namespace plughost

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdio>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 
 namespace {
@@ -20,8 +22,7 @@ std::uint32_t fnv1a_32(std::string_view text) {
 std::string socket_name(std::string_view resource, std::uint32_t incarnation) {
   std::string readable;
   for (const char c : resource.substr(0, kReadable)) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.';
-    readable += plain ? c : '_';
+    readable += is_letter_or_digit(c) || c == '.' ? c : '_';
   }
   std::array<char, 40> tail{};
   std::snprintf(tail.data(), tail.size(), "-%08x-%u.sock", fnv1a_32(resource), incarnation);

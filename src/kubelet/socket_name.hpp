@@ -7,8 +7,6 @@
 
 namespace plughost {
 
-// sun_path holds 108 bytes with its final zero (unix(7)).
-inline constexpr std::size_t kLongestSocketPath = 107;
 // All our sockets, and nothing of anybody else's, begin so.
 inline constexpr std::string_view kSocketPrefix = "plughost-";
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "kubelet/socket_name.hpp"
+#include "base/kernel_limits.hpp"
 
 namespace plughost {
 

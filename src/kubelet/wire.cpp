@@ -1,21 +1,18 @@
 #include "kubelet/wire.hpp"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-
 #include "deviceplugin/v1beta1/deviceplugin.pb.h"
 
 namespace plughost {
 
 void write_allocation(const Allocation& allocation, v1beta1::ContainerAllocateResponse& out) {
   for (const auto& [name, value] : allocation.env) (*out.mutable_envs())[name] = value;
-  for (const Mount& mount : allocation.mounts) {
+  for (const ContainerMount& mount : allocation.mounts) {
     v1beta1::Mount& to = *out.add_mounts();
     to.set_container_path(mount.container_path);
     to.set_host_path(mount.host_path);
     to.set_read_only(mount.read_only);
   }
-  for (const DeviceNode& node : allocation.nodes) {
+  for (const ContainerNode& node : allocation.nodes) {
     v1beta1::DeviceSpec& to = *out.add_devices();
     to.set_container_path(node.container_path);
     to.set_host_path(node.host_path);
@@ -45,19 +42,6 @@ Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message) {
     allocation.nodes.push_back({node.host_path(), node.container_path(), node.permissions()});
   for (const auto& device : message.cdi_devices()) allocation.cdi.push_back(device.name());
   return allocation;
-}
-
-std::string serialize_allocation(const Allocation& allocation) {
-  v1beta1::ContainerAllocateResponse message;
-  write_allocation(allocation, message);
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);  // a map's order is otherwise chance
-    message.SerializeToCodedStream(&coded);
-  }
-  return bytes;
 }
 
 std::optional<Allocation> parse_allocation(std::string_view bytes) {

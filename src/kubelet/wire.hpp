@@ -2,7 +2,6 @@
 // Between our values and the bytes of the device-plugin API. Thread-safe.
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "device/allocation.hpp"
@@ -19,9 +18,7 @@ void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out);
 
 Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message);
 
-// A ContainerAllocateResponse as the kubelet stores it in its checkpoint. Equal allocations give equal bytes.
-std::string serialize_allocation(const Allocation& allocation);
-// nullopt: the bytes are no ContainerAllocateResponse.
+// Of a ContainerAllocateResponse as the kubelet stores it in its checkpoint. nullopt: the bytes are none.
 std::optional<Allocation> parse_allocation(std::string_view bytes);
 
 }  // namespace plughost

@@ -9,22 +9,20 @@ namespace plughost {
 
 namespace {
 
-using Calls = pluginregistration::Registration::StubInterface::async_interface;
-
 constexpr std::chrono::seconds kInfoTimeout{1};
 constexpr std::chrono::seconds kNotifyTimeout{5};
 // What the kubelet's plugin manager begins with after a failure.
 constexpr std::chrono::milliseconds kRetryAfter{500};
 
 // [ValidatePlugin]
-std::string objection_to(const pluginregistration::PluginInfo& info) {
-  if (info.type() != "DevicePlugin")
-    return "no handler registered for plugin type: " + info.type() + " at socket";
-  if (std::ranges::find(info.supported_versions(), kDevicePluginVersion) == info.supported_versions().end())
+std::string objection_to(const PluginInfo& info) {
+  if (info.type != "DevicePlugin")
+    return "no handler registered for plugin type: " + info.type + " at socket";
+  if (std::ranges::find(info.versions, kDevicePluginVersion) == info.versions.end())
     return std::string("manager version, ") + kDevicePluginVersion +
            ", is not among plugin supported versions";
-  if (const std::string trouble = resource_name_trouble(info.name()); !trouble.empty())
-    return "invalid name of device plugin socket: the ResourceName \"" + info.name() +
+  if (const std::string trouble = resource_name_trouble(info.name); !trouble.empty())
+    return "invalid name of device plugin socket: the ResourceName \"" + info.name +
            "\" is invalid: " + trouble;
   return {};
 }
@@ -67,43 +65,28 @@ void FoundPlugins::ask(const FoundPointer& found) {
   found->client = actions_.make_client(found->path);
   found->client->dial(dial_timeout_, [this, found](bool connected) {
     if (!connected) return retry_later(found, "failed to dial socket");
-    const auto stub = std::make_shared<std::unique_ptr<pluginregistration::Registration::Stub>>(
-        pluginregistration::Registration::NewStub(found->client->channel()));
-    Calls* calls = (*stub)->async();
-    found->client->call<Calls, pluginregistration::InfoRequest, pluginregistration::PluginInfo>(
-        calls, &Calls::GetInfo, {}, kInfoTimeout,
-        [this, found, stub](const grpc::Status& status, const pluginregistration::PluginInfo& info) {
-          if (found->gone) return;
-          if (!status.ok())
-            return retry_later(found, "failed to get plugin info using RPC GetInfo: " + rpc_error(status));
-          on_info(found, info);
-        });
+    found->client->ask_info(kInfoTimeout, [this, found](const CallEnd& end, const PluginInfo& info) {
+      if (found->gone) return;
+      if (!end.ok())
+        return retry_later(found, "failed to get plugin info using RPC GetInfo: " + rpc_error(end));
+      on_info(found, info);
+    });
   });
 }
 
-void FoundPlugins::on_info(const FoundPointer& found, const pluginregistration::PluginInfo& info) {
-  const std::string resource = info.name();
+void FoundPlugins::on_info(const FoundPointer& found, const PluginInfo& info) {
+  const std::string& resource = info.name;
   if (const std::string objection = objection_to(info); !objection.empty())
     return finish(found, resource, objection);
-  const std::filesystem::path endpoint = info.endpoint().empty() ? found->path.string() : info.endpoint();
+  const std::filesystem::path endpoint = info.endpoint.empty() ? found->path.string() : info.endpoint;
   actions_.add(resource, endpoint, [this, found, resource](const std::string& error) {
     if (!found->gone) finish(found, resource, error);
   });
 }
 
 void FoundPlugins::finish(const FoundPointer& found, const std::string& resource, const std::string& error) {
-  const auto stub = std::make_shared<std::unique_ptr<pluginregistration::Registration::Stub>>(
-      pluginregistration::Registration::NewStub(found->client->channel()));
-  pluginregistration::RegistrationStatus outcome;
-  outcome.set_plugin_registered(error.empty());
-  outcome.set_error(error);
-  Calls* calls = (*stub)->async();
   const auto client = found->client;
-  client->call<Calls, pluginregistration::RegistrationStatus, pluginregistration::RegistrationStatusResponse>(
-      calls, &Calls::NotifyRegistrationStatus, std::move(outcome), kNotifyTimeout,
-      [stub, client](const grpc::Status&, const pluginregistration::RegistrationStatusResponse&) {
-        client->close();
-      });
+  client->notify(error, kNotifyTimeout, [client] { client->close(); });
   if (error.empty()) {
     found->resource = resource;
   } else {

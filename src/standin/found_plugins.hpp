@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 
-#include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 #include "standin/plugin_client.hpp"
 #include "standin/plugins_registry_watch.hpp"
 
@@ -43,7 +42,7 @@ class FoundPlugins {
   using FoundPointer = std::shared_ptr<Found>;
 
   void ask(const FoundPointer& found);
-  void on_info(const FoundPointer& found, const pluginregistration::PluginInfo& info);
+  void on_info(const FoundPointer& found, const PluginInfo& info);
   void finish(const FoundPointer& found, const std::string& resource, const std::string& error);
   void retry_later(const FoundPointer& found, const std::string& why);
   void forget(Found& found);

@@ -1,28 +1,52 @@
 #pragma once
-// The kubelet's side of one connection to a plugin. Loop thread only.
-
-#include <grpcpp/channel.h>
-#include <grpcpp/client_context.h>
+// The kubelet's side of one connection to a plugin, in plain values. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <unordered_map>
+#include <vector>
 
 #include "base/event_loop.hpp"
-#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "standin/calls_under_way.hpp"
+#include "standin/kubelet_state.hpp"
+#include "standin/protocol_text.hpp"
 
 namespace plughost {
 
-// Made by make_shared only. The loop, and calls, outlive it and whatever it has called; every call ends, so
-// its end always comes to the loop. gRPC's objects live and die in the loop: a channel that is destroyed in a
-// callback would wait for the thread it is in.
-class PluginClient : public std::enable_shared_from_this<PluginClient> {
+// What a plugin in plugins_registry says of itself.
+struct PluginInfo {
+  std::string type;
+  std::string name;
+  std::string endpoint;
+  std::vector<std::string> versions;
+};
+
+// One ListAndWatch stream, read as the kubelet reads it: no deadline, no retry.
+class ListReader {
  public:
+  using OnList = std::function<void(std::vector<ListedDevice> devices)>;
+  using OnEnd = std::function<void(const CallEnd& end)>;
+
+  virtual ~ListReader() = default;
+  // What is paused sees no message and no end, as a kubelet that does not run.
+  virtual void pause(bool paused) = 0;
+  virtual void cancel() = 0;
+};
+
+// The loop, and calls, outlive it and whatever it has called; every call ends, so its end always comes to the
+// loop. gRPC's objects live and die in the loop: a channel that is destroyed in a callback would wait for the
+// thread it is in.
+class PluginClient {
+ public:
+  // Comes once, always, in the loop and later. The answer is empty if the call failed.
+  template <typename Answer>
+  using Done = std::function<void(const CallEnd& end, const Answer& answer)>;
+  using Timeout = std::chrono::milliseconds;
+  // What each container gets, as the kubelet keeps it: a serialised ContainerAllocateResponse.
+  using Containers = std::vector<std::string>;
+
   // authority empty: gRPC's own.
   PluginClient(EventLoop& loop, CallsUnderWay& calls, const std::filesystem::path& socket,
                const std::string& authority);
@@ -31,66 +55,28 @@ class PluginClient : public std::enable_shared_from_this<PluginClient> {
   PluginClient& operator=(const PluginClient&) = delete;
 
   // Tries to connect until it works, or timeout has passed. done is not called after close().
-  void dial(std::chrono::milliseconds timeout, std::function<void(bool connected)> done);
+  void dial(Timeout timeout, std::function<void(bool connected)> done);
   // Ends everything that is under way, with CANCELLED.
   void close();
 
-  const std::shared_ptr<grpc::Channel>& channel() const { return channel_; }
-  v1beta1::DevicePlugin::Stub& plugin() { return *plugin_; }
+  void ask_options(Done<EndpointOptions> done);
+  void allocate(const std::vector<std::string>& ids, Done<Containers> done);
+  // The answer has the ids that are preferred, for each container.
+  void ask_preferred(const std::vector<std::string>& available, const std::vector<std::string>& must_include,
+                     int size, Done<std::vector<std::vector<std::string>>> done);
+  void start_container(const std::vector<std::string>& ids, Timeout timeout,
+                       std::function<void(const CallEnd& end)> done);
+  // on_end comes once, always, as the last; both come in the loop, and later.
+  std::shared_ptr<ListReader> read_list(bool paused, ListReader::OnList on_list, ListReader::OnEnd on_end);
 
-  template <typename Async, typename Request, typename Response>
-  using Method = void (Async::*)(grpc::ClientContext*, const Request*, Response*,
-                                 std::function<void(grpc::Status)>);
-  // One call of a stub's async(). done always comes, once, in the loop and later. No timeout: no deadline.
-  template <typename Async, typename Request, typename Response>
-  void call(Async* stub, Method<Async, Request, Response> method, Request request,
-            std::optional<std::chrono::milliseconds> timeout,
-            std::function<void(const grpc::Status&, const Response&)> done);
-
-  // For calls that are made elsewhere. close() calls cancel. False: it is closed already, cancel yourself.
-  bool begin_call(const grpc::ClientContext& context, std::function<void()> cancel);
-  void end_call(const grpc::ClientContext& context);
-  EventLoop& loop() { return loop_; }
+  void ask_info(Timeout timeout, Done<PluginInfo> done);
+  // What became of its registration; error empty: it is registered.
+  void notify(const std::string& error, Timeout timeout, std::function<void()> done);
 
  private:
-  template <typename Request, typename Response>
-  struct Call {
-    std::shared_ptr<PluginClient> client;
-    Request request;
-    std::function<void(const grpc::Status&, const Response&)> done;
-    Response response;
-    grpc::ClientContext context;  // destroyed before the client, whose channel it uses
-  };
-
-  void look_at_dial();
-
-  EventLoop& loop_;
-  CallsUnderWay& calls_;
-  std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<v1beta1::DevicePlugin::Stub> plugin_;
-  std::unordered_map<const grpc::ClientContext*, std::function<void()>> cancels_;
-  bool closed_ = false;
-  std::function<void(bool)> dialled_;
-  EventLoop::Clock::time_point dial_until_;
-  Timer dial_timer_;
+  struct Connection;
+  class StreamReader;
+  std::shared_ptr<Connection> connection_;
 };
-
-template <typename Async, typename Request, typename Response>
-void PluginClient::call(Async* stub, Method<Async, Request, Response> method, Request request,
-                        std::optional<std::chrono::milliseconds> timeout,
-                        std::function<void(const grpc::Status&, const Response&)> done) {
-  // gRPC's callback owns it by a bare pointer, and the loop takes it over.
-  auto* call = new Call<Request, Response>{shared_from_this(), std::move(request), std::move(done), {}, {}};
-  if (timeout) call->context.set_deadline(std::chrono::system_clock::now() + *timeout);
-  const bool open = begin_call(call->context, [call] { call->context.TryCancel(); });
-  (stub->*method)(&call->context, &call->request, &call->response,
-                  [call, post = loop_.poster()](const grpc::Status& status) {
-                    post([owned = std::shared_ptr<Call<Request, Response>>(call), status] {
-                      owned->done(status, owned->response);
-                      owned->client->end_call(owned->context);
-                    });
-                  });
-  if (!open) call->context.TryCancel();
-}
 
 }  // namespace plughost

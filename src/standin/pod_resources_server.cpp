@@ -11,6 +11,13 @@ namespace plughost {
 
 class PodResourcesServer::Service final : public v1::PodResourcesLister::CallbackService {
  public:
+  Service() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~Service() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context, const v1::ListPodResourcesRequest*,
                                  v1::ListPodResourcesResponse* response) override {
     {
@@ -27,26 +34,24 @@ class PodResourcesServer::Service final : public v1::PodResourcesLister::Callbac
     shown_ = std::move(response);
   }
 
+  grpc::Server& server() { return *server_; }
+
  private:
   std::mutex mutex_;
   v1::ListPodResourcesResponse shown_;
+  std::unique_ptr<grpc::Server> server_;
 };
 
 PodResourcesServer::PodResourcesServer(EventLoop& loop, const std::filesystem::path& socket)
     : service_(std::make_unique<Service>()) {
-  grpc::ServerBuilder builder;
-  builder.RegisterService(service_.get());
-  server_ = builder.BuildAndStart();
   std::filesystem::create_directories(socket.parent_path());
   std::filesystem::remove(socket);
   socket_ = std::make_unique<KubeletSocket>(loop, socket, [this](UniqueFd connection) {
-    grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
+    grpc::AddInsecureChannelFromFd(&service_->server(), connection.release());
   });
 }
 
-PodResourcesServer::~PodResourcesServer() {
-  server_->Shutdown(std::chrono::system_clock::now());
-}
+PodResourcesServer::~PodResourcesServer() = default;
 
 void PodResourcesServer::show(const std::vector<DeviceBook::Holding>& holdings) {
   v1::ListPodResourcesResponse response;

@@ -1,8 +1,6 @@
 #pragma once
 // The kubelet's pod resources, on a socket: who holds what.
 
-#include <grpcpp/server.h>
-
 #include <filesystem>
 #include <memory>
 #include <vector>
@@ -27,7 +25,6 @@ class PodResourcesServer {
  private:
   class Service;
   std::unique_ptr<Service> service_;
-  std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<KubeletSocket> socket_;
 };
 

@@ -1,15 +1,12 @@
 #include "standin/protocol_text.hpp"
 
 #include <array>
-#include <map>
-
-#include "deviceplugin/v1beta1/deviceplugin.pb.h"
 
 namespace plughost {
 
 namespace {
 
-const char* code_name(grpc::StatusCode code) {
+const char* code_name(int code) {
   static constexpr std::array kNames{
       "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
       "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
@@ -21,22 +18,8 @@ const char* code_name(grpc::StatusCode code) {
 
 }  // namespace
 
-std::string rpc_error(const grpc::Status& status) {
-  return std::string("rpc error: code = ") + code_name(status.error_code()) +
-         " desc = " + status.error_message();
-}
-
-std::vector<ListedDevice> to_devices(const v1beta1::ListAndWatchResponse& response) {
-  std::map<std::string, ListedDevice> by_id;
-  for (const auto& device : response.devices()) {
-    ListedDevice listed{device.id(), device.health() == "Healthy", {}};
-    for (const auto& node : device.topology().nodes()) listed.numa_nodes.push_back(node.id());
-    by_id.insert_or_assign(device.id(), std::move(listed));
-  }
-  std::vector<ListedDevice> devices;
-  devices.reserve(by_id.size());
-  for (auto& [id, device] : by_id) devices.push_back(std::move(device));
-  return devices;
+std::string rpc_error(const CallEnd& end) {
+  return std::string("rpc error: code = ") + code_name(end.code) + " desc = " + end.text;
 }
 
 }  // namespace plughost

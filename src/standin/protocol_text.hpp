@@ -1,26 +1,26 @@
 #pragma once
-// The kubelet's words and values for what came over the wire. Thread-safe.
-
-#include <grpcpp/support/status.h>
+// The kubelet's words for what came over the wire. Thread-safe.
 
 #include <string>
-#include <vector>
-
-#include "standin/kubelet_state.hpp"
-
-namespace v1beta1 {
-class ListAndWatchResponse;
-}  // namespace v1beta1
 
 namespace plughost {
 
 // The only version of the API.
 inline constexpr const char* kDevicePluginVersion = "v1beta1";
 
-// As Go prints it: "rpc error: code = Unavailable desc = …". For a status that is not OK.
-std::string rpc_error(const grpc::Status& status);
+// How a call ended: gRPC's code, and the text with it.
+struct CallEnd {
+  static constexpr int kOk = 0;
+  static constexpr int kUnknown = 2;
+  static constexpr int kUnavailable = 14;
 
-// Of devices with the same id the last one counts.
-std::vector<ListedDevice> to_devices(const v1beta1::ListAndWatchResponse& response);
+  int code = kOk;
+  std::string text;
+
+  bool ok() const { return code == kOk; }
+};
+
+// As Go prints it: "rpc error: code = Unavailable desc = …". For a call that failed.
+std::string rpc_error(const CallEnd& end);
 
 }  // namespace plughost

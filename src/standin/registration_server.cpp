@@ -8,6 +8,8 @@
 
 #include <cstring>
 
+#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+
 namespace plughost {
 
 namespace {
@@ -32,36 +34,45 @@ UniqueFd listen_on(const std::filesystem::path& path) {
 class RegistrationServer::Service final : public v1beta1::Registration::CallbackService {
  public:
   Service(EventLoop::Poster post, OnRegister on_register)
-      : post_(std::move(post)), on_register_(std::make_shared<OnRegister>(std::move(on_register))) {}
+      : post_(std::move(post)), on_register_(std::make_shared<OnRegister>(std::move(on_register))) {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(this);
+    builder.SetMaxReceiveMessageSize(4 << 20);
+    server_ = builder.BuildAndStart();
+  }
+  ~Service() override { server_->Shutdown(std::chrono::system_clock::now()); }
 
   grpc::ServerUnaryReactor* Register(grpc::CallbackServerContext* context,
                                      const v1beta1::RegisterRequest* request, v1beta1::Empty*) override {
     auto* reactor = context->DefaultReactor();
-    post_([handle = on_register_, request = *request, reactor] {
-      (*handle)(request, [reactor](const grpc::Status& status) { reactor->Finish(status); });
+    const v1beta1::DevicePluginOptions& options = request->options();
+    RegisterRequest asked{request->version(),
+                          request->endpoint(),
+                          request->resource_name(),
+                          {options.pre_start_required(), options.get_preferred_allocation_available()}};
+    post_([handle = on_register_, asked = std::move(asked), reactor] {
+      (*handle)(asked, [reactor](const CallEnd& end) {
+        reactor->Finish({static_cast<grpc::StatusCode>(end.code), end.text});
+      });
     });
     return reactor;
   }
 
+  grpc::Server& server() { return *server_; }
+
  private:
   EventLoop::Poster post_;
   std::shared_ptr<OnRegister> on_register_;
+  std::unique_ptr<grpc::Server> server_;
 };
 
 RegistrationServer::RegistrationServer(const EventLoop& loop, OnRegister on_register)
-    : service_(std::make_unique<Service>(loop.poster(), std::move(on_register))) {
-  grpc::ServerBuilder builder;
-  builder.RegisterService(service_.get());
-  builder.SetMaxReceiveMessageSize(4 << 20);
-  server_ = builder.BuildAndStart();
-}
+    : service_(std::make_unique<Service>(loop.poster(), std::move(on_register))) {}
 
-RegistrationServer::~RegistrationServer() {
-  server_->Shutdown(std::chrono::system_clock::now());
-}
+RegistrationServer::~RegistrationServer() = default;
 
 void RegistrationServer::serve(UniqueFd connection) {
-  grpc::AddInsecureChannelFromFd(server_.get(), connection.release());
+  grpc::AddInsecureChannelFromFd(&service_->server(), connection.release());
 }
 
 KubeletSocket::KubeletSocket(EventLoop& loop, const std::filesystem::path& path,

@@ -1,25 +1,33 @@
 #pragma once
 // The kubelet's own socket, and the Registration service behind it.
 
-#include <grpcpp/server.h>
-
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "base/event_loop.hpp"
-#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "standin/kubelet_state.hpp"
+#include "standin/protocol_text.hpp"
 
 namespace plughost {
+
+// What a plugin asks of Register.
+struct RegisterRequest {
+  std::string version;
+  std::string endpoint;
+  std::string resource;
+  EndpointOptions options;
+};
 
 // The service. Made in any thread; destroyed in any but the loop, which has to answer what is pending: ends
 // all connections.
 class RegistrationServer {
  public:
   // Must be called exactly once, from any thread.
-  using Reply = std::function<void(const grpc::Status&)>;
+  using Reply = std::function<void(const CallEnd&)>;
   // Comes in the loop.
-  using OnRegister = std::function<void(const v1beta1::RegisterRequest&, Reply)>;
+  using OnRegister = std::function<void(const RegisterRequest&, Reply)>;
 
   RegistrationServer(const EventLoop& loop, OnRegister on_register);
   ~RegistrationServer();
@@ -32,7 +40,6 @@ class RegistrationServer {
  private:
   class Service;
   std::unique_ptr<Service> service_;
-  std::unique_ptr<grpc::Server> server_;
 };
 
 // A socket that the kubelet listens on. Loop thread only. Its file outlives it, as a killed kubelet's does.

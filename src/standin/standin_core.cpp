@@ -16,10 +16,6 @@ namespace {
 
 using Type = KubeletEvent::Type;
 
-EndpointOptions to_options(const v1beta1::DevicePluginOptions& options) {
-  return {options.pre_start_required(), options.get_preferred_allocation_available()};
-}
-
 }  // namespace
 
 StandInCore::StandInCore(EventLoop& loop, CallsUnderWay& calls, SharedState& state,
@@ -83,7 +79,7 @@ std::unique_ptr<RegistrationServer> StandInCore::stop() {
   held_dials_.clear();
   held_answers_.clear();
   for (const auto& [number, reply] : std::exchange(unanswered_, {}))
-    reply({grpc::StatusCode::UNAVAILABLE, "the kubelet was stopped"});
+    reply({CallEnd::kUnavailable, "the kubelet was stopped"});
   for (const auto& weak : std::exchange(connections_, {})) {
     if (const auto connection = weak.lock()) connection->close();
   }
@@ -115,27 +111,27 @@ void StandInCore::set_faults(StandInKubelet::Faults faults) {
 }
 
 // [server.Register]
-void StandInCore::on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Reply reply) {
-  if (!running()) return reply({grpc::StatusCode::UNAVAILABLE, "the kubelet was stopped"});
+void StandInCore::on_register(const RegisterRequest& request, RegistrationServer::Reply reply) {
+  if (!running()) return reply({CallEnd::kUnavailable, "the kubelet was stopped"});
   const std::uint64_t number = next_number_++;
   unanswered_[number] = std::move(reply);
 
-  const std::string& resource = request.resource_name();
-  const EndpointOptions options = to_options(request.options());
-  const std::size_t index = note_registration(resource, request.endpoint(), options);
+  const std::string& resource = request.resource;
+  const EndpointOptions& options = request.options;
+  const std::size_t index = note_registration(resource, request.endpoint, options);
   const Done done = [this, number, resource, index](const std::string& error) {
     finish_registration(resource, index, error);
     answer(number, resource, index, error);
   };
-  if (request.version() != kDevicePluginVersion) {
-    return done("requested API version \"" + request.version() +
+  if (request.version != kDevicePluginVersion) {
+    return done("requested API version \"" + request.version +
                 "\" is not supported by kubelet. Supported version is [\"" + kDevicePluginVersion + "\"]");
   }
   if (const std::string trouble = resource_name_trouble(resource); !trouble.empty())
     return done("the ResourceName \"" + resource + "\" is invalid: " + trouble);
   if (const auto refused = options_.faults.refused.find(resource); refused != options_.faults.refused.end())
     return done(refused->second);
-  const fs::path socket = options_.directory / fs::path(request.endpoint()).relative_path();
+  const fs::path socket = options_.directory / fs::path(request.endpoint).relative_path();
   if (!answers_first()) return connect_client(resource, socket, options, done);
   done("");
   connect_client(resource, socket, options, [this, resource](const std::string& error) {
@@ -182,7 +178,7 @@ void StandInCore::answer(std::uint64_t number, const std::string& resource, std:
   const auto node = unanswered_.extract(number);
   if (!node) return;
   state_.change([&](KubeletState& state) { state.resources[resource].registrations[index].answered = true; });
-  node.mapped()(error.empty() ? grpc::Status::OK : grpc::Status(grpc::StatusCode::UNKNOWN, error));
+  node.mapped()(error.empty() ? CallEnd{} : CallEnd{CallEnd::kUnknown, error});
 }
 
 void StandInCore::register_found(const std::string& resource, const fs::path& endpoint, const Done& done) {
@@ -224,20 +220,16 @@ void StandInCore::connect_client(const std::string& resource, const fs::path& so
 }
 
 void StandInCore::ask_options(const ClientPointer& client, const Done& done) {
-  client->connection->call<PluginCalls, v1beta1::Empty, v1beta1::DevicePluginOptions>(
-      client->connection->plugin().async(), &PluginCalls::GetDevicePluginOptions, {}, std::nullopt,
-      [this, client, done](const grpc::Status& status, const v1beta1::DevicePluginOptions& options) {
-        if (!is_current(*client)) return;
-        if (!status.ok()) {
-          clients_.erase(client->resource);
-          return done("failed to get device plugin options: " + rpc_error(status));
-        }
-        state_.change([&](KubeletState& state) {
-          state.resources[client->resource].plugin_options = to_options(options);
-        });
-        plugin_connected(client, to_options(options));
-        done("");
-      });
+  client->connection->ask_options([this, client, done](const CallEnd& end, const EndpointOptions& options) {
+    if (!is_current(*client)) return;
+    if (!end.ok()) {
+      clients_.erase(client->resource);
+      return done("failed to get device plugin options: " + rpc_error(end));
+    }
+    state_.change([&](KubeletState& state) { state.resources[client->resource].plugin_options = options; });
+    plugin_connected(client, options);
+    done("");
+  });
 }
 
 // [ManagerImpl.PluginConnected]
@@ -251,14 +243,14 @@ void StandInCore::plugin_connected(const ClientPointer& client, const EndpointOp
 // [server.runClient]
 void StandInCore::run_client(const ClientPointer& client) {
   const std::string& resource = client->resource;
-  client->reader = ListReader::open(
-      client->connection, options_.faults.unread.contains(resource),
-      [this, client](const auto& list) {
-        if (is_current(*client)) on_list(client->resource, list);
+  client->reader = client->connection->read_list(
+      options_.faults.unread.contains(resource),
+      [this, client](std::vector<ListedDevice> devices) {
+        if (is_current(*client)) on_list(client->resource, std::move(devices));
       },
-      [this, client](const grpc::Status& status) {
+      [this, client](const CallEnd& end) {
         client->reader.reset();
-        if (is_current(*client)) on_stream_end(client, status);
+        if (is_current(*client)) on_stream_end(client, end);
       });
   streaming_.insert(client);
   state_.change([&](KubeletState& state) {
@@ -274,10 +266,10 @@ void StandInCore::run_client(const ClientPointer& client) {
 }
 
 // [ManagerImpl.PluginListAndWatchReceiver]
-void StandInCore::on_list(const std::string& resource, const v1beta1::ListAndWatchResponse& list) {
+void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice> devices) {
   // What follows is the kubelet's own work: the list was here before it.
   const auto arrived = ResourceState::Clock::now();
-  book_.replace_list(resource, to_devices(list));
+  book_.replace_list(resource, std::move(devices));
   write_checkpoint();
   show(resource);
   state_.change([&](KubeletState& state) {
@@ -292,7 +284,7 @@ void StandInCore::on_list(const std::string& resource, const v1beta1::ListAndWat
 
 // [server.runClient] after the stream: it is the current client of that name that goes, not the one that
 // ended.
-void StandInCore::on_stream_end(const ClientPointer& client, const grpc::Status& status) {
+void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end) {
   const std::string resource = client->resource;
   streaming_.erase(client);
   disconnect_client(resource);
@@ -304,7 +296,7 @@ void StandInCore::on_stream_end(const ClientPointer& client, const grpc::Status&
     if (newest) known.attached = false;
     known.stream_ended = ResourceState::Clock::now();
   });
-  tell(Type::kStreamEnded, resource, status.ok() ? "EOF" : rpc_error(status));
+  tell(Type::kStreamEnded, resource, end.ok() ? "EOF" : rpc_error(end));
 }
 
 // [server.disconnectClient, ManagerImpl.PluginDisconnected]
@@ -331,21 +323,26 @@ bool StandInCore::open_second_stream(const std::string& resource) {
   const auto change_second = [this, resource](auto change) {
     state_.change([&](KubeletState& state) { change(state.resources[resource].second); });
   };
-  second_streams_[resource] = ListReader::open(
-      found->second->connection, false,
-      [change_second](const auto& list) {
+  second_streams_[resource] = found->second->connection->read_list(
+      false,
+      [change_second](const std::vector<ListedDevice>& devices) {
         change_second([&](ResourceState::SecondStream& second) {
           ++second.lists;
-          second.devices = std::make_shared<const std::vector<ListedDevice>>(to_devices(list));
+          second.devices = std::make_shared<const std::vector<ListedDevice>>(devices);
         });
       },
-      [this, resource, change_second, opened = incarnation_](const grpc::Status&) {
+      [this, resource, change_second, opened = incarnation_](const CallEnd&) {
         if (!running() || opened != incarnation_) return;
         second_streams_.erase(resource);
         change_second([](ResourceState::SecondStream& second) { second.open = false; });
       });
   change_second([](ResourceState::SecondStream& second) { second = {.open = true, .lists = 0}; });
   return true;
+}
+
+std::shared_ptr<PluginClient> StandInCore::endpoint(const std::string& resource) const {
+  const auto found = endpoints_.find(resource);
+  return found == endpoints_.end() ? nullptr : found->second->connection;
 }
 
 StandInCore::Writing StandInCore::write_checkpoint() {

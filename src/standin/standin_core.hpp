@@ -12,7 +12,6 @@
 #include "standin/checkpoint_file.hpp"
 #include "standin/device_book.hpp"
 #include "standin/found_plugins.hpp"
-#include "standin/list_reader.hpp"
 #include "standin/plugin_client.hpp"
 #include "standin/pod_resources_server.hpp"
 #include "standin/registration_server.hpp"
@@ -23,8 +22,6 @@ namespace plughost {
 
 class StandInCore {
  public:
-  using PluginCalls = v1beta1::DevicePlugin::StubInterface::async_interface;
-
   // The references outlive it.
   StandInCore(EventLoop& loop, CallsUnderWay& calls, SharedState& state, StandInKubelet::Options options,
               StandInKubelet::OnEvent on_event);
@@ -40,11 +37,8 @@ class StandInCore {
   bool cancel_stream(const std::string& resource);
   bool open_second_stream(const std::string& resource);
 
-  // A call to the endpoint that allocations go to. Without one done comes at once, with UNAVAILABLE.
-  template <typename Request, typename Response>
-  void call(const std::string& resource, PluginClient::Method<PluginCalls, Request, Response> method,
-            Request request, std::optional<std::chrono::milliseconds> timeout,
-            std::function<void(const grpc::Status&, const Response&)> done);
+  // Where allocations go; nullptr: there is none.
+  std::shared_ptr<PluginClient> endpoint(const std::string& resource) const;
 
   DeviceBook& book() { return book_; }
   // The book as it is now, to be written; wait for the number outside the loop.
@@ -65,7 +59,7 @@ class StandInCore {
   using ClientPointer = std::shared_ptr<Client>;
   using Done = std::function<void(const std::string& error)>;
 
-  void on_register(const v1beta1::RegisterRequest& request, RegistrationServer::Reply reply);
+  void on_register(const RegisterRequest& request, RegistrationServer::Reply reply);
   std::size_t note_registration(const std::string& resource, const std::string& endpoint,
                                 const EndpointOptions& options);
   void finish_registration(const std::string& resource, std::size_t index, const std::string& error);
@@ -77,8 +71,8 @@ class StandInCore {
   void ask_options(const ClientPointer& client, const Done& done);
   void plugin_connected(const ClientPointer& client, const EndpointOptions& options);
   void run_client(const ClientPointer& client);
-  void on_list(const std::string& resource, const v1beta1::ListAndWatchResponse& list);
-  void on_stream_end(const ClientPointer& client, const grpc::Status& status);
+  void on_list(const std::string& resource, std::vector<ListedDevice> devices);
+  void on_stream_end(const ClientPointer& client, const CallEnd& end);
   void disconnect_client(const std::string& resource);
   std::shared_ptr<PluginClient> make_client(const std::filesystem::path& socket);
 
@@ -115,18 +109,5 @@ class StandInCore {
   std::vector<std::function<void()>> held_answers_;
   Timer forget_timer_;
 };
-
-template <typename Request, typename Response>
-void StandInCore::call(const std::string& resource,
-                       PluginClient::Method<PluginCalls, Request, Response> method, Request request,
-                       std::optional<std::chrono::milliseconds> timeout,
-                       std::function<void(const grpc::Status&, const Response&)> done) {
-  const auto endpoint = endpoints_.find(resource);
-  if (endpoint == endpoints_.end())
-    return done({grpc::StatusCode::UNAVAILABLE, "no endpoint of " + resource}, {});
-  PluginClient& connection = *endpoint->second->connection;
-  PluginCalls* calls = connection.plugin().async();
-  connection.call(calls, method, std::move(request), timeout, std::move(done));
-}
 
 }  // namespace plughost

@@ -1,11 +1,12 @@
 #include "standin/standin_kubelet.hpp"
-#include "kubelet/wire.hpp"
 
 #include <algorithm>
 #include <future>
 #include <random>
 #include <thread>
+#include <variant>
 
+#include "kubelet/wire.hpp"
 #include "standin/protocol_text.hpp"
 #include "standin/standin_core.hpp"
 
@@ -16,18 +17,19 @@ namespace {
 constexpr std::chrono::seconds kPreStartTimeout{30};
 constexpr const char* kStopped = "the kubelet is stopped";
 
-using Calls = StandInCore::PluginCalls;
+using Containers = PluginClient::Containers;
+using Preferences = std::vector<std::vector<std::string>>;  // of each container
 
 // What is wrong with a plugin's preference; empty: nothing.
-std::string objection_to(const v1beta1::PreferredAllocationResponse& response,
-                         const std::vector<std::string>& available, std::size_t count) {
-  if (response.container_responses_size() != 1) {
-    return "the answer has " + std::to_string(response.container_responses_size()) +
+std::string objection_to(const Preferences& preferences, const std::vector<std::string>& available,
+                         std::size_t count) {
+  if (preferences.size() != 1) {
+    return "the answer has " + std::to_string(preferences.size()) +
            " container responses, and 1 was asked for";
   }
-  const auto& ids = response.container_responses(0).deviceids();
+  const std::vector<std::string>& ids = preferences.front();
   const std::set<std::string> unique(ids.begin(), ids.end());
-  if (unique.size() != static_cast<std::size_t>(ids.size())) return "the answer has an id twice";
+  if (unique.size() != ids.size()) return "the answer has an id twice";
   if (unique.size() != count)
     return "the answer has " + std::to_string(ids.size()) + " ids, and " + std::to_string(count) +
            " were asked for";
@@ -37,28 +39,8 @@ std::string objection_to(const v1beta1::PreferredAllocationResponse& response,
   return {};
 }
 
-v1beta1::PreferredAllocationRequest preferred_request(const std::vector<std::string>& available,
-                                                      const std::vector<std::string>& must_include,
-                                                      int size) {
-  v1beta1::PreferredAllocationRequest request;
-  auto& container = *request.add_container_requests();
-  for (const std::string& id : available) container.add_available_deviceids(id);
-  for (const std::string& id : must_include) container.add_must_include_deviceids(id);
-  container.set_allocation_size(size);
-  return request;
-}
-
-v1beta1::AllocateRequest allocate_request(const std::vector<std::string>& ids) {
-  v1beta1::AllocateRequest request;
-  auto& container = *request.add_container_requests();
-  for (const std::string& id : ids) container.add_devices_ids(id);
-  return request;
-}
-
 Allocation parsed(const std::string& bytes) {
-  v1beta1::ContainerAllocateResponse response;
-  response.ParseFromString(bytes);
-  return read_allocation(response);
+  return parse_allocation(bytes).value_or(Allocation{});
 }
 
 void shuffle(std::vector<std::string>& ids) {
@@ -100,20 +82,34 @@ class StandInKubelet::Runtime {
     return result.get();
   }
 
-  template <typename Request, typename Response>
-  std::pair<grpc::Status, Response> call(const std::string& resource,
-                                         PluginClient::Method<Calls, Request, Response> method,
-                                         Request request,
-                                         std::optional<std::chrono::milliseconds> timeout = {}) {
-    const auto answer = std::make_shared<std::promise<std::pair<grpc::Status, Response>>>();
+  // How the call ended, and what was answered. ask(client, done) is called in the loop.
+  template <typename Answer, typename Ask>
+  std::pair<CallEnd, Answer> call(const std::string& resource, Ask ask) {
+    const auto answer = std::make_shared<std::promise<std::pair<CallEnd, Answer>>>();
     auto result = answer->get_future();
     loop_.poster()([&, answer] {
-      core_.call<Request, Response>(resource, method, std::move(request), timeout,
-                                    [answer](const grpc::Status& status, const Response& response) {
-                                      answer->set_value({status, response});
-                                    });
+      const auto done = [answer](const CallEnd& end, const Answer& what) { answer->set_value({end, what}); };
+      if (const auto client = core_.endpoint(resource))
+        ask(*client, done);
+      else
+        done({CallEnd::kUnavailable, "no endpoint of " + resource}, {});
     });
     return result.get();
+  }
+  auto allocated(const std::string& resource, const std::vector<std::string>& ids) {
+    return call<Containers>(resource, [&](PluginClient& client, auto done) { client.allocate(ids, done); });
+  }
+  auto preferred(const std::string& resource, const std::vector<std::string>& available,
+                 const std::vector<std::string>& must_include, int size) {
+    return call<Preferences>(resource, [&](PluginClient& client, auto done) {
+      client.ask_preferred(available, must_include, size, done);
+    });
+  }
+  CallEnd started(const std::string& resource, const std::vector<std::string>& ids) {
+    const auto ask = [&](PluginClient& client, auto done) {
+      client.start_container(ids, kPreStartTimeout, [done](const CallEnd& end) { done(end, {}); });
+    };
+    return call<std::monostate>(resource, ask).first;
   }
 
   // named empty: the choice is free. [ManagerImpl.allocateContainerResources, devicesToAllocate]
@@ -190,13 +186,11 @@ std::string StandInKubelet::Runtime::pick(const std::string& resource, const Beg
   ids = available;
   shuffle(ids);
   if (beginning.options.preferred_allocation_available) {
-    const auto [status, response] =
-        call(resource, &Calls::GetPreferredAllocation, preferred_request(ids, {}, static_cast<int>(count)));
-    if (!status.ok()) return "device plugin GetPreferredAllocation rpc failed with err: " + rpc_error(status);
-    if (const std::string objection = objection_to(response, available, count); !objection.empty())
+    const auto [end, preferences] = preferred(resource, ids, {}, static_cast<int>(count));
+    if (!end.ok()) return "device plugin GetPreferredAllocation rpc failed with err: " + rpc_error(end);
+    if (const std::string objection = objection_to(preferences, available, count); !objection.empty())
       return "GetPreferredAllocation of " + resource + " broke the rules: " + objection;
-    const auto& preferred = response.container_responses(0).deviceids();
-    ids.assign(preferred.begin(), preferred.end());
+    ids = preferences.front();
   }
   ids.resize(count);
   return {};
@@ -213,20 +207,20 @@ Admission StandInKubelet::Runtime::admit(const std::string& pod, const std::stri
   admission.error = pick(resource, beginning, count, named, admission.ids);
   if (!admission.admitted()) return admission;
   in_loop([&] { core_.book().mark_allocated(resource, admission.ids); });
-  const auto [status, response] = call(resource, &Calls::Allocate, allocate_request(admission.ids));
-  if (!status.ok()) {
+  const auto [end, containers] = allocated(resource, admission.ids);
+  if (!end.ok()) {
     in_loop([&] { core_.book().forget_marks(); });
-    admission.error = rpc_error(status);
+    admission.error = rpc_error(end);
     return admission;
   }
-  if (response.container_responses().empty()) {  // the devices stay marked: so it is in the kubelet
+  if (containers.empty()) {  // the devices stay marked: so it is in the kubelet
     admission.error = "no containers return in allocation response";
     return admission;
   }
-  const auto& first = response.container_responses(0);
+  const std::string& first = containers.front();
   const auto writing = in_loop([&]() -> StandInCore::Writing {
     if (!core_.running() || core_.incarnation() != beginning.incarnation) return {};
-    core_.book().hold(pod, container, resource, admission.ids, first.SerializeAsString());
+    core_.book().hold(pod, container, resource, admission.ids, first);
     return core_.write_checkpoint();
   });
   if (!writing.file) {
@@ -234,7 +228,7 @@ Admission StandInKubelet::Runtime::admit(const std::string& pod, const std::stri
     return admission;
   }
   writing.file->wait_for(writing.number);
-  admission.answer = read_allocation(first);
+  admission.answer = parsed(first);
   return admission;
 }
 
@@ -257,11 +251,8 @@ std::string StandInKubelet::Runtime::start_container(const std::string& pod) {
   });
   if (!known) return "no devices found allocated in local cache for pod " + pod;
   for (const Start& start : starts) {
-    v1beta1::PreStartContainerRequest request;
-    for (const std::string& id : start.ids) request.add_devices_ids(id);
-    const auto [status, response] =
-        call(start.resource, &Calls::PreStartContainer, request, kPreStartTimeout);
-    if (!status.ok()) return "device plugin PreStartContainer rpc failed with err: " + rpc_error(status);
+    const CallEnd end = started(start.resource, start.ids);
+    if (!end.ok()) return "device plugin PreStartContainer rpc failed with err: " + rpc_error(end);
   }
   return {};
 }
@@ -342,22 +333,17 @@ std::vector<PodDevices> StandInKubelet::pods() const {
 
 AllocateAnswer StandInKubelet::allocate_ids(const std::string& resource,
                                             const std::vector<std::string>& ids) {
-  const auto [status, response] = runtime_->call(resource, &Calls::Allocate, allocate_request(ids));
-  AllocateAnswer answer{static_cast<int>(status.error_code()), status.error_message(), {}};
-  for (const auto& container : response.container_responses())
-    answer.containers.push_back(read_allocation(container));
+  const auto [end, containers] = runtime_->allocated(resource, ids);
+  AllocateAnswer answer{end.code, end.text, {}};
+  for (const std::string& container : containers) answer.containers.push_back(parsed(container));
   return answer;
 }
 
 PreferredAnswer StandInKubelet::preferred_ids(const std::string& resource,
                                               const std::vector<std::string>& available,
                                               const std::vector<std::string>& must_include, int size) {
-  const auto [status, response] = runtime_->call(resource, &Calls::GetPreferredAllocation,
-                                                 preferred_request(available, must_include, size));
-  PreferredAnswer answer{static_cast<int>(status.error_code()), status.error_message(), {}};
-  for (const auto& container : response.container_responses())
-    answer.containers.emplace_back(container.deviceids().begin(), container.deviceids().end());
-  return answer;
+  auto [end, preferences] = runtime_->preferred(resource, available, must_include, size);
+  return {end.code, end.text, std::move(preferences)};
 }
 
 bool StandInKubelet::cancel_stream(const std::string& resource) {

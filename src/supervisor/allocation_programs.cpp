@@ -3,39 +3,37 @@
 #include <iterator>
 #include <utility>
 
-#include "kinds/exec_document.hpp"
-#include "kinds/exec_program.hpp"
-#include "supervisor/device_program.hpp"
+#include "kinds/exec/document.hpp"
+#include "programs/command.hpp"
+#include "programs/ending.hpp"
 
 namespace plughost {
 
 namespace {
 
-AllocationPrograms::Outcome outcome_of(const Subprocess::Result& result) {
-  if (std::string why = why_ended(result); !why.empty()) return "allocate: " + why;
+constexpr Spoken kSpoken{.late = ": it gave no answer within "};
+
+AllocationPrograms::Outcome outcome_of(const Ending& ending) {
+  if (std::string why = why_failed(kSpoken, ending); !why.empty()) return "allocate: " + why;
   try {
-    return read_allocation_document(result.output);
+    return read_allocation_document(ending.output);
   } catch (const DocumentError& error) {
     return "allocate: what the program printed cannot be used: " + std::string(error.what()) +
-           last_words(result.errors);
+           last_words(ending.errors);
   }
 }
 
 }  // namespace
 
 void AllocationPrograms::ask(const Offer& offer, std::span<const std::string> ids, Answer answer) {
-  const AllocateRecipe& recipe = *offer.recipe->allocate;
-  CommandLine line = command_line(recipe.command, offer.resource, {});
-  Program program = ExecProgram{.command = std::move(line.words), .user = {}}.program();
+  const ProgramRecipe& recipe = *offer.recipe->allocate;
+  Program program = document_program(command_line(recipe.command, offer.resource, {}).words);
   program.input = allocation_request(offer, ids);
+  program.timeout = recipe.timeout;
+  program.timeout_from = Program::TimeoutFrom::kNow;
   const auto call = calls_.insert(calls_.end(), Call{.program = nullptr, .answer = std::move(answer)});
   call->program = std::make_unique<Subprocess>(
-      loop_, program, recipe.timeout,
-      [this, call](const Subprocess::Result& result) { finish(call, outcome_of(result)); },
-      [this, call, limit = recipe.timeout] {
-        finish(call, "allocate: the program was killed: it gave no answer within " + duration_text(limit) +
-                         last_words(call->program->errors()));
-      });
+      queue_, std::move(program), [this, call](const Ending& ending) { finish(call, outcome_of(ending)); });
 }
 
 void AllocationPrograms::finish(Calls::iterator call, Outcome outcome) {
@@ -53,9 +51,10 @@ AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<
   auto without = allocated({});
   if (std::holds_alternative<std::string>(without) || !offer.recipe->allocate) return without;
   EventLoop loop;
-  AllocationPrograms programs(loop);
+  Programs programs(loop);
+  AllocationPrograms asked(programs);
   AllocationPrograms::Outcome outcome;
-  programs.ask(offer, ids, [&](AllocationPrograms::Outcome said) {
+  asked.ask(offer, ids, [&](AllocationPrograms::Outcome said) {
     outcome = std::move(said);
     loop.stop();
   });

@@ -8,10 +8,9 @@
 #include <string>
 #include <variant>
 
-#include "base/event_loop.hpp"
-#include "base/subprocess.hpp"
 #include "device/allocation.hpp"
 #include "device/offer.hpp"
+#include "programs/subprocess.hpp"
 
 namespace plughost {
 
@@ -22,8 +21,8 @@ class AllocationPrograms {
   // Called once. Where it is dropped, there is no answer, either.
   using Answer = std::function<void(Outcome)>;
 
-  // loop outlives it. Destroyed means that what runs is killed, and its answers dropped.
-  explicit AllocationPrograms(EventLoop& loop) : loop_(loop) {}
+  // programs outlives it. Destroyed means that what runs is killed, and its answers dropped.
+  explicit AllocationPrograms(Programs& programs) : queue_(programs, Purpose::kAllocate) {}
   AllocationPrograms(const AllocationPrograms&) = delete;
   AllocationPrograms& operator=(const AllocationPrograms&) = delete;
 
@@ -39,7 +38,7 @@ class AllocationPrograms {
 
   void finish(Calls::iterator call, Outcome outcome);
 
-  EventLoop& loop_;
+  ProgramQueue queue_;
   Calls calls_;
 };
 

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.hpp"
 #include "device/cdi.hpp"
+#include "host/file_text.hpp"
 
 namespace plughost {
 namespace {
@@ -32,8 +31,7 @@ bool is_there(const fs::path& file) {
 std::string content_of(const fs::path& file) {
   std::error_code failed;
   if (!fs::is_regular_file(file, failed)) return {};
-  std::ifstream text(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(text), {}};
+  return file_text(file, std::string::npos).value_or("");
 }
 
 void write_all(int fd, std::string_view text) {

@@ -18,8 +18,6 @@ class CdiDirectory {
   // directory: as on the machine; made when it is first needed. host outlives it.
   CdiDirectory(const HostRoot& host, std::filesystem::path directory);
 
-  const std::filesystem::path& path() const { return path_; }
-
   // The specification of the offer's resource says what the offer does. Nothing to do for a resource without
   // one, and for the same devices as the last time, unless somebody removed the file. Why it could not be
   // written, as a sentence that says what to do; empty: it is there, whole.

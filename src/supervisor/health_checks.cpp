@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "supervisor/device_program.hpp"
+#include "programs/command.hpp"
+#include "programs/ending.hpp"
 
 namespace plughost {
 
 namespace {
 
-constexpr std::string_view kWhat = "the health check";
+constexpr Spoken kSpoken{.what = "the health check", .words = Program::Errors::kWithOutput};
 // A check that takes all its time has its verdict a moment later.
 constexpr std::chrono::milliseconds kVerdictSlack{200};
 
@@ -19,8 +20,11 @@ bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
 
 }  // namespace
 
-HealthChecks::HealthChecks(EventLoop& loop, std::function<void()> on_verdict)
-    : loop_(loop), on_verdict_(std::move(on_verdict)), next_(loop, [this] { run_due(); }) {}
+HealthChecks::HealthChecks(Programs& programs, Log& log, std::function<void()> on_verdict)
+    : log_(log),
+      on_verdict_(std::move(on_verdict)),
+      queue_(programs, Purpose::kHealth, kAtOnce),
+      next_(programs.loop(), [this] { run_due(); }) {}
 
 void HealthChecks::follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources) {
   if (recipe.health) recipe_ = *recipe.health;
@@ -46,25 +50,24 @@ void HealthChecks::follow(const std::string& resource, const std::vector<Device>
     Check& check = is_new ? followed[device.id] : followed.insert(std::move(node)).position->second;
     if (is_new) check.wait_until = now + recipe_.timeout + kVerdictSlack;
     if (!is_new && check.command == command.words) continue;
-    drop(check);
+    stop(check);
+    check.resource = resource;
     check.command = std::move(command.words);
     if (!command.missing.empty()) {
       check.verdict = "its health cannot be checked: it has no {" + command.missing + "}";
       continue;
     }
     check.due = now;
-    queue_.emplace(check.due, &check);
+    due_.emplace(check.due, &check);
   }
-  for (auto& [id, check] : known) drop(check);
+  for (auto& [id, check] : known) stop(check);
   known = std::move(followed);
 }
 
 // Its program is killed if it runs.
-void HealthChecks::drop(Check& check) {
-  queue_.erase({check.due, &check});
-  if (check.program && !check.overdue) --running_;
+void HealthChecks::stop(Check& check) {
+  due_.erase({check.due, &check});
   check.program.reset();
-  check.overdue = false;
 }
 
 void HealthChecks::apply(const std::string& resource, std::span<const Device> listed,
@@ -76,13 +79,19 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
     const auto found = checks->second.find(device.id);
     return found == checks->second.end() || !device.healthy() ? nullptr : &found->second;
   };
+  const auto unknown = [&](const Device& device, const Check* check) {
+    return check && !check->verdict && !listed_as_healthy(listed, device.id);
+  };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    return check && !check->verdict && now < check->wait_until && !listed_as_healthy(listed, device.id);
+    return unknown(device, check) && now < check->wait_until;
   });
   for (Device& device : devices) {
     const Check* check = check_of(device);
-    if (check && check->verdict) device.trouble = *check->verdict;
+    if (unknown(device, check))
+      device.trouble = check->why_none.empty() ? "its first health check has not ended yet" : check->why_none;
+    else if (check && check->verdict)
+      device.trouble = *check->verdict;
   }
 }
 
@@ -99,43 +108,52 @@ HealthChecks::Clock::time_point HealthChecks::waits_until(const std::string& res
 
 void HealthChecks::run_due() {
   const auto now = Clock::now();
-  while (running_ < kAtOnce && !queue_.empty() && queue_.begin()->first <= now) {
-    Check& check = *queue_.begin()->second;
-    queue_.erase(queue_.begin());
+  while (!due_.empty() && due_.begin()->first <= now) {
+    Check& check = *due_.begin()->second;
+    due_.erase(due_.begin());
     start(check);
   }
-  if (running_ < kAtOnce && !queue_.empty()) next_.arm_at(queue_.begin()->first);
+  if (!due_.empty()) next_.arm_at(due_.begin()->first);
 }
 
 void HealthChecks::start(Check& check) {
-  ++running_;
   check.due = Clock::now() + recipe_.interval;
   check.program = std::make_unique<Subprocess>(
-      loop_, Program{.command = check.command}, recipe_.timeout,
-      [this, &check](const Subprocess::Result& result) { on_end(check, result); },
-      [this, &check] { on_overdue(check); });
+      queue_, Program{.command = check.command, .timeout = recipe_.timeout},
+      [this, &check](const Ending& ending) { on_end(check, ending); }, [this, &check] { on_gone(check); });
 }
 
-void HealthChecks::on_end(Check& check, const Subprocess::Result& result) {
-  const bool judged = std::exchange(check.overdue, false);
-  if (!judged) --running_;
+void HealthChecks::on_end(Check& check, const Ending& ending) {
+  if (ending.how != Ending::How::kOverdue) on_gone(check);
+  const std::string why = why_failed(kSpoken, ending);
+  const bool lacks = ending.how == Ending::How::kNoMeans;
+  note_means(check, lacks ? why : "");
+  if (!lacks) return judge(check, why);
+  check.why_none = why;
+  if (!check.verdict) on_verdict_();
+}
+
+void HealthChecks::on_gone(Check& check) {
   check.program.reset();
-  queue_.emplace(check.due, &check);
+  due_.emplace(check.due, &check);
   run_due();
-  if (!judged) judge(check, verdict(kWhat, result));
-}
-
-void HealthChecks::on_overdue(Check& check) {
-  check.overdue = true;
-  --running_;
-  run_due();
-  judge(check, std::string(kWhat) + " was killed after " + duration_text(recipe_.timeout));
 }
 
 void HealthChecks::judge(Check& check, std::string verdict) {
   if (check.verdict == verdict) return;
   check.verdict = std::move(verdict);
   on_verdict_();
+}
+
+// Once, however many checks there are.
+void HealthChecks::note_means(const Check& check, const std::string& why) {
+  if (means_ == why.empty()) return;
+  means_ = why.empty();
+  if (means_)
+    log_.info("health can be checked again", {{"resource", check.resource}});
+  else
+    log_.error("health cannot be checked: the last verdicts stand",
+               {{"resource", check.resource}, {"why", why}});
 }
 
 }  // namespace plughost

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/subprocess.hpp"
+#include "base/log.hpp"
 #include "device/device.hpp"
 #include "device/recipe.hpp"
+#include "programs/subprocess.hpp"
 
 namespace plughost {
 
@@ -26,15 +27,16 @@ class HealthChecks {
   static constexpr std::size_t kAtOnce = 4;
 
   // on_verdict is called when a device's health, or the reason for it, may be another than apply() last saw;
-  // never from within follow() or apply().
-  HealthChecks(EventLoop& loop, std::function<void()> on_verdict);
+  // never from within follow() or apply(). programs and log outlive it.
+  HealthChecks(Programs& programs, Log& log, std::function<void()> on_verdict);
 
   // From now on exactly these devices are checked, by resource, as the recipe says; new ones at once. A
-  // verdict stands until the next one, even if the recipe is another now.
+  // verdict stands until the next one, even if the recipe is another now, or the machine has nothing to start
+  // a program with.
   void follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources);
-  // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. Takes those away that
-  // are to wait for their first verdict: until the check's time-out, unless they are listed as Healthy.
-  // listed: sorted by id.
+  // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. One that is not
+  // listed as Healthy and has no verdict yet is taken away for a check's time-out, and is Unhealthy after
+  // that: no device becomes Healthy unchecked. listed: sorted by id.
   void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
   // When the first of the resource's devices that wait has waited long enough; Clock::time_point::max(): none
   // waits.
@@ -42,29 +44,33 @@ class HealthChecks {
 
  private:
   struct Check {
+    std::string resource;
     std::vector<std::string> command;
     std::optional<std::string> verdict;  // empty text: it is well; nullopt: there is none yet
+    std::string why_none;                // why the machine could not check it the last time
     Clock::time_point wait_until;        // for the first verdict
     Clock::time_point due;
-    std::unique_ptr<Subprocess> program;  // while it runs
-    bool overdue = false;                 // it was killed, and lives
+    std::unique_ptr<Subprocess>
+        program;  // while it waits for its turn, runs, or lives although it was killed
   };
   using Checks = std::map<std::string, Check>;  // by the device's id
 
   void follow(const std::string& resource, const std::vector<Device>& devices);
-  void drop(Check& check);
+  void stop(Check& check);
   void run_due();
   void start(Check& check);
-  void on_end(Check& check, const Subprocess::Result& result);
-  void on_overdue(Check& check);
+  void on_end(Check& check, const Ending& ending);
+  void on_gone(Check& check);
   void judge(Check& check, std::string verdict);
+  void note_means(const Check& check, const std::string& why);
 
-  EventLoop& loop_;
+  Log& log_;
   std::function<void()> on_verdict_;
   HealthRecipe recipe_;
+  ProgramQueue queue_;
   std::map<std::string, Checks> resources_;
-  std::set<std::pair<Clock::time_point, Check*>> queue_;  // those whose program does not run
-  std::size_t running_ = 0;                               // without those that are overdue
+  std::set<std::pair<Clock::time_point, Check*>> due_;  // those without a program
+  bool means_ = true;                                   // the machine has what it takes to start a program
   Timer next_;
 };
 

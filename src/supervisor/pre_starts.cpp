@@ -1,59 +1,52 @@
 #include "supervisor/pre_starts.hpp"
 
-#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
-#include "supervisor/device_program.hpp"
+#include "programs/command.hpp"
+#include "programs/ending.hpp"
 
 namespace plughost {
 
 namespace {
 
-constexpr std::string_view kWhat = "the program of preStart";
+constexpr Spoken kSpoken{.what = "the program of preStart",
+                         .words = Program::Errors::kWithOutput,
+                         .late = ": the start's devices were not ready within "};
 
 }  // namespace
 
 void PreStarts::run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids,
                     Answer answer) {
-  const PreStartRecipe& recipe = *offer->recipe->pre_start;
-  Start start{.offer = offer, .due = EventLoop::Clock::now() + recipe.timeout, .answer = std::move(answer)};
+  const ProgramRecipe& recipe = *offer->recipe->pre_start;
+  std::map<std::string, std::vector<std::string>> commands;  // by the device's id
   for (const std::string& id : ids) {
     const Device* device = offer->inventory.find(id);
-    if (!device) return start.answer("there is no device \"" + id + "\" any more");
-    const auto known = [&](const auto& each) { return each.first == device->id; };
-    if (std::ranges::any_of(start.waiting, known)) continue;
+    if (!device) return answer("there is no device \"" + id + "\" any more");
+    if (commands.contains(device->id)) continue;
     CommandLine line = command_line(recipe.command, offer->resource, *device);
     if (!line.missing.empty())
-      return start.answer("device \"" + device->id + "\" has no {" + line.missing +
-                          "}, which preStart needs");
-    start.waiting.emplace_back(device->id, std::move(line.words));
+      return answer("device \"" + device->id + "\" has no {" + line.missing + "}, which preStart needs");
+    commands[device->id] = std::move(line.words);
   }
-  std::ranges::reverse(start.waiting);  // taken from the end
-  starts_.push_back(std::move(start));
-  go_on(std::prev(starts_.end()));
-}
-
-void PreStarts::go_on(Starts::iterator start) {
-  while (!start->waiting.empty() && start->running.size() < kAtOnce) {
-    auto [id, words] = std::move(start->waiting.back());
-    start->waiting.pop_back();
-    start->running[id] = std::make_unique<Subprocess>(
-        loop_, Program{.command = std::move(words)}, start->due - EventLoop::Clock::now(),
-        [this, start, device = id](const Subprocess::Result& result) {
-          on_end(start, device, verdict(kWhat, result));
-        },
-        [this, start, device = id] {
-          on_end(start, device,
-                 std::string(kWhat) + " was killed: the start's devices were not ready within " +
-                     duration_text(start->offer->recipe->pre_start->timeout));
-        });
+  if (commands.empty()) return answer("");
+  starts_.emplace_back(std::move(answer), programs_, commands.size());
+  const auto start = std::prev(starts_.end());
+  for (auto& [id, command] : commands) {
+    start->programs.emplace_back(start->queue,
+                                 Program{.command = std::move(command),
+                                         .timeout = recipe.timeout,
+                                         .timeout_from = Program::TimeoutFrom::kNow},
+                                 [this, start, device = id](const Ending& ending) {
+                                   on_end(start, device, why_failed(kSpoken, ending));
+                                 });
   }
-  if (start->running.empty()) finish(start, "");
 }
 
 void PreStarts::on_end(Starts::iterator start, const std::string& id, const std::string& trouble) {
   if (!trouble.empty()) return finish(start, "device \"" + id + "\" is not ready: " + trouble);
-  start->running.erase(id);
-  go_on(start);
+  if (--start->left == 0) finish(start, "");
 }
 
 void PreStarts::finish(Starts::iterator start, std::string trouble) {

@@ -4,16 +4,13 @@
 #include <cstddef>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/event_loop.hpp"
-#include "base/subprocess.hpp"
 #include "device/offer.hpp"
+#include "programs/subprocess.hpp"
 
 namespace plughost {
 
@@ -25,8 +22,8 @@ class PreStarts {
   // So many devices of one start are prepared at once.
   static constexpr std::size_t kAtOnce = 8;
 
-  // loop outlives it. Destroyed means that what runs is killed, and its starts' answers dropped.
-  explicit PreStarts(EventLoop& loop) : loop_(loop) {}
+  // programs outlives it. Destroyed means that what runs is killed, and its starts' answers dropped.
+  explicit PreStarts(Programs& programs) : programs_(programs) {}
   PreStarts(const PreStarts&) = delete;
   PreStarts& operator=(const PreStarts&) = delete;
 
@@ -36,20 +33,20 @@ class PreStarts {
 
  private:
   struct Start {
-    std::shared_ptr<const Offer> offer;
-    EventLoop::Clock::time_point due;
-    // Of each device that waits: its id, and the command line.
-    std::vector<std::pair<std::string, std::vector<std::string>>> waiting;
-    std::map<std::string, std::unique_ptr<Subprocess>> running;  // by the device's id
+    Start(Answer what, Programs& programs_of, std::size_t count)
+        : answer(std::move(what)), queue(programs_of, Purpose::kPreStart, kAtOnce), left(count) {}
+
     Answer answer;
+    ProgramQueue queue;
+    std::list<Subprocess> programs;
+    std::size_t left;
   };
   using Starts = std::list<Start>;
 
-  void go_on(Starts::iterator start);
   void on_end(Starts::iterator start, const std::string& id, const std::string& trouble);
   void finish(Starts::iterator start, std::string trouble);
 
-  EventLoop& loop_;
+  Programs& programs_;
   Starts starts_;
 };
 

@@ -1,42 +1,37 @@
 #pragma once
-// The life of one resource: serving → registering → attached (a stream is open) → lost → back-off.
-// Loop thread only.
+// One resource on the node: what it serves, and its attachment to the kubelet carried out. Loop thread only.
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/backoff.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
 #include "supervisor/allocation_programs.hpp"
-#include "supervisor/node_link.hpp"
+#include "supervisor/attachment.hpp"
+#include "supervisor/kubelet_link.hpp"
 #include "supervisor/pre_starts.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {
 
-class Resource {
+class Resource final : private EndpointOwner {
  public:
-  // A kubelet that says yes and then opens no stream is asked again after this: older ones dial back only
-  // after their answer, for up to 10 s.
-  static constexpr std::chrono::seconds kStreamWatchdog{11};
   // After we have ended a stream ourselves, the kubelet needs this long to forget it.
   static constexpr std::chrono::milliseconds kForgetting{500};
 
   // Registers no earlier than not_before. on_stage is called after each change of stage().
   // Throws std::runtime_error if no server can be started. platform and link outlive it.
-  Resource(Platform& platform, NodeLink& link, Offer first, PluginOptions options,
+  Resource(Platform& platform, KubeletLink& link, Offer first, PluginOptions options,
            EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
   ~Resource();
 
   const std::string& name() const { return name_; }
-  const PluginOptions& options() const { return options_; }
-  Stage stage() const { return stage_; }
-  // Why the last attempt failed; empty once attached.
-  const std::string& trouble() const { return trouble_; }
+  Stage stage() const { return attachment::stage_of(attachment_); }
   std::shared_ptr<const Offer> offer() const { return feed_->newest().offer; }
+  // Has a container ever got one of its devices?
+  bool has_given() const { return calls_->allocated.count() > 0; }
   // Without the entry's name.
   ResourceStatus status() const;
 
@@ -48,53 +43,44 @@ class Resource {
   void on_sockets();
 
  private:
-  void prepare(const std::shared_ptr<const Offer>& offer, const std::vector<std::string>& ids,
-               PreStarts::Answer answer);
-  void ask_program(const Offer& offer, const std::vector<std::string>& ids,
-                   AllocationPrograms::Answer answer);
-  void attach();
+  void on_stream_opened(Caller by) override;
+  void on_stream_closed(Caller by) override;
+  void on_registry_refused(const std::string& why) override;
+  void on_connection_trouble(const std::string& what) override;
+  void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                     StartDone done) override;
+  void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                              AllocationDone done) override;
+
+  void handle(const attachment::Event& event);
+  void on_timer();
   void on_registered(RegistrationClient::Result result, const std::string& why);
-  void count(RegistrationClient::Result result);
-  void on_stream_opened(Endpoint::Peer peer);
-  void on_stream_closed(Endpoint::Peer peer);
-  // kubelet_ is another one than before, or none, and nothing is under way to it.
-  void meet_kubelet();
-  void on_retry();
-  void after_grace();
-  void fail(const std::string& why, Backoff& backoff);
-  void enter(Stage stage);
+
+  void carry_out(const attachment::Listen& action);
+  void carry_out(const attachment::ListenAgain& action);
+  void carry_out(const attachment::Register& action);
+  void carry_out(const attachment::FindKubeletProcess& action);
+  void carry_out(const attachment::Attached& action);
+  void carry_out(const attachment::StreamEnded& action);
+  void carry_out(const attachment::StreamKept& action);
+  void carry_out(const attachment::Failed& action);
 
   Platform& platform_;
-  NodeLink& link_;
-  std::string name_;
-  PluginOptions options_;
-  EventLoop::Clock::time_point not_before_;
-  std::function<void()> on_stage_;
-  std::shared_ptr<InventoryFeed> feed_;
-
-  Stage stage_ = Stage::kWaiting;
-  WallTime stage_since_ = std::chrono::system_clock::now();
-  std::string trouble_;
-  std::string last_trouble_;  // even when it is over
-  std::optional<WallTime> last_trouble_at_;
+  KubeletLink& link_;
+  const std::string name_;
+  const PluginOptions options_;
+  const std::function<void()> on_stage_;
+  const std::shared_ptr<InventoryFeed> feed_;
+  const std::shared_ptr<CallTally> calls_;
   HealthTimes health_times_;
+
+  attachment::State attachment_;
+  WallTime stage_since_ = std::chrono::system_clock::now();
+  std::string trouble_;  // empty once attached
+  std::string last_trouble_;
+  std::optional<WallTime> last_trouble_at_;
   RegistrationTally registrations_;
-  std::shared_ptr<CallTally> calls_;
-  std::optional<FileIdentity> kubelet_;             // the one that we are attached to, or try to be
-  EventLoop::Clock::time_point searching_since_{};  // since when there has been a kubelet and no stream
-  EventLoop::Clock::time_point attached_since_{};
-  unsigned streams_ = 0;            // open ones of the present incarnation
-  pid_t stream_process_ = 0;        // who opened the latest of them
-  bool name_spent_ = false;         // a kubelet may have seen the listener's name
-  bool asking_ = false;             // a Register is under way
-  FileIdentity asked_{};            // to whom it went
-  bool awaiting_stream_ = false;    // it said yes
-  bool lost_while_asking_ = false;  // a stream came and went before the answer
-  std::uint64_t attempt_ = 0;       // answers to earlier ones are of no interest
-  Backoff unreachable_{std::chrono::milliseconds(10), std::chrono::seconds(5)};
-  Backoff refused_{std::chrono::milliseconds(100), std::chrono::seconds(10)};
-  Timer retry_;  // the next attempt, or the stream watchdog
-  Timer grace_;  // for streams that outlive the kubelet's socket
+  Timer timer_;  // the attachment's
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
   Endpoint endpoint_;
   // They end first: calls that wait for a program are answered before the streams end, and with them the

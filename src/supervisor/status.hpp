@@ -1,30 +1,34 @@
 #pragma once
-// What the daemon tells of itself: one moment, as plain values. Immutable once made, and so thread-safe.
+// What the daemon tells of itself: one moment, as plain values, and as the JSON that /status.json, `-o json`
+// and the page show. Immutable once made, and so thread-safe. A new field is a member here with its line in
+// json(), and whoever fills it.
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/json.hpp"
+#include "base/tally.hpp"
 #include "device/health_times.hpp"
 #include "device/offer.hpp"
 #include "kubelet/call_tally.hpp"
 #include "kubelet/holdings.hpp"
+#include "supervisor/stage.hpp"
 
 namespace plughost {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// How far a resource has come.
-enum class Stage {
-  kWaiting,      // there is no kubelet
-  kRegistering,  // asked, no stream yet
-  kAttached,     // a stream is open
-  kBackingOff,   // the last attempt failed; another is due
-};
+// "2026-11-21T18:00:00.000000Z"; null: never, or not known.
+Json time_json(std::optional<WallTime> time);
+
+// What people and programs call it: "attached".
+const char* name_of(Stage stage);
 
 // What became of what a resource asked of kubelets.
 struct RegistrationTally {
@@ -46,8 +50,33 @@ struct ResourceStatus {
   HealthTimes health_times;
   RegistrationTally registrations;
   std::shared_ptr<const CallTally> calls;
+
+  // Ids as the kubelet is told them: each replica counts.
+  struct Counts {
+    std::size_t healthy = 0;
+    std::size_t unhealthy = 0;
+    std::size_t held = 0;
+
+    Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
+  };
+  // holdings: nullptr where nobody knows.
+  Counts counts(const Holdings* holdings) const;
+  Json devices_json(const Holdings* holdings) const;  // one by one, by id
+  Json json(const Holdings* holdings) const {
+    Json told{{"name", name},
+              {"entry", entry},
+              {"stage", name_of(stage)},
+              {"since", time_json(since)},
+              {"trouble", trouble},
+              {"troubleAt", time_json(trouble_at)},
+              {"nextTry", time_json(next_try)},
+              {"devices", counts(holdings).json()}};
+    told["list"] = devices_json(holdings);
+    return told;
+  }
 };
 
+// For metrics and readiness only.
 struct EntryStatus {
   std::string name;  // its text in the configuration
   std::uint64_t scans_completed = 0;
@@ -57,18 +86,54 @@ struct EntryStatus {
   std::optional<WallTime> trouble_at;
 };
 
-struct NodeStatus {
-  bool kubelet = false;  // one is there
-  std::filesystem::path kubelet_directory;
-  std::optional<WallTime> kubelet_since;     // since when it is there, or is not; nullopt: not known
-  std::optional<pid_t> kubelet_process;      // as far as the kernel tells
-  std::vector<std::filesystem::path> files;  // of the configuration
-  std::uint64_t config_hash = 0;
-  std::vector<ResourceStatus> resources;  // by name
-  std::vector<EntryStatus> entries;       // by name
+struct KubeletStatus {
+  bool present = false;
+  std::string directory;
+  std::optional<WallTime> since;  // since when it is there, or is not; nullopt: not known
+  std::optional<pid_t> process;   // as far as the kernel tells
+
+  Json json() const {
+    return {
+        {"present", present}, {"directory", directory}, {"since", time_json(since)}, {"process", process}};
+  }
+};
+
+struct ConfigurationStatus {
+  std::vector<std::string> files;  // the main one first
+  std::uint64_t hash = 0;          // of what they say
+  WallTime loaded_at;
+  std::optional<WallTime> refused_at;  // when a reload failed last; nullopt: not since loaded_at
+
+  Json json() const;
+};
+
+// For metrics only.
+struct ProcessTallies {
+  std::uint64_t reloads_applied = 0;
+  std::uint64_t reloads_refused = 0;
+  std::uint64_t kubelets = 0;  // that came
+  std::uint64_t udev_events = 0;
+  std::uint64_t udev_overflows = 0;
+  std::uint64_t warnings = 0;  // lines of the log
+  std::uint64_t errors = 0;
+  Durations::Reading answers;
+  Durations::Reading recoveries;
+  Durations::Reading scans;
+};
+
+struct DaemonStatus {
+  std::string version;
+  WallTime started_at;
+  KubeletStatus kubelet;
+  ConfigurationStatus configuration;
   // Who holds what; nullptr: not known, for the reason that follows.
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
+  std::vector<ResourceStatus> resources;  // by name
+  std::vector<EntryStatus> entries;       // by name
+  ProcessTallies tallies;
+
+  Json json() const;
 };
 
 }  // namespace plughost

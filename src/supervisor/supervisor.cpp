@@ -6,6 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "supervisor/reconciliation.hpp"
+
 namespace plughost {
 
 namespace {
@@ -21,6 +23,20 @@ std::string count(std::size_t number, const char* noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
+Changes changes(const Config& before, const Config& after) {
+  const ConfigDiff difference = diff(before, after);
+  const auto names = [](const std::vector<const ResourceConfig*>& resources) {
+    std::vector<std::string> texts;
+    for (const ResourceConfig* resource : resources) texts.push_back(resource->recipe->name.text());
+    return texts;
+  };
+  return {.added = names(difference.added),
+          .changed = names(difference.changed),
+          .removed = names(difference.removed),
+          .unchanged = difference.unchanged.size(),
+          .kubelet = difference.kubelet_changed};
+}
+
 }  // namespace
 
 std::string Supervisor::Summary::text() const {
@@ -32,16 +48,16 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
     : platform_(platform),
       config_(std::move(config)),
       on_change_(std::move(on_change)),
-      removals_(platform.loop, platform.log),
+      removals_(platform.programs, platform.log),
       safety_(platform.loop, [this] { on_safety(); }),
       sockets_timer_(platform.loop,
                      [this] {
                        for (const auto& [name, entry] : entries_) entry->on_sockets();
                      }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
-      link_(make_link(config_.kubelet)),
+      link_(make_link(config_.kubelet, nullptr)),
       cdi_(std::make_unique<CdiDirectory>(platform.host, config_.cdi.directory)),
-      holders_(platform.workers) {
+      holdings_(platform.workers) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (const ResourceConfig& resource : config_.resources) add(resource);
@@ -51,21 +67,26 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
 
 Supervisor::~Supervisor() = default;
 
-std::unique_ptr<NodeLink> Supervisor::make_link(const KubeletConfig& config) {
-  return std::make_unique<NodeLink>(
-      platform_, config, [this] { on_kubelet(); },
+std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, const KubeletLink* former) {
+  return std::make_unique<KubeletLink>(
+      platform_, config, former, [this] { on_kubelet(); },
       [this] {
         if (!sockets_timer_.armed()) sockets_timer_.arm(kSocketsBurst);
       });
 }
 
-Entry::Hooks Supervisor::hooks() {
-  return {.not_before =
+Entry::Hooks Supervisor::hooks(const std::string& entry) {
+  return {.claim = [this, entry](const std::string& resource) { return claim(resource, entry); },
+          .not_before =
               [this](const std::string& resource) {
                 const auto found = ended_.find(resource);
                 return found == ended_.end() ? Clock::time_point{} : found->second + Resource::kForgetting;
               },
-          .removed = [this](const std::string& resource) { ended_[resource] = Clock::now(); },
+          .removed =
+              [this, entry](const std::string& resource) {
+                ended_[resource] = Clock::now();
+                names_.release(resource, entry);
+              },
           .cdi = [this]() -> CdiDirectory& { return *cdi_; },
           .emptied = [this](const Offer& last) { removals_.run(last); },
           .changed =
@@ -76,14 +97,28 @@ Entry::Hooks Supervisor::hooks() {
 }
 
 void Supervisor::add(const ResourceConfig& resource) {
-  entries_[resource.recipe->name.text()] = std::make_unique<Entry>(platform_, *link_, resource, hooks());
+  const Template& name = resource.recipe->name;
+  // What is known before anybody has looked belongs to the entry that says it.
+  if (name.literal() && !resource.recipe->rename_shared) names_.claim(name.text(), name.text());
+  entries_[name.text()] = std::make_unique<Entry>(platform_, *link_, resource, hooks(name.text()));
+}
+
+void Supervisor::end(const std::string& name) {
+  entries_.erase(name);
+  names_.release_all(name);
+}
+
+std::string Supervisor::claim(const std::string& resource, const std::string& entry) {
+  const std::string& owner = names_.claim(resource, entry);
+  if (owner == entry) return {};
+  return owner + " (" + entries_.at(owner)->config().where + ") serves it already";
 }
 
 void Supervisor::retire(const std::string& name) {
   const auto entry = entries_.find(name);
   std::vector<std::shared_ptr<const Offer>> offers;
   entry->second->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
-  entries_.erase(entry);
+  end(name);
   for (const auto& offer : offers) removals_.run(*offer);
 }
 
@@ -92,59 +127,44 @@ void Supervisor::stop(std::function<void()> done) {
   removals_.finish(kRemovalLimit, std::move(done));
 }
 
-Supervisor::Changes Supervisor::apply(Config config) {
-  const ConfigDiff changes = diff(config_, config);
-  const auto names = [](const std::vector<const ResourceConfig*>& resources) {
-    std::vector<std::string> texts;
-    for (const ResourceConfig* resource : resources) texts.push_back(resource->recipe->name.text());
-    return texts;
-  };
-  Changes told{.added = names(changes.added),
-               .changed = names(changes.changed),
-               .removed = names(changes.removed),
-               .unchanged = changes.unchanged.size(),
-               .kubelet = changes.kubelet_changed};
+Changes Supervisor::apply(Config config) {
+  const Changes told = changes(config_, config);
+  const Reconciliation plan = reconcile(config_, config);
   std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
-  std::unique_ptr<NodeLink> link = changes.kubelet_changed ? make_link(config.kubelet) : nullptr;
-  if (config.cdi != config_.cdi) {
+  std::unique_ptr<KubeletLink> link = plan.kubelet ? make_link(config.kubelet, link_.get()) : nullptr;
+  for (const std::string& name : plan.retired) retire(name);
+  for (const std::string& name : plan.ended) end(name);
+  if (link) {
+    holdings_.abandon();
+    link_ = std::move(link);
+  }
+  if (plan.cdi) {
     cdi_->keep({});
     cdi_ = std::make_unique<CdiDirectory>(platform_.host, config.cdi.directory);
     for (const auto& [name, entry] : entries_) entry->hint();
   }
-  if (link) {
-    entries_.clear();
-    holders_.abandon();
-    link_ = std::move(link);
-    for (const ResourceConfig& resource : config.resources) add(resource);
-  } else {
-    for (const ResourceConfig* resource : changes.removed) {
-      const std::string& name = resource->recipe->name.text();
-      retire(name);
-      platform_.log.warn(
-          "resource removed: its name stays on the node, with a count of 0, until the node is "
-          "made anew (kubernetes/kubernetes#52510)",
-          {{"resource", name}});
-    }
-    for (const ResourceConfig* resource : changes.changed) {
-      const std::string& name = resource->recipe->name.text();
-      Entry& entry = *entries_.at(name);
-      if (options_of(*entry.config().recipe) == options_of(*resource->recipe)) {
-        entry.update(*resource);
-      } else {  // the kubelet asks for the options once, when it dials
-        entries_.erase(name);
-        add(*resource);
-      }
-    }
-    for (const ResourceConfig* resource : changes.added) add(*resource);
-  }
-  platform_.log.info("configuration reloaded", {{"added", std::to_string(changes.added.size())},
-                                                {"changed", std::to_string(changes.changed.size())},
-                                                {"removed", std::to_string(changes.removed.size())},
-                                                {"unchanged", std::to_string(changes.unchanged.size())}});
+  for (const ResourceConfig* resource : plan.kept)
+    entries_.at(resource->recipe->name.text())->set_where(resource->where);
+  for (const ResourceConfig* resource : plan.updated)
+    entries_.at(resource->recipe->name.text())->update(*resource);
+  for (const ResourceConfig* resource : plan.begun) add(*resource);
   config_ = std::move(config);
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
+  tell(told);
   return told;
+}
+
+void Supervisor::tell(const Changes& changes) {
+  for (const std::string& name : changes.removed)
+    platform_.log.warn(
+        "resource removed: its name stays on the node, with a count of 0, until the node is "
+        "made anew (kubernetes/kubernetes#52510)",
+        {{"resource", name}});
+  platform_.log.info("configuration reloaded", {{"added", std::to_string(changes.added.size())},
+                                                {"changed", std::to_string(changes.changed.size())},
+                                                {"removed", std::to_string(changes.removed.size())},
+                                                {"unchanged", std::to_string(changes.unchanged)}});
 }
 
 Supervisor::Summary Supervisor::summary() const {
@@ -159,53 +179,52 @@ Supervisor::Summary Supervisor::summary() const {
   return summary;
 }
 
-std::shared_ptr<NodeStatus> Supervisor::status() const {
-  const auto status = std::make_shared<NodeStatus>();
+DaemonStatus Supervisor::status() const {
+  DaemonStatus status;
   // A kubelet that was killed leaves its socket.
   const std::optional<pid_t> process = link_->registration().listening_process();
   const bool silent = link_->registers() && !process;
   const bool present = link_->watcher().current().has_value();
-  status->kubelet = present && !silent;
-  status->kubelet_directory = link_->config().directory;
-  if (present == status->kubelet) status->kubelet_since = kubelet_since_;
-  if (process && *process != 0) status->kubelet_process = process;
-  status->files = config_.files;
-  status->config_hash = config_.hash;
+  status.kubelet = {.present = present && !silent, .directory = link_->config().directory.string()};
+  if (present == status.kubelet.present) status.kubelet.since = kubelet_since_;
+  if (process && *process != 0) status.kubelet.process = process;
+  for (const auto& file : config_.files) status.configuration.files.push_back(file.string());
+  status.configuration.hash = config_.hash;
   for (const auto& [name, entry] : entries_) {
-    status->entries.push_back(entry->status());
+    const EntryStatus& its_entry = status.entries.emplace_back(entry->status());
     entry->for_each_resource([&, text = name](const Resource& resource) {
-      ResourceStatus& told = status->resources.emplace_back(resource.status());
+      ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = text;
-      const EntryStatus& its_entry = status->entries.back();
       if (its_entry.trouble_at > told.trouble_at) {  // nullopt is before every time
         told.trouble = its_entry.trouble;
         told.trouble_at = its_entry.trouble_at;
       }
     });
   }
-  std::ranges::sort(status->resources, {}, &ResourceStatus::name);
+  std::ranges::sort(status.resources, {}, &ResourceStatus::name);
   return status;
 }
 
 void Supervisor::ask_status(StatusDone done) {
-  holders_.ask(*link_, [this, done = std::move(done)](const PodResources::Answer& answer) {
-    const std::shared_ptr<NodeStatus> told = status();
-    told->holdings = answer.holdings;
-    told->holders_unknown = answer.why;
-    done(told);
+  holdings_.read(*link_, [this, done = std::move(done)](const PodResources::Answer& answer) {
+    DaemonStatus told = status();
+    told.holdings = answer.holdings;
+    told.holders_unknown = answer.why;
+    done(std::move(told));
   });
 }
 
 void Supervisor::on_kubelet() {
+  const bool present = link_->watcher().current().has_value();
   kubelet_since_ = std::chrono::system_clock::now();
-  if (link_->watcher().current()) platform_.tallies.kubelets.add();
-  if (link_->watcher().current())
-    platform_.log.info("a kubelet is there", {{"directory", link_->config().directory.string()}});
-  else
-    platform_.log.info("the kubelet's socket is gone: waiting for the next",
-                       {{"directory", link_->config().directory.string()}});
+  if (present) platform_.tallies.kubelets.add();
   for (const auto& [name, entry] : entries_) entry->on_kubelet();
   on_change_();
+  const std::string directory = link_->config().directory;
+  if (present)
+    platform_.log.info("a kubelet is there", {{"directory", directory}});
+  else
+    platform_.log.info("the kubelet's socket is gone: waiting for the next", {{"directory", directory}});
 }
 
 void Supervisor::on_safety() {
@@ -222,6 +241,7 @@ void Supervisor::after_burst() {
   look_for_shared_ids();
   forget_specifications();
   tell_neighbours();
+  tell_hopeful();
   ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
 }
 
@@ -239,6 +259,11 @@ void Supervisor::tell_neighbours() {
     std::ranges::sort(neighbours.healthy);
     entry->set_neighbours(std::move(neighbours));
   }
+}
+
+// A name that they want is free: the next look may serve it.
+void Supervisor::tell_hopeful() {
+  for (const std::string& name : names_.take_hopeful()) entries_.at(name)->hint();
 }
 
 // Of resources that are no more. Before each entry has looked nobody knows which there are.

@@ -8,10 +8,12 @@
 
 #include "config/config.hpp"
 #include "supervisor/cdi_directory.hpp"
+#include "supervisor/changes.hpp"
 #include "supervisor/entry.hpp"
-#include "supervisor/holders.hpp"
-#include "supervisor/node_link.hpp"
-#include "supervisor/removals.hpp"
+#include "supervisor/holdings_reader.hpp"
+#include "supervisor/kubelet_link.hpp"
+#include "supervisor/removal_programs.hpp"
+#include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {
@@ -36,14 +38,6 @@ class Supervisor {
   Supervisor(Platform& platform, Config config, std::function<void()> on_change);
   ~Supervisor();
 
-  // The names of entries, as they stand in the configuration.
-  struct Changes {
-    std::vector<std::string> added;
-    std::vector<std::string> changed;
-    std::vector<std::string> removed;
-    std::size_t unchanged = 0;
-    bool kubelet = false;  // every socket of ours has moved
-  };
   // Throws as the constructor does, and then nothing has changed.
   Changes apply(Config config);
   // All resources end, and what onRemove says is run for their devices. done is called later, when that has
@@ -52,39 +46,46 @@ class Supervisor {
   const Config& config() const { return config_; }
   Summary summary() const;
 
-  // What is now; who holds what is asked of the kubelet first, or read in its checkpoint. done runs in the
-  // loop, maybe at once; never, if this is gone by then.
-  using StatusDone = std::function<void(std::shared_ptr<const NodeStatus>)>;
+  // What is now, without what the process knows; who holds what is asked of the kubelet first, or read in its
+  // checkpoint. done runs in the loop, maybe at once; never, if this is gone by then.
+  using StatusDone = std::function<void(DaemonStatus)>;
   void ask_status(StatusDone done);
 
  private:
-  std::unique_ptr<NodeLink> make_link(const KubeletConfig& config);
-  std::shared_ptr<NodeStatus> status() const;
+  std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
+  DaemonStatus status() const;
   void add(const ResourceConfig& resource);
+  void end(const std::string& name);
   // Its entry ends for good.
   void retire(const std::string& name);
-  Entry::Hooks hooks();
+  // Of the entry of that name.
+  Entry::Hooks hooks(const std::string& entry);
+  // Why the entry cannot serve the resource; empty: nobody else does.
+  std::string claim(const std::string& resource, const std::string& entry);
+  void tell(const Changes& changes);
   void on_kubelet();
   void on_safety();
   void after_burst();
   void look_for_shared_ids();
   void forget_specifications();
   void tell_neighbours();
+  void tell_hopeful();
 
   Platform& platform_;
   Config config_;
   std::function<void()> on_change_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
-  std::size_t shared_ids_ = 0;                                 // that were told of
-  Removals removals_;
+  ResourceNames names_;
+  std::size_t shared_ids_ = 0;  // that were told of
+  RemovalPrograms removals_;
   WallTime kubelet_since_ = std::chrono::system_clock::now();
   Timer safety_;
   Timer sockets_timer_;
   Timer burst_timer_;
-  std::unique_ptr<NodeLink> link_;
+  std::unique_ptr<KubeletLink> link_;
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiDirectory> cdi_;
-  Holders holders_;
+  HoldingsReader holdings_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };
 

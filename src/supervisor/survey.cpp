@@ -2,22 +2,20 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
+
+#include "device/assembly.hpp"
+#include "device/inventory.hpp"
 
 namespace plughost {
-
-Look look(const DeviceSource& source, const Recipe& recipe, const HostRoot& host) {
-  Scan scan = source.scan(host);
-  Assembly assembly = assemble(recipe, std::move(scan.devices));
-  assembly.remarks.insert(assembly.remarks.begin(), std::make_move_iterator(scan.remarks.begin()),
-                          std::make_move_iterator(scan.remarks.end()));
-  return {std::move(assembly), std::move(scan)};
-}
 
 Survey survey(const Config& config, const HostRoot& host) {
   Survey all;
   for (const ResourceConfig& entry : config.resources) {
     try {
-      Assembly assembly = look(*entry.source, *entry.recipe, host).assembly;
+      Scan scan = entry.source->scan(host);
+      Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
+      std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
       std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
       for (auto& [name, devices] : assembly.resources)
         all.offers.push_back({name, Inventory(std::move(devices)), entry.recipe});

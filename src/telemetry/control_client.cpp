@@ -3,6 +3,10 @@
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
 #include "kubelet/unix_socket.hpp"
 #include "plughost/v1/control.grpc.pb.h"
 
@@ -27,83 +31,116 @@ UniqueFd connected(const std::filesystem::path& socket) {
   }
 }
 
+// Cancels a call whose first answer does not come within kDeadline: a stream has no deadline of its own.
+class FirstAnswer {
+ public:
+  explicit FirstAnswer(grpc::ClientContext& context)
+      : thread_([this, &context](const std::stop_token& came) {
+          std::unique_lock lock(mutex_);
+          wake_.wait_for(lock, came, kDeadline, [] { return false; });
+          if (came.stop_requested()) return;
+          late_ = true;
+          context.TryCancel();
+        }) {}
+
+  void came() { thread_.request_stop(); }
+  bool late() const {
+    const std::lock_guard lock(mutex_);
+    return late_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable_any wake_;
+  bool late_ = false;
+  std::jthread thread_;
+};
+
 }  // namespace
 
 struct ControlClient::Connection {
+  std::filesystem::path socket;
   std::unique_ptr<v1::Control::Stub> stub;
 
-  void check(const grpc::Status& status, const std::filesystem::path& socket) const {
+  Json parsed(const v1::JsonText& answer) const {
+    try {
+      return Json::parse(answer.text());
+    } catch (const std::runtime_error& error) {
+      throw NoAnswer("plughost on " + socket.string() + " answers what is not understood: " + error.what());
+    }
+  }
+
+  void check(const grpc::Status& status) const {
     if (!status.ok())
       throw NoAnswer("plughost does not answer on " + socket.string() + ": " + status.error_message());
   }
+
+  template <typename Request>
+  Json ask(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, v1::JsonText*),
+           const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    v1::JsonText answer;
+    check(((*stub).*method)(&context, request, &answer));
+    return parsed(answer);
+  }
+
+  // Says whether the daemon has ended the stream by itself.
+  template <typename Request>
+  bool follow(std::unique_ptr<grpc::ClientReader<v1::JsonText>> (v1::Control::Stub::*method)(
+                  grpc::ClientContext*, const Request&),
+              const Request& request, const Tell& tell) {
+    grpc::ClientContext context;
+    FirstAnswer first(context);
+    const auto reader = ((*stub).*method)(&context, request);
+    v1::JsonText message;
+    while (reader->Read(&message)) {
+      first.came();
+      if (tell(parsed(message))) continue;
+      context.TryCancel();
+      reader->Finish();
+      return false;
+    }
+    const grpc::Status status = reader->Finish();
+    if (first.late())
+      throw NoAnswer("plughost does not answer on " + socket.string() + ": no answer within " +
+                     std::to_string(kDeadline.count()) + " seconds");
+    check(status);
+    return true;
+  }
 };
 
-ControlClient::ControlClient(std::filesystem::path socket)
-    : socket_(std::move(socket)), connection_(std::make_unique<Connection>()) {
+ControlClient::ControlClient(const std::filesystem::path& socket)
+    : connection_(std::make_unique<Connection>(Connection{socket, nullptr})) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMostBytes);
   connection_->stub = v1::Control::NewStub(
-      grpc::CreateCustomInsecureChannelFromFd("localhost", connected(socket_).release(), arguments));
+      grpc::CreateCustomInsecureChannelFromFd("localhost", connected(socket).release(), arguments));
 }
 
 ControlClient::~ControlClient() = default;
 
-v1::Status ControlClient::status() {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-  v1::Status status;
-  connection_->check(connection_->stub->GetStatus(&context, {}, &status), socket_);
-  return status;
+Json ControlClient::status() {
+  return connection_->ask(&v1::Control::Stub::GetStatus, v1::GetStatusRequest());
 }
 
-v1::ReloadResponse ControlClient::reload(const std::string& log_level) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+Json ControlClient::reload(const std::string& log_level) {
   v1::ReloadRequest request;
   request.set_log_level(log_level);
-  v1::ReloadResponse response;
-  connection_->check(connection_->stub->Reload(&context, request, &response), socket_);
-  return response;
+  return connection_->ask(&v1::Control::Stub::Reload, request);
 }
 
-namespace {
-
-// Says whether the daemon has ended the stream by itself.
-template <typename Message>
-bool read_all(grpc::ClientContext& context, grpc::ClientReader<Message>& reader,
-              const std::function<bool(const Message&)>& tell) {
-  Message message;
-  while (reader.Read(&message)) {
-    if (tell(message)) continue;
-    context.TryCancel();
-    return false;
-  }
-  return true;
+void ControlClient::watch_status(const Tell& tell) {
+  if (connection_->follow(&v1::Control::Stub::WatchStatus, v1::WatchStatusRequest(), tell))
+    throw NoAnswer("plughost has stopped");
 }
 
-}  // namespace
-
-void ControlClient::watch_status(const std::function<bool(const v1::Status&)>& tell) {
-  grpc::ClientContext context;
-  const auto reader = connection_->stub->WatchStatus(&context, {});
-  const bool ended = read_all(context, *reader, tell);
-  const grpc::Status status = reader->Finish();
-  if (!ended) return;
-  connection_->check(status, socket_);
-  throw NoAnswer("plughost has stopped");
-}
-
-void ControlClient::events(unsigned limit, Follow follow, const std::function<bool(const v1::Event&)>& tell) {
-  grpc::ClientContext context;
+void ControlClient::events(unsigned limit, Follow follow, const Tell& tell) {
   v1::ListEventsRequest request;
   request.set_limit(limit);
   request.set_follow(follow == Follow::kYes);
-  const auto reader = connection_->stub->ListEvents(&context, request);
-  const bool ended = read_all(context, *reader, tell);
-  const grpc::Status status = reader->Finish();
-  if (!ended) return;
-  connection_->check(status, socket_);
-  if (follow == Follow::kYes) throw NoAnswer("plughost has stopped");
+  const bool ended = connection_->follow(&v1::Control::Stub::ListEvents, request, tell);
+  if (ended && follow == Follow::kYes) throw NoAnswer("plughost has stopped");
 }
 
 }  // namespace plughost

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "plughost/v1/control.pb.h"
+#include "base/json.hpp"
 
 namespace plughost {
 
@@ -18,22 +18,23 @@ struct NoAnswer : std::runtime_error {
 
 class ControlClient {
  public:
+  using Tell = std::function<bool(const Json& told)>;
+  enum class Follow { kNo, kYes };
+
   // Throws NoAnswer if nobody listens there, or may not be asked.
-  explicit ControlClient(std::filesystem::path socket);
+  explicit ControlClient(const std::filesystem::path& socket);
   ~ControlClient();
 
-  // Each throws NoAnswer.
-  v1::Status status();
-  v1::ReloadResponse reload(const std::string& log_level);
+  // Each throws NoAnswer: within seconds, if no answer comes at all.
+  Json status();
+  Json reload(const std::string& log_level);
   // Calls tell for each until it says false, or the daemon ends; then NoAnswer is thrown.
-  void watch_status(const std::function<bool(const v1::Status&)>& tell);
+  void watch_status(const Tell& tell);
   // The newest ones, at most limit (0: all there are); with follow those to come, until tell says false.
-  enum class Follow { kNo, kYes };
-  void events(unsigned limit, Follow follow, const std::function<bool(const v1::Event&)>& tell);
+  void events(unsigned limit, Follow follow, const Tell& tell);
 
  private:
   struct Connection;
-  std::filesystem::path socket_;
   std::unique_ptr<Connection> connection_;
 };
 

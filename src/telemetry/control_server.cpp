@@ -9,11 +9,12 @@
 #include <mutex>
 #include <set>
 
-#include "kubelet/news_stream.hpp"
+#include "base/log_levels.hpp"
+#include "kubelet/grpc_server.hpp"
 #include "kubelet/pending_call.hpp"
+#include "kubelet/snapshot_stream.hpp"
 #include "kubelet/unix_socket.hpp"
 #include "plughost/v1/control.grpc.pb.h"
-#include "telemetry/status_message.hpp"
 
 namespace plughost {
 
@@ -22,36 +23,36 @@ namespace {
 constexpr std::chrono::milliseconds kShutdownDeadline{200};
 
 // Each new snapshot.
-class StatusNews final : public News<v1::Status> {
+class StatusSnapshots final : public Snapshots<v1::JsonText> {
  public:
-  explicit StatusNews(Board& board) : board_(board), told_(board.newest().number) {}
+  explicit StatusSnapshots(StatusRequests& requests) : requests_(requests), told_(requests.newest().number) {}
 
-  Readers& readers() override { return board_.readers(); }
-  Next next(v1::Status& message) override {
-    const Board::Newest newest = board_.newest();
+  Readers& readers() override { return requests_.readers(); }
+  Next next(v1::JsonText& message) override {
+    const StatusRequests::Newest newest = requests_.newest();
     if (newest.number == told_) return Next::kNoneYet;
     told_ = newest.number;
-    message = to_message(*newest.status);
+    message.set_text(newest.snapshot->json());
     return Next::kMessage;
   }
 
  private:
-  Board& board_;
+  StatusRequests& requests_;
   std::uint64_t told_;
 };
 
-class EventNews final : public News<v1::Event> {
+class EventSnapshots final : public Snapshots<v1::JsonText> {
  public:
-  EventNews(LogHistory& history, std::uint64_t after, bool follow)
+  EventSnapshots(LogHistory& history, std::uint64_t after, bool follow)
       : history_(history), told_(after), until_(follow ? UINT64_MAX : history.newest()) {}
 
   Readers& readers() override { return history_.readers(); }
-  Next next(v1::Event& message) override {
+  Next next(v1::JsonText& message) override {
     if (told_ >= until_) return Next::kEnd;
     const std::optional<LogHistory::Record> record = history_.after(told_);
     if (!record) return Next::kNoneYet;
     told_ = record->number;
-    message = to_message(*record);
+    message.set_text(record->json().dump());
     return Next::kMessage;
   }
 
@@ -61,16 +62,9 @@ class EventNews final : public News<v1::Event> {
   const std::uint64_t until_;
 };
 
-std::optional<LogLevel> level_of(const std::string& word) {
-  for (const LogLevel level : {LogLevel::kDebug, LogLevel::kInfo, LogLevel::kWarn, LogLevel::kError}) {
-    if (word == level_name(level)) return level;
-  }
-  return std::nullopt;
-}
-
 class Service final : public v1::Control::CallbackService {
  public:
-  explicit Service(Board& board) : board_(board) {}
+  explicit Service(StatusRequests& requests) : requests_(requests) {}
 
   // Calls that wait are answered with an error.
   void close() {
@@ -80,42 +74,43 @@ class Service final : public v1::Control::CallbackService {
   }
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
-                                      v1::Status* response) override {
+                                      v1::JsonText* response) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    board_.ask_status([this, call = wait(reactor), response](const Board::Snapshot& status) {
-      answer(call, [&] { *response = to_message(*status); });
-    });
+    requests_.ask_status(
+        [this, call = wait(reactor), response](const StatusRequests::SnapshotPointer& snapshot) {
+          answer(call, [&] { response->set_text(snapshot->json()); });
+        });
     return reactor;
   }
 
-  grpc::ServerWriteReactor<v1::Status>* WatchStatus(grpc::CallbackServerContext*,
-                                                    const v1::WatchStatusRequest*) override {
-    auto* const stream = NewsStream<v1::Status>::open(std::make_unique<StatusNews>(board_));
-    board_.watch();
+  grpc::ServerWriteReactor<v1::JsonText>* WatchStatus(grpc::CallbackServerContext*,
+                                                      const v1::WatchStatusRequest*) override {
+    auto* const stream = SnapshotStream<v1::JsonText>::open(std::make_unique<StatusSnapshots>(requests_));
+    requests_.watch();
     return stream;
   }
 
   grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
-                                   v1::ReloadResponse* response) override {
+                                   v1::JsonText* response) override {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    const std::optional<LogLevel> level = level_of(request->log_level());
+    const std::optional<LogLevel> level = value_of(kLogLevels, request->log_level());
     if (!level && !request->log_level().empty()) {
       reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, "the log level is debug, info, warn or error"});
       return reactor;
     }
-    board_.ask_reload(level, [this, call = wait(reactor), response](const ReloadAnswer& told) {
-      answer(call, [&] { *response = to_message(told); });
+    requests_.ask_reload(level, [this, call = wait(reactor), response](const ReloadAnswer& told) {
+      answer(call, [&] { response->set_text(told.json().dump()); });
     });
     return reactor;
   }
 
-  grpc::ServerWriteReactor<v1::Event>* ListEvents(grpc::CallbackServerContext*,
-                                                  const v1::ListEventsRequest* request) override {
-    LogHistory& history = board_.history();
+  grpc::ServerWriteReactor<v1::JsonText>* ListEvents(grpc::CallbackServerContext*,
+                                                     const v1::ListEventsRequest* request) override {
+    LogHistory& history = requests_.history();
     const std::uint64_t newest = history.newest();
     const std::uint64_t limit = request->limit() == 0 ? newest : request->limit();
-    return NewsStream<v1::Event>::open(
-        std::make_unique<EventNews>(history, newest > limit ? newest - limit : 0, request->follow()));
+    return SnapshotStream<v1::JsonText>::open(
+        std::make_unique<EventSnapshots>(history, newest > limit ? newest - limit : 0, request->follow()));
   }
 
  private:
@@ -140,7 +135,7 @@ class Service final : public v1::Control::CallbackService {
     call->answer(grpc::Status::OK);
   }
 
-  Board& board_;
+  StatusRequests& requests_;
   std::mutex mutex_;
   std::set<std::shared_ptr<PendingCall>> waiting_;
 };
@@ -172,14 +167,8 @@ void open_to_group(const std::filesystem::path& socket) {
 }  // namespace
 
 struct ControlServer::Served {
-  explicit Served(Board& board) : service(board) {
-    grpc::ServerBuilder builder;
-    builder.RegisterService(&service);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    server = builder.BuildAndStart();
-    if (!server) throw std::runtime_error("gRPC cannot start a server");
-  }
+  explicit Served(StatusRequests& requests)
+      : service(requests), server(start_grpc_server({&service}, ServerFilters::kUsual)) {}
   ~Served() {
     service.close();
     server->Shutdown(std::chrono::system_clock::now() + kShutdownDeadline);
@@ -189,8 +178,9 @@ struct ControlServer::Served {
   std::unique_ptr<grpc::Server> server;
 };
 
-ControlServer::ControlServer(EventLoop& loop, Log& log, Board& board, std::filesystem::path socket)
-    : served_(std::make_unique<Served>(board)) {
+ControlServer::ControlServer(EventLoop& loop, Log& log, StatusRequests& requests,
+                             std::filesystem::path socket)
+    : served_(std::make_unique<Served>(requests)) {
   listener_.emplace(
       loop, prepared(std::move(socket)),
       // Who may connect is the file's mode's affair.

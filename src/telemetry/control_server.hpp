@@ -9,7 +9,7 @@
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "kubelet/listener.hpp"
-#include "telemetry/board.hpp"
+#include "telemetry/status_requests.hpp"
 
 namespace plughost {
 
@@ -20,9 +20,9 @@ class ControlServer {
  public:
   // Makes the socket's directory if it is not there; the socket's mode is 0660, and its group kControlGroup
   // where there is such a group. Throws std::system_error, or std::runtime_error: another daemon answers
-  // there, or gRPC cannot start. loop, log and board outlive it.
-  ControlServer(EventLoop& loop, Log& log, Board& board, std::filesystem::path socket);
-  // board.close() comes before: calls that wait for an answer end with it.
+  // there, or gRPC cannot start. loop, log and requests outlive it.
+  ControlServer(EventLoop& loop, Log& log, StatusRequests& requests, std::filesystem::path socket);
+  // requests.close() comes before: calls that wait for an answer end with it.
   ~ControlServer();
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -13,8 +12,6 @@
 
 #include "embedded/page.hpp"
 #include "telemetry/metrics.hpp"
-#include "telemetry/status_json.hpp"
-#include "telemetry/status_message.hpp"
 
 namespace plughost {
 
@@ -69,23 +66,19 @@ int send(mg_connection* connection, const Reply& reply) {
   return reply.code;
 }
 
-std::string dumped(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
 Reply silent() {
   return {503, kTextType, "plughost does not answer in time: look into its log\n"};
 }
 
 Reply ready(const DaemonStatus& status) {
   std::string missing;
-  for (const ResourceStatus& resource : status.node->resources) {
+  for (const ResourceStatus& resource : status.resources) {
     if (resource.stage != Stage::kAttached) missing += "not attached: " + resource.name + "\n";
   }
-  for (const EntryStatus& entry : status.node->entries) {
+  for (const EntryStatus& entry : status.entries) {
     const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
     // One whose name has a placeholder may rightly have no resource.
-    if (entry.scans_completed == 0 && std::ranges::none_of(status.node->resources, of_entry))
+    if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))
       missing += "not looked at yet: " + entry.name + "\n";
   }
   if (missing.empty()) return {200, kTextType, "every resource is attached\n"};
@@ -93,13 +86,13 @@ Reply ready(const DaemonStatus& status) {
 }
 
 std::string events_json(LogHistory& history) {
-  nlohmann::ordered_json events = nlohmann::ordered_json::array();
+  Json::Array events;
   std::uint64_t told = 0;
   while (const auto record = history.after(told)) {
     told = record->number;
-    events.push_back(json_of(to_message(*record)));
+    events.push_back(record->json());
   }
-  return dumped(events);
+  return Json(std::move(events)).dump();
 }
 
 // A thread that waits for the loop's answer.
@@ -107,33 +100,33 @@ class Waiter final : public FeedReader {
  public:
   void on_news() override {}
   void on_closed() override { take(nullptr); }
-  void take(const Board::Snapshot& status) {
+  void take(const StatusRequests::SnapshotPointer& snapshot) {
     const std::lock_guard lock(mutex_);
-    status_ = status;
+    snapshot_ = snapshot;
     done_ = true;
     ended_.notify_all();
   }
-  Board::Snapshot wait() {
+  StatusRequests::SnapshotPointer wait() {
     std::unique_lock lock(mutex_);
     ended_.wait_for(lock, kDeadline, [this] { return done_; });
-    return status_;
+    return snapshot_;
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable ended_;
-  Board::Snapshot status_;
+  StatusRequests::SnapshotPointer snapshot_;
   bool done_ = false;
 };
 
 // nullptr: no answer in time, or none because the server ends.
-Board::Snapshot wait_for_status(Board& board, Readers& ending) {
+StatusRequests::SnapshotPointer wait_for_status(StatusRequests& requests, Readers& ending) {
   const auto waiter = std::make_shared<Waiter>();
   ending.subscribe(waiter);
-  board.ask_status([waiter](const Board::Snapshot& status) { waiter->take(status); });
-  Board::Snapshot status = waiter->wait();
+  requests.ask_status([waiter](const StatusRequests::SnapshotPointer& snapshot) { waiter->take(snapshot); });
+  StatusRequests::SnapshotPointer snapshot = waiter->wait();
   ending.unsubscribe(waiter.get());
-  return status;
+  return snapshot;
 }
 
 // What one page that watches is told.
@@ -169,34 +162,34 @@ bool send_event(mg_connection* connection, std::string_view name, const std::str
 }
 
 // Until the page goes away, or the server.
-void stream(mg_connection* connection, Board& board, Readers& ending) {
+void stream(mg_connection* connection, StatusRequests& requests, Readers& ending) {
   const auto watcher = std::make_shared<Watcher>();
-  std::uint64_t status_told = board.newest().number;
-  std::uint64_t change_told = board.history().newest();
+  std::uint64_t status_told = requests.newest().number;
+  std::uint64_t change_told = requests.history().newest();
   ending.subscribe(watcher);
-  board.readers().subscribe(watcher);
-  board.history().readers().subscribe(watcher);
-  board.watch();
+  requests.readers().subscribe(watcher);
+  requests.history().readers().subscribe(watcher);
+  requests.watch();
   send_head(connection, 200, "text/event-stream", "");
   bool there = mg_write(connection, "retry: 2000\n\n", 13) > 0;
   while (there && watcher->wait()) {
     bool told = false;
-    while (const auto record = board.history().after(change_told)) {
+    while (const auto record = requests.history().after(change_told)) {
       change_told = record->number;
-      there = there && send_event(connection, "change", dumped(json_of(to_message(*record))));
+      there = there && send_event(connection, "change", record->json().dump());
       told = true;
     }
-    if (const Board::Newest newest = board.newest(); newest.number != status_told) {
+    if (const StatusRequests::Newest newest = requests.newest(); newest.number != status_told) {
       status_told = newest.number;
-      there = there && send_event(connection, "status", dumped(json_of(to_message(*newest.status))));
+      there = there && send_event(connection, "status", newest.snapshot->json());
       told = true;
     }
     // Not a comment: the page must hear it, to know a silence from a connection that is lost.
     if (!told) there = send_event(connection, "alive", "1");
   }
   ending.unsubscribe(watcher.get());
-  board.readers().unsubscribe(watcher.get());
-  board.history().readers().unsubscribe(watcher.get());
+  requests.readers().unsubscribe(watcher.get());
+  requests.history().readers().unsubscribe(watcher.get());
 }
 
 // The host of a Host header, without the port.
@@ -234,22 +227,22 @@ struct HttpServer::Routes {
 
   static Reply reply(HttpServer& self, std::string_view path) {
     if (path == "/") return {200, "text/html; charset=utf-8", std::string(kPage)};
-    if (path == "/events.json") return {200, kJsonType, events_json(self.board_.history())};
+    if (path == "/events.json") return {200, kJsonType, events_json(self.requests_.history())};
     if (path != "/metrics" && path != "/status.json" && path != "/healthz" && path != "/readyz")
       return {404, kTextType,
               "there is /, /status.json, /events.json, /stream, /metrics, /healthz, /readyz\n"};
-    const Board::Snapshot status = wait_for_status(self.board_, self.ending_);
-    if (!status) return silent();
-    if (path == "/metrics") return {200, kMetricsType, metrics_text(*status)};
-    if (path == "/status.json") return {200, kJsonType, dumped(json_of(to_message(*status)))};
-    if (path == "/readyz") return ready(*status);
+    const StatusRequests::SnapshotPointer snapshot = wait_for_status(self.requests_, self.ending_);
+    if (!snapshot) return silent();
+    if (path == "/metrics") return {200, kMetricsType, metrics_text(snapshot->status())};
+    if (path == "/status.json") return {200, kJsonType, snapshot->json()};
+    if (path == "/readyz") return ready(snapshot->status());
     return {200, kTextType, "alive\n"};
   }
 
   static int watch(mg_connection* connection) {
     HttpServer& self = server(connection);
     if (++self.streams_ <= kMostStreams)
-      stream(connection, self.board_, self.ending_);
+      stream(connection, self.requests_, self.ending_);
     else
       send(connection, {503, kTextType, "too many pages watch\n"});
     --self.streams_;
@@ -267,8 +260,8 @@ struct HttpServer::Routes {
   }
 };
 
-HttpServer::HttpServer(Log& log, Board& board, std::string address)
-    : log_(log), board_(board), address_(std::move(address)) {
+HttpServer::HttpServer(Log& log, StatusRequests& requests, std::string address)
+    : log_(log), requests_(requests), address_(std::move(address)) {
   mg_callbacks callbacks{};
   callbacks.begin_request = &Routes::begin;
   callbacks.log_message = &Routes::log_message;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/log.hpp"
-#include "telemetry/board.hpp"
+#include "telemetry/status_requests.hpp"
 
 struct mg_connection;
 struct mg_context;
@@ -21,8 +21,8 @@ class HttpServer {
 
   // address: as in the configuration, "127.0.0.1:9464"; port 0 is one that the kernel chooses.
   // Throws std::runtime_error if it cannot listen there.
-  // log and board outlive it.
-  HttpServer(Log& log, Board& board, std::string address);
+  // log and requests outlive it.
+  HttpServer(Log& log, StatusRequests& requests, std::string address);
   // Ends pages that watch, and those who wait for the loop. Blocks for some milliseconds; for up to two
   // seconds if somebody has connected and asks nothing, since CivetWeb looks no oftener then.
   ~HttpServer();
@@ -35,7 +35,7 @@ class HttpServer {
   struct Routes;
 
   Log& log_;
-  Board& board_;
+  StatusRequests& requests_;
   std::string address_;
   Readers ending_;  // hear of its end
   std::atomic<unsigned> streams_{0};

@@ -76,87 +76,71 @@ double seconds(WallTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-// Ids as the kubelet is told them, each replica counted.
-std::pair<std::size_t, std::size_t> healthy_and_not(const Inventory& inventory) {
-  std::pair<std::size_t, std::size_t> counts;
-  for (const Device& device : inventory.devices())
-    (device.healthy() ? counts.first : counts.second) += device.replicas;
-  return counts;
-}
-
-std::size_t held_of(const ResourceStatus& resource, const Holdings& holdings) {
-  const auto found = holdings.find(resource.name);
-  if (found == holdings.end()) return 0;
-  std::size_t held = 0;
-  for (const auto& [id, holder] : found->second) held += resource.offer->inventory.find(id) ? 1 : 0;
-  return held;
-}
-
-void write_node(const NodeStatus& node, Families& families) {
-  families.gauge("plughost_kubelet_up", "1: a kubelet is there.").add(node.kubelet ? 1.0 : 0.0);
+void write_node(const DaemonStatus& status, Families& families) {
+  families.gauge("plughost_kubelet_up", "1: a kubelet is there.").add(status.kubelet.present ? 1.0 : 0.0);
   families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
-  for (const ResourceStatus& resource : node.resources)
+  for (const ResourceStatus& resource : status.resources)
     families.add(resource.stage == Stage::kAttached ? 1.0 : 0.0, {{"resource", resource.name}});
   families.gauge("plughost_devices", "Devices that the kubelet is told of, each replica counted.");
-  for (const ResourceStatus& resource : node.resources) {
-    const auto [healthy, unhealthy] = healthy_and_not(resource.offer->inventory);
-    families.add(healthy, {{"resource", resource.name}, {"health", "healthy"}});
-    families.add(unhealthy, {{"resource", resource.name}, {"health", "unhealthy"}});
+  for (const ResourceStatus& resource : status.resources) {
+    const ResourceStatus::Counts counts = resource.counts(nullptr);
+    families.add(counts.healthy, {{"resource", resource.name}, {"health", "healthy"}});
+    families.add(counts.unhealthy, {{"resource", resource.name}, {"health", "unhealthy"}});
   }
-  if (!node.holdings) return;
+  if (!status.holdings) return;
   families.gauge("plughost_devices_held", "Devices that pods hold, each replica counted.");
-  for (const ResourceStatus& resource : node.resources)
-    families.add(held_of(resource, *node.holdings), {{"resource", resource.name}});
+  for (const ResourceStatus& resource : status.resources)
+    families.add(resource.counts(status.holdings.get()).held, {{"resource", resource.name}});
 }
 
-void write_calls(const NodeStatus& node, Families& families) {
+void write_calls(const DaemonStatus& status, Families& families) {
   families.counter("plughost_allocations_total", "Containers that the kubelet asked devices for.");
-  for (const ResourceStatus& resource : node.resources) {
+  for (const ResourceStatus& resource : status.resources) {
     families.add(resource.calls->allocated.count(), {{"resource", resource.name}, {"result", "answered"}});
     families.add(resource.calls->allocation_refused.count(),
                  {{"resource", resource.name}, {"result", "refused"}});
   }
   families.counter("plughost_container_starts_total", "Starts of containers that preStart prepared.");
-  for (const ResourceStatus& resource : node.resources) {
+  for (const ResourceStatus& resource : status.resources) {
     families.add(resource.calls->started.count(), {{"resource", resource.name}, {"result", "answered"}});
     families.add(resource.calls->start_refused.count(), {{"resource", resource.name}, {"result", "refused"}});
   }
   families.counter("plughost_registrations_total", "Requests to the kubelet to take a resource.");
-  for (const ResourceStatus& resource : node.resources) {
+  for (const ResourceStatus& resource : status.resources) {
     const RegistrationTally& tally = resource.registrations;
     families.add(tally.accepted, {{"resource", resource.name}, {"result", "accepted"}});
     families.add(tally.refused, {{"resource", resource.name}, {"result", "refused"}});
     families.add(tally.unreachable, {{"resource", resource.name}, {"result", "unreachable"}});
   }
   families.counter("plughost_streams_total", "Streams that kubelets opened.");
-  for (const ResourceStatus& resource : node.resources)
+  for (const ResourceStatus& resource : status.resources)
     families.add(resource.registrations.streams, {{"resource", resource.name}});
 }
 
-void write_scans(const NodeStatus& node, Families& families) {
+void write_scans(const DaemonStatus& status, Families& families) {
   families.counter("plughost_scans_total", "Looks at the machine.");
-  for (const EntryStatus& entry : node.entries) {
+  for (const EntryStatus& entry : status.entries) {
     families.add(entry.scans_completed, {{"entry", entry.name}, {"result", "completed"}});
     families.add(entry.scans_failed, {{"entry", entry.name}, {"result", "failed"}});
   }
   families.gauge("plughost_scan_stalled", "1: a look has not come back, and the resource is refused.");
-  for (const EntryStatus& entry : node.entries)
+  for (const EntryStatus& entry : status.entries)
     families.add(entry.stalled ? 1.0 : 0.0, {{"entry", entry.name}});
 }
 
 void write_configuration(const DaemonStatus& status, Families& families) {
   // A double holds 53 bits.
   families.gauge("plughost_config_hash", "Another number when the configuration is another.")
-      .add(status.node->config_hash & 0xffff'ffff'ffffu);
+      .add(status.configuration.hash & 0xffff'ffff'ffffu);
   families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused.")
-      .add(status.refused_at ? 0.0 : 1.0);
+      .add(status.configuration.refused_at ? 0.0 : 1.0);
   families
       .gauge("plughost_config_last_reload_success_timestamp_seconds",
              "When the configuration that is in force was read.")
-      .add(seconds(status.loaded_at));
+      .add(seconds(status.configuration.loaded_at));
   families.counter("plughost_config_reloads_total", "Reloads of the configuration.")
-      .add(status.reloads_applied, {{"result", "applied"}})
-      .add(status.reloads_refused, {{"result", "refused"}});
+      .add(status.tallies.reloads_applied, {{"result", "applied"}})
+      .add(status.tallies.reloads_refused, {{"result", "refused"}});
 }
 
 // The names of Prometheus' own client libraries.
@@ -196,23 +180,26 @@ void write_process(const DaemonStatus& status, Families& families) {
 std::string metrics_text(const DaemonStatus& status) {
   Families families;
   families.gauge("plughost_build_info", "1.").add(1.0, {{"version", status.version}});
-  write_node(*status.node, families);
+  write_node(status, families);
   families.counter("plughost_kubelet_restarts_total", "Kubelets that came after the first.")
-      .add(status.kubelets > 0 ? status.kubelets - 1 : 0);
-  write_calls(*status.node, families);
+      .add(status.tallies.kubelets > 0 ? status.tallies.kubelets - 1 : 0);
+  write_calls(status, families);
   families.durations("plughost_allocation_duration_seconds", "How long answers to Allocate took.",
-                     status.answers);
+                     status.tallies.answers);
   families.durations("plughost_recovery_duration_seconds",
-                     "From a kubelet's coming, or a stream's end, to the open stream.", status.recoveries);
-  write_scans(*status.node, families);
-  families.durations("plughost_scan_duration_seconds", "How long looks at the machine took.", status.scans);
-  families.counter("plughost_udev_events_total", "Uevents that concerned an entry.").add(status.udev_events);
+                     "From a kubelet's coming, or a stream's end, to the open stream.",
+                     status.tallies.recoveries);
+  write_scans(status, families);
+  families.durations("plughost_scan_duration_seconds", "How long looks at the machine took.",
+                     status.tallies.scans);
+  families.counter("plughost_udev_events_total", "Uevents that concerned an entry.")
+      .add(status.tallies.udev_events);
   families.counter("plughost_udev_overflows_total", "Times that the kernel dropped uevents.")
-      .add(status.udev_overflows);
+      .add(status.tallies.udev_overflows);
   write_configuration(status, families);
   families.counter("plughost_log_messages_total", "Lines that were logged.")
-      .add(status.warnings, {{"level", "warn"}})
-      .add(status.errors, {{"level", "error"}});
+      .add(status.tallies.warnings, {{"level", "warn"}})
+      .add(status.tallies.errors, {{"level", "error"}});
   write_process(status, families);
   return families.text();
 }

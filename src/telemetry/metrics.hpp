@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "telemetry/daemon_status.hpp"
+#include "supervisor/status.hpp"
 
 namespace plughost {
 

@@ -9,7 +9,8 @@
 
 #include "device/allocation.hpp"
 #include "device/assembly.hpp"
-#include "kinds/exec_document.hpp"
+#include "device/inventory.hpp"
+#include "kinds/exec/document.hpp"
 
 namespace {
 

@@ -1,8 +1,11 @@
 // More events than anybody needs, and reads that do not come back: what must hold is said of other resources,
 // too.
 
+#include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -89,6 +92,20 @@ TEST_CASE("an overflow of the monitor's socket costs a scan, and nothing is miss
   CHECK(node.healthy(kCamera, "video2", limit(1s)));
 }
 
+TEST_CASE("events that drown in others of another subsystem are found by the overflow alone") {
+  const MadeMachine machine;
+  Node node;
+  start(node, kCameras + counted(kOther, 3));
+  // Stopped, it reads nothing; nothing that is left when it goes on is of the camera's subsystem.
+  node.daemon().signal(SIGSTOP);
+  const std::string padding(1500, 'x');
+  for (int n = 0; n < 20'000; ++n)
+    send_uevent("change", "/devices/virtual/tty/tty0", "tty", {{"PADDING", padding}});
+  machine.plug_in(camera(1), "video4linux", {});
+  node.daemon().signal(SIGCONT);
+  CHECK(node.healthy(kCamera, "video1", limit(1s)));
+}
+
 TEST_CASE(
     "7.41 a read in /sys that hangs: its resource keeps its list and says so, others go on, and it "
     "recovers") {
@@ -125,6 +142,62 @@ TEST_CASE(
   CHECK(node.daemon().wait_for_line({"came to an end after all"}, kLong));
   CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
   CHECK(node.of(kCamera).streams_ever == 1);
+}
+
+TEST_CASE("hostile messages to udev's group end nothing, and those after them are heard") {
+  const MadeMachine machine;
+  machine.sysfs().tree().file("run/udev/control");  // a udevd is there, to all appearances
+  Node node;
+  start(node, kCameras + counted(kOther, 3));
+  // MurmurHash2 of "video4linux", without which the socket's filter drops the message.
+  constexpr std::uint32_t kHash = 0xe9cf3931;
+  const auto message = [](std::uint32_t offset, std::uint32_t size, const std::string& properties) {
+    std::string text("libudev\0", 8);
+    for (const std::uint32_t word :
+         {htonl(0xfeedcafe), std::uint32_t{40}, offset, size, htonl(kHash), 0U, 0U, 0U})
+      text.append(reinterpret_cast<const char*>(&word), sizeof word);
+    return text + properties;
+  };
+  const UniqueFd socket(
+      check(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT), "socket"));
+  sockaddr_nl group{};
+  group.nl_family = AF_NETLINK;
+  group.nl_groups = 2;
+  const auto send = [&](const std::string& text) {
+    return ::sendto(socket.get(), text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&group),
+                    sizeof group);
+  };
+  for (const std::uint32_t offset : {0xffffffffU, 0xffffffe0U, 41U, 0U})
+    CHECK(send(message(offset, 0, "")) >= 0);
+  CHECK(send("libudev") >= 0);
+  machine.sysfs().device(camera(1), "video4linux");
+  const std::string properties("ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=video4linux\0", 52);
+  CHECK(send(message(40, 52, properties)) >= 0);
+  CHECK(node.healthy(kCamera, "video1", limit(1s)));
+  CHECK(node.daemon().running());
+}
+
+TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at at once") {
+  const MadeMachine machine;
+  machine.sysfs().device(camera(0), "video4linux", {{"index", "0"}});
+  Node node;
+  start(node, "- name: " + kCamera + "\n  udev: {subsystem: video4linux, attributes: {index: \"*\"}}\n" +
+                  counted(kOther, 3));
+  REQUIRE(node.count(kCamera, 1));
+  machine.sysfs().device(camera(1), "video4linux");
+  REQUIRE(::mkfifo((camera(1) + "/index").c_str(), 0644) == 0);
+  send_uevent("add", camera(1).substr(4), "video4linux");
+  REQUIRE(node.daemon().wait_for_line({"takes too long", "entry=" + kCamera}, 5s + kLong));
+
+  const std::size_t from = node.daemon().mark();
+  node.configure(kCameras + counted(kOther, 3));  // nobody reads the pipe any more
+  REQUIRE(node.reload());
+  CHECK(node.healthy(kCamera, "video1", limit(1s)));
+  CHECK(node.daemon().wait_for_line({"came to an end after all"}, kLong, from));
+  CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
+  CHECK(node.of(kCamera).streams_ever == 1);
+  machine.plug_in(camera(2), "video4linux", {});
+  CHECK(node.healthy(kCamera, "video2", limit(1s)));
 }
 
 TEST_CASE("a reload changes what is listened to, and a stranger's events wake nobody") {

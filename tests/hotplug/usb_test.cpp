@@ -36,7 +36,7 @@ void unplug(const MadeMachine& machine, const std::string& port) {
 std::vector<std::string> nodes_of(Node& node, const std::string& id) {
   const AllocateAnswer answer = node.kubelet().allocate_ids(kSerial, {id});
   std::vector<std::string> paths;
-  for (const DeviceNode& each : answer.containers.at(0).nodes) paths.push_back(each.host_path);
+  for (const ContainerNode& each : answer.containers.at(0).nodes) paths.push_back(each.host_path);
   return paths;
 }
 

@@ -57,8 +57,8 @@ J
   CHECK(container.annotations == std::map<std::string, std::string>{{"example.com/a", "b"}});
   CHECK(container.cdi == std::vector<std::string>{"example.com/disk=sda"});
   REQUIRE(container.nodes.size() == 2);
-  CHECK(container.nodes[1] == DeviceNode{"/dev/zero", "/dev/licence{n}", "r"});
-  CHECK(container.mounts.back() == Mount{"/srv", "/data", true});
+  CHECK(container.nodes[1] == ContainerNode{"/dev/zero", "/dev/licence{n}", "r"});
+  CHECK(container.mounts.back() == ContainerMount{"/srv", "/data", true});
   CHECK(std::filesystem::exists(node.files().at("request")));
   const Finished simulated = run_plughost({"simulate", "--config", node.configuration(), kDisk + "=sda"});
   CHECK(simulated.exit_code == 0);

@@ -130,7 +130,54 @@ TEST_CASE("exec: a program that takes its time is no driver that hangs: until it
   node.start_daemon();
   REQUIRE(node.attached({kDisk}));
   put(node, "script", "exec sleep 1000\n");
-  CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "killed after 6000 ms"}, kLong));
+  CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "killed after 6 s"}, kLong));
   CHECK(node.daemon().count_lines("takes too long") == 0);
   CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
+}
+
+TEST_CASE("exec: twelve programs that take their time keep nobody's new file waiting") {
+  const std::string files = "example.com/file";
+  Node node;
+  node.files().file("disks/one");
+  node.files().file("program",
+                    "cd \"$1\"; touch begun-$2; while [ ! -e go ]; do sleep 0.02; done\n"
+                    "echo '{\"devices\": [{\"id\": \"'$2'\"}]}'\n");
+  std::string resources = listed(files, node.path("disks"));
+  Node::Names slow;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "slow-" + std::to_string(i);
+    slow.push_back("example.com/" + name);
+    resources += "- {name: " + slow.back() + ", exec: {discover: [/bin/sh, " + node.path("program") + ", " +
+                 node.files().path().string() + ", " + name + "], timeout: 1m}}\n";
+  }
+  node.configure(resources);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({files}));
+  for (int i = 0; i < 12; ++i) {
+    const std::filesystem::path mark = node.files().at("begun-slow-" + std::to_string(i));
+    REQUIRE(eventually([&] { return std::filesystem::exists(mark); }));
+  }
+  node.files().file("disks/two");
+  CHECK(node.healthy(files, "two", limit(500ms)));
+  // What is told with SIGHUP is read by a worker, too.
+  node.configure(resources + counted(kOther, 1));
+  REQUIRE(node.reload());
+  CHECK(node.attached({kOther}, limit(1s)));
+  CHECK_FALSE(node.attached({slow.back()}, 0ms));
+  node.files().file("go");
+  CHECK(node.attached(slow));
+}
+
+TEST_CASE("exec: a reload does not wait for the program that it replaces") {
+  Node node;
+  node.files().directory("etc");
+  start(node);
+  put(node, "script", "touch hangs; exec sleep 1000\n");
+  REQUIRE(eventually([&] { return std::filesystem::exists(node.files().at("hangs")); }));
+  node.configure("- {name: " + kDisk +
+                 ", exec: {discover: [/bin/echo, '{\"devices\": [{\"id\": \"new\"}]}']}}\n" +
+                 counted(kOther, 1));
+  REQUIRE(node.reload());
+  CHECK(node.healthy(kDisk, "new", limit(1s)));
 }

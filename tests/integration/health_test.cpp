@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 #include "integration/node.hpp"
+#include "unit/leased_program.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -155,4 +158,41 @@ TEST_CASE("a burst of a thousand devices is a line with a count and the first na
   REQUIRE(node.count(kGopher, 0));
   CHECK(node.daemon().wait_for_line({"Unhealthy", "more", "it is gone"}, kLong, from));
   CHECK(node.daemon().count_lines("Unhealthy", from) < 20);
+}
+
+TEST_CASE("a check whose program cannot even be started, because its file system hangs, harms nobody else") {
+  const std::string other = "example.com/other";
+  Node node;
+  node.files().file("gophers/one");
+  node.files().file("others/one");
+  LeasedProgram hung(node.files().at("hung"));
+  start(node, test::listed(kGopher, node.path("gophers"),
+                           "health: {exec: [" + hung.path() + "], interval: 1s, timeout: 2s}") +
+                  test::listed(other, node.path("others")));
+  REQUIRE(node.attached({other}, limit(1s)));
+  node.files().file("others/two");
+  CHECK(node.healthy(other, "two", limit(500ms)));
+  REQUIRE(node.attached({kGopher}));
+  CHECK(node.unhealthy(kGopher, "one"));
+  CHECK(node.daemon().wait_for_line({"Unhealthy", "the health check was killed after 2 s"}, kLong));
+  hung.give_back();
+  CHECK(node.healthy(kGopher, "one"));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+}
+
+TEST_CASE("plughost knows how its programs end although whoever started it ignores what children do") {
+  Node node;
+  node.files().file("gophers/one");
+  node.configure(checked(node));
+  node.start_kubelet();
+  node.start_daemon({}, {"/usr/bin/env", "--ignore-signal=CHLD"});
+  REQUIRE(node.attached({kGopher}));
+  CHECK(node.healthy(kGopher, "one"));
+  const auto before = node.daemon().processor_time();
+  node.files().file("sick-one", "too hot\n");
+  CHECK(node.unhealthy(kGopher, "one"));
+  CHECK(node.daemon().wait_for_line({"Unhealthy", "too hot"}, kLong));
+  CHECK_FALSE(node.wait_for([](const KubeletState&) { return false; }, kWatched));
+  CHECK(node.daemon().processor_time() - before < limit(300ms));
 }

@@ -121,3 +121,20 @@ TEST_CASE("a reload that takes a resource away fails the starts of its container
   CHECK(eventually([&] { return ::kill(pid, 0) != 0; }));
   CHECK(node.daemon().running());
 }
+
+TEST_CASE("two hundred containers that start at once keep no new device waiting, and all of them start") {
+  Node node;
+  for (int i = 0; i < 8; ++i) node.files().file("disks/sd" + std::to_string(i));
+  node.files().file("others/one");
+  node.configure(test::listed(kDisk, node.path("disks"), "preStart: {exec: [/bin/true], timeout: 25s}") +
+                 test::listed(kOther, node.path("others")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk, kOther}));
+  REQUIRE(node.kubelet().allocate("pod", "main", kDisk, 8).admitted());
+  std::vector<std::future<std::string>> starts;
+  for (int i = 0; i < 200; ++i) starts.push_back(starting(node));
+  node.files().file("others/two");
+  CHECK(node.healthy(kOther, "two", limit(300ms)));
+  for (std::future<std::string>& start : starts) CHECK(start.get().empty());
+}

@@ -164,3 +164,59 @@ TEST_CASE("SIGHUP that names another way to register moves every socket") {
   CHECK(node.socket_files().empty());
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 0; }));
 }
+
+TEST_CASE("two entries that come to serve one resource: the first does, and the other one when that goes") {
+  Node node;
+  node.files().file("first/same");
+  node.files().file("second/same");
+  const std::string kSame = "example.com/same";
+  const auto entry = [&](const std::string& name, const std::string& directory) {
+    return listed("\"" + name + "\"", node.path(directory), "env: {WHO: " + directory + "}, forgetAfter: 1s");
+  };
+  const auto who = [&] {
+    const AllocateAnswer answer = node.kubelet().allocate_ids(kSame, {"same"});
+    return answer.code == 0 ? answer.containers.at(0).env.at("WHO") : answer.text;
+  };
+  node.configure(entry("example.com/{name}", "first"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kSame}));
+
+  std::string other;
+  bool entry_goes = false;
+  SUBCASE("with another template, and the device goes") {
+    other = "example.com/{id}";
+  }
+  SUBCASE("with its very name, and the entry goes") {
+    other = kSame;
+    entry_goes = true;
+  }
+  node.configure(entry("example.com/{name}", "first") + entry(other, "second"));
+  REQUIRE(node.reload());
+  CHECK(node.daemon().wait_for_line(
+      {"two entries would serve one resource", "resource=" + kSame, "example.com/{name}", "config.yaml:"},
+      kLong));
+  CHECK(who() == "first");
+  CHECK(node.of(kSame).registrations.size() == 1);
+  if (entry_goes) {
+    node.configure(entry(other, "second"));
+    REQUIRE(node.reload());
+  } else {
+    node.files().remove("first/same");
+  }
+  CHECK(eventually([&] { return who() == "second"; }));
+  CHECK(node.of(kSame).registrations.size() == 2);
+}
+
+TEST_CASE("of two entries that would serve one resource from the start it is the one that says its name") {
+  Node node;
+  node.files().file("any/same");
+  node.configure(listed("\"example.com/{name}\"", node.path("any")) + counted("example.com/same", 3));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/same"}));
+  CHECK(node.of("example.com/same").devices->size() == 3);
+  CHECK(node.daemon().wait_for_line({"two entries would serve one resource", "resource=example.com/same"},
+                                    kLong));
+  CHECK(node.of("example.com/same").registrations.size() == 1);
+}

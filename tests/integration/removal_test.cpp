@@ -53,6 +53,18 @@ TEST_CASE("a reload that takes a resource away clears its devices away; one that
   CHECK(eventually([&] { return exists(node, "cleared-sda") && exists(node, "cleared-sdb"); }));
 }
 
+TEST_CASE("a reload that also means another kubelet clears away what it removes, and says so") {
+  Node node;
+  start(node);
+  node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() +
+                                       ", podResources: " + node.path("other.sock") + "}\nresources:\n" +
+                                       counted(kOther, 1) + "control: " + node.control() + "\n");
+  REQUIRE(node.reload());
+  CHECK(eventually([&] { return exists(node, "cleared-sda") && exists(node, "cleared-sdb"); }));
+  CHECK(node.daemon().wait_for_line({"resource removed", kDisk}, kLong));
+  CHECK(node.attached({kOther}));
+}
+
 TEST_CASE("a stop clears the devices away before plughost ends") {
   Node node;
   start(node);

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "kinds/gpu/nvidia_injection.hpp"
-#include "kinds/program_answer.hpp"
+#include "programs/command.hpp"
+#include "programs/ending.hpp"
 
 namespace plughost {
 namespace {
@@ -82,16 +83,15 @@ std::string NvidiaCdi::find_program(const HostRoot& host) const {
 }
 
 std::string NvidiaCdi::generate(const std::string& program, const std::vector<NvidiaGpu>& gpus) {
-  const Program command{
-      .command = {program, "cdi", "generate", "--format=json", "--vendor=" + std::string(kNvidiaCdiVendor),
-                  "--class=gpu", by_index_ ? "--device-name-strategy=index" : "--device-name-strategy=uuid"},
-      .errors = Program::Errors::kApart,
-      .most_output = kMostAnswer,
-      .excess = Program::Excess::kFatal};
-  ProgramRun::Outcome outcome = run_.run(command, kDeadline);
-  std::string why = why_no_answer(outcome, kDeadline);
-  if (why.empty()) why = look_through(outcome.result.output, gpus, by_index_);
-  if (why.empty()) text_ = std::move(outcome.result.output);
+  Program command = document_program(
+      {program, "cdi", "generate", "--format=json", "--vendor=" + std::string(kNvidiaCdiVendor),
+       "--class=gpu", by_index_ ? "--device-name-strategy=index" : "--device-name-strategy=uuid"});
+  command.timeout = kDeadline;
+  std::optional<Ending> ending = run_.run(command);
+  if (!ending) return "nobody waits for the program any more";
+  std::string why = why_failed({}, *ending);
+  if (why.empty()) why = look_through(ending->output, gpus, by_index_);
+  if (why.empty()) text_ = std::move(ending->output);
   return why;
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/program_run.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
+#include "programs/program_run.hpp"
 
 namespace plughost {
 

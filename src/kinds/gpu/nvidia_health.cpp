@@ -1,8 +1,9 @@
 #include "kinds/gpu/nvidia_health.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
+
+#include "base/number.hpp"
 
 namespace plughost {
 namespace {
@@ -39,9 +40,7 @@ std::set<std::uint64_t> numbers_in(std::string_view words, bool& all) {
     while (word.starts_with(' ')) word.remove_prefix(1);
     while (word.ends_with(' ')) word.remove_suffix(1);
     if (word == "all" || word == "xids") all = true;
-    std::uint64_t number = 0;
-    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error == std::errc{} && rest == word.data() + word.size()) numbers.insert(number);
+    if (const auto number = number_in<std::uint64_t>(word)) numbers.insert(*number);
   }
   return numbers;
 }

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/ascii.hpp"
+#include "base/number.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
 
@@ -20,10 +22,8 @@ bool is_uuid(std::string_view text) {
   constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
   if (!text.starts_with("GPU-") || text.size() != kForm.size() + 4) return false;
   text.remove_prefix(4);
-  return std::ranges::equal(text, kForm, [](char c, char form) {
-    return form == '-' ? c == '-'
-                       : std::string_view("0123456789abcdefABCDEF").find(c) != std::string_view::npos;
-  });
+  return std::ranges::equal(text, kForm,
+                            [](char c, char form) { return form == '-' ? c == '-' : is_hex_digit(c); });
 }
 
 std::string trimmed(const std::string& text) {
@@ -42,12 +42,6 @@ std::map<std::string, std::string> facts_in(const std::filesystem::path& file) {
   return facts;
 }
 
-std::optional<unsigned> number_in(const std::string& text) {
-  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos)
-    return std::nullopt;
-  return static_cast<unsigned>(std::stoul(text));
-}
-
 // What the driver shows of its cards without NVML.
 std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   std::vector<NvidiaGpu> cards;
@@ -61,7 +55,7 @@ std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
     card.uuid = value("GPU UUID");
     card.pci = value("Bus Location");
     card.name = value("Model");
-    card.minor = number_in(value("Device Minor"));
+    card.minor = number_in<unsigned>(value("Device Minor"));
     card.index = std::to_string(cards.size());
     if (!is_uuid(card.uuid)) {
       scan.remarks.push_back(path + " has no well-formed UUID of a GPU: the card is left out");
@@ -81,9 +75,7 @@ bool is_tegra(const HostRoot& host) {
   std::ifstream file(host.at("/sys/devices/soc0/family"));
   std::string family;
   std::getline(file, family);
-  std::ranges::transform(family, family.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return family.find("tegra") != std::string::npos;
+  return to_lower(family).find("tegra") != std::string::npos;
 }
 
 // Cards that are there, and no driver that could show them.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "device/recipe.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
@@ -127,7 +128,7 @@ std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
   std::vector<Device> devices;
   for (const std::string& path : found.paths) {
     const std::string minor = path.substr(kBeginning.size());
-    if (minor.find_first_not_of("0123456789") != std::string::npos) continue;
+    if (!is_digits(minor)) continue;
     Device device;
     device.id = "iluvatar" + minor;
     device.attributes = {{.name = "vendor", .value = "iluvatar"}, {.name = "index", .value = minor},

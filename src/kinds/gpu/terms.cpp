@@ -1,20 +1,32 @@
 #include "kinds/gpu/terms.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "base/number.hpp"
+#include "base/words.hpp"
+
 namespace plughost {
 namespace {
 
-constexpr std::string_view kVendorWords[] = {"auto", "nvidia", "amd", "intel", "iluvatar"};
+constexpr Word<GpuVendor> kVendors[] = {{"auto", GpuVendor::kAuto},
+                                        {"nvidia", GpuVendor::kNvidia},
+                                        {"amd", GpuVendor::kAmd},
+                                        {"intel", GpuVendor::kIntel},
+                                        {"iluvatar", GpuVendor::kIluvatar}};
 constexpr std::string_view kStrategyWords[] = {"envvar", "volume-mounts", "cdi-annotations", "cdi-cri"};
-constexpr std::string_view kIdWords[] = {"uuid", "index"};
-constexpr std::string_view kMigWords[] = {"none", "single", "mixed"};
+constexpr Word<bool NvidiaInjection::*> kStrategies[] = {
+    {"envvar", &NvidiaInjection::envvar},
+    {"volume-mounts", &NvidiaInjection::volume_mounts},
+    {"cdi-annotations", &NvidiaInjection::cdi_annotations},
+    {"cdi-cri", &NvidiaInjection::cdi_cri}};
+constexpr Word<bool> kByIndex[] = {{"uuid", false}, {"index", true}};
+constexpr Word<MigStrategy> kMigStrategies[] = {
+    {"none", MigStrategy::kNone}, {"single", MigStrategy::kSingle}, {"mixed", MigStrategy::kMixed}};
 constexpr std::uint64_t kMiB = GpuUnit::kMiB;
 constexpr unsigned kLastXid = 10'000;
 constexpr unsigned kLastChannel = 2047;
@@ -22,11 +34,9 @@ constexpr unsigned kLastChannel = 2047;
 std::uint64_t read_memory(Fields& fields) {
   const std::string text = fields.text("memory", "");
   const std::uint64_t scale = text.ends_with("GiB") ? 1024 * kMiB : text.ends_with("MiB") ? kMiB : 0;
-  std::uint64_t number = 0;
-  const char* const end = text.data() + (scale > 0 ? text.size() - 3 : 0);
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (scale > 0 && rest == end && error == std::errc{} && number > 0 && number <= 1024 * 1024)
-    return number * scale;
+  const std::string_view digits = std::string_view(text).substr(0, scale > 0 ? text.size() - 3 : 0);
+  const auto number = number_in<std::uint64_t>(digits, 1024 * 1024);
+  if (number && *number > 0) return *number * scale;
   fields.error("memory", quote(text) + " is no unit of memory; it is written as in 1GiB or 512MiB");
   return 0;
 }
@@ -53,12 +63,9 @@ void read_strategies(Fields& fields, NvidiaInjection& injection) {
   if (!fields.has("deviceListStrategy")) return;
   injection.envvar = false;
   const std::vector<std::string> words = fields.texts("deviceListStrategy");
-  bool* const flags[] = {&injection.envvar, &injection.volume_mounts, &injection.cdi_annotations,
-                         &injection.cdi_cri};
   for (const std::string& word : words) {
-    const auto* const known = std::ranges::find(kStrategyWords, word);
-    if (known != std::end(kStrategyWords))
-      *flags[known - std::begin(kStrategyWords)] = true;
+    if (const auto flag = value_of(kStrategies, word))
+      injection.*(*flag) = true;
     else
       fields.error("deviceListStrategy", quote(word) +
                                              " is no strategy; there are envvar, volume-mounts, "
@@ -66,13 +73,6 @@ void read_strategies(Fields& fields, NvidiaInjection& injection) {
                                              did_you_mean(word, kStrategyWords));
   }
   if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
-}
-
-std::optional<unsigned> number_in(std::string_view text, unsigned most) {
-  unsigned number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size() || number > most) return std::nullopt;
-  return number;
 }
 
 XidPolicy read_xids(Fields& fields) {
@@ -105,10 +105,10 @@ void read_channels(Fields& fields, NvidiaInjection& injection) {
 
 GpuTerms read_gpu_terms(Fields& fields) {
   GpuTerms terms;
-  terms.vendor = static_cast<GpuVendor>(fields.choice("vendor", kVendorWords, 0));
+  terms.vendor = fields.choice("vendor", kVendors, GpuVendor::kAuto);
   NvidiaInjection& injection = terms.injection;
   read_strategies(fields, injection);
-  injection.by_index = fields.choice("deviceIDStrategy", kIdWords, 0) == 1;
+  injection.by_index = fields.choice("deviceIDStrategy", kByIndex, false);
   injection.pass_device_specs = fields.flag("passDeviceSpecs", false);
   injection.gds = fields.flag("gds", false);
   injection.mofed = fields.flag("mofed", false);
@@ -117,7 +117,7 @@ GpuTerms read_gpu_terms(Fields& fields) {
   injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
   read_channels(fields, injection);
   terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
-  terms.nvidia.mig = static_cast<MigStrategy>(fields.choice("mig", kMigWords, 0));
+  terms.nvidia.mig = fields.choice("mig", kMigStrategies, MigStrategy::kNone);
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);
   terms.unit = read_unit(fields);

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/words.hpp"
 #include "kinds/groups/part.hpp"
 
 namespace plughost {
@@ -13,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 enum class PathType { kDevice, kMount };
-constexpr std::string_view kTypeWords[] = {"Device", "Mount"};  // in the order of PathType
+constexpr Word<PathType> kTypes[] = {{"Device", PathType::kDevice}, {"Mount", PathType::kMount}};
 
 bool is_wildcard(const std::string& pattern) {
   return pattern.find_first_of("*?[") != std::string::npos;
@@ -81,7 +82,7 @@ PathPart::PathPart(Fields& fields) {
   if (!fields.has("path")) fields.error("path", "the path is missing, as in path: /dev/ttyUSB*");
   pattern_ = fields.absolute_path("path", "/");
   mount_path_ = read_mount_path(fields);
-  type_ = static_cast<PathType>(fields.choice("type", kTypeWords, 0));
+  type_ = fields.choice("type", kTypes, PathType::kDevice);
   permissions_ = fields.permissions();
   read_only_ = fields.flag("readOnly", false);
   if (type_ == PathType::kDevice && read_only_) {
@@ -130,6 +131,7 @@ void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& pa
 std::vector<Piece> PathPart::find(const HostRoot& host, Scan& scan) const {
   HostRoot::Match found = host.glob(pattern_);
   std::ranges::move(found.watch, std::back_inserter(scan.watch));
+  std::ranges::move(found.remarks, std::back_inserter(scan.remarks));
   std::vector<Piece> pieces;
   for (const std::string& path : found.paths) {
     if (type_ == PathType::kMount) {

@@ -11,6 +11,9 @@
 #include <set>
 #include <utility>
 
+#include "base/ascii.hpp"
+#include "base/joined.hpp"
+#include "base/words.hpp"
 #include "device/pci_info.hpp"
 #include "document/hex_id.hpp"
 #include "kinds/kind.hpp"
@@ -26,7 +29,8 @@ constexpr std::string_view kAttributes[] = {"pci",    "name",    "guid",     "ve
 constexpr std::string_view kActive = "ACTIVE";
 
 enum class PortPolicy { kAny, kAll, kIgnore };
-constexpr std::string_view kPolicyWords[] = {"any", "all", "ignore"};  // in the order of PortPolicy
+constexpr Word<PortPolicy> kPolicies[] = {
+    {"any", PortPolicy::kAny}, {"all", PortPolicy::kAll}, {"ignore", PortPolicy::kIgnore}};
 
 struct Wanted {
   PciSelectors pci;
@@ -163,12 +167,6 @@ Scan Rdma::scan(const HostRoot& host) const {
   return scan;
 }
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ",") + text;
-  return all;
-}
-
 // The facts that the SR-IOV network device plugin tells of an RDMA device.
 std::map<std::string, std::string> facts_of(const RdmaCard& card, const RdmaNodes& nodes) {
   std::map<std::string, std::string> facts = {{"rdma_dev", card.name()}, {"uverbs", nodes.uverbs}};
@@ -197,8 +195,8 @@ Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   }
   add("name", card.name());
   add("guid", card.guid());
-  add("netdevs", joined(card.netdevs()));
-  add("linkType", joined(card.link_types()));
+  add("netdevs", joined(card.netdevs(), ","));
+  add("linkType", joined(card.link_types(), ","));
   add("numa", numa ? std::to_string(*numa) : "");
 
   device.trouble = port_trouble(card);
@@ -217,20 +215,14 @@ std::string Rdma::port_trouble(const RdmaCard& card) const {
 }
 
 std::vector<std::string> read_link_types(Fields& fields) {
-  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+  static constexpr Word<std::string_view> kWords[] = {
       {"infiniband", "infiniband"}, {"ib", "infiniband"}, {"ether", "ether"}, {"ethernet", "ether"}};
   std::vector<std::string> types;
   for (const std::string& text : fields.texts("linkTypes")) {
-    std::string lower = text;
-    std::ranges::transform(lower, lower.begin(), [](char c) {
-      return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    });
-    const auto* const word =
-        std::ranges::find(kWords, lower, &std::pair<std::string_view, std::string_view>::first);
-    if (word == std::end(kWords))
-      fields.error("linkTypes", quote(text) + " is no type of link; they are infiniband and ether");
+    if (const auto type = value_of(kWords, to_lower(text)))
+      types.emplace_back(*type);
     else
-      types.emplace_back(word->second);
+      fields.error("linkTypes", quote(text) + " is no type of link; they are infiniband and ether");
   }
   return types;
 }
@@ -262,7 +254,7 @@ std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock) {
     Fields each(*selectors, fields.path_of("selectors"), fields.diagnostics());
     wanted = read_selectors(each);
   }
-  const auto policy = static_cast<PortPolicy>(fields.choice("portState", kPolicyWords, 0));
+  const auto policy = fields.choice("portState", kPolicies, PortPolicy::kAny);
   const bool pool = fields.flag("pool", false);
   std::string permissions = fields.permissions();
   return std::make_unique<Rdma>(std::move(wanted), policy, std::move(permissions), pool ? pool_id(entry) : "",

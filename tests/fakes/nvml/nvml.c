@@ -348,13 +348,6 @@ int nvmlDeviceGetComputeInstanceId(void *device, unsigned *id) {
   return OK;
 }
 
-int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *device, void **card) {
-  BEGIN("nvmlDeviceGetDeviceHandleFromMigDeviceHandle")
-  if (!mig_of(device)) return INVALID;
-  *card = &cards[mig_of(device)->card];
-  return OK;
-}
-
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, Pci *pci) {
   Card *card;
   BEGIN("nvmlDeviceGetNvLinkRemotePciInfo_v2")
@@ -375,16 +368,6 @@ int nvmlDeviceGetFieldValues(void *device, int count, Field *fields) {
   return OK;
 }
 #endif
-
-int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
-  BEGIN("nvmlDeviceGetHandleByUUID")
-  for (unsigned i = 0; i < card_count; ++i) {
-    if (strcmp(cards[i].uuid, uuid) != 0) continue;
-    *device = &cards[i];
-    return cards[i].lost ? LOST : OK;
-  }
-  return NOT_FOUND;
-}
 
 int nvmlDeviceGetUUID(void *device, char *text, unsigned size) {
   BEGIN("nvmlDeviceGetUUID")

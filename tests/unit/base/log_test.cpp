@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -9,35 +10,15 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "base/unique_fd.hpp"
+#include "unit/base/standard_error.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
 
-namespace {
-
-// What is written to standard error meanwhile.
-std::string written(const std::function<void()>& act) {
-  const test::TempDir dir;
-  const UniqueFd before(check(::dup(STDERR_FILENO), "dup"));
-  {
-    const UniqueFd file(check(::open(dir.at("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600), "open"));
-    check(::dup2(file.get(), STDERR_FILENO), "dup2");
-  }
-  act();
-  check(::dup2(before.get(), STDERR_FILENO), "dup2");
-  std::ifstream file(dir.at("log"));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-}  // namespace
+using test::written;
 
 TEST_CASE("a line is fixed words and fields, and a value with spaces stays one") {
   const std::string line = written([] {
@@ -153,4 +134,43 @@ TEST_CASE("of lines with the same words a flood is cut short, and others are not
   });
   CHECK(std::count(text.begin(), text.end(), '\n') == Log::kBurst + 1);
   CHECK(text.find("another matter") != std::string::npos);
+}
+
+TEST_CASE("lines that found no room are counted in the log's own form") {
+  int ends[2];
+  check(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), "pipe2");
+  const UniqueFd out(ends[0]);
+  const UniqueFd in(ends[1]);
+  check(::fcntl(in.get(), F_SETFL, 0), "fcntl");
+  const test::StandardErrorTo redirected(in);
+  Log log(LogLevel::kInfo, LogFormat::kJson);
+  const std::string long_value(100'000, 'x');
+  constexpr int kLines = 20;
+  for (int i = 0; i < kLines; ++i) log.info("line", {{"n", std::to_string(i)}, {"why", long_value}});
+  std::string text;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  int kept = 0;
+  nlohmann::json notice;
+  while (notice.is_null() && std::chrono::steady_clock::now() < end) {
+    pollfd ready{.fd = out.get(), .events = POLLIN, .revents = 0};
+    ::poll(&ready, 1, 100);
+    char bytes[65536];
+    if (const ssize_t got = ::read(out.get(), bytes, sizeof bytes); got > 0)
+      text.append(bytes, static_cast<std::size_t>(got));
+    for (std::size_t newline = text.find('\n'); newline != std::string::npos; newline = text.find('\n')) {
+      const auto line = nlohmann::json::parse(text.substr(0, newline));
+      text.erase(0, newline + 1);
+      if (line["message"] == "line")
+        ++kept;
+      else
+        notice = line;
+    }
+  }
+  REQUIRE_FALSE(notice.is_null());
+  CHECK(notice["level"] == "warn");
+  CHECK(notice["message"] == "lines of the log are missing here: whoever takes them took none for too long");
+  CHECK(notice["lines"] == std::to_string(kLines - kept));
+  CHECK(kept < kLines);
+  // The history misses none.
+  CHECK(log.history().newest() == kLines);
 }

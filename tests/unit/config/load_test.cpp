@@ -92,8 +92,8 @@ devices:
         HealthRecipe{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
                      .interval = std::chrono::minutes(1),
                      .timeout = std::chrono::milliseconds(2500)});
-  CHECK(recipe.pre_start == PreStartRecipe{.command = {Template("/bin/format"), Template("{name}")},
-                                           .timeout = std::chrono::seconds(10)});
+  CHECK(recipe.pre_start == ProgramRecipe{.command = {Template("/bin/format"), Template("{name}")},
+                                          .timeout = std::chrono::seconds(10)});
   CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
                                     {Template("B"), Template("1")},
                                     {Template("C"), Template("true")}});

@@ -96,11 +96,11 @@ TEST_CASE("a device brings its nodes and mounts, placed by its position in the a
   b.id = "b";
   b.nodes[0].host_path = "/dev/ttyUSB1";
   const Allocation allocation = given({}, {a, b}, {"b", "a"});
-  CHECK(allocation.nodes == std::vector<DeviceNode>{{"/dev/ttyUSB1", "/dev/modem0", "rw"},
-                                                    {"/dev/ctl", "/dev/ctl", "r"},
-                                                    {"/dev/ttyUSB0", "/dev/modem1", "rw"}});
+  CHECK(allocation.nodes == std::vector<ContainerNode>{{"/dev/ttyUSB1", "/dev/modem0", "rw"},
+                                                       {"/dev/ctl", "/dev/ctl", "r"},
+                                                       {"/dev/ttyUSB0", "/dev/modem1", "rw"}});
   CHECK(allocation.mounts ==
-        std::vector<Mount>{{"/etc/a{}", "/etc/{x}0", true}, {"/etc/a{}", "/etc/{x}1", true}});
+        std::vector<ContainerMount>{{"/etc/a{}", "/etc/{x}0", true}, {"/etc/a{}", "/etc/{x}1", true}});
 }
 
 TEST_CASE("an entry's nodes and mounts come once, or once per device that they name") {
@@ -110,10 +110,10 @@ TEST_CASE("an entry's nodes and mounts come once, or once per device that they n
   recipe.mounts = {{Template("/var/lib/{resource}"), Template("/data"), false}};
   recipe.annotations = {{Template("example.com/ids"), Template("{id}")}};
   const Allocation allocation = given(recipe, {device("a"), device("b")}, {"a", "b"});
-  CHECK(allocation.nodes == std::vector<DeviceNode>{{"/dev/ctl", "/dev/ctl", "rw"},
-                                                    {"/dev/a", "/dev/x0", "r"},
-                                                    {"/dev/b", "/dev/x1", "r"}});
-  CHECK(allocation.mounts == std::vector<Mount>{{"/var/lib/example.com/gpu", "/data", false}});
+  CHECK(allocation.nodes == std::vector<ContainerNode>{{"/dev/ctl", "/dev/ctl", "rw"},
+                                                       {"/dev/a", "/dev/x0", "r"},
+                                                       {"/dev/b", "/dev/x1", "r"}});
+  CHECK(allocation.mounts == std::vector<ContainerMount>{{"/var/lib/example.com/gpu", "/data", false}});
   CHECK(allocation.annotations.at("example.com/ids") == "a,b");
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("two things in one place are refused and both are named") {
         "resource example.com/gpu: /dev/modem in the container would be both device /dev/ttyUSB0 (rw) and "
         "device "
         "/dev/ttyUSB1 (rw); put {n} into the container path, so that each device has its own");
-  CHECK(given({}, {a, b}, {"b"}).nodes == b.nodes);
+  CHECK(given({}, {a, b}, {"b"}).nodes == std::vector<ContainerNode>{{"/dev/ttyUSB1", "/dev/modem", "rw"}});
 }
 
 TEST_CASE("a mount and a node in one place are refused") {

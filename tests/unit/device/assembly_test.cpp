@@ -1,4 +1,5 @@
 #include "device/assembly.hpp"
+#include "device/inventory.hpp"
 
 #include <doctest/doctest.h>
 
@@ -194,6 +195,41 @@ TEST_CASE("any name that a file can have becomes a valid id") {
   CHECK(assembly.resources.at("example.com/x").size() == 255);
   for (const Device& each : assembly.resources.at("example.com/x")) CHECK(valid_utf8(each.id));
   for (const std::string& remark : assembly.remarks) CHECK(valid_utf8(remark));
+}
+
+TEST_CASE("what does not fit into a message is what is new and what is sick, not what is listed and well") {
+  const std::string resource = "example.com/a";
+  Recipe recipe;
+  recipe.name = Template(resource);
+  std::vector<Device> listed;
+  for (int i = 0; i < 100; ++i) listed.push_back({.id = "z-real-" + std::to_string(100 + i)});
+  std::vector<Device> scanned = listed;
+  scanned[0].trouble = "too hot";
+  for (int i = 0; i < 200'000; ++i) {
+    scanned.push_back({.id = "a-junk-" + std::to_string(1'000'000 + i)});
+    if (i % 2 == 0) scanned.back().trouble = "broken";
+  }
+  const auto kept_of = [&](const std::map<std::string, Inventory>& before) {
+    return assemble(recipe, scanned, before).resources.at(resource);
+  };
+  const auto count = [](const std::vector<Device>& kept, std::string_view beginning, bool healthy) {
+    return std::ranges::count_if(kept, [&](const Device& device) {
+      return device.id.starts_with(beginning) && device.healthy() == healthy;
+    });
+  };
+  const std::vector<Device> kept = kept_of({{resource, Inventory(listed)}});
+  CHECK(count(kept, "z-real", true) == 99);
+  CHECK(count(kept, "z-real", false) == 1);
+  CHECK(count(kept, "a-junk", true) > 90'000);
+  std::size_t bytes = 0;
+  for (const Device& device : kept) bytes += wire_size(device);
+  CHECK(bytes <= kListLimit);
+  CHECK(bytes + 2 * wire_size(scanned.back()) > kListLimit);
+  // Where nothing is listed, the well ones come first all the same.
+  const std::vector<Device> first = kept_of({});
+  CHECK(count(first, "a-junk", true) == 100'000);
+  CHECK(count(first, "z-real", true) == 99);
+  CHECK(count(first, "z-real", false) == 0);
 }
 
 }  // namespace

@@ -32,6 +32,20 @@ TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
   CHECK(inventory.find("b")->healthy());
 }
 
+TEST_CASE("copies of an inventory share its devices, and equal ones are equal") {
+  const Inventory inventory({device("a"), device("b")});
+  const Inventory copy = inventory;
+  CHECK(copy.devices().data() == inventory.devices().data());
+  CHECK(copy == inventory);
+  CHECK(Inventory({device("b"), device("a")}) == inventory);
+  CHECK_FALSE(Inventory({device("a")}) == inventory);
+  CHECK_FALSE(Inventory() == inventory);
+  CHECK(Inventory() == Inventory(std::vector<Device>()));
+  CHECK(Inventory().devices().empty());
+  CHECK(Inventory().find("a") == nullptr);
+  CHECK(Inventory().lists_same_as(Inventory()));
+}
+
 TEST_CASE("a device with replicas is listed and found by its replicas' ids only") {
   const Inventory inventory({device("gpu", 3), device("plain")});
   CHECK(listed(inventory) == std::vector<std::string>{"gpu::0", "gpu::1", "gpu::2", "plain"});

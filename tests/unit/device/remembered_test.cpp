@@ -1,6 +1,8 @@
+#include "device/remembered.hpp"
+
 #include <doctest/doctest.h>
 
-#include "device/assembly.hpp"
+#include "device/inventory.hpp"
 
 namespace plughost {
 namespace {

@@ -141,10 +141,12 @@ TEST_CASE("a duration has units, from the largest to the smallest") {
 }
 
 TEST_CASE("a choice is one of the words") {
-  static constexpr std::string_view kWords[] = {"none", "packed"};
-  const auto get = [](Fields& fields) { return fields.choice("key", kWords, 0); };
-  CHECK(got(text("packed"), get) == std::pair(std::size_t{1}, 0ul));
-  CHECK(got(text("Packed"), get) == std::pair(std::size_t{0}, 1ul));
+  static constexpr Word<int> kWords[] = {{"none", 0}, {"spread", 7}, {"packed", 1}};
+  const auto get = [](Fields& fields) { return fields.choice("key", kWords, 5); };
+  CHECK(got(text("none"), get) == std::pair(0, 0ul));
+  CHECK(got(text("packed"), get) == std::pair(1, 0ul));
+  CHECK(got(text("Packed"), get) == std::pair(5, 1ul));
+  CHECK(got(text(""), get) == std::pair(5, 1ul));
 }
 
 TEST_CASE("a path is absolute and plain, and loses its final slash") {

@@ -42,6 +42,61 @@ TEST_CASE("any component may be a pattern") {
         Paths{"/sys/class/net/eth0/device", "/sys/class/net/eth1/device"});
 }
 
+TEST_CASE("of a thousand directories each is watched, and of more the rest is named in a remark") {
+  const test::TempDir tree;
+  const auto number = [](std::size_t n) { return std::to_string(10'000 + n); };
+  for (std::size_t n = 1; n < HostRoot::kMostWatched; ++n) tree.file("d/" + number(n) + "/x");
+  const HostRoot host(tree.path());
+  HostRoot::Match match = host.glob("/d/*/x");
+  CHECK(match.paths.size() == HostRoot::kMostWatched - 1);
+  CHECK(match.watch.size() == HostRoot::kMostWatched);
+  CHECK(match.remarks.empty());
+  tree.file("d/" + number(HostRoot::kMostWatched) + "/x");
+  match = host.glob("/d/*/x");
+  CHECK(match.paths.size() == HostRoot::kMostWatched);
+  CHECK(match.watch.size() == HostRoot::kMostWatched);
+  CHECK(match.watch.back() ==
+        WatchedDirectory{.path = "/d/" + number(HostRoot::kMostWatched - 1), .name = "x"});
+  CHECK(match.remarks ==
+        Paths{"/d/*/x leads through more than 1000 directories; changes in the others are seen late"});
+}
+
+TEST_CASE("many names in one directory are one directory to watch") {
+  const test::TempDir tree;
+  for (std::size_t n = 0; n <= HostRoot::kMostWatched; ++n)
+    tree.link("links/" + std::to_string(n), "../targets/" + std::to_string(n));
+  const HostRoot::Match match = HostRoot(tree.path()).glob("/links/*");
+  CHECK(match.watch.size() == HostRoot::kMostWatched + 2);
+  CHECK(match.remarks.empty());
+}
+
+TEST_CASE("a look ends with its fifty-thousandth directory, and says so") {
+  const test::TempDir tree;
+  const auto name = [](std::size_t n) { return "d/" + std::to_string(100'000 + n); };
+  for (std::size_t n = 1; n < HostRoot::kMostDirectories; ++n) tree.directory(name(n));
+  tree.file(name(HostRoot::kMostDirectories - 1) + "/x");
+  const HostRoot host(tree.path());
+  const std::string late =
+      "/d/*/x leads through more than 1000 directories; changes in the others are seen late";
+  HostRoot::Match match = host.glob("/d/*/x");
+  CHECK(match.paths.size() == 1);
+  CHECK(match.remarks == Paths{late});
+  tree.file(name(HostRoot::kMostDirectories) + "/x");
+  match = host.glob("/d/*/x");
+  CHECK(match.paths == Paths{'/' + name(HostRoot::kMostDirectories - 1) + "/x"});
+  CHECK(match.remarks == Paths{"/d/*/x leads through more than 50000 directories: what lies in the others is "
+                               "left out; replace wildcards by names",
+                               late});
+}
+
+TEST_CASE("a look through links that lead in a circle ends") {
+  const test::TempDir tree;
+  for (const char* name : {"a", "b", "c"}) tree.link(std::string("d/") + name, ".");
+  const HostRoot::Match match = HostRoot(tree.path()).glob("/d/*/*/*/*/*/*/*/*/*/*/*/*/*/*/*/x");
+  CHECK(match.paths.empty());
+  CHECK(match.remarks.size() == 2);
+}
+
 TEST_CASE("a directory that does not exist yet is watched") {
   const test::TempDir tree;
   const HostRoot::Match match = HostRoot(tree.path()).glob("/dev/serial/by-id/*");

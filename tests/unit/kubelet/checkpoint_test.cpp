@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "config/places.hpp"
+
 using namespace plughost;
 
 TEST_CASE("the format with DeviceIDs as a list, before Kubernetes 1.20, is read") {
@@ -52,4 +54,8 @@ TEST_CASE("what is no checkpoint is refused with a sentence") {
         R"({"Data":{"PodDeviceEntries":[{"PodUID":1,"ContainerName":"c","ResourceName":"r"}]}})"})
     CHECK_THROWS_WITH_AS(Checkpoint::parse(text), doctest::Contains("not a kubelet's checkpoint"),
                          std::runtime_error);
+}
+
+TEST_CASE("the checkpoint that is read if nobody names one is the kubelet's") {
+  CHECK(std::string(kKubeletDirectory) + '/' + kCheckpointName == kKubeletCheckpoint);
 }

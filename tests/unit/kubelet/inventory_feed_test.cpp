@@ -25,10 +25,10 @@ TEST_CASE("readers are woken by another list, not by the same one with other fac
   InventoryFeed feed(offer({"a"}, "/one"));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
-  CHECK_FALSE(feed.publish(offer({"a"}, "/two")));
+  feed.publish(offer({"a"}, "/two"));
   CHECK(reader->lists == 0);
   CHECK(*feed.newest().offer->inventory.devices()[0].attribute("path") == "/two");
-  CHECK(feed.publish(offer({"a", "b"})));
+  feed.publish(offer({"a", "b"}));
   CHECK(reader->lists == 1);
 }
 

@@ -1,11 +1,13 @@
 #include "kubelet/listener.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <optional>
 
+#include "base/kernel_limits.hpp"
 #include "kubelet/socket_name.hpp"
 #include "kubelet/unix_socket.hpp"
 #include "unit/run_until.hpp"
@@ -62,6 +64,29 @@ TEST_CASE("a path over 107 bytes is refused before anything is tried") {
   const auto path = dir.path() / std::string(kLongestSocketPath, 'x');
   CHECK_THROWS_AS(Listener(loop, path, kAnybody, kNoTrouble), std::system_error);
   CHECK(std::filesystem::is_empty(dir.path()));
+}
+
+TEST_CASE("a connection that could not be accepted is accepted later, although nothing more comes") {
+  const test::TempDir dir;
+  EventLoop loop;
+  int accepted = 0;
+  std::vector<std::string> troubles;
+  const Listener listener(
+      loop, dir.path() / "s", [&](UniqueFd, const ucred&) { ++accepted; },
+      [&](const std::string& what) { troubles.push_back(what); });
+  const UniqueFd client = connect_unix(dir.path() / "s");
+  rlimit usual{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &usual) == 0);
+  const UniqueFd lowest_free(::dup(client.get()));
+  const rlimit none{.rlim_cur = static_cast<rlim_t>(lowest_free.get()), .rlim_max = usual.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool told = test::run_until(loop, [&] { return !troubles.empty(); });
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &usual) == 0);
+  REQUIRE(told);
+  CHECK(accepted == 0);
+  CHECK(test::run_until(loop, [&] { return accepted == 1; }));
+  CHECK(troubles ==
+        std::vector<std::string>{"connections cannot be accepted, and wait: Too many open files"});
 }
 
 TEST_CASE("a socket's name is short, readable and another for each resource and each incarnation") {

@@ -82,8 +82,8 @@ struct Client {
   Answers answers;
   std::optional<PodResources> pods{std::in_place, loop, dir.at("kubelet.sock")};
 
-  void ask() {
-    pods->ask([this](const PodResources::Answer& answer) { answers.push_back(answer); });
+  void ask(Clock::time_point since = Clock::now()) {
+    pods->ask(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
   }
   bool answered(std::size_t times) {
     return test::run_until(loop, [&] { return answers.size() == times; });
@@ -168,6 +168,31 @@ TEST_CASE("those who ask at once share a question, and the next one is a second 
   const auto calls = kubelet.calls();
   REQUIRE(calls.size() == 2);
   CHECK(calls[1] - calls[0] > PodResources::kPause - 100ms);
+}
+
+TEST_CASE("an answer to a question that was put late enough is told again, and one under way is shared") {
+  Client client;
+  Kubelet kubelet(client.dir);
+  kubelet.add("x.com/a", "one");
+  kubelet.hold(true);
+  const auto before = Clock::now();
+  client.ask();
+  REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
+  client.ask(before);
+  kubelet.hold(false);
+  REQUIRE(client.answered(2));
+  const auto asked = client.answers[0].asked;
+  CHECK(asked >= before);
+  CHECK(asked <= kubelet.calls()[0]);
+  client.ask(asked);
+  REQUIRE(client.answers.size() == 3);
+  CHECK(client.answers[2].holdings == client.answers[0].holdings);
+  CHECK(client.answers[2].asked == asked);
+  client.ask(asked + 1ns);
+  CHECK(client.answers.size() == 3);
+  REQUIRE(client.answered(4));
+  CHECK(client.answers[3].asked > asked);
+  CHECK(kubelet.calls().size() == 2);
 }
 
 TEST_CASE("a kubelet that is asked too much is asked again a second later") {

@@ -30,7 +30,7 @@ TEST_CASE("a pod gets as many devices as it asks for, and the plugin's answer") 
   CHECK(admission.error == "");
   REQUIRE(admission.ids.size() == 2);
   CHECK(admission.answer.env.at("IDS") == admission.ids[0] + "," + admission.ids[1]);
-  CHECK(admission.answer.nodes == std::vector<DeviceNode>{{"/dev/null", "/dev/it", "rw"}});
+  CHECK(admission.answer.nodes == std::vector<ContainerNode>{{"/dev/null", "/dev/it", "rw"}});
   CHECK(admission.answer.cdi.size() == 1);
 
   CHECK(attached.kubelet.allocate("other", "main", kResource, 2).error ==

@@ -21,14 +21,15 @@ namespace {
 struct Asked {
   test::TempDir dir;
   EventLoop loop;
-  std::optional<AllocationPrograms> programs{std::in_place, loop};
+  Programs running{loop};
+  std::optional<AllocationPrograms> programs{std::in_place, running};
   Offer offer;
   std::optional<AllocationPrograms::Outcome> outcome;
   bool dropped = false;
 
   explicit Asked(const std::string& script, std::chrono::milliseconds timeout = 1min) {
     Recipe recipe;
-    recipe.allocate = AllocateRecipe{.timeout = timeout};
+    recipe.allocate = ProgramRecipe{.timeout = timeout};
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{resource}")})
       recipe.allocate->command.emplace_back(word);
@@ -94,7 +95,8 @@ TEST_CASE("destroyed means that the program is killed, and the answer dropped") 
   REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));
   pod.programs.reset();
   const std::string pid = pod.content("pid");
-  CHECK_FALSE(std::filesystem::exists("/proc/" + pid.substr(0, pid.size() - 1)));
+  CHECK(test::run_until(pod.loop,
+                        [&] { return !std::filesystem::exists("/proc/" + pid.substr(0, pid.size() - 1)); }));
   CHECK(pod.dropped);
 }
 

@@ -1,11 +1,15 @@
 #include "supervisor/health_checks.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "unit/no_descriptors.hpp"
 #include "unit/run_until.hpp"
+#include "unit/supervisor/waiting_programs.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
@@ -28,7 +32,9 @@ struct Checked {
   test::TempDir dir;
   EventLoop loop;
   int verdicts = 0;
-  HealthChecks checks{loop, [this] { ++verdicts; }};
+  Log log{LogLevel::kError, LogFormat::kAuto};
+  Programs programs{loop};
+  HealthChecks checks{programs, log, [this] { ++verdicts; }};
   Recipe recipe;
 
   explicit Checked(const std::string& script, std::chrono::milliseconds timeout = 1min) {
@@ -108,17 +114,34 @@ TEST_CASE("checks go on, and their verdict changes") {
 }
 
 TEST_CASE("at most four programs run at once, and every device is checked") {
-  // Each leaves a mark while it runs, and notes how many marks there are.
-  Checked entry("touch $1/run-$2; ls $1 | grep -c run- >> $1/counts; rm $1/run-$2");
-  entry.recipe.health->interval = 1min;
+  Checked entry(test::kWaiting);
+  entry.recipe.health->interval = 1h;
   std::vector<Device> many(40);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
   entry.follow(many);
-  REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 40; }));
-  std::ifstream counts(entry.dir.at("counts"));
-  std::size_t lines = 0;
-  for (int count = 0; counts >> count; ++lines) CHECK(count <= 4);
-  CHECK(lines == 40);
+  CHECK(test::only_run(entry.loop, entry.dir, 4));
+  test::let_go(entry.dir);
+  CHECK(test::run_until(entry.loop, [&] { return entry.verdicts == 40; }));
+  CHECK(test::begun(entry.dir) == 40);
+}
+
+TEST_CASE("checks that were ended give their places back") {
+  Checked entry("[ $2 = well ] || exec sleep 1000", 1s);
+  entry.recipe.health->interval = 1h;
+  SUBCASE("by their time-out") {
+    const auto devices_now = devices({"a", "b", "c", "d", "e", "well"});
+    entry.follow(devices_now);
+    CHECK(test::run_until(entry.loop, [&] { return entry.verdicts == 6; }));
+    CHECK(entry.list(devices_now).ends_with(" well"));
+  }
+  SUBCASE("because their devices are gone") {
+    entry.recipe.health->timeout = 1h;
+    entry.follow(devices({"a", "b", "c", "d"}));
+    test::run_until(
+        entry.loop, [&] { return entry.verdicts > 0; }, 300ms);
+    entry.follow(devices({"well"}));
+    CHECK(entry.becomes("well", devices({"well"})));
+  }
 }
 
 TEST_CASE("a check that takes too long is killed, and the next one may say that the device is well") {
@@ -139,14 +162,62 @@ TEST_CASE("a device whose first check hangs is never listed as Healthy") {
   CHECK(entry.list(one).starts_with("a("));
 }
 
-TEST_CASE("a device waits for its first check no longer than a check may take, and is Healthy then") {
+TEST_CASE("a device waits for its first check no longer than a check may take, and is Unhealthy then") {
   // Four of them take all places until the time-out.
-  Checked entry("sleep 1000", 300ms);
+  Checked entry("[ $2 = e ] || exec sleep 1000", 300ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
-  entry.follow(five);
-  REQUIRE(test::run_until(entry.loop,
-                          [&] { return entry.checks.waits_until(kResource) == Clock::time_point::max(); }));
-  CHECK(entry.list(five).ends_with(" e"));
+  const auto begun = Clock::now();
+  entry.checks.follow(entry.recipe, {{kResource, five}});
+  CHECK(entry.checks.waits_until(kResource) >= begun + 500ms);
+  REQUIRE(
+      entry.becomes("a(the health check was killed after 300 ms) b(the health check was killed after "
+                    "300 ms) c(the health check was killed after 300 ms) d(the health check was killed "
+                    "after 300 ms) e",
+                    five));
+}
+
+TEST_CASE("however many first checks hang, no device is ever listed as Healthy") {
+  Checked entry("exec sleep 1000", 100ms);
+  entry.recipe.health->interval = 1h;
+  std::vector<Device> many(20);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
+  entry.follow(many);
+  bool some_healthy = false;
+  bool some_unchecked = false;
+  test::run_until(entry.loop, [&] {
+    std::vector<Device> listed = many;
+    entry.checks.apply(kResource, {}, listed);
+    for (const Device& device : listed) {
+      some_healthy = some_healthy || device.healthy();
+      some_unchecked = some_unchecked || device.trouble == "its first health check has not ended yet";
+    }
+    return entry.verdicts == 20;
+  });
+  CHECK_FALSE(some_healthy);
+  CHECK(entry.verdicts == 20);
+  CHECK(some_unchecked);  // the start does not wait for all of them
+}
+
+TEST_CASE("a check that the machine cannot start is no verdict: the last one stands, and one line tells") {
+  Checked entry("[ $2 != sick ] || { echo too hot; exit 1; }");
+  entry.recipe.health->interval = 1h;
+  const auto two = devices({"sick", "well"});
+  entry.follow(two);
+  REQUIRE(entry.becomes("sick(too hot) well", two));
+  const auto three = devices({"new", "sick", "well"});
+  {
+    const test::NoDescriptors none;
+    entry.use("exit 0");
+    entry.recipe.health->timeout = 100ms;  // what a new device waits for
+    entry.follow(three);
+    CHECK(entry.becomes("new(the health check cannot be started: Too many open files) sick(too hot) well",
+                        three));
+    CHECK(entry.list(three, devices({"new"})) == "new sick(too hot) well");
+    CHECK(entry.log.errors().count() == 1);
+  }
+  entry.use("exit  0");
+  entry.follow(three);
+  CHECK(entry.becomes("new sick well", three));
 }
 
 TEST_CASE("a program that cannot be started is the reason") {
@@ -194,6 +265,6 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
     entry.recipe.health.reset();
     entry.follow(one);
   }
-  CHECK_FALSE(std::filesystem::exists("/proc/" + std::to_string(pid)));
+  CHECK(test::run_until(entry.loop, [&] { return ::kill(pid, 0) != 0; }));
   CHECK(entry.list(one) == "a");
 }

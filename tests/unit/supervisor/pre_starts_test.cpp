@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "unit/run_until.hpp"
+#include "unit/supervisor/waiting_programs.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
@@ -21,14 +22,15 @@ namespace {
 struct Prepared {
   test::TempDir dir;
   EventLoop loop;
-  std::optional<PreStarts> starts{std::in_place, loop};
+  Programs programs{loop};
+  std::optional<PreStarts> starts{std::in_place, programs};
   std::shared_ptr<Offer> offer = std::make_shared<Offer>();
   std::optional<std::string> trouble;  // the answer
   bool dropped = false;
 
   explicit Prepared(const std::string& script, std::chrono::milliseconds timeout = 1min) {
     Recipe recipe;
-    recipe.pre_start = PreStartRecipe{.timeout = timeout};
+    recipe.pre_start = ProgramRecipe{.timeout = timeout};
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
       recipe.pre_start->command.emplace_back(word);
@@ -80,7 +82,7 @@ TEST_CASE("a start fails with the program's words, and what still runs for it is
       "case $2 in a) echo $$ > $1/pid; exec sleep 1000;; esac; "
       "while [ ! -s $1/pid ]; do sleep 0.01; done; echo no space left; exit 1");
   CHECK(pod.answer({"a", "b"}) == "device \"b\" is not ready: no space left");
-  CHECK_FALSE(runs(pod.content("pid")));
+  CHECK(test::run_until(pod.loop, [&] { return !runs(pod.content("pid")); }));
 }
 
 TEST_CASE("all devices of a container have one time limit") {
@@ -92,16 +94,34 @@ TEST_CASE("all devices of a container have one time limit") {
 }
 
 TEST_CASE("many devices are prepared, eight at a time") {
-  Prepared pod("touch $1/run-$2; ls $1 | grep -c run- >> $1/counts; rm $1/run-$2");
+  Prepared pod(test::kWaiting);
   std::vector<Device> many(30);
   std::vector<std::string> ids;
   for (std::size_t i = 0; i < many.size(); ++i) ids.push_back(many[i].id = std::to_string(100 + i));
   pod.list(many);
-  CHECK(pod.answer(ids).empty());
-  std::ifstream counts(pod.dir.at("counts"));
-  std::size_t lines = 0;
-  for (int count = 0; counts >> count; ++lines) CHECK(count <= 8);
-  CHECK(lines == 30);
+  pod.begin(ids);
+  CHECK(test::only_run(pod.loop, pod.dir, 8));
+  CHECK_FALSE(pod.trouble);
+  test::let_go(pod.dir);
+  REQUIRE(test::run_until(pod.loop, [&] { return pod.trouble.has_value(); }));
+  CHECK(pod.trouble->empty());
+  CHECK(test::begun(pod.dir) == 30);
+}
+
+TEST_CASE("the time limit counts while a start waits for others, and one that has not begun fails, too") {
+  Prepared pod("exec sleep 1000", 400ms);
+  std::vector<Device> many(20);
+  std::vector<std::string> ids;
+  for (std::size_t i = 0; i < many.size(); ++i) ids.push_back(many[i].id = std::to_string(100 + i));
+  pod.list(many);
+  std::size_t answers = 0;
+  for (int i = 0; i < 10; ++i)
+    pod.starts->run(pod.offer, ids, [&](const std::string& trouble) {
+      ++answers;
+      CHECK(trouble.find("not ready within 400 ms") != std::string::npos);
+    });
+  CHECK(test::run_until(
+      pod.loop, [&] { return answers == 10; }, 3s));
 }
 
 TEST_CASE("what cannot be prepared is said at once") {
@@ -125,7 +145,7 @@ TEST_CASE("destroyed means that the programs are killed, and the answers dropped
   pod.begin({"a"});
   REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));
   pod.starts.reset();
-  CHECK_FALSE(runs(pod.content("pid")));
+  CHECK(test::run_until(pod.loop, [&] { return !runs(pod.content("pid")); }));
   CHECK_FALSE(pod.trouble);
   CHECK(pod.dropped);
 }

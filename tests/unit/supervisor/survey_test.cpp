@@ -42,7 +42,7 @@ TEST_CASE("an entry that cannot be looked at does not hide the others") {
 TEST_CASE("a look says which directories it depends on") {
   const test::TempDir dir;
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("later").string() + "}}\n");
-  const Look found = look(*config.resources[0].source, *config.resources[0].recipe, HostRoot());
-  REQUIRE(found.scan.watch.size() == 1);
-  CHECK(found.scan.watch[0].path == dir.at("later"));
+  const Scan found = config.resources[0].source->scan(HostRoot());
+  REQUIRE(found.watch.size() == 1);
+  CHECK(found.watch[0].path == dir.at("later"));
 }

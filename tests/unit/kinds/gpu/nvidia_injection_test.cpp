@@ -71,7 +71,7 @@ void check(const Row& row, const Allocation& got) {
   if (has("volume-mounts")) env = {{"NVIDIA_VISIBLE_DEVICES", kVolumes}};
   CHECK(got.env == env);
 
-  std::vector<Mount> mounts;
+  std::vector<ContainerMount> mounts;
   if (has("volume-mounts"))
     mounts = {{.host_path = "/dev/null", .container_path = kVolumes + "/" + b},
               {.host_path = "/dev/null", .container_path = kVolumes + "/" + a}};
@@ -87,7 +87,7 @@ void check(const Row& row, const Allocation& got) {
   CHECK(got.cdi == (has("cdi-cri") ? Texts{kCdi + b, kCdi + a} : Texts{}));
 
   Texts nodes;
-  for (const DeviceNode& node : got.nodes) {
+  for (const ContainerNode& node : got.nodes) {
     CHECK(node.host_path == node.container_path);
     CHECK(node.permissions == "rw");
     nodes.push_back(node.host_path);
@@ -145,7 +145,7 @@ TEST_CASE("MPS gives its pipes and its memory, and waits for its daemon") {
   CHECK(rig.scan().not_yet.empty());
   const Allocation got = allocation(rig.scan(), {}, {kA, kB});
   CHECK(got.env.at("CUDA_MPS_PIPE_DIRECTORY") == "/mps/nvidia.com/gpu/pipe");
-  const std::vector<Mount> mounts{
+  const std::vector<ContainerMount> mounts{
       {.host_path = "/run/nvidia/mps/nvidia.com/gpu/pipe", .container_path = "/mps/nvidia.com/gpu/pipe"},
       {.host_path = "/run/nvidia/mps/shm", .container_path = "/dev/shm"}};
   CHECK(got.mounts == mounts);
@@ -159,7 +159,7 @@ TEST_CASE("IMEX channels come by every strategy") {
   CHECK(got.env.at("NVIDIA_IMEX_CHANNELS") == "0,7");
   CHECK(got.cdi == Texts{kCdi + kA, "k8s.device-plugin.nvidia.com/imex-channel=0",
                          "k8s.device-plugin.nvidia.com/imex-channel=7"});
-  CHECK(std::ranges::count(got.nodes, "/dev/nvidia-caps-imex-channels/channel7", &DeviceNode::host_path) ==
+  CHECK(std::ranges::count(got.nodes, "/dev/nvidia-caps-imex-channels/channel7", &ContainerNode::host_path) ==
         1);
   const Allocation mounted =
       answer_of({{"imexChannels", text("0")}, {"deviceListStrategy", text("volume-mounts")}}, {kA});

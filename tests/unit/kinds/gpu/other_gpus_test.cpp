@@ -82,9 +82,9 @@ TEST_CASE("cards of Iluvatar are numbered from 0 in a container") {
   for (const char* node : {"/dev/iluvatar3", "/dev/iluvatar7", "/dev/iluvatar_ctl", "/dev/itrctl"})
     rig.machine.tree().file(node);
   const Allocation got = allocation(rig.scan(), {}, {"iluvatar7", "iluvatar3"});
-  const std::vector<DeviceNode> nodes{{.host_path = "/dev/iluvatar7", .container_path = "/dev/iluvatar0"},
-                                      {.host_path = "/dev/itrctl", .container_path = "/dev/itrctl"},
-                                      {.host_path = "/dev/iluvatar3", .container_path = "/dev/iluvatar1"}};
+  const std::vector<ContainerNode> nodes{{.host_path = "/dev/iluvatar7", .container_path = "/dev/iluvatar0"},
+                                         {.host_path = "/dev/itrctl", .container_path = "/dev/itrctl"},
+                                         {.host_path = "/dev/iluvatar3", .container_path = "/dev/iluvatar1"}};
   CHECK(got.nodes == nodes);
   CHECK(got.env == std::map<std::string, std::string>{{"IX_VISIBLE_DEVICES", "7,3"}});
 }

@@ -13,6 +13,7 @@
 
 #include "device/allocation.hpp"
 #include "device/assembly.hpp"
+#include "device/inventory.hpp"
 #include "kinds/gpu/gpu.hpp"
 #include "unit/fake_nvml.hpp"
 #include "unit/host/made_sysfs.hpp"

@@ -1,0 +1,93 @@
+#include "base/inotify.hpp"
+
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace plughost {
+
+Inotify::Inotify() : fd_(check(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK), "inotify_init1")) {}
+
+std::variant<Inotify::Interest, std::error_code> Inotify::add(const std::filesystem::path& directory,
+                                                              std::uint32_t mask, const std::string& name,
+                                                              Owner owner) {
+  const auto watch = [&] {
+    return ::inotify_add_watch(fd_.get(), directory.c_str(), mask | IN_MASK_ADD | IN_ONLYDIR);
+  };
+  for (;;) {
+    const Interest interest{.descriptor = watch(), .name = name};
+    if (interest.descriptor < 0) return std::error_code(errno, std::generic_category());
+    bool first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      Directory& known = directories_[interest.descriptor];
+      first = known.empty();
+      known[name].insert(owner);
+    }
+    // The watch of somebody who has just dropped it may be gone again by the time of the entry above: from
+    // here on nobody would remove it.
+    if (!first || watch() == interest.descriptor) return interest;
+    drop(owner, {interest});
+  }
+}
+
+void Inotify::drop(Owner owner, const std::vector<Interest>& interests) {
+  std::vector<int> unwanted;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Interest& interest : interests) {
+      const auto directory = directories_.find(interest.descriptor);
+      if (directory == directories_.end()) continue;
+      const auto owners = directory->second.find(interest.name);
+      if (owners == directory->second.end()) continue;
+      owners->second.erase(owner);
+      if (owners->second.empty()) directory->second.erase(owners);
+      if (!directory->second.empty()) continue;
+      directories_.erase(directory);
+      unwanted.push_back(interest.descriptor);
+    }
+  }
+  // Should somebody have come to want it in between, the kernel's IN_IGNORED tells him.
+  for (const int descriptor : unwanted) ::inotify_rm_watch(fd_.get(), descriptor);
+}
+
+std::vector<Inotify::Event> Inotify::read() {
+  std::vector<Event> events;
+  alignas(inotify_event) std::array<char, 16384> buffer;
+  const ssize_t length = ::read(fd_.get(), buffer.data(), buffer.size());
+  if (length <= 0) return events;  // EAGAIN: drained
+  const std::lock_guard lock(mutex_);
+  for (const char* at = buffer.data(); at < buffer.data() + length;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(at);
+    at += sizeof(inotify_event) + event->len;
+    if ((event->mask & IN_Q_OVERFLOW) != 0)
+      events.push_back({.what = What::kLost, .owner = 0, .name = {}});
+    else
+      hear(event->wd, event->mask, event->len > 0 ? event->name : "", events);
+  }
+  return events;
+}
+
+void Inotify::hear(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events) {
+  const auto found = directories_.find(descriptor);
+  if (found == directories_.end()) return;
+  Directory& directory = found->second;
+  if ((mask & (IN_IGNORED | IN_UNMOUNT)) != 0) {
+    for (const auto& [entry, owners] : directory)
+      for (const Owner owner : owners) events.push_back({.what = What::kMoved, .owner = owner, .name = {}});
+    if ((mask & IN_IGNORED) != 0) directories_.erase(found);  // the kernel has removed the watch
+    return;
+  }
+  if (name.empty()) return;
+  if (const auto way = directory.find(name); way != directory.end())
+    for (const Owner owner : way->second)
+      events.push_back({.what = What::kMoved, .owner = owner, .name = {}});
+  if (const auto all = directory.find(""); all != directory.end())
+    for (const Owner owner : all->second)
+      events.push_back({.what = What::kEntry, .owner = owner, .name = name});
+}
+
+}  // namespace plughost

@@ -1,0 +1,63 @@
+#pragma once
+// An inotify instance, and for whom its watches are. Thread-safe: a file system may hold the thread that
+// places a watch.
+
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+class Inotify {
+ public:
+  using Owner = std::uint64_t;
+  // What somebody wants to know of a directory.
+  struct Interest {
+    int descriptor = -1;  // inotify's, of the watch
+    std::string name;     // the entry that matters; empty: they all do
+
+    bool operator==(const Interest&) const = default;
+  };
+
+  // Throws std::system_error: a user may have only so many (fs.inotify.max_user_instances).
+  Inotify();
+
+  // To wait for its being readable.
+  int fd() const { return fd_.get(); }
+
+  // May hang with the file system. Whoever looks at the entry after its return misses nothing: what changes
+  // from then on is told. mask: inotify(7)'s. The error: why there is no watch.
+  std::variant<Interest, std::error_code> add(const std::filesystem::path& directory, std::uint32_t mask,
+                                              const std::string& name, Owner owner);
+  // May hang as well: who lets go of a removed file last may have to put it away.
+  void drop(Owner owner, const std::vector<Interest>& interests);
+
+  enum class What { kEntry, kMoved, kLost };
+  struct Event {
+    What what = What::kLost;  // kMoved: the directory's own entry that mattered, or the directory itself
+    Owner owner = 0;          // not for kLost, which is for all
+    std::string name;         // kEntry: what came or went
+  };
+  // The next events, without waiting; nothing: there are none.
+  std::vector<Event> read();
+
+ private:
+  using Owners = std::unordered_set<Owner>;
+  using Directory = std::unordered_map<std::string, Owners>;  // by the name that matters
+
+  void hear(int descriptor, std::uint32_t mask, const std::string& name, std::vector<Event>& events);
+
+  UniqueFd fd_;
+  std::mutex mutex_;
+  std::unordered_map<int, Directory> directories_;  // by descriptor
+};
+
+}  // namespace plughost

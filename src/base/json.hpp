@@ -1,0 +1,76 @@
+#pragma once
+// A JSON value: made, written and read. A value; not thread-safe.
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace plughost {
+
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Member = std::pair<std::string, Json>;
+  using Object = std::vector<Member>;  // in the order of writing
+
+  Json() = default;  // null
+  Json(const char* text) : value_(std::string(text)) {}
+  Json(std::string_view text) : value_(std::string(text)) {}
+  Json(std::string text) : value_(std::move(text)) {}
+  Json(Array array) : value_(std::move(array)) {}
+  Json(Object object) : value_(std::move(object)) {}
+  // {{"id", 1}, {"health", "Healthy"}}
+  Json(std::initializer_list<Member> members) : value_(Object(members)) {}
+  Json(std::same_as<bool> auto truth) : value_(truth) {}
+  template <std::integral Number>
+  requires(!std::same_as<Number, bool>) Json(Number number) : value_(static_cast<std::int64_t>(number)) {}
+  template <typename Value>
+  Json(const std::optional<Value>& value) : Json(value ? Json(*value) : Json()) {}
+  template <typename Value>
+  Json(const std::vector<Value>& values) : value_(Array(values.begin(), values.end())) {}
+  template <typename Value>
+  Json(const std::map<std::string, Value>& values) : value_(Object(values.begin(), values.end())) {}
+
+  // Throws std::runtime_error: it is no JSON, or has a number that is no integer of 64 bits.
+  static Json parse(std::string_view text);
+  // On one line, or with each member on a line of its own. What is not UTF-8 is replaced by U+FFFD.
+  std::string dump() const;
+  std::string dump_indented() const;
+
+  bool is_null() const { return std::holds_alternative<std::nullptr_t>(value_); }
+  // What is something else, or is not there, is read as null, and that as "", 0, false and the empty array.
+  const std::string& text() const;
+  std::int64_t number() const;
+  bool truth() const;
+  const Array& array() const;
+  const Object& object() const;
+  const Json& operator[](std::string_view name) const;
+
+  // Null becomes an object, or an array; nothing else may be asked for either.
+  Json& operator[](std::string_view name);
+  Json& push_back(Json value);
+
+  // visitor is called with the value as it is kept: std::nullptr_t, bool, std::int64_t, std::string, Array or
+  // Object.
+  template <typename Visitor>
+  void visit(Visitor& visitor) const {
+    std::visit(visitor, value_);
+  }
+
+  bool operator==(const Json&) const = default;
+
+ private:
+  std::variant<std::nullptr_t, bool, std::int64_t, std::string, Array, Object> value_;
+};
+
+// The text in quotes. What is not UTF-8 is replaced by U+FFFD.
+std::string json_string(std::string_view text);
+
+}  // namespace plughost

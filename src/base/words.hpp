@@ -1,0 +1,35 @@
+#pragma once
+// What the values of an enumeration are called, in one table per enumeration. Pure functions, thread-safe.
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace plughost {
+
+// constexpr Word<Colour> kColours[] = {{"red", Colour::kRed}, …}; the order does not matter.
+template <typename Value>
+struct Word {
+  std::string_view word;
+  Value value;
+};
+
+// Of words that mean the same the first one; empty: the table does not have it.
+template <typename Value, std::size_t n>
+constexpr std::string_view word_of(const Word<Value> (&words)[n], Value value) {
+  for (const Word<Value>& each : words) {
+    if (each.value == value) return each.word;
+  }
+  return {};
+}
+
+template <typename Value, std::size_t n>
+constexpr std::optional<Value> value_of(const Word<Value> (&words)[n], std::string_view word) {
+  for (const Word<Value>& each : words) {
+    if (each.word == word) return each.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace plughost

@@ -1,0 +1,62 @@
+#include "kubelet/container_answer.hpp"
+
+#include "deviceplugin/v1beta1/deviceplugin.pb.h"
+#include "kubelet/wire.hpp"
+
+namespace plughost {
+
+namespace {
+
+std::vector<std::string> pci_paths(const Inventory& inventory, std::span<const std::string> ids) {
+  std::vector<std::string> paths;
+  for (const std::string& id : ids) {
+    const Device* const device = inventory.find(id);
+    if (const std::string* path = device ? device->attribute("pciPath") : nullptr) paths.push_back(*path);
+  }
+  return paths;
+}
+
+grpc::StatusCode code_of(Refusal::Reason reason) {
+  switch (reason) {
+    case Refusal::Reason::kUnknownDevice:
+      return grpc::StatusCode::NOT_FOUND;
+    case Refusal::Reason::kUnhealthyDevice:
+      return grpc::StatusCode::UNAVAILABLE;
+    case Refusal::Reason::kTooMany:
+      return grpc::StatusCode::INVALID_ARGUMENT;
+    case Refusal::Reason::kConflict:
+      return grpc::StatusCode::FAILED_PRECONDITION;
+  }
+  return grpc::StatusCode::INTERNAL;
+}
+
+}  // namespace
+
+std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
+                                                            std::span<const std::string> ids,
+                                                            const Allocation& more) {
+  auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
+  if (const auto* refusal = std::get_if<Refusal>(&outcome))
+    return grpc::Status(code_of(refusal->reason), refusal->text);
+  if (!offer.stall.empty())
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall);
+  return std::get<Allocation>(std::move(outcome));
+}
+
+grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
+                              const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response) {
+  const auto outcome = container_allocation(offer, ids, more);
+  if (const auto* status = std::get_if<grpc::Status>(&outcome)) return *status;
+  const auto& allocation = std::get<Allocation>(outcome);
+  if (const std::string missing = check(allocation); !missing.empty())
+    return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
+  write_allocation(allocation, response);
+  if (const std::size_t size = response.ByteSizeLong(); size > kListLimit)
+    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
+                                                       std::to_string(size) +
+                                                       " bytes, and the kubelet takes 4 MiB"};
+  if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
+  return grpc::Status::OK;
+}
+
+}  // namespace plughost

@@ -1,0 +1,33 @@
+#pragma once
+// What a resource answers for one container of an Allocate. Thread-safe.
+
+#include <grpcpp/support/status.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "device/allocation.hpp"
+#include "device/offer.hpp"
+
+namespace v1beta1 {
+class ContainerAllocateResponse;
+}
+
+namespace plughost {
+
+// Why the machine cannot give what an answer promises; empty: it can. Any thread; must not block.
+using CheckAnswer = std::function<std::string(const Allocation&)>;
+
+// The offer's devices for these ids, and more: what a program adds. Or why there is no answer.
+std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
+                                                            std::span<const std::string> ids,
+                                                            const Allocation& more);
+
+// The same as the kubelet gets it: if the machine has it, and the kubelet can take it. The offer's LastGiven
+// is told.
+grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
+                              const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);
+
+}  // namespace plughost

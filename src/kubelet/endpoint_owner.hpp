@@ -1,0 +1,64 @@
+#pragma once
+// What an endpoint tells its owner, and asks of it. Loop thread only, but for OwnerInLoop.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "device/allocation.hpp"
+#include "device/offer.hpp"
+#include "kubelet/callers.hpp"
+
+namespace plughost {
+
+class EndpointOwner {
+ public:
+  // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start
+  // fails, too.
+  using StartDone = std::function<void(std::string trouble)>;
+  // Called once, from any thread: what a program adds to an allocation, or why it does not. Where it is
+  // dropped, the allocation fails, too.
+  using AllocationDone = std::function<void(std::variant<Allocation, std::string> outcome)>;
+
+  virtual void on_stream_opened(Caller by) = 0;
+  virtual void on_stream_closed(Caller by) = 0;
+  // plugins_registry only: the kubelet does not take the resource.
+  virtual void on_registry_refused(const std::string& why) = 0;
+  // A connection that was turned away or cannot be accepted, as a sentence.
+  virtual void on_connection_trouble(const std::string& what) = 0;
+  // A container with these devices is about to start, and the offer's recipe has something to prepare.
+  virtual void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                             StartDone done) = 0;
+  // A container is to get these devices, and a program of the offer's recipe has a part in the answer.
+  virtual void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                                      AllocationDone done) = 0;
+
+ protected:
+  ~EndpointOwner() = default;
+};
+
+// The way to the owner from gRPC's threads. Thread-safe.
+class OwnerInLoop {
+ public:
+  // alive: expired when nobody wants to hear of anything any more.
+  OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, std::weak_ptr<const bool> alive)
+      : post_(std::move(post)), owner_(&owner), alive_(std::move(alive)) {}
+
+  // Calls in the loop, later; never, if nobody wants to hear of it by then.
+  void tell(std::function<void(EndpointOwner& owner)> call) const {
+    post_([owner = owner_, alive = alive_, call = std::move(call)] {
+      if (!alive.expired()) call(*owner);
+    });
+  }
+
+ private:
+  EventLoop::Poster post_;
+  EndpointOwner* owner_;
+  std::weak_ptr<const bool> alive_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,225 @@
+#include "programs/subprocess.hpp"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <utility>
+
+namespace plughost {
+
+namespace {
+
+// One that writes lines without end is read this seldom: it is to keep neither the loop nor a processor.
+constexpr std::chrono::milliseconds kPause{10};
+
+enum class Rest {
+  kNothing,  // it was closed
+  kLater,
+  kNow,
+};
+
+// Hands what can be read now to take; no more than a pipe holds, or one that writes without end would keep
+// the loop. Says whether there is more.
+template <typename Take>
+Rest read_some(int fd, Take take) {
+  constexpr std::size_t kPipe = 64u << 10;
+  for (std::size_t taken = 0; taken < kPipe;) {
+    std::array<char, 4096> buffer;
+    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return size < 0 ? Rest::kLater : Rest::kNothing;
+    taken += static_cast<std::size_t>(size);
+    take(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
+  }
+  return Rest::kNow;
+}
+
+}  // namespace
+
+Subprocess::Subprocess(ProgramQueue& queue, Program program, std::function<void(Ending)> done,
+                       std::function<void()> gone)
+    : queue_(queue),
+      programs_(queue.programs_),
+      program_(std::move(program)),
+      done_(std::move(done)),
+      gone_(std::move(gone)),
+      pause_(programs_.loop(), [this] { watch_output(); }),
+      timer_(programs_.loop(), [this] { on_timer(); }) {
+  ticket_ = programs_.turns_.wait(queue_.line_);
+  programs_.waiting_[*ticket_] = this;
+  programs_.look_for_turns();
+  if (program_.timeout_from == Program::TimeoutFrom::kNow) extend(program_.timeout);
+}
+
+Subprocess::~Subprocess() {
+  leave_queue();
+  if (state_ == State::kStarts) {
+    launch_->owner = nullptr;
+    programs_.give_up(launch_);
+  }
+  if (state_ != State::kRuns) return;
+  programs_.kill_and_reap(child_.pid, program_.command);
+}
+
+void Subprocess::leave_queue() {
+  if (!ticket_) return;
+  programs_.waiting_.erase(*ticket_);
+  programs_.turns_.leave(queue_.line_, *ticket_);
+  ticket_.reset();
+  programs_.look_for_turns();
+}
+
+void Subprocess::begin() {
+  if (programs_.hangs(program_.command)) return end(Ending::How::kHangs, 0);
+  state_ = State::kStarts;
+  if (program_.timeout_from == Program::TimeoutFrom::kBegin) extend(program_.timeout);
+  launch_ = programs_.launch(program_, *this);
+}
+
+void Subprocess::on_launched(Launch& launch) {
+  if (launch.how() != Ending::How::kExited) return end(launch.how(), launch.number());
+  state_ = State::kRuns;
+  try {
+    watch(launch.take());
+  } catch (const std::system_error& error) {
+    programs_.kill_and_reap(child_.pid, program_.command);
+    end(Ending::How::kNoMeans, error.code().value());
+  }
+}
+
+void Subprocess::watch(Child child) {
+  child_ = std::move(child);
+  watch_output();
+  if (child_.errors)
+    errors_watch_.emplace(programs_.loop(), child_.errors.get(), EPOLLIN,
+                          [this](std::uint32_t) { read_errors(); });
+  process_watch_.emplace(programs_.loop(), child_.process.get(), EPOLLIN,
+                         [this](std::uint32_t) { on_exit(); });
+}
+
+// Until it is reaped, its number is no other's; and then 0 would be our own group.
+void Subprocess::kill_group() const {
+  if (child_.pid != 0) ::kill(-child_.pid, SIGKILL);
+}
+
+bool Subprocess::reap() {
+  int status = 0;
+  const pid_t reaped = ::waitpid(child_.pid, &status, WNOHANG);
+  if (reaped == 0) return false;
+  child_.pid = 0;
+  ending_.how = reaped < 0            ? Ending::How::kUntold
+                : WIFSIGNALED(status) ? Ending::How::kSignalled
+                                      : Ending::How::kExited;
+  if (reaped > 0) ending_.number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+  return true;
+}
+
+void Subprocess::extend(std::chrono::milliseconds timeout) {
+  if (state_ == State::kEnded || overdue_) return;
+  program_.timeout = timeout;
+  if (timeout == Program::kForEver)
+    timer_.cancel();
+  else
+    timer_.arm(timeout);
+}
+
+void Subprocess::watch_output() {
+  output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
+                        [this](std::uint32_t) { read_output(); });
+}
+
+void Subprocess::read_output() {
+  const Rest rest = read_some(child_.output.get(), [this](std::string_view text) {
+    if (program_.on_line)
+      take_lines(text);
+    else
+      keep(text);
+  });
+  if (rest == Rest::kNothing || (rest == Rest::kNow && program_.on_line))
+    output_watch_.reset();  // it would be ready from now on
+  if (rest == Rest::kNow && program_.on_line) pause_.arm(kPause);
+  if (ending_.excess && program_.excess == Program::Excess::kFatal) kill_group();
+}
+
+void Subprocess::keep(std::string_view text) {
+  const std::size_t room = program_.most_output - ending_.output.size();
+  if (text.size() > room) ending_.excess = true;
+  ending_.output.append(text.substr(0, room));
+}
+
+// ending_.output is the line that has begun.
+void Subprocess::take_lines(std::string_view text) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    keep(text.substr(0, end));
+    if (ending_.excess) return;
+    text.remove_prefix(end + 1);
+    program_.on_line(ending_.output);
+    ending_.output.clear();
+  }
+  keep(text);
+}
+
+void Subprocess::read_errors() {
+  const Rest rest = read_some(child_.errors.get(), [this](std::string_view text) {
+    ending_.errors.append(text);
+    if (ending_.errors.size() > kMostErrors) ending_.errors.erase(0, ending_.errors.size() - kMostErrors);
+  });
+  if (rest == Rest::kNothing) errors_watch_.reset();
+}
+
+void Subprocess::stop_reading() {
+  pause_.cancel();
+  output_watch_.reset();
+  errors_watch_.reset();
+}
+
+void Subprocess::on_exit() {
+  kill_group();
+  if (!reap()) return;
+  if (output_watch_ || pause_.armed()) read_output();
+  if (errors_watch_) read_errors();
+  finish();
+}
+
+void Subprocess::on_timer() {
+  // No thread could be had to start it: that says nothing about the program.
+  const bool idle = program_.timeout_from == Program::TimeoutFrom::kBegin && state_ == State::kStarts &&
+                    !launch_->launch->begun();
+  overdue_ = state_ == State::kStarts || state_ == State::kRuns;
+  if (state_ == State::kStarts) programs_.give_up(launch_);
+  if (state_ == State::kRuns) kill_group();
+  if (!overdue_) state_ = State::kEnded;  // it has not even begun
+  stop_reading();
+  leave_queue();
+  Ending ending = ending_;
+  ending.how = idle ? Ending::How::kNoMeans : Ending::How::kOverdue;
+  ending.number = idle ? EAGAIN : 0;
+  ending.timeout = program_.timeout;
+  const auto done = std::move(done_);
+  done(std::move(ending));
+}
+
+void Subprocess::end(Ending::How how, int number) {
+  ending_.how = how;
+  ending_.number = number;
+  finish();
+}
+
+void Subprocess::finish() {
+  state_ = State::kEnded;
+  timer_.cancel();
+  stop_reading();
+  process_watch_.reset();
+  child_ = {};
+  leave_queue();
+  if (overdue_) {
+    const auto gone = std::move(gone_);
+    return gone();
+  }
+  const auto done = std::move(done_);
+  done(std::move(ending_));
+}
+
+}  // namespace plughost

@@ -1,0 +1,208 @@
+#include "supervisor/attachment.hpp"
+
+#include <utility>
+
+namespace plughost::attachment {
+
+namespace {
+
+using Result = RegistrationClient::Result;
+
+// One step under way: the state as it becomes, and what is to be done.
+class Course {
+ public:
+  Course(State state, Time now) : s_(std::move(state)), now_(now) {}
+
+  void on(const KubeletSeen& event);
+  void on(const Listening& event);
+  void on(const NotListening& event) { fail_refused(event.why); }
+  void on(const Registered& event);
+  void on(const StreamOpened& event);
+  void on(const StreamClosed& event);
+  void on(const RegistryRefused& event) { fail_refused("the kubelet refuses it: " + event.why); }
+  void on(const KubeletProcess& event);
+  void on(const SocketGone& event);
+  void on(const TimeUp& event);
+
+  Step result() && { return {std::move(s_), std::move(actions_)}; }
+
+ private:
+  // Another kubelet is there than before, or none, and nothing is under way to it.
+  void meet_kubelet();
+  void attach();
+  void enter(Phase phase, std::optional<Time> due = std::nullopt) {
+    s_.phase = phase;
+    s_.due = due;
+  }
+  void fail_refused(std::string why);
+  void fail_unreachable(std::string why);
+
+  State s_;
+  Time now_;
+  std::vector<Action> actions_;
+};
+
+void Course::on(const KubeletSeen& event) {
+  if (s_.kubelet == event.kubelet) return;  // a late event of a kubelet that we know
+  s_.kubelet = event.kubelet;
+  s_.unreachable.reset();
+  s_.refused.reset();
+  // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
+  // A kubelet that is gone does not leave the question open.
+  if (s_.phase == Phase::kAsking) return;
+  // The same of one that has said yes, and may be about to open its stream.
+  if (s_.phase == Phase::kExpecting) {
+    s_.due = now_ + kGrace;
+    return;
+  }
+  meet_kubelet();
+}
+
+void Course::meet_kubelet() {
+  if (!s_.kubelet) return enter(s_.streams == 0 ? Phase::kWaiting : Phase::kAttached);
+  s_.searching_since = now_;
+  // Never register while a stream to this kubelet lives. Is it this kubelet's?
+  if (s_.streams > 0) return enter(Phase::kLingering, now_ + kGrace);
+  attach();
+}
+
+void Course::attach() {
+  if (!s_.kubelet) return enter(Phase::kWaiting);
+  if (now_ < s_.not_before) return enter(Phase::kPostponed, s_.not_before);
+  enter(Phase::kBinding);
+  actions_.push_back(Listen{.new_name = s_.name_spent});
+}
+
+void Course::on(const Listening& event) {
+  if (s_.incarnation != event.incarnation) {
+    s_.incarnation = event.incarnation;
+    s_.streams = 0;  // the former listener's streams belong to a kubelet that is gone
+  }
+  if (!s_.registers) {
+    s_.name_spent = true;  // the kubelet looks for it by itself, whenever it comes
+    return enter(Phase::kAnnounced);
+  }
+  enter(Phase::kAsking);
+  s_.stream_lost = false;
+  s_.asked = *s_.kubelet;
+  actions_.push_back(Register{s_.asked});
+}
+
+void Course::on(const Registered& event) {
+  s_.name_spent = event.result != Result::kNobodyListens;
+  if (s_.kubelet != s_.asked) {  // its socket's identity changed meanwhile
+    if (event.result != Result::kAccepted || s_.streams > 0 || s_.stream_lost) return meet_kubelet();
+    s_.searching_since = now_;
+    return enter(Phase::kExpecting, now_ + kGrace);
+  }
+  if (s_.streams > 0) return enter(Phase::kAttached);  // whatever the answer says
+  if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
+  switch (event.result) {
+    case Result::kAccepted:
+      return enter(Phase::kExpecting, now_ + kStreamWatchdog);
+    case Result::kNobodyListens:
+    case Result::kWentAway:
+      return fail_unreachable(event.why);
+    case Result::kRefused:
+      return fail_refused("the kubelet refuses it: " + event.why);
+  }
+}
+
+void Course::on(const StreamOpened& event) {
+  if (event.by.incarnation != s_.incarnation) return;
+  s_.stream_process = event.by.process;
+  if (++s_.streams > 1) return;
+  if (s_.phase != Phase::kAsking) enter(Phase::kAttached);
+  s_.attached_since = now_;
+  actions_.push_back(Attached{});
+}
+
+void Course::on(const StreamClosed& event) {
+  if (event.by.incarnation != s_.incarnation || s_.streams == 0 || --s_.streams > 0) return;
+  actions_.push_back(StreamEnded{});
+  s_.searching_since = now_;
+  const auto lived = now_ - s_.attached_since;
+  if (lived >= kSettled) s_.refused.reset();
+  // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to
+  // the kubelet before this says nothing about this one.
+  if (s_.phase == Phase::kAsking) {
+    s_.stream_lost = true;
+  } else if (s_.phase == Phase::kLingering || !s_.kubelet) {
+    attach();
+  } else if (lived >= kFlapping) {
+    enter(Phase::kBackingOff, now_ + kSettling);
+  } else {
+    fail_refused("the kubelet ended the stream at once");
+  }
+}
+
+void Course::on(const KubeletProcess& event) {
+  if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
+  if (*event.process != s_.stream_process) return attach();
+  enter(Phase::kAttached);
+  actions_.push_back(StreamKept{});
+}
+
+void Course::on(const SocketGone&) {
+  if (!s_.registers) {
+    // The kubelet's registry ends the stream of a socket that is gone, and that is when a new one is made. A
+    // socket that came before would be registered while the stream lives.
+    if (s_.phase == Phase::kAnnounced) attach();
+    return;
+  }
+  // The kubelet knows this name, or is just being told it: it must find us there, now or when it dials.
+  const Stage stage = stage_of(s_);
+  if (s_.kubelet && (stage == Stage::kAttached || stage == Stage::kRegistering))
+    actions_.push_back(ListenAgain{});
+}
+
+void Course::on(const TimeUp&) {
+  if (!s_.due || now_ < *s_.due) return;
+  if (s_.phase == Phase::kLingering)
+    actions_.push_back(FindKubeletProcess{});
+  else if (s_.phase == Phase::kExpecting && s_.kubelet == s_.asked)
+    fail_refused("the kubelet accepted it, but opened no stream");
+  else
+    attach();
+}
+
+void Course::fail_refused(std::string why) {
+  enter(Phase::kBackingOff, now_ + s_.refused.next());
+  actions_.push_back(Failed{.why = std::move(why)});
+}
+
+void Course::fail_unreachable(std::string why) {
+  enter(Phase::kBackingOff, now_ + s_.unreachable.next());
+  actions_.push_back(Failed{.why = std::move(why), .unreachable = true});
+}
+
+}  // namespace
+
+Stage stage_of(const State& state) {
+  switch (state.phase) {
+    case Phase::kWaiting:
+      return Stage::kWaiting;
+    case Phase::kExpecting:
+      return state.kubelet ? Stage::kRegistering : Stage::kWaiting;
+    case Phase::kPostponed:
+    case Phase::kBinding:
+    case Phase::kAnnounced:
+      return Stage::kRegistering;
+    case Phase::kAsking:
+      return state.streams > 0 ? Stage::kAttached : Stage::kRegistering;
+    case Phase::kAttached:
+    case Phase::kLingering:
+      return Stage::kAttached;
+    case Phase::kBackingOff:
+      return Stage::kBackingOff;
+  }
+  return Stage::kWaiting;
+}
+
+Step step(State state, const Event& event, Time now) {
+  Course course(std::move(state), now);
+  std::visit([&](const auto& what) { course.on(what); }, event);
+  return std::move(course).result();
+}
+
+}  // namespace plughost::attachment

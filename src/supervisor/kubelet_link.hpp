@@ -1,0 +1,49 @@
+#pragma once
+// What every resource shares: the kubelet of this node, and our directory of sockets. Loop thread only.
+
+#include <functional>
+#include <memory>
+
+#include "config/config.hpp"
+#include "kubelet/kubelet_watcher.hpp"
+#include "kubelet/plugin_directory.hpp"
+#include "kubelet/pod_resources.hpp"
+#include "kubelet/registration.hpp"
+#include "supervisor/platform.hpp"
+
+namespace plughost {
+
+// Made anew when the configuration names another kubelet.
+class KubeletLink {
+ public:
+  // on_kubelet: another kubelet, or none. on_sockets: one of our sockets may be gone. Not called from within.
+  // former: the link before this one, which may have the same directory; nullptr: there is none. Throws
+  // DirectoryHeld, or std::system_error.
+  KubeletLink(Platform& platform, const KubeletConfig& config, const KubeletLink* former,
+              std::function<void()> on_kubelet, std::function<void()> on_sockets);
+
+  const KubeletConfig& config() const { return config_; }
+  bool registers() const { return config_.registration == KubeletConfig::Registration::kRegister; }
+
+  PluginDirectory& directory() { return *directory_; }
+  KubeletWatcher& watcher() { return watcher_; }
+  RegistrationClient& registration() { return registration_; }
+  PodResources& pod_resources() { return pod_resources_; }
+  // Logs once, for all resources, that the kubelet does not answer.
+  void note_answer(RegistrationClient::Result result, const std::string& why);
+  // Logs once, for all entries, that the kubelet does not say who holds what.
+  void note_answer(const PodResources::Answer& answer);
+
+ private:
+  Log& log_;
+  bool silence_told_ = false;
+  bool secrecy_told_ = false;
+  KubeletConfig config_;
+  std::shared_ptr<PluginDirectory>
+      directory_;  // held by one process, but by two links while they change over
+  RegistrationClient registration_;
+  PodResources pod_resources_;
+  KubeletWatcher watcher_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,32 @@
+#pragma once
+// Which entry serves which resource: one name, one entry, or the kubelet would get two lists for it. A value;
+// not thread-safe.
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace plughost {
+
+// Entries go by their names' texts.
+class ResourceNames {
+ public:
+  // The entry that has the resource's name: this one from now on, unless another has it already.
+  const std::string& claim(const std::string& resource, const std::string& entry);
+  // The entry does not serve, or want, the resource any more.
+  void release(const std::string& resource, const std::string& entry);
+  // Nor any other.
+  void release_all(const std::string& entry);
+  // Those that were refused a name that has been released since. Each is told of once.
+  std::set<std::string> take_hopeful();
+
+ private:
+  struct Claim {
+    std::string owner;
+    std::set<std::string> refused;
+  };
+  std::map<std::string, Claim> claims_;  // by resource
+  std::set<std::string> hopeful_;
+};
+
+}  // namespace plughost

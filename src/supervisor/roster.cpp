@@ -1,0 +1,125 @@
+#include "supervisor/roster.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "device/assembly.hpp"
+
+namespace plughost {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Of the list's Unhealthy devices, those that a pod holds.
+std::set<std::string> held_devices(const Inventory& listed, const std::string& resource,
+                                   const Holdings& holdings) {
+  std::set<std::string> held;
+  const auto ids = holdings.find(resource);
+  if (ids == holdings.end()) return held;
+  for (const auto& [id, holder] : ids->second) {
+    const Device* device = listed.find(id);
+    if (device && !device->healthy()) held.insert(device->id);
+  }
+  return held;
+}
+
+}  // namespace
+
+std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Clock::time_point now,
+                                          const Terms& terms) {
+  for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
+  complete_ = true;
+  crowded_ = false;
+  next_change_ = kNever;
+  question_.reset();
+  std::vector<Listing> listings;
+  for (auto& [resource, there] : seen) {
+    next_change_ = std::min(next_change_, there.waits_until);
+    if (there.waits_until != kNever && !rows_.contains(resource)) {
+      complete_ = false;
+      continue;
+    }
+    if (rows_.size() >= kMostResources && !rows_.contains(resource)) {
+      crowded_ = true;
+      continue;
+    }
+    Row& row = rows_[resource];
+    Inventory list(settle(row, std::move(there.devices), now, terms));
+    // One that says the same is the same.
+    Inventory before = std::exchange(row.listed, list == row.listed ? row.listed : std::move(list));
+    listings.push_back({resource, std::move(before), row.listed});
+  }
+  return listings;
+}
+
+std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock::time_point now,
+                                   const Terms& terms) {
+  const auto before = row.listed.devices();
+  const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
+  const auto [forget_after, later] =
+      at_once ? std::pair(0s, terms.forget_after) : std::pair(terms.forget_after, 0s);
+  devices = row.remembered.merge(before, std::move(devices), now, forget_after,
+                                 [&, later = later](const Device& device, Clock::time_point due) {
+                                   return stays(row, device, due, later, now);
+                                 });
+  row.damping.apply(before, devices, now);
+  next_change_ = std::min({next_change_, row.remembered.next_forgetting(), row.damping.next_release()});
+  return devices;
+}
+
+bool Roster::stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
+                   Clock::time_point now) {
+  if (asked_ >= due && !told_ && later > 0s) {
+    due = forget_at(due, later);
+    if (now < due) {
+      next_change_ = std::min(next_change_, due);
+      return true;
+    }
+  }
+  if (asked_ >= due && now < ask_again_) {
+    const bool held = row.held.contains(device.id);
+    if (held) next_change_ = std::min(next_change_, ask_again_);
+    return held;
+  }
+  const auto since = ask_again_ <= now ? std::max(due, ask_again_) : due;
+  question_ = std::max(question_.value_or(since), since);
+  return true;
+}
+
+void Roster::note_held(const std::string& resource) {
+  if (const auto row = rows_.find(resource); row != rows_.end()) row->second.ever_held = true;
+}
+
+void Roster::drop(const std::string& resource) {
+  rows_.erase(resource);
+}
+
+const Inventory& Roster::listed(const std::string& resource) const {
+  static const Inventory kNothing;
+  const auto row = rows_.find(resource);
+  return row == rows_.end() ? kNothing : row->second.listed;
+}
+
+std::map<std::string, Inventory> Roster::lists() const {
+  std::map<std::string, Inventory> lists;
+  for (const auto& [resource, row] : rows_) lists.emplace(resource, row.listed);
+  return lists;
+}
+
+void Roster::learn(const Holdings* holdings, Clock::time_point asked, Clock::time_point now) {
+  asking_ = false;
+  question_.reset();
+  asked_ = asked;
+  told_ = holdings != nullptr;
+  bool some_held = false;
+  for (auto& [resource, row] : rows_) {
+    if (holdings) row.held = held_devices(row.listed, resource, *holdings);
+    if (holdings && holdings->contains(resource)) row.ever_held = true;
+    some_held = some_held || !row.held.empty();
+  }
+  if (!some_held) pause_.reset();
+  ask_again_ = some_held ? now + pause_.next() : kNever;
+}
+
+}  // namespace plughost

@@ -1,0 +1,76 @@
+#pragma once
+// Looks for the devices of one source: on a worker, again whenever what it depends on changes. Loop thread
+// only.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/lifetime.hpp"
+#include "config/config.hpp"
+#include "device/assembly.hpp"
+#include "supervisor/platform.hpp"
+#include "supervisor/scan_schedule.hpp"
+
+namespace plughost {
+
+// A source that is replaced takes its scanner with it: what still hangs in a driver then is nobody's affair.
+class Scanner {
+ public:
+  using Clock = ScanSchedule::Clock;
+  // A scan that takes longer is wedged: a driver, or a dead network file system.
+  static constexpr std::chrono::seconds kDeadline{5};
+
+  struct Found {
+    Scan scan;  // its devices are in the assembly
+    Assembly assembly;
+  };
+  // Called from the loop, not from within.
+  struct Hooks {
+    // What is listed now, by resource.
+    std::function<std::map<std::string, Inventory>()> listed;
+    // Says when what is listed changes by itself; ScanSchedule::kNever: it does not.
+    std::function<Clock::time_point(Found& found)> found;
+    std::function<void(const std::string& why)> failed;
+    // The scan takes longer than the deadline. Its result is used if it ever comes.
+    std::function<void()> stalled;
+  };
+
+  // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
+  Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
+          std::chrono::milliseconds deadline = kDeadline);
+  ~Scanner();
+  Scanner(const Scanner&) = delete;
+  Scanner& operator=(const Scanner&) = delete;
+
+  // Look at the machine: at once, or after a quiet moment.
+  void hint();
+  const ScanSchedule& schedule() const { return schedule_; }
+
+ private:
+  struct Outcome;
+
+  void look();
+  void look_on_worker();
+  void on_ended(Outcome& outcome);
+  void on_overdue();
+  // Follows what the scan has looked at. Says whether something is followed now that was not before.
+  bool follow(const Scan& scan);
+  void arm();
+
+  Platform& platform_;
+  std::shared_ptr<const DeviceSource> source_;
+  std::shared_ptr<const Recipe> recipe_;
+  Hooks hooks_;
+  ScanSchedule schedule_;
+  std::chrono::milliseconds deadline_;
+  std::map<WatchedDirectory, std::unique_ptr<DirWatch>> directories_;
+  std::map<std::string, std::unique_ptr<UdevWatch>> subsystems_;
+  Timer timer_;
+  Lifetime lifetime_;
+  std::unique_ptr<SourceWatch> watch_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,106 @@
+#include "supervisor/status.hpp"
+
+#include <cstdio>
+
+#include "base/text.hpp"
+
+namespace plughost {
+
+namespace {
+
+// Calls visit(id, holder) for each id of the device that a container holds.
+template <typename Visit>
+void for_each_holder(const Device& device, const std::string& resource, const Holdings* holdings,
+                     Visit visit) {
+  if (holdings == nullptr) return;
+  const auto held = holdings->find(resource);
+  if (held == holdings->end()) return;
+  for (unsigned n = 0; n < device.replicas; ++n) {
+    const auto found = held->second.find(replica_id(device, n));
+    if (found != held->second.end()) visit(found->first, found->second);
+  }
+}
+
+Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings) {
+  Json::Array holders;
+  for_each_holder(device, resource, holdings, [&](const std::string& id, const Holder& holder) {
+    holders.push_back({{"id", id},
+                       {"namespace", holder.pod_namespace},
+                       {"pod", holder.pod},
+                       {"container", holder.container}});
+  });
+  return holders;
+}
+
+Json nodes_json(const Device& device) {
+  Json::Array nodes;
+  for (const DeviceNode& node : device.nodes) nodes.emplace_back(node.host_path);
+  return nodes;
+}
+
+}  // namespace
+
+Json time_json(std::optional<WallTime> time) {
+  if (!time || *time == WallTime()) return {};
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());
+}
+
+const char* name_of(Stage stage) {
+  switch (stage) {
+    case Stage::kWaiting:
+      return "waiting";
+    case Stage::kRegistering:
+      return "registering";
+    case Stage::kAttached:
+      return "attached";
+    case Stage::kBackingOff:
+      return "backing off";
+  }
+  return "";
+}
+
+ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
+  Counts counts;
+  for (const Device& device : offer->inventory.devices()) {
+    (device.healthy() ? counts.healthy : counts.unhealthy) += device.replicas;
+    for_each_holder(device, name, holdings, [&](const std::string&, const Holder&) { ++counts.held; });
+  }
+  return counts;
+}
+
+Json ResourceStatus::devices_json(const Holdings* holdings) const {
+  Json::Array devices;
+  for (const Device& device : offer->inventory.devices()) {
+    devices.push_back({{"id", device.id},
+                       {"health", device.healthy() ? "Healthy" : "Unhealthy"},
+                       {"reason", device.trouble},
+                       {"since", time_json(health_times.since(device.id))},
+                       {"numa", device.numa_nodes},
+                       {"nodes", nodes_json(device)},
+                       {"replicas", device.replicas},
+                       {"holders", holders_json(device, name, holdings)}});
+  }
+  return devices;
+}
+
+Json ConfigurationStatus::json() const {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  return {{"files", files},
+          {"hash", digits},
+          {"loadedAt", time_json(loaded_at)},
+          {"refusedAt", time_json(refused_at)}};
+}
+
+Json DaemonStatus::json() const {
+  Json told{{"version", version},
+            {"startedAt", time_json(started_at)},
+            {"kubelet", kubelet.json()},
+            {"configuration", configuration.json()},
+            {"holdersUnknown", holders_unknown},
+            {"resources", Json::Array()}};
+  for (const ResourceStatus& resource : resources) told["resources"].push_back(resource.json(holdings.get()));
+  return told;
+}
+
+}  // namespace plughost

@@ -1,0 +1,83 @@
+#pragma once
+// What other threads ask of the daemon: its status, now or whenever it has changed, and a reload.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/log_history.hpp"
+#include "base/readers.hpp"
+#include "telemetry/reload_answer.hpp"
+#include "telemetry/snapshot.hpp"
+#include "telemetry/snapshot_times.hpp"
+
+namespace plughost {
+
+class StatusRequests {
+ public:
+  using SnapshotPointer = std::shared_ptr<const Snapshot>;
+  using StatusDone = std::function<void(const SnapshotPointer& snapshot)>;
+  using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
+
+  // What it asks, in the loop. Done is called in the loop, later or at once; or never, if the daemon stops.
+  struct Daemon {
+    std::function<void(std::function<void(DaemonStatus)> done)> status;
+    // level: one of the log's, that holds until the next reload; nullopt: the configuration's.
+    std::function<void(std::optional<LogLevel> level, ReloadDone done)> reload;
+  };
+
+  struct Newest {
+    SnapshotPointer snapshot;  // nullptr: there is none yet
+    std::uint64_t number = 0;  // counts them
+  };
+
+  // loop, history and what daemon refers to outlive it. Made and destroyed in the loop's thread.
+  StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon);
+  ~StatusRequests() { close(); }
+  StatusRequests(const StatusRequests&) = delete;
+  StatusRequests& operator=(const StatusRequests&) = delete;
+
+  // Loop thread. Something may be otherwise than in the newest snapshot.
+  void changed();
+  // Loop thread. Watchers end, and nobody is answered any more.
+  void close();
+
+  // The rest may be called by any thread. done runs in the loop; never, if the daemon stops. Those who ask
+  // while a snapshot is being made share it.
+  void ask_status(StatusDone done);
+  void ask_reload(std::optional<LogLevel> level, ReloadDone done);
+
+  // Who subscribes hears of each new snapshot, and calls watch() to get a first one.
+  Readers& readers() { return readers_; }
+  void watch();
+  Newest newest() const;
+  LogHistory& history() { return history_; }
+
+ private:
+  // Runs task in the loop, if this is still there then.
+  void post(std::function<void()> task);
+  void ask(StatusDone done);
+  void on_status(DaemonStatus status);
+  void on_due();
+  void arm();
+  void publish(const SnapshotPointer& snapshot);
+
+  LogHistory& history_;
+  Daemon daemon_;
+  EventLoop::Poster post_;
+  SnapshotTimes times_;
+  Timer due_;
+  std::vector<StatusDone> asking_;  // not empty: the daemon has been asked
+  Readers readers_;
+  mutable std::mutex mutex_;
+  Newest newest_;
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // until close()
+  const std::weak_ptr<const bool> token_ = alive_;                          // other threads copy it
+};
+
+}  // namespace plughost

@@ -1,0 +1,137 @@
+// A file system that stops answering, at each of the calls that a look or a watch makes: the resource that
+// lies there stands still, and nothing else does.
+
+#include <doctest/doctest.h>
+#include <linux/fuse.h>
+#include <sys/mount.h>
+
+#include <csignal>
+#include <optional>
+
+#include "hotplug/hung_files.hpp"
+#include "hotplug/namespaces.hpp"
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kDead = "example.com/dead";
+const std::string kGlob = "example.com/glob";
+const std::string kWell = "example.com/well";
+
+void configure(Node& node) {
+  node.configure(listed(kDead, node.path("dead")) + "- name: " + kGlob + "\n  groups: [{paths: [{path: '" +
+                 node.path("dead") + "/*', type: Mount}]}]\n" + listed(kWell, node.path("well")));
+}
+
+// What goes on whatever hangs.
+void check_the_rest(Node& node) {
+  for (int round = 0; round < 3; ++round) {
+    const std::string name = "file-" + std::to_string(round);
+    node.files().file("well/" + name);
+    CHECK(node.healthy(kWell, name, limit(1s)));
+    CHECK(run_plughost({"status", "--control", node.control()}).exit_code == 0);
+    node.kubelet().restart();
+    CHECK(node.attached({kWell}, limit(2s)));
+    CHECK(node.kubelet().allocate_ids(kWell, {name}).code == 0);
+    node.set_top("# " + name + "\n");
+    configure(node);
+    CHECK(run_plughost({"reload", "--control", node.control()}).exit_code == 0);
+  }
+}
+
+// Every path is looked at again.
+void have_paths_looked_at(Node& node) {
+  check(::mount("tmpfs", node.path("elsewhere").c_str(), "tmpfs", 0, nullptr), "mount");
+  check(::umount(node.path("elsewhere").c_str()), "umount");
+}
+
+struct Machine {
+  Machine() {
+    enter_real_machine();
+    node.files().directory("dead");
+    node.files().directory("elsewhere");
+    node.files().file("well/one");
+    configure(node);
+    node.start_kubelet();
+  }
+  void start() {
+    files.emplace(node.path("dead"), std::vector<std::string>{"one", "two"});
+    node.start_daemon();
+    REQUIRE(node.count(kDead, 2));
+    REQUIRE(node.count(kGlob, 2));
+    REQUIRE(node.attached({kWell}));
+  }
+
+  Node node;
+  std::optional<HungFiles> files;
+};
+
+struct Call {
+  const char* name;
+  std::uint32_t opcode;
+};
+constexpr Call kCalls[] = {
+    {"lookup", FUSE_LOOKUP}, {"getattr", FUSE_GETATTR}, {"opendir", FUSE_OPENDIR}, {"readdir", FUSE_READDIR}};
+
+}  // namespace
+
+TEST_CASE("a file system that stops answering stops its own resources alone, until it answers") {
+  for (const Call& call : kCalls) {
+    CAPTURE(call.name);
+    Machine machine;
+    Node& node = machine.node;
+    machine.start();
+    machine.files->hang_at(call.opcode);
+    have_paths_looked_at(node);
+    // Of the calls this is the one that a watch makes; the others are a look's.
+    if (call.opcode == FUSE_GETATTR)
+      CHECK(node.daemon().wait_for_line({"error", "does not answer", node.path("dead")}, kLong));
+    check_the_rest(node);
+    machine.files->answer();
+    node.daemon().signal(SIGHUP);
+    CHECK(node.count(kDead, 2));
+    CHECK(node.kubelet().allocate_ids(kDead, {"one"}).code == 0);
+    if (call.opcode == FUSE_GETATTR)
+      CHECK(node.daemon().wait_for_line({"info", node.path("dead") + " is watched again"}, kLong));
+
+    machine.files->hang_at(call.opcode);
+    have_paths_looked_at(node);
+    node.daemon().signal(SIGTERM);
+    CHECK(eventually([&] { return node.socket_files().empty(); }, limit(2s)));
+    // The kernel lets no process go while a call of its threads is with the file system.
+    machine.files->answer();
+    CHECK(node.daemon().wait_for_exit(limit(2s)) == 0);
+  }
+}
+
+TEST_CASE("a file system that does not answer from the start keeps nobody else from starting") {
+  for (const Call& call : kCalls) {
+    CAPTURE(call.name);
+    Machine machine;
+    Node& node = machine.node;
+    machine.files.emplace(node.path("dead"), std::vector<std::string>{"one", "two"});
+    machine.files->hang_at(call.opcode);
+    node.start_daemon();
+    CHECK(node.attached({kWell}));
+    check_the_rest(node);
+    machine.files->answer();
+    CHECK(node.count(kDead, 2));
+    CHECK(node.count(kGlob, 2));
+  }
+}
+
+TEST_CASE("what hangs in a file system that is unmounted is watched again, though it never answers") {
+  Machine machine;
+  Node& node = machine.node;
+  machine.start();
+  machine.files->hang_at(FUSE_GETATTR);
+  have_paths_looked_at(node);
+  REQUIRE(node.daemon().wait_for_line({"error", "does not answer", node.path("dead")}, kLong));
+  CHECK(node.daemon().count_lines("is watched again") == 0);
+  check(::umount2(node.path("dead").c_str(), MNT_DETACH), "umount2");
+  CHECK(node.daemon().wait_for_line({"info", node.path("dead") + " is watched again"}, kLong));
+}

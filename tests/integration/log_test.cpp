@@ -1,0 +1,100 @@
+// Nobody waits for the log, whoever reads it or does not.
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+
+// A pipe by name, full from the beginning: whoever writes into it waits.
+class FullPipe {
+ public:
+  explicit FullPipe(const std::string& path) {
+    check(::mkfifo(path.c_str(), 0600), "mkfifo");
+    fd_ = UniqueFd(check(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC), "open"));
+    while (::write(fd_.get(), "#", 1) > 0) {
+    }
+  }
+  // What is in it, but for what it was full of.
+  std::string empty() const {
+    std::string text;
+    char bytes[4096];
+    for (ssize_t got = 0; (got = ::read(fd_.get(), bytes, sizeof bytes)) > 0;)
+      text.append(bytes, static_cast<std::size_t>(got));
+    return text.substr(std::min(text.find_first_not_of('#'), text.size()));
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+std::vector<std::string> with_standard_error(const std::string& path) {
+  return {"sh", "-c", "exec \"$@\" 2>'" + path + "'", "sh"};
+}
+
+}  // namespace
+
+TEST_CASE("a standard error that nobody reads stops nothing") {
+  Node node;
+  const FullPipe pipe(node.path("log"));
+  node.files().file("gophers/one");
+  node.configure(listed(kGopher, node.path("gophers")));
+  node.start_kubelet();
+  node.start_daemon({}, with_standard_error(node.path("log")));
+  REQUIRE(node.attached({kGopher}));
+  node.files().file("gophers/two");
+  CHECK(node.healthy(kGopher, "two", limit(1s)));
+  node.kubelet().restart();
+  CHECK(node.attached({kGopher}, limit(2s)));
+  CHECK(run_plughost({"status", "--control", node.control()}).exit_code == 0);
+  CHECK(run_plughost({"reload", "--control", node.control()}).exit_code == 0);
+
+  SUBCASE("and it may be read at last") {
+    std::string text;
+    CHECK(eventually([&] {
+      text += pipe.empty();
+      return text.find("configuration reloaded") != std::string::npos;
+    }));
+    CHECK(text.find("attached resource=" + kGopher) != std::string::npos);
+  }
+  SUBCASE("and never is") {}
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+}
+
+TEST_CASE("standard files that were closed at the start are /dev/null, and no file of ours") {
+  Node node;
+  node.configure(counted("example.com/a", 1));
+  node.start_kubelet();
+  node.start_daemon({}, {"sh", "-c", "exec \"$@\" <&- >&- 2>&-", "sh"});
+  REQUIRE(node.attached({"example.com/a"}));
+  for (const char* number : {"0", "1", "2"}) {
+    const std::string link = "/proc/" + std::to_string(node.daemon().pid()) + "/fd/" + number;
+    CHECK(std::filesystem::read_symlink(link) == "/dev/null");
+  }
+}
+
+TEST_CASE("what ends a start is written before the end") {
+  Node node;
+  node.configure(counted("example.com/a", 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/a"}));
+  const Finished second = run_plughost({"run", "--config", node.configuration()});
+  CHECK(second.exit_code == 1);
+  CHECK(second.output.find("info  plughost ") != std::string::npos);
+  CHECK(second.output.find("plughost: ") > second.output.find("info  plughost "));
+}

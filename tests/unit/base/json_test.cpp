@@ -1,0 +1,101 @@
+#include "base/json.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+using namespace plughost;
+
+namespace {
+
+// Of everything that there can be.
+const std::string kText =
+    R"({"name":"a \"b\" \\ \u0001\b\f\n\r\t/","none":null,"yes":true,"no":false,"least":-9223372036854775808,)"
+    R"("most":9223372036854775807,"empty":[],"nothing":{},"list":[1,"two",[3],{"four":4}],"inner":{"z":1,"a":2}})";
+
+}  // namespace
+
+TEST_CASE("what is read is written as it was, members in their order") {
+  CHECK(Json::parse(kText).dump() == kText);
+}
+
+TEST_CASE("it is written as another library writes it, on one line and on many") {
+  const auto other = nlohmann::ordered_json::parse(kText);
+  CHECK(Json::parse(kText).dump() == other.dump());
+  CHECK(Json::parse(kText).dump_indented() == other.dump(2));
+}
+
+TEST_CASE("every control character is escaped, and nothing else is") {
+  for (int byte = 0; byte < 0x80; ++byte) {
+    const std::string text(1, static_cast<char>(byte));
+    CAPTURE(byte);
+    CHECK(json_string(text) == nlohmann::json(text).dump());
+  }
+  CHECK(json_string("é \xE2\x82\xAC \xF0\x9F\x92\xA1") == "\"é \xE2\x82\xAC \xF0\x9F\x92\xA1\"");
+}
+
+TEST_CASE("what is not UTF-8 is replaced, and the rest stays") {
+  CHECK(json_string("a\xFFz") == "\"a\xEF\xBF\xBDz\"");
+  CHECK(json_string("\xE2\x82") == "\"\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  CHECK(Json::Object{{"k\xC0", "v\xC1"}}.size() == 1);
+  CHECK(nlohmann::json::accept(Json(Json::Object{{"k\xC0", "v\xC1"}}).dump()));
+}
+
+TEST_CASE("a value is made of what C++ has") {
+  const Json json{{"text", "a"},
+                  {"string", std::string("b")},
+                  {"number", 7u},
+                  {"negative", -7},
+                  {"truth", true},
+                  {"words", std::vector<std::string>{"x", "y"}},
+                  {"numbers", std::vector<int>{1, 2}},
+                  {"map", std::map<std::string, std::string>{{"k", "v"}}},
+                  {"there", std::optional<int>(5)},
+                  {"not there", std::optional<int>()},
+                  {"one", {{"only", "member"}}},
+                  {"null", nullptr == nullptr ? Json() : Json(1)}};
+  CHECK(json.dump() ==
+        R"({"text":"a","string":"b","number":7,"negative":-7,"truth":true,"words":["x","y"],"numbers":[1,2],)"
+        R"("map":{"k":"v"},"there":5,"not there":null,"one":{"only":"member"},"null":null})");
+}
+
+TEST_CASE("null becomes an object or an array when something is put into it") {
+  Json json;
+  CHECK(json.is_null());
+  json["a"]["b"] = 1;
+  json["a"]["b"] = 2;
+  json["list"].push_back("x");
+  json["list"].push_back("y") = "z";
+  CHECK(json.dump() == R"({"a":{"b":2},"list":["x","z"]})");
+}
+
+TEST_CASE("what is not there, or is something else, is read as nothing") {
+  const Json json = Json::parse(R"({"text":"a","number":3,"truth":true,"list":[1],"object":{"k":1}})");
+  CHECK(json["text"].text() == "a");
+  CHECK(json["number"].number() == 3);
+  CHECK(json["truth"].truth());
+  CHECK(json["list"].array().size() == 1);
+  CHECK(json["object"].object().size() == 1);
+  CHECK(json["object"]["k"].number() == 1);
+  for (const Json& other : {json["nothing"], json["nothing"]["below"], Json()}) {
+    CHECK(other.is_null());
+    CHECK(other.text().empty());
+    CHECK(other.number() == 0);
+    CHECK_FALSE(other.truth());
+    CHECK(other.array().empty());
+    CHECK(other.object().empty());
+  }
+  CHECK(json["number"].text().empty());
+  CHECK(json["text"].number() == 0);
+  CHECK(json["text"]["below"].is_null());
+}
+
+TEST_CASE("what is no JSON, and a number that it cannot keep, are said") {
+  for (const char* text : {"", "{", "[1,]", "nul", "{\"a\":1} x", "1.5", "18446744073709551615"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(Json::parse(text), std::runtime_error);
+  }
+  CHECK(Json::parse("9223372036854775807").number() == std::numeric_limits<std::int64_t>::max());
+}

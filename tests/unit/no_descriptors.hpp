@@ -1,0 +1,28 @@
+#pragma once
+// While it lives this process can open nothing. Not thread-safe.
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/unique_fd.hpp"
+
+namespace plughost::test {
+
+class NoDescriptors {
+ public:
+  NoDescriptors() {
+    check(::getrlimit(RLIMIT_NOFILE, &former_), "getrlimit");
+    const UniqueFd lowest{check(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0), "fcntl")};
+    const rlimit none{.rlim_cur = static_cast<rlim_t>(lowest.get()), .rlim_max = former_.rlim_max};
+    check(::setrlimit(RLIMIT_NOFILE, &none), "setrlimit");
+  }
+  ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &former_); }
+  NoDescriptors(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(const NoDescriptors&) = delete;
+
+ private:
+  rlimit former_{};
+};
+
+}  // namespace plughost::test

@@ -1,0 +1,124 @@
+#include "programs/programs.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <list>
+#include <string>
+
+#include "programs/subprocess.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using Clock = EventLoop::Clock;
+
+namespace {
+
+// The dead children of this process that nobody has reaped.
+std::size_t zombies() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string text;
+    if (!std::getline(file, text)) continue;
+    const std::string rest = text.substr(text.rfind(')') + 2);  // "Z 1234 …": the state, and the parent
+    count += rest.starts_with("Z " + std::to_string(::getpid()) + ' ') ? 1u : 0u;
+  }
+  return count;
+}
+
+struct Many {
+  EventLoop loop;
+  Programs programs{loop};
+  std::list<ProgramQueue> queues;
+  std::list<Subprocess> running;
+  std::size_t ended = 0;
+
+  void run(Purpose purpose, const std::string& script, std::size_t count) {
+    ProgramQueue& queue = queues.emplace_back(programs, purpose);
+    for (std::size_t i = 0; i < count; ++i)
+      running.emplace_back(queue, Program{.command = {"/bin/sh", "-c", script}},
+                           [this](const Ending&) { ++ended; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("however many programs wait, so many run at once") {
+  const test::TempDir dir;
+  const std::string at = dir.path().string();
+  Many many;
+  many.run(Purpose::kPreStart,
+           "touch " + at + "/run-$$; ls " + at + " | grep -c run- >> " + at + "/counts; sleep 0.02; rm " +
+               at + "/run-$$",
+           100);
+  REQUIRE(test::run_until(
+      many.loop, [&] { return many.ended == 100; }, 60s));
+  std::ifstream counts(dir.at("counts"));
+  std::size_t lines = 0;
+  std::size_t most = 0;
+  for (std::size_t count = 0; counts >> count; ++lines) most = std::max(most, count);
+  CHECK(lines == 100);
+  CHECK(most <= Turns::kAtOnce);
+}
+
+TEST_CASE("a check is not kept waiting by programs that hang and have all places") {
+  Many many;
+  many.run(Purpose::kPreStart, "exec sleep 1000", 100);
+  many.run(Purpose::kHealth, "exit 0", 8);
+  CHECK(test::run_until(many.loop, [&] { return many.ended == 8; }));
+}
+
+TEST_CASE("the loop goes on while thousands of programs are started and end") {
+  Many many;
+  many.run(Purpose::kPreStart, "exit 0", 1500);
+  auto last = Clock::now();
+  auto longest = Clock::duration::zero();
+  Timer tick(many.loop, [&] {
+    longest = std::max(longest, Clock::now() - last);
+    last = Clock::now();
+    tick.arm(1ms);
+  });
+  tick.arm(1ms);
+  REQUIRE(test::run_until(
+      many.loop, [&] { return many.ended == 1500; }, 120s));
+  CHECK(longest < 500ms);
+}
+
+TEST_CASE("whatever was killed is reaped, and nobody waits for its end") {
+  const std::size_t before = zombies();  // of other tests
+  Many many;
+  // Its end takes a while: the memory of each is given back.
+  many.run(Purpose::kPreStart, "head -c 50000000 /dev/zero | tail -c 50000000 >/dev/null & exec sleep 1000",
+           20);
+  REQUIRE(test::run_until(many.loop, [&] {
+    return std::ranges::all_of(many.running, [](const Subprocess& each) { return each.begun(); });
+  }));
+  test::run_until(
+      many.loop, [] { return false; }, 200ms);
+  const auto begun = Clock::now();
+  many.running.clear();
+  CHECK(Clock::now() - begun < 50ms);
+  CHECK(test::run_until(many.loop, [&] { return zombies() <= before; }));
+}
+
+TEST_CASE("what is running when the process ends is killed and reaped") {
+  const test::TempDir dir;
+  pid_t pid = 0;
+  {
+    Many many;
+    many.run(Purpose::kHealth,
+             "echo $$ > " + dir.at("new").string() + "; mv " + dir.at("new").string() + ' ' +
+                 dir.at("pid").string() + "; exec sleep 1000",
+             1);
+    REQUIRE(test::run_until(many.loop, [&] { return std::filesystem::exists(dir.at("pid")); }));
+    std::ifstream(dir.at("pid")) >> pid;
+    many.running.clear();
+  }
+  CHECK(::kill(pid, 0) != 0);
+}

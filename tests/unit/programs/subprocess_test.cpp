@@ -1,0 +1,300 @@
+#include "programs/subprocess.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "unit/no_descriptors.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using How = Ending::How;
+
+namespace {
+
+struct Run {
+  EventLoop loop;
+  Programs programs{loop};
+  ProgramQueue queue{programs, Purpose::kList};
+  std::optional<Ending> result;
+  bool gone = false;  // after it was overdue
+  std::optional<Subprocess> process;
+
+  explicit Run(Program program) {
+    process.emplace(
+        queue, std::move(program),
+        [this](Ending ending) {
+          CHECK_FALSE(gone);
+          result = std::move(ending);
+        },
+        [this] { gone = true; });
+  }
+  explicit Run(const std::vector<std::string>& command, std::chrono::milliseconds timeout = 1min)
+      : Run(Program{.command = command, .timeout = timeout}) {}
+  bool ended() {
+    return test::run_until(loop, [this] { return result.has_value(); });
+  }
+};
+
+std::vector<std::string> shell(const std::string& script) {
+  return {"/bin/sh", "-c", script};
+}
+
+// Not there, or dead and waiting for its parent.
+bool is_gone(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  return text.empty() || text.substr(text.rfind(')') + 2, 1) == "Z";
+}
+
+}  // namespace
+
+TEST_CASE("a program's exit status and all of its output arrive") {
+  Run run(shell("echo one; echo two >&2; exit 3"));
+  CHECK_FALSE(run.result);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kExited);
+  CHECK(run.result->number == 3);
+  CHECK(run.result->output == "one\ntwo\n");
+  CHECK_FALSE(run.gone);
+}
+
+TEST_CASE("arguments arrive as they are") {
+  Run run({"/bin/sh", "-c", "printf '%s|' \"$@\"", "sh", "a b", "", "$HOME;"});
+  REQUIRE(run.ended());
+  CHECK(run.result->output == "a b||$HOME;|");
+}
+
+TEST_CASE("a signal that ends a program is told") {
+  Run run(shell("kill -TERM $$"));
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kSignalled);
+  CHECK(run.result->number == SIGTERM);
+}
+
+TEST_CASE("what cannot be started is told with its reason, later") {
+  int reason = 0;
+  std::string program;
+  SUBCASE("no such program") {
+    program = "/nonexistent/program";
+    reason = ENOENT;
+  }
+  SUBCASE("no program at all") {
+    program = "/etc/passwd";
+    reason = EACCES;
+  }
+  Run run({program});
+  CHECK_FALSE(run.result);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kNotStarted);
+  CHECK(run.result->number == reason);
+}
+
+TEST_CASE("after its time-out the program and its children are killed, and its end is told, too") {
+  Run run(shell("sleep 1000 & echo $!; wait"), 200ms);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  CHECK(run.result->timeout == 200ms);
+  const pid_t child = std::stoi(run.result->output);
+  CHECK(test::run_until(run.loop, [&] { return run.gone && is_gone(child); }));
+}
+
+TEST_CASE("a program that leaves children behind has ended when it ends, and so have they") {
+  Run run(shell("sleep 1000 & echo $!"));
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kExited);
+  const pid_t child = std::stoi(run.result->output);
+  CHECK(test::run_until(run.loop, [&] { return is_gone(child); }));
+}
+
+TEST_CASE("a long output is cut, and does not hold the program up") {
+  Run run(shell("head -c 1000000 /dev/zero; exit 7"));
+  REQUIRE(run.ended());
+  CHECK(run.result->output.size() == Program::kMostOutput);
+  CHECK(run.result->number == 7);
+}
+
+TEST_CASE("a program that closes its output goes on") {
+  Run run(shell("exec >&- 2>&-; read line; exit 5"));
+  REQUIRE(run.ended());
+  CHECK(run.result->number == 5);
+}
+
+TEST_CASE("a program inherits neither descriptors nor blocked or ignored signals") {
+  const UniqueFd inheritable{::open("/dev/null", O_RDONLY)};
+  sigset_t mask;
+  sigset_t former;
+  ::sigemptyset(&mask);
+  ::sigaddset(&mask, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &mask, &former);
+  const auto former_handler = ::signal(SIGPIPE, SIG_IGN);
+  Run run(shell("ls /proc/$$/fd; grep SigBlk /proc/self/status; kill -PIPE $$; echo survived"));
+  REQUIRE(run.ended());
+  ::signal(SIGPIPE, former_handler);
+  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  CHECK(run.result->output == "0\n1\n2\nSigBlk:\t0000000000000000\n");
+  CHECK(run.result->number == SIGPIPE);
+}
+
+TEST_CASE("a program has none of our environment") {
+  ::setenv("PLUGHOST_TEST", "1", 1);
+  Run run({"/usr/bin/env"});
+  REQUIRE(run.ended());
+  ::unsetenv("PLUGHOST_TEST");
+  CHECK(run.result->output ==
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nLANG=C.UTF-8\n");
+}
+
+TEST_CASE("destroyed means killed and reaped, and nothing is called") {
+  const test::TempDir dir;
+  Run run(shell("echo $$ > " + dir.at("pid").string() + "; exec sleep 1000"));
+  pid_t child = 0;
+  CHECK(test::run_until(run.loop, [&] {
+    std::ifstream file(dir.at("pid"));
+    return static_cast<bool>(file >> child);
+  }));
+  run.process.reset();
+  CHECK(test::run_until(run.loop, [&] { return ::kill(child, 0) != 0; }));
+  CHECK_FALSE(run.result);
+  CHECK_FALSE(run.gone);
+}
+
+TEST_CASE("destroyed before its turn means that it never runs") {
+  const test::TempDir dir;
+  Run run(shell("touch " + dir.at("begun").string()));
+  CHECK_FALSE(run.process->begun());
+  run.process.reset();
+  Run other(shell("exit 0"));
+  REQUIRE(other.ended());
+  test::run_once(run.loop);
+  CHECK_FALSE(std::filesystem::exists(dir.at("begun")));
+}
+
+TEST_CASE("destroyed while it is being started means that it is killed") {
+  const test::TempDir dir;
+  Run run(shell("sleep 0.5; touch " + dir.at("survived").string()));
+  REQUIRE(test::run_until(run.loop, [&] { return run.process->begun(); }));
+  run.process.reset();
+  Run other(shell("sleep 1"));
+  REQUIRE(other.ended());
+  CHECK_FALSE(std::filesystem::exists(dir.at("survived")));
+}
+
+TEST_CASE("done may destroy it") {
+  Run run(shell("exit 0"));
+  bool destroyed = false;
+  run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) {
+    run.process.reset();
+    destroyed = true;
+  });
+  CHECK(test::run_until(run.loop, [&] { return destroyed; }));
+}
+
+TEST_CASE("a program's lines are handed over one by one, and what comes after the last one is kept") {
+  std::vector<std::string> lines;
+  Run run(Program{.command = shell("printf 'one\\n\\nth'; sleep 0.05; printf 'ree\\nhalf'"),
+                  .on_line = [&](std::string_view line) { lines.emplace_back(line); }});
+  REQUIRE(run.ended());
+  CHECK(lines == std::vector<std::string>{"one", "", "three"});
+  CHECK(run.result->output == "half");
+  CHECK_FALSE(run.result->excess);
+}
+
+TEST_CASE("a line that is longer than what is kept is one too many, and no sum of lines is") {
+  std::size_t lines = 0;
+  Run run(Program{.command = shell("yes 0123456 | head -n 20000; head -c 200 /dev/zero | tr '\\0' a; "
+                                   "exec sleep 1000"),
+                  .on_line = [&](std::string_view) { ++lines; },
+                  .most_output = 100,
+                  .excess = Program::Excess::kFatal});
+  REQUIRE(run.ended());
+  CHECK(lines == 20000);
+  CHECK(run.result->excess);
+}
+
+TEST_CASE("a program that is given more time is killed when that is over") {
+  std::optional<Subprocess>* process = nullptr;
+  const auto begun = EventLoop::Clock::now();
+  Run run(Program{.command = shell("echo; exec sleep 1000"), .timeout = 1h, .on_line = [&](std::string_view) {
+                    (*process)->extend(100ms);
+                  }});
+  process = &run.process;
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  CHECK(run.result->timeout == 100ms);
+  CHECK(EventLoop::Clock::now() - begun >= 100ms);
+}
+
+TEST_CASE("what a program reads is all that it is given, and then the end") {
+  const std::string text(200'000, 'x');
+  Run run(Program{.command = {"/usr/bin/wc", "-c"}, .input = text});
+  REQUIRE(run.ended());
+  CHECK(run.result->output == "200000\n");
+}
+
+TEST_CASE("a program may have as many descriptors as select takes, whatever we may have") {
+  rlimit former{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &former) == 0);
+  rlimit raised = former;
+  raised.rlim_cur = std::min<rlim_t>(former.rlim_max, 5000);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &raised) == 0);
+  Run run(shell("ulimit -S -n; ulimit -H -n"));
+  REQUIRE(run.ended());
+  ::setrlimit(RLIMIT_NOFILE, &former);
+  const std::string hard = former.rlim_max == RLIM_INFINITY ? "unlimited" : std::to_string(former.rlim_max);
+  CHECK(run.result->output == "1024\n" + hard + "\n");
+}
+
+TEST_CASE("where children are reaped by themselves a program has an end, too") {
+  const auto former = ::signal(SIGCHLD, SIG_IGN);
+  Run run(shell("exit 0"));
+  REQUIRE(run.ended());
+  ::signal(SIGCHLD, former);
+  CHECK(run.result->how == How::kUntold);
+}
+
+TEST_CASE("a time-out from now on counts the time that a program waits for its turn") {
+  Run run(shell("exit 0"));
+  ProgramQueue line(run.programs, Purpose::kList, 1);
+  const Subprocess first(line, Program{.command = shell("exec sleep 1000")}, [](const Ending&) {});
+  Program program{.command = shell("exit 0"), .timeout = 200ms};
+  const auto outcome_of = [&](Program::TimeoutFrom from) {
+    program.timeout_from = from;
+    std::optional<Ending> ended;
+    bool gone = false;
+    const Subprocess waits(
+        line, program, [&](Ending ending) { ended = std::move(ending); }, [&] { gone = true; });
+    test::run_until(
+        run.loop, [&] { return ended.has_value(); }, 600ms);
+    CHECK_FALSE(waits.begun() != ended.has_value());
+    CHECK_FALSE(gone);
+    return ended;
+  };
+  CHECK_FALSE(outcome_of(Program::TimeoutFrom::kBegin));
+  const auto ended = outcome_of(Program::TimeoutFrom::kNow);
+  REQUIRE(ended);
+  CHECK(ended->how == How::kOverdue);
+}
+
+TEST_CASE("where no descriptor is left, that says nothing about the program") {
+  Run run(shell("exit 0"));
+  REQUIRE(run.ended());  // its threads are there
+  run.result.reset();
+  run.process.emplace(run.queue, Program{.command = shell("exit 0")},
+                      [&](Ending ending) { run.result = std::move(ending); });
+  {
+    const test::NoDescriptors none;
+    REQUIRE(run.ended());
+  }
+  CHECK(run.result->how == How::kNoMeans);
+  CHECK(run.result->number == EMFILE);
+}

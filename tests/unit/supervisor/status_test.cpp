@@ -1,0 +1,113 @@
+#include "supervisor/status.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+const WallTime kThen{std::chrono::microseconds(1'763'748'000'000'001)};
+const std::string kThenText = "2025-11-21T18:00:00.000001Z";
+
+// A resource with amy, who is well, and token, who is not and has three shares.
+ResourceStatus resource_with(std::vector<Device> devices) {
+  ResourceStatus resource{.name = "x.example/a", .entry = "x.example/{name}"};
+  resource.health_times.note({}, devices, kThen);
+  resource.offer = std::make_shared<const Offer>(
+      Offer{.resource = resource.name, .inventory = Inventory(std::move(devices)), .recipe = nullptr});
+  return resource;
+}
+
+ResourceStatus resource() {
+  Device amy{.id = "amy", .numa_nodes = {0, 1}, .nodes = {{.host_path = "/dev/amy"}}};
+  Device token{.id = "token", .trouble = "gone", .replicas = 3};
+  return resource_with({amy, token});
+}
+
+Holdings holdings() {
+  return {{"x.example/a",
+           {{"amy", {.pod_namespace = "default", .pod = "pod-a", .container = "main"}},
+            {"token::2", {.pod_namespace = "", .pod = "uid-b", .container = "side"}},
+            {"unknown", {.pod_namespace = "", .pod = "uid-c", .container = "main"}}}},
+          {"x.example/b", {{"amy", {.pod_namespace = "", .pod = "uid-d", .container = "main"}}}}};
+}
+
+}  // namespace
+
+TEST_CASE("a time is told as text, and none as null") {
+  CHECK(time_json(kThen) == Json(kThenText));
+  CHECK(time_json(WallTime()).is_null());
+  CHECK(time_json(std::nullopt).is_null());
+}
+
+TEST_CASE("every stage has a name of its own") {
+  CHECK(std::string(name_of(Stage::kWaiting)) == "waiting");
+  CHECK(std::string(name_of(Stage::kRegistering)) == "registering");
+  CHECK(std::string(name_of(Stage::kAttached)) == "attached");
+  CHECK(std::string(name_of(Stage::kBackingOff)) == "backing off");
+}
+
+TEST_CASE("each share of a device counts, and those that are held") {
+  const Holdings held = holdings();
+  const ResourceStatus::Counts counts = resource().counts(&held);
+  CHECK(counts.healthy == 1);
+  CHECK(counts.unhealthy == 3);
+  CHECK(counts.held == 2);
+  CHECK(resource().counts(nullptr).held == 0);
+}
+
+TEST_CASE("devices are told with their health and who holds them, share by share") {
+  const Holdings held = holdings();
+  CHECK(resource().devices_json(&held).dump() ==
+        R"([{"id":"amy","health":"Healthy","reason":"","since":")" + kThenText +
+            R"(","numa":[0,1],"nodes":["/dev/amy"],"replicas":1,)"
+            R"("holders":[{"id":"amy","namespace":"default","pod":"pod-a","container":"main"}]},)"
+            R"({"id":"token","health":"Unhealthy","reason":"gone","since":")" +
+            kThenText +
+            R"(","numa":[],"nodes":[],"replicas":3,)"
+            R"("holders":[{"id":"token::2","namespace":"","pod":"uid-b","container":"side"}]}])");
+  for (const Json& device : resource().devices_json(nullptr).array())
+    CHECK(device["holders"].array().empty());
+}
+
+TEST_CASE("a resource is told with its stage, its trouble and its devices") {
+  ResourceStatus told = resource();
+  told.stage = Stage::kBackingOff;
+  told.since = kThen;
+  told.trouble = "refused";
+  told.trouble_at = kThen + 1us;
+  told.next_try = kThen + 2us;
+  const Json json = told.json(nullptr);
+  Json without_list = json;
+  without_list["list"] = Json();
+  CHECK(without_list.dump() ==
+        R"({"name":"x.example/a","entry":"x.example/{name}","stage":"backing off","since":")" + kThenText +
+            R"(","trouble":"refused","troubleAt":"2025-11-21T18:00:00.000002Z",)"
+            R"("nextTry":"2025-11-21T18:00:00.000003Z",)"
+            R"("devices":{"healthy":1,"unhealthy":3,"held":0},"list":null})");
+  CHECK(json["list"].array().size() == 2);
+  CHECK(resource().json(nullptr)["nextTry"].is_null());
+}
+
+TEST_CASE("a daemon is told with its kubelet, its configuration and its resources") {
+  DaemonStatus status{.version = "1.2", .started_at = kThen};
+  status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42};
+  status.configuration = {.files = {"/c.yaml", "/d.yaml"}, .hash = 0x1f, .loaded_at = kThen};
+  status.holders_unknown = "nobody tells";
+  CHECK(status.json().dump() ==
+        R"({"version":"1.2","startedAt":")" + kThenText +
+            R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
+            R"(","process":42},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
+            R"("loadedAt":")" +
+            kThenText + R"(","refusedAt":null},"holdersUnknown":"nobody tells","resources":[]})");
+  status.kubelet = {};
+  status.configuration.refused_at = kThen;
+  status.resources = {resource()};
+  status.holdings = std::make_shared<const Holdings>(holdings());
+  const Json json = status.json();
+  CHECK(json["kubelet"].dump() == R"({"present":false,"directory":"","since":null,"process":null})");
+  CHECK(json["configuration"]["refusedAt"].text() == kThenText);
+  REQUIRE(json["resources"].array().size() == 1);
+  CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
+}

@@ -1,0 +1,37 @@
+#pragma once
+// Programs of a test that wait until it has seen how many of them run. Not thread-safe.
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost::test {
+
+// A script of the shell that leaves a mark in the directory $1 and waits for let_go(). $2 tells it from the
+// others.
+inline const std::string kWaiting = "touch $1/begun-$2; while [ ! -e $1/go ]; do sleep 0.02; done";
+
+inline std::size_t begun(const TempDir& dir) {
+  const std::filesystem::directory_iterator files(dir.path());
+  return static_cast<std::size_t>(std::count_if(begin(files), end(files), [](const auto& file) {
+    return file.path().filename().string().starts_with("begun-");
+  }));
+}
+
+inline void let_go(const TempDir& dir) {
+  dir.file("go");
+}
+
+// So many of them run, and no more come.
+inline bool only_run(EventLoop& loop, const TempDir& dir, std::size_t count) {
+  if (!run_until(loop, [&] { return begun(dir) >= count; })) return false;
+  run_until(
+      loop, [&] { return begun(dir) > count; }, std::chrono::milliseconds(300));
+  return begun(dir) == count;
+}
+
+}  // namespace plughost::test
