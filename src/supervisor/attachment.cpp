@@ -11,7 +11,7 @@ using Result = RegistrationClient::Result;
 // One step under way: the state as it becomes, and what is to be done.
 class Course {
  public:
-  Course(State state, Time now) : s_(std::move(state)), now_(now) {}
+  Course(const State& state, Time now) : s_(state), now_(now) {}
 
   void on(const KubeletSeen& event);
   void on(const Listening& event);
@@ -24,7 +24,7 @@ class Course {
   void on(const SocketGone& event);
   void on(const TimeUp& event);
 
-  Step result() && { return {std::move(s_), std::move(actions_)}; }
+  Step result() && { return {s_, std::move(actions_)}; }
 
  private:
   // Another kubelet is there than before, or none, and nothing is under way to it.
@@ -199,8 +199,8 @@ Stage stage_of(const State& state) {
   return Stage::kWaiting;
 }
 
-Step step(State state, const Event& event, Time now) {
-  Course course(std::move(state), now);
+Step step(const State& state, const Event& event, Time now) {
+  Course course(state, now);
   std::visit([&](const auto& what) { course.on(what); }, event);
   return std::move(course).result();
 }

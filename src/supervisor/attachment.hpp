@@ -130,6 +130,6 @@ struct Step {
   std::vector<Action> actions;
 };
 
-Step step(State state, const Event& event, Time now);
+Step step(const State& state, const Event& event, Time now);
 
 }  // namespace plughost::attachment

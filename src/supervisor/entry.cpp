@@ -136,9 +136,10 @@ void Entry::on_recovered() {
 void Entry::take(std::map<std::string, std::vector<Device>> resources) {
   checks_.follow(*config_.recipe, resources);
   std::map<std::string, Roster::Seen> seen;
-  for (auto& [name, devices] : resources) {
-    checks_.apply(name, roster_.listed(name).devices(), devices);
-    seen[name] = {.devices = std::move(devices), .waits_until = checks_.waits_until(name)};
+  for (auto& resource : resources) {
+    const std::string& name = resource.first;
+    checks_.apply(name, roster_.listed(name).devices(), resource.second);
+    seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   for (const auto& [name, served] : served_) {
     if (!seen.contains(name) && served.resource && served.resource->has_given()) roster_.note_held(name);

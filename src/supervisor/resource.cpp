@@ -121,8 +121,8 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
 void Resource::handle(const attachment::Event& event) {
   const Stage before = stage();
   const unsigned streams = attachment_.streams;
-  attachment::Step step = attachment::step(std::move(attachment_), event, Clock::now());
-  attachment_ = std::move(step.state);
+  attachment::Step step = attachment::step(attachment_, event, Clock::now());
+  attachment_ = step.state;
   if (attachment_.streams > streams) ++registrations_.streams;
   if (attachment_.due)
     timer_.arm_at(*attachment_.due);
