@@ -67,7 +67,8 @@ TEST_CASE("devices are told with their health and who holds them, share by share
             kThenText +
             R"(","numa":[],"nodes":[],"replicas":3,)"
             R"("holders":[{"id":"token::2","namespace":"","pod":"uid-b","container":"side"}]}])");
-  for (const Json& device : resource().devices_json(nullptr).array())
+  const Json nobody_known = resource().devices_json(nullptr);
+  for (const Json& device : nobody_known.array())
     CHECK(device["holders"].array().empty());
 }
 
