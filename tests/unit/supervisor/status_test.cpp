@@ -68,8 +68,7 @@ TEST_CASE("devices are told with their health and who holds them, share by share
             R"(","numa":[],"nodes":[],"replicas":3,)"
             R"("holders":[{"id":"token::2","namespace":"","pod":"uid-b","container":"side"}]}])");
   const Json nobody_known = resource().devices_json(nullptr);
-  for (const Json& device : nobody_known.array())
-    CHECK(device["holders"].array().empty());
+  for (const Json& device : nobody_known.array()) CHECK(device["holders"].array().empty());
 }
 
 TEST_CASE("a resource is told with its stage, its trouble and its devices") {
