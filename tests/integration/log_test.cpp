@@ -10,6 +10,7 @@
 #include <string>
 
 #include "integration/node.hpp"
+#include "not_shown.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -76,6 +77,9 @@ TEST_CASE("a standard error that nobody reads stops nothing") {
 }
 
 TEST_CASE("standard files that were closed at the start are /dev/null, and no file of ours") {
+#ifdef PLUGHOST_SANITIZED
+  not_shown("this build links gRPC's shared library, which opens its files before our first function runs");
+#endif
   Node node;
   node.configure(counted("example.com/a", 1));
   node.start_kubelet();
