@@ -60,9 +60,9 @@ ResourceStatus Resource::status() const {
 void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                              StartDone done) {
   pre_starts_.run(offer, ids, [this, done = std::move(done)](const std::string& trouble) {
+    done(trouble);
     if (!trouble.empty())
       platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
-    done(trouble);
   });
 }
 
@@ -70,9 +70,9 @@ void Resource::ask_allocation_program(std::shared_ptr<const Offer> offer, const 
                                       AllocationDone done) {
   allocation_programs_.ask(
       *offer, ids, [this, done = std::move(done)](const AllocationPrograms::Outcome& outcome) {
+        done(outcome);
         if (const auto* trouble = std::get_if<std::string>(&outcome))
           platform_.log.warn("a container cannot get its devices", {{"resource", name_}, {"why", *trouble}});
-        done(outcome);
       });
 }
 
