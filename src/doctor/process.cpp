@@ -42,7 +42,7 @@ std::string SeenProcess::name() const {
 std::string SeenProcess::text() const {
   std::string line;
   for (const std::string& argument : arguments) line += (line.empty() ? "" : " ") + argument;
-  if (line.size() > kLongestCommandLine) line = line.substr(0, kMostShown) + "…";
+  if (line.size() > kLongestCommandLine) line = line.substr(0, kLongestCommandLine) + "…";
   return "process " + std::to_string(id) + (line.empty() ? "" : " (" + line + ")");
 }
 

@@ -2,16 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "unit/temp_dir.hpp"
+#include "unit/config/config_of.hpp"
 
 namespace plughost {
 namespace {
 
-Config config_of(const std::string& text) {
-  const test::TempDir dir;
-  dir.file("a.yaml", text);
-  return load_config(dir.at("a.yaml"));
-}
+using test::config_of;
 
 // "retired a; kept b": what a reload does to which entries, in the order in which it is done.
 std::string plan(const std::string& before, const std::string& after) {
