@@ -48,6 +48,7 @@ std::string joined_numbers(const Json& numbers) {
 }
 
 std::string trouble_of(const Json& resource) {
+  if (!resource["disagreement"].text().empty()) return "the kubelet disagrees: " + resource["disagreement"].text();
   if (resource["trouble"].text().empty()) return "";
   std::string text = resource["trouble"].text() + " (" + age(resource["troubleAt"]) + " ago)";
   if (!resource["nextTry"].is_null()) text += ", again in " + age(resource["nextTry"]);
@@ -81,6 +82,8 @@ void print_head(const Json& status) {
               << " ago, was refused: `plughost check` says why\n";
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
+  if (!kubelet["unverified"].text().empty())
+    std::cout << "which devices the kubelet counts is not verified: " << kubelet["unverified"].text() << '\n';
 }
 
 void print_resources(const Json& status) {

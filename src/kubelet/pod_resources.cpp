@@ -1,22 +1,14 @@
 #include "kubelet/pod_resources.hpp"
 
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/grpcpp.h>
-
 #include <algorithm>
-#include <future>
 #include <iterator>
 #include <utility>
 
-#include "kubelet/unix_socket.hpp"
-#include "podresources/v1/podresources.grpc.pb.h"
+#include "kubelet/pod_resources_call.hpp"
 
 namespace plughost {
 
 namespace {
-
-// As the kubelet's own client: a node's pods can hold more than the usual 4 MiB of ids.
-constexpr int kMostBytes = 16 << 20;
 
 Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
   Holdings holdings;
@@ -32,32 +24,16 @@ Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
   return holdings;
 }
 
-std::unique_ptr<v1::PodResourcesLister::Stub> stub_on(UniqueFd fd) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMostBytes);
-  return v1::PodResourcesLister::NewStub(
-      grpc::CreateCustomInsecureChannelFromFd("localhost", fd.release(), arguments));
-}
-
 }  // namespace
 
-// It must end in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
-struct PodResources::Call {
-  std::unique_ptr<v1::PodResourcesLister::Stub> stub;
-  grpc::ClientContext context;
-  v1::ListPodResourcesRequest request;
-  v1::ListPodResourcesResponse response;
-  std::future<void> ended;  // gRPC does not need it any more
+struct PodResources::Call : PodResourcesCall<v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {
+  using PodResourcesCall::PodResourcesCall;
 };
 
 PodResources::PodResources(EventLoop& loop, std::filesystem::path socket)
     : loop_(loop), socket_(std::move(socket)), next_(loop, [this] { put(); }) {}
 
-PodResources::~PodResources() {
-  if (!call_) return;
-  call_->context.TryCancel();
-  call_->ended.wait();
-}
+PodResources::~PodResources() = default;
 
 void PodResources::ask(EventLoop::Clock::time_point since, Done done) {
   if (last_.asked >= since) return done(Answer(last_));
@@ -75,13 +51,11 @@ void PodResources::put() {
   std::ranges::move(waiting_, std::back_inserter(asking_));
   waiting_.clear();
   asked_ = EventLoop::Clock::now();
-  call_ = std::make_unique<Call>();
   try {
-    call_->stub = stub_on(connect_unix(socket_));
+    call_ = std::make_unique<Call>(socket_, kDeadline);
   } catch (const std::system_error& error) {
     return on_answer({.holdings = nullptr, .why = error.what()});
   }
-  call_->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
   const auto ended = std::make_shared<std::promise<void>>();
   call_->ended = ended->get_future();
   const auto end =
@@ -98,7 +72,7 @@ void PodResources::put() {
 }
 
 void PodResources::on_end(Answer answer, bool exhausted) {
-  call_->ended.wait();
+  call_->wait();
   if (!exhausted || ++tries_ == kMostTries) return on_answer(std::move(answer));
   call_.reset();
   arm();

@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
 
+#include <map>
 #include <mutex>
 
 #include "podresources/v1/podresources.grpc.pb.h"
@@ -29,9 +30,34 @@ class PodResourcesServer::Service final : public v1::PodResourcesLister::Callbac
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* GetAllocatableResources(grpc::CallbackServerContext* context,
+                                                    const v1::AllocatableResourcesRequest*,
+                                                    v1::AllocatableResourcesResponse* response) override {
+    std::map<std::string, DeviceList> lists;
+    {
+      const std::lock_guard lock(mutex_);
+      lists = lists_;
+    }
+    for (const auto& [resource, list] : lists) {
+      for (const ListedDevice& device : *list) {
+        if (!device.healthy) continue;
+        v1::ContainerDevices& devices = *response->add_devices();
+        devices.set_resource_name(resource);
+        devices.add_device_ids(device.id);
+      }
+    }
+    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+
   void show(v1::ListPodResourcesResponse response) {
     const std::lock_guard lock(mutex_);
     shown_ = std::move(response);
+  }
+  void show(const std::string& resource, DeviceList devices) {
+    const std::lock_guard lock(mutex_);
+    lists_[resource] = std::move(devices);
   }
 
   grpc::Server& server() { return *server_; }
@@ -39,6 +65,7 @@ class PodResourcesServer::Service final : public v1::PodResourcesLister::Callbac
  private:
   std::mutex mutex_;
   v1::ListPodResourcesResponse shown_;
+  std::map<std::string, DeviceList> lists_;
   std::unique_ptr<grpc::Server> server_;
 };
 
@@ -70,6 +97,10 @@ void PodResourcesServer::show(const std::vector<DeviceBook::Holding>& holdings) 
     }
   }
   service_->show(std::move(response));
+}
+
+void PodResourcesServer::show(const std::string& resource, const DeviceList& devices) {
+  service_->show(resource, devices);
 }
 
 }  // namespace plughost

@@ -1,8 +1,9 @@
 #pragma once
-// The kubelet's pod resources, on a socket: who holds what.
+// The kubelet's pod resources, on a socket: who holds what, and what there is.
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "standin/device_book.hpp"
@@ -21,6 +22,8 @@ class PodResourcesServer {
 
   // What List answers from now on: one entry per device and NUMA node, as the kubelet's.
   void show(const std::vector<DeviceBook::Holding>& holdings);
+  // Of that resource GetAllocatableResources answers the Healthy ones from now on.
+  void show(const std::string& resource, const DeviceList& devices);
 
  private:
   class Service;

@@ -141,6 +141,7 @@ void StandInCore::on_register(const RegisterRequest& request, RegistrationServer
 
 std::size_t StandInCore::note_registration(const std::string& resource, const std::string& endpoint,
                                            const EndpointOptions& options) {
+  options_.faults.deaf.erase(resource);
   std::size_t index = 0;
   state_.change([&](KubeletState& state) {
     ResourceState& known = state.resources[resource];
@@ -269,7 +270,7 @@ void StandInCore::run_client(const ClientPointer& client) {
 void StandInCore::on_list(const std::string& resource, std::vector<ListedDevice> devices) {
   // What follows is the kubelet's own work: the list was here before it.
   const auto arrived = ResourceState::Clock::now();
-  book_.replace_list(resource, std::move(devices));
+  if (!options_.faults.deaf.contains(resource)) book_.replace_list(resource, std::move(devices));
   write_checkpoint();
   show(resource);
   state_.change([&](KubeletState& state) {
@@ -373,6 +374,7 @@ void StandInCore::show(const std::string& resource) {
   static const DeviceBook::Resource kNone;
   const DeviceBook::Resource* known = book_.find(resource);
   const DeviceBook::Resource& shown = known ? *known : kNone;
+  if (pod_resources_) pod_resources_->show(resource, shown.devices);
   state_.change([&](KubeletState& state) {
     ResourceState& target = state.resources[resource];
     target.devices = shown.devices;

@@ -36,6 +36,7 @@ class StandInKubelet {
     std::set<std::string> dial_held;             // Register waits before it dials back
     std::set<std::string> answer_held;           // Register does everything, but does not answer
     std::set<std::string> unread;                // messages of the stream are not read
+    std::set<std::string> deaf;                  // lists are read and not taken in, until the next Register
     bool answers_garbage = false;                // connections get bytes that are no HTTP/2, and are closed
   };
 

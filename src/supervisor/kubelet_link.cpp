@@ -17,6 +17,7 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
                      : std::make_shared<PluginDirectory>(config.socket_directory())),
       registration_(platform.loop, config.directory / kKubeletSocket),
       pod_resources_(platform.loop, config.pod_resources),
+      allocatable_(platform.loop, config.pod_resources),
       watcher_(
           platform.directories, registers() ? config.directory / kKubeletSocket : config.plugins_registry,
           [this, on_kubelet = std::move(on_kubelet)] {

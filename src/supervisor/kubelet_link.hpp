@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "config/config.hpp"
+#include "kubelet/allocatable.hpp"
 #include "kubelet/kubelet_watcher.hpp"
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/pod_resources.hpp"
@@ -29,6 +30,7 @@ class KubeletLink {
   KubeletWatcher& watcher() { return watcher_; }
   RegistrationClient& registration() { return registration_; }
   PodResources& pod_resources() { return pod_resources_; }
+  Allocatable& allocatable() { return allocatable_; }
   // Logs once, for all resources, that the kubelet does not answer.
   void note_answer(RegistrationClient::Result result, const std::string& why);
   // Logs once, for all entries, that the kubelet does not say who holds what.
@@ -43,6 +45,7 @@ class KubeletLink {
       directory_;  // held by one process, but by two links while they change over
   RegistrationClient registration_;
   PodResources pod_resources_;
+  Allocatable allocatable_;
   KubeletWatcher watcher_;
 };
 

@@ -46,6 +46,7 @@ struct ResourceStatus {
   std::string trouble;  // the last thing that went wrong; it may be over
   std::optional<WallTime> trouble_at;
   std::optional<WallTime> next_try;
+  std::string disagreement;  // what the kubelet counts instead of what it was sent; empty: the same
   std::shared_ptr<const Offer> offer;
   HealthTimes health_times;
   RegistrationTally registrations;
@@ -70,6 +71,7 @@ struct ResourceStatus {
               {"trouble", trouble},
               {"troubleAt", time_json(trouble_at)},
               {"nextTry", time_json(next_try)},
+              {"disagreement", disagreement},
               {"devices", counts(holdings).json()}};
     told["list"] = devices_json(holdings);
     return told;
@@ -91,10 +93,14 @@ struct KubeletStatus {
   std::string directory;
   std::optional<WallTime> since;  // since when it is there, or is not; nullopt: not known
   std::optional<pid_t> process;   // as far as the kernel tells
+  std::string unverified;         // why nobody knows which devices it counts; empty: it was asked
 
   Json json() const {
-    return {
-        {"present", present}, {"directory", directory}, {"since", time_json(since)}, {"process", process}};
+    return {{"present", present},
+            {"directory", directory},
+            {"since", time_json(since)},
+            {"process", process},
+            {"unverified", unverified}};
   }
 };
 

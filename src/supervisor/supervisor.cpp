@@ -57,7 +57,8 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(make_cdi(config_)),
-      holdings_(platform.workers) {
+      holdings_(platform.workers),
+      allocatable_(platform, allocatable_hooks()) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (const ResourceConfig& resource : config_.resources) add(resource);
@@ -78,6 +79,30 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
 std::unique_ptr<CdiDirectory> Supervisor::make_cdi(const Config& config) const {
   return std::make_unique<CdiDirectory>(platform_.host, config.cdi.directory,
                                         cdi_owner(config.kubelet.directory));
+}
+
+AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
+  return {.subjects =
+              [this] {
+                std::vector<AllocatableCheck::Subject> subjects;
+                for (const auto& [name, entry] : entries_) {
+                  entry->for_each_resource([&](const Resource& resource) {
+                    subjects.push_back({.resource = resource.name(),
+                                        .sent = resource.offer()->inventory,
+                                        .attached = resource.stage() == Stage::kAttached});
+                  });
+                }
+                return subjects;
+              },
+          .register_anew =
+              [this](const std::string& name) {
+                for (const auto& [text, entry] : entries_) {
+                  entry->for_each_resource([&](Resource& resource) {
+                    if (resource.name() == name) resource.register_anew();
+                  });
+                }
+              },
+          .changed = [this] { on_change_(); }};
 }
 
 Entry::Hooks Supervisor::hooks(const std::string& entry) {
@@ -141,6 +166,7 @@ Changes Supervisor::apply(Config config) {
   for (const std::string& name : plan.ended) end(name);
   if (link) {
     holdings_.abandon();
+    allocatable_.forget();
     link_ = std::move(link);
   }
   if (plan.cdi) {
@@ -193,6 +219,7 @@ DaemonStatus Supervisor::status() const {
   status.kubelet = {.present = present && !silent, .directory = link_->config().directory.string()};
   if (present == status.kubelet.present) status.kubelet.since = kubelet_since_;
   if (process && *process != 0) status.kubelet.process = process;
+  status.kubelet.unverified = allocatable_.unknown();
   for (const auto& file : config_.files) status.configuration.files.push_back(file.string());
   status.configuration.hash = config_.hash;
   for (const auto& [name, entry] : entries_) {
@@ -200,6 +227,7 @@ DaemonStatus Supervisor::status() const {
     entry->for_each_resource([&, text = name](const Resource& resource) {
       ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = text;
+      told.disagreement = allocatable_.disagreement(told.name);
       if (its_entry.trouble_at > told.trouble_at) {  // nullopt is before every time
         told.trouble = its_entry.trouble;
         told.trouble_at = its_entry.trouble_at;
@@ -236,6 +264,7 @@ void Supervisor::on_safety() {
   safety_.arm(kSafetyInterval);
   platform_.directories.refresh();
   link_->watcher().look();
+  allocatable_.look(*link_);
   for (const auto& [name, entry] : entries_) {
     entry->on_sockets();
     entry->hint();
@@ -243,6 +272,7 @@ void Supervisor::on_safety() {
 }
 
 void Supervisor::after_burst() {
+  allocatable_.look(*link_);
   look_for_shared_ids();
   forget_specifications();
   tell_neighbours();

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_directory.hpp"
 #include "supervisor/changes.hpp"
 #include "supervisor/entry.hpp"
@@ -54,6 +55,7 @@ class Supervisor {
  private:
   std::unique_ptr<CdiDirectory> make_cdi(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
+  AllocatableCheck::Hooks allocatable_hooks();
   DaemonStatus status() const;
   void add(const ResourceConfig& resource);
   void end(const std::string& name);
@@ -87,6 +89,7 @@ class Supervisor {
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiDirectory> cdi_;
   HoldingsReader holdings_;
+  AllocatableCheck allocatable_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };
 

@@ -81,6 +81,9 @@ void write_node(const DaemonStatus& status, Families& families) {
   families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
   for (const ResourceStatus& resource : status.resources)
     families.add(resource.stage == Stage::kAttached ? 1.0 : 0.0, {{"resource", resource.name}});
+  families.gauge("plughost_kubelet_disagrees", "1: the kubelet counts other devices than it was sent.");
+  for (const ResourceStatus& resource : status.resources)
+    families.add(resource.disagreement.empty() ? 0.0 : 1.0, {{"resource", resource.name}});
   families.gauge("plughost_devices", "Devices that the kubelet is told of, each replica counted.");
   for (const ResourceStatus& resource : status.resources) {
     const ResourceStatus::Counts counts = resource.counts(nullptr);

@@ -1,0 +1,53 @@
+#include "kubelet/allocatable.hpp"
+
+#include <utility>
+
+#include "kubelet/pod_resources_call.hpp"
+
+namespace plughost {
+
+namespace {
+
+Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
+  Allocatable::Ids ids;
+  for (auto& devices : *response.mutable_devices()) {
+    std::vector<std::string>& all = ids[devices.resource_name()];
+    for (std::string& id : *devices.mutable_device_ids()) all.push_back(std::move(id));
+  }
+  return ids;
+}
+
+}  // namespace
+
+struct Allocatable::Call : PodResourcesCall<v1::AllocatableResourcesRequest, v1::AllocatableResourcesResponse> {
+  using PodResourcesCall::PodResourcesCall;
+};
+
+Allocatable::Allocatable(EventLoop& loop, std::filesystem::path socket)
+    : loop_(loop), socket_(std::move(socket)) {}
+
+Allocatable::~Allocatable() = default;
+
+void Allocatable::ask(std::function<void(const Count& count)> done) {
+  try {
+    call_ = std::make_unique<Call>(socket_, kDeadline);
+  } catch (const std::system_error& error) {
+    return done({.ids = nullptr, .why = error.what()});
+  }
+  const auto ended = std::make_shared<std::promise<void>>();
+  call_->ended = ended->get_future();
+  const auto end = lifetime_.bound([this, done = std::move(done)](const Count& count) {
+    call_.reset();
+    done(count);
+  });
+  call_->stub->async()->GetAllocatableResources(
+      &call_->context, &call_->request, &call_->response,
+      [end, ended, &response = call_->response, post = loop_.poster()](const grpc::Status& status) {
+        Count count{.ids = nullptr, .why = status.error_message()};
+        if (status.ok()) count.ids = std::make_shared<const Ids>(ids_of(response));
+        post([end, count = std::move(count)] { end(count); });
+        ended->set_value();
+      });
+}
+
+}  // namespace plughost

@@ -1,0 +1,51 @@
+#pragma once
+// One call to the kubelet's pod resources, as PodResources and Allocatable make them. Loop thread only, but for
+// what gRPC calls. Internal to kubelet.
+
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <future>
+#include <memory>
+
+#include "kubelet/unix_socket.hpp"
+#include "podresources/v1/podresources.grpc.pb.h"
+
+namespace plughost {
+
+// It must end in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
+template <typename Request, typename Response>
+struct PodResourcesCall {
+  // As the kubelet's own client: a node's pods can hold more than the usual 4 MiB of ids.
+  static constexpr int kMostBytes = 16 << 20;
+
+  // Throws std::system_error if nobody listens.
+  PodResourcesCall(const std::filesystem::path& socket, std::chrono::seconds deadline) {
+    UniqueFd connection = connect_unix(socket);
+    grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(kMostBytes);
+    stub = v1::PodResourcesLister::NewStub(
+        grpc::CreateCustomInsecureChannelFromFd("localhost", connection.release(), arguments));
+    context.set_deadline(std::chrono::system_clock::now() + deadline);
+  }
+  // What is under way is cancelled.
+  ~PodResourcesCall() {
+    context.TryCancel();
+    wait();
+  }
+  PodResourcesCall(const PodResourcesCall&) = delete;
+  PodResourcesCall& operator=(const PodResourcesCall&) = delete;
+
+  void wait() {
+    if (ended.valid()) ended.wait();
+  }
+
+  std::unique_ptr<v1::PodResourcesLister::Stub> stub;
+  grpc::ClientContext context;
+  Request request;
+  Response response;
+  std::future<void> ended;  // gRPC does not need it any more
+};
+
+}  // namespace plughost

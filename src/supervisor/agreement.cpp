@@ -1,0 +1,71 @@
+#include "supervisor/agreement.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "base/joined.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr std::size_t kMostNamed = 3;
+
+std::string named(const std::vector<std::string>& ids) {
+  const std::vector<std::string> first(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(
+                                                                      std::min(ids.size(), kMostNamed)));
+  return std::to_string(ids.size()) + " (" + joined(first, ", ") + (ids.size() > kMostNamed ? ", …)" : ")");
+}
+
+}  // namespace
+
+std::string Disagreement::text() const {
+  std::string text;
+  if (!missing.empty())
+    text = "of " + std::to_string(healthy) + " Healthy devices it does not count " + named(missing);
+  if (!extra.empty())
+    text += (text.empty() ? "it counts " : ", and it counts ") + named(extra) + " that it was not sent as Healthy";
+  return text;
+}
+
+Disagreement compare(const Inventory& sent, std::vector<std::string> counted) {
+  std::vector<std::string> healthy;
+  sent.for_each_id([&](std::string id, const Device& device) {
+    if (device.healthy()) healthy.push_back(std::move(id));
+  });
+  std::ranges::sort(healthy);
+  std::ranges::sort(counted);
+  // A device of several NUMA nodes is told once for each.
+  counted.erase(std::ranges::unique(counted).begin(), counted.end());
+  Disagreement found{.missing = {}, .extra = {}, .healthy = healthy.size()};
+  std::ranges::set_difference(healthy, counted, std::back_inserter(found.missing));
+  std::ranges::set_difference(counted, healthy, std::back_inserter(found.extra));
+  return found;
+}
+
+bool Agreement::take(const Inventory& sent, Disagreement disagreement, Time now) {
+  if (!sent.lists_same_as(sent_)) since_.reset();
+  sent_ = sent;
+  found_ = std::move(disagreement);
+  if (found_.none()) {
+    since_.reset();
+    told_ = false;
+    pause_.reset();
+    not_before_ = {};
+    return false;
+  }
+  if (!since_) since_ = now;
+  if (now - *since_ < kLasts) return false;
+  told_ = true;
+  if (now < not_before_) return false;
+  not_before_ = now + pause_.next();
+  since_.reset();
+  return true;
+}
+
+void Agreement::detached() {
+  since_.reset();
+}
+
+}  // namespace plughost

@@ -1,0 +1,70 @@
+#include "supervisor/allocatable_check.hpp"
+
+#include <utility>
+
+namespace plughost {
+
+AllocatableCheck::AllocatableCheck(Platform& platform, Hooks hooks)
+    : platform_(platform), hooks_(std::move(hooks)), timer_(platform.loop, [this] { look(*link_); }) {}
+
+void AllocatableCheck::look(KubeletLink& link) {
+  link_ = &link;
+  again_ = link.allocatable().asking();
+  if (again_) return;
+  link.allocatable().ask(question_.bound([this](const Allocatable::Count& count) { take(count); }));
+}
+
+void AllocatableCheck::forget() {
+  question_.renew();
+  timer_.cancel();
+  again_ = false;
+  agreements_.clear();
+  told_.clear();
+  unknown_.clear();
+}
+
+std::string AllocatableCheck::disagreement(const std::string& resource) const {
+  const auto found = told_.find(resource);
+  return found == told_.end() ? "" : found->second;
+}
+
+void AllocatableCheck::take(const Allocatable::Count& count) {
+  const bool told_unknown = !unknown_.empty();
+  const auto before = told_;
+  unknown_ = count.why;
+  if (count.ids) {
+    std::map<std::string, Agreement> former = std::exchange(agreements_, {});
+    told_.clear();
+    for (const Subject& subject : hooks_.subjects()) {
+      if (const auto known = former.find(subject.resource); known != former.end())
+        agreements_.insert(former.extract(known));
+      judge(subject, *count.ids);
+    }
+    for (const auto& [resource, why] : before) {
+      if (agreements_.contains(resource) && !told_.contains(resource))
+        platform_.log.info("the kubelet counts what it was sent", {{"resource", resource}});
+    }
+  } else if (!told_unknown) {
+    platform_.log.info("the kubelet does not say which devices it counts: not verified", {{"why", count.why}});
+  }
+  if (told_ != before || told_unknown != !unknown_.empty()) hooks_.changed();
+  if (again_) return look(*link_);
+}
+
+void AllocatableCheck::judge(const Subject& subject, const Allocatable::Ids& ids) {
+  Agreement& agreement = agreements_[subject.resource];
+  if (!subject.attached) return agreement.detached();
+  const auto counted = ids.find(subject.resource);
+  Disagreement found =
+      compare(subject.sent, counted == ids.end() ? std::vector<std::string>() : counted->second);
+  if (!found.none()) timer_.arm(kAgain);
+  const bool anew = agreement.take(subject.sent, std::move(found), EventLoop::Clock::now());
+  if (!agreement.disagrees()) return;
+  const std::string& why = told_[subject.resource] = agreement.disagreement().text();
+  if (!anew) return;
+  hooks_.register_anew(subject.resource);
+  platform_.log.error("the kubelet does not count what it was sent: registering anew",
+                      {{"resource", subject.resource}, {"why", why}});
+}
+
+}  // namespace plughost
