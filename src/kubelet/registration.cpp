@@ -12,8 +12,10 @@ namespace plughost {
 // stands between a kubelet's start and our call.
 struct RegistrationClient::Connection {
   explicit Connection(UniqueFd fd)
-      : stub(v1beta1::Registration::NewStub(grpc::CreateInsecureChannelFromFd("localhost", fd.release()))) {}
+      : process(peer_process(fd.get())),
+        stub(v1beta1::Registration::NewStub(grpc::CreateInsecureChannelFromFd("localhost", fd.release()))) {}
 
+  pid_t process;
   std::unique_ptr<v1beta1::Registration::Stub> stub;
   bool broken = false;  // loop thread only
 };
@@ -23,11 +25,12 @@ RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path ku
 
 RegistrationClient::~RegistrationClient() = default;
 
-void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done done) {
+std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentity& kubelet, Done done) {
   std::shared_ptr<Connection> connection = connection_.lock();
   if (!connection || connection->broken) {
     const auto ask_nobody = [&](std::string why) {
       loop_.poster()([done = std::move(done), why = std::move(why)] { done(Result::kNobodyListens, why); });
+      return std::nullopt;
     };
     try {
       UniqueFd fd = connect_unix(socket_);
@@ -63,12 +66,15 @@ void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
           if (gone) connection->broken = true;
+          const bool late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
           done(status.ok() ? Result::kAccepted
                : gone      ? Result::kWentAway
+               : late      ? Result::kSilent
                            : Result::kRefused,
                status.error_message());
         });
       });
+  return connection->process;
 }
 
 std::optional<pid_t> RegistrationClient::listening_process() const {

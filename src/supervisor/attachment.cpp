@@ -16,7 +16,9 @@ class Course {
   void on(const KubeletSeen& event);
   void on(const Listening& event);
   void on(const NotListening& event) { fail_refused(event.why); }
+  void on(const Asked& event);
   void on(const Registered& event);
+  void on(const Dialed& event);
   void on(const StreamOpened& event);
   void on(const StreamClosed& event);
   void on(const RegistryRefused& event) { fail_refused("the kubelet refuses it: " + event.why); }
@@ -33,6 +35,10 @@ class Course {
   void enter(Phase phase, std::optional<Time> due = std::nullopt) {
     s_.phase = phase;
     s_.due = due;
+    s_.was_late = false;
+  }
+  bool is_kubelets(const Caller& caller) const {
+    return caller.incarnation == s_.incarnation && caller.process == s_.process;
   }
   void fail_refused(std::string why);
   void fail_unreachable(std::string why);
@@ -50,11 +56,9 @@ void Course::on(const KubeletSeen& event) {
   // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
   // A kubelet that is gone does not leave the question open.
   if (s_.phase == Phase::kAsking) return;
-  // The same of one that has said yes, and may be about to open its stream.
-  if (s_.phase == Phase::kExpecting) {
-    s_.due = now_ + kGrace;
-    return;
-  }
+  // The same of one that has said yes, or has dialed, and may be about to open its stream.
+  if (s_.phase == Phase::kExpecting || (s_.phase == Phase::kBackingOff && s_.dialed))
+    return enter(Phase::kExpecting, now_ + kGrace);
   meet_kubelet();
 }
 
@@ -83,15 +87,23 @@ void Course::on(const Listening& event) {
     return enter(Phase::kAnnounced);
   }
   enter(Phase::kAsking);
+  s_.dialed = false;
   s_.stream_lost = false;
   s_.asked = *s_.kubelet;
   actions_.push_back(Register{s_.asked});
 }
 
+void Course::on(const Asked& event) {
+  if (s_.process == event.process) return;
+  s_.process = event.process;
+  s_.streams = 0;
+}
+
 void Course::on(const Registered& event) {
   s_.name_spent = event.result != Result::kNobodyListens;
   if (s_.kubelet != s_.asked) {  // its socket's identity changed meanwhile
-    if (event.result != Result::kAccepted || s_.streams > 0 || s_.stream_lost) return meet_kubelet();
+    const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
+    if (gone || s_.streams > 0 || s_.stream_lost) return meet_kubelet();
     s_.searching_since = now_;
     return enter(Phase::kExpecting, now_ + kGrace);
   }
@@ -99,18 +111,31 @@ void Course::on(const Registered& event) {
   if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
   switch (event.result) {
     case Result::kAccepted:
+      if (s_.dialed) return enter(Phase::kExpecting, now_ + kStreamAfterDial);
       return enter(Phase::kExpecting, now_ + kStreamWatchdog);
     case Result::kNobodyListens:
     case Result::kWentAway:
       return fail_unreachable(event.why);
     case Result::kRefused:
       return fail_refused("the kubelet refuses it: " + event.why);
+    case Result::kSilent:
+      s_.dialed = true;  // it may have, by the time that we hear this
+      return fail_refused("the kubelet does not answer: " + event.why);
   }
 }
 
+void Course::on(const Dialed& event) {
+  if (!s_.registers && s_.streams == 0) s_.process = event.by.process;
+  if (!s_.registers || !is_kubelets(event.by)) return;
+  s_.dialed = true;
+  // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.
+  if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
+    enter(Phase::kExpecting, now_ + kStreamAfterDial);
+}
+
 void Course::on(const StreamOpened& event) {
-  if (event.by.incarnation != s_.incarnation) return;
-  s_.stream_process = event.by.process;
+  if (!is_kubelets(event.by)) return;
+  s_.dialed = false;
   if (++s_.streams > 1) return;
   if (s_.phase != Phase::kAsking) enter(Phase::kAttached);
   s_.attached_since = now_;
@@ -118,7 +143,7 @@ void Course::on(const StreamOpened& event) {
 }
 
 void Course::on(const StreamClosed& event) {
-  if (event.by.incarnation != s_.incarnation || s_.streams == 0 || --s_.streams > 0) return;
+  if (!is_kubelets(event.by) || s_.streams == 0 || --s_.streams > 0) return;
   actions_.push_back(StreamEnded{});
   s_.searching_since = now_;
   const auto lived = now_ - s_.attached_since;
@@ -138,7 +163,7 @@ void Course::on(const StreamClosed& event) {
 
 void Course::on(const KubeletProcess& event) {
   if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
-  if (*event.process != s_.stream_process) return attach();
+  if (*event.process != s_.process) return attach();
   enter(Phase::kAttached);
   actions_.push_back(StreamKept{});
 }
@@ -158,12 +183,15 @@ void Course::on(const SocketGone&) {
 
 void Course::on(const TimeUp&) {
   if (!s_.due || now_ < *s_.due) return;
-  if (s_.phase == Phase::kLingering)
-    actions_.push_back(FindKubeletProcess{});
-  else if (s_.phase == Phase::kExpecting && s_.kubelet == s_.asked)
-    fail_refused("the kubelet accepted it, but opened no stream");
-  else
-    attach();
+  if (now_ - *s_.due >= kLate && !std::exchange(s_.was_late, true)) {
+    s_.due = now_ + kLate;
+    return;
+  }
+  if (s_.phase == Phase::kLingering) return actions_.push_back(FindKubeletProcess{});
+  s_.dialed = false;
+  if (s_.phase == Phase::kExpecting && s_.kubelet == s_.asked)
+    return fail_refused("the kubelet accepted it, but opened no stream");
+  attach();
 }
 
 void Course::fail_refused(std::string why) {

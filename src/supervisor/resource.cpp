@@ -88,6 +88,10 @@ void Resource::on_sockets() {
   if (!endpoint_.socket_name().empty() && !endpoint_.reachable()) handle(attachment::SocketGone{});
 }
 
+void Resource::on_dialed(Caller by) {
+  handle(attachment::Dialed{by});
+}
+
 void Resource::on_stream_opened(Caller by) {
   handle(attachment::StreamOpened{by});
 }
@@ -110,7 +114,7 @@ void Resource::on_registered(RegistrationClient::Result result, const std::strin
   using enum RegistrationClient::Result;
   if (result == kAccepted)
     ++registrations_.accepted;
-  else if (result == kRefused)
+  else if (result == kRefused || result == kSilent)
     ++registrations_.refused;
   else
     ++registrations_.unreachable;
@@ -161,10 +165,12 @@ void Resource::carry_out(const attachment::ListenAgain&) {
 }
 
 void Resource::carry_out(const attachment::Register& action) {
-  link_.registration().send({name_, endpoint_.socket_name(), options_}, action.kubelet,
-                            [this, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
-                              if (!alive.expired()) on_registered(result, why);
-                            });
+  const std::optional<pid_t> process =
+      link_.registration().send({name_, endpoint_.socket_name(), options_}, action.kubelet,
+                                [this, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
+                                  if (!alive.expired()) on_registered(result, why);
+                                });
+  if (process) handle(attachment::Asked{*process});
 }
 
 void Resource::carry_out(const attachment::FindKubeletProcess&) {

@@ -43,6 +43,7 @@ class Resource final : private EndpointOwner {
   void on_sockets();
 
  private:
+  void on_dialed(Caller by) override;
   void on_stream_opened(Caller by) override;
   void on_stream_closed(Caller by) override;
   void on_registry_refused(const std::string& why) override;

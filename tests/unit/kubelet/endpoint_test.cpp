@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Owner final : EndpointOwner {
+  std::vector<Caller> dialed;
   std::vector<Caller> opened;
   std::vector<Caller> closed;
   std::vector<std::string> troubles;
@@ -30,6 +31,7 @@ struct Owner final : EndpointOwner {
   std::vector<std::string> allocated;
   bool drops = false;
 
+  void on_dialed(Caller by) override { dialed.push_back(by); }
   void on_stream_opened(Caller by) override { opened.push_back(by); }
   void on_stream_closed(Caller by) override { closed.push_back(by); }
   void on_registry_refused(const std::string&) override {}
