@@ -37,6 +37,11 @@ class Course {
     s_.due = due;
     s_.was_late = false;
   }
+  // A stream is open. If another kubelet's socket is there than was asked: is it that kubelet's?
+  void enter_attached() {
+    if (s_.registers && s_.kubelet && s_.kubelet != s_.asked) return enter(Phase::kLingering, now_ + kGrace);
+    enter(Phase::kAttached);
+  }
   bool is_kubelets(const Caller& caller) const {
     return caller.incarnation == s_.incarnation && caller.process == s_.process;
   }
@@ -101,18 +106,16 @@ void Course::on(const Asked& event) {
 
 void Course::on(const Registered& event) {
   s_.name_spent = event.result != Result::kNobodyListens;
-  if (s_.kubelet != s_.asked) {  // its socket's identity changed meanwhile
-    const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
-    if (gone || s_.streams > 0 || s_.stream_lost) return meet_kubelet();
-    s_.searching_since = now_;
-    return enter(Phase::kExpecting, now_ + kGrace);
-  }
+  const bool another = s_.kubelet != s_.asked;  // its socket's identity changed meanwhile
+  const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
+  if (another && (gone || s_.streams > 0 || s_.stream_lost)) return meet_kubelet();
   if (s_.streams > 0) return enter(Phase::kAttached);  // whatever the answer says
   if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
   switch (event.result) {
     case Result::kAccepted:
-      if (s_.dialed) return enter(Phase::kExpecting, now_ + kStreamAfterDial);
-      return enter(Phase::kExpecting, now_ + kStreamWatchdog);
+      if (another) s_.searching_since = now_;
+      if (another) return enter(Phase::kExpecting, now_ + kGrace);
+      return enter(Phase::kExpecting, now_ + (s_.dialed ? Time::duration(kStreamAfterDial) : kStreamWatchdog));
     case Result::kNobodyListens:
     case Result::kWentAway:
       return fail_unreachable(event.why);
@@ -137,7 +140,7 @@ void Course::on(const StreamOpened& event) {
   if (!is_kubelets(event.by)) return;
   s_.dialed = false;
   if (++s_.streams > 1) return;
-  if (s_.phase != Phase::kAsking) enter(Phase::kAttached);
+  if (s_.phase != Phase::kAsking) enter_attached();
   s_.attached_since = now_;
   actions_.push_back(Attached{});
 }
@@ -162,8 +165,14 @@ void Course::on(const StreamClosed& event) {
 }
 
 void Course::on(const KubeletProcess& event) {
+  if (s_.phase == Phase::kExpecting) {
+    if (event.process.value_or(0) == 0 || event.process != s_.process) return attach();
+    s_.asked = *s_.kubelet;  // by another identity
+    return enter(Phase::kExpecting, now_ + kStreamWatchdog);
+  }
   if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
   if (*event.process != s_.process) return attach();
+  s_.asked = *s_.kubelet;
   enter(Phase::kAttached);
   actions_.push_back(StreamKept{});
 }
@@ -176,9 +185,9 @@ void Course::on(const SocketGone&) {
     return;
   }
   // The kubelet knows this name, or is just being told it: it must find us there, now or when it dials.
-  const Stage stage = stage_of(s_);
-  if (s_.kubelet && (stage == Stage::kAttached || stage == Stage::kRegistering))
-    actions_.push_back(ListenAgain{});
+  const bool told = s_.phase == Phase::kAsking || s_.phase == Phase::kExpecting;
+  const bool known = s_.phase == Phase::kAttached || s_.phase == Phase::kLingering;
+  if (told || (known && s_.kubelet)) actions_.push_back(ListenAgain{});
 }
 
 void Course::on(const TimeUp&) {
@@ -187,9 +196,12 @@ void Course::on(const TimeUp&) {
     s_.due = now_ + kLate;
     return;
   }
-  if (s_.phase == Phase::kLingering) return actions_.push_back(FindKubeletProcess{});
+  const bool expects = s_.phase == Phase::kExpecting;
+  const bool another = s_.kubelet && s_.kubelet != s_.asked;
+  if (s_.phase == Phase::kLingering || (expects && another && !s_.dialed))
+    return actions_.push_back(FindKubeletProcess{});
   s_.dialed = false;
-  if (s_.phase == Phase::kExpecting && s_.kubelet == s_.asked)
+  if (expects && s_.kubelet == s_.asked)
     return fail_refused("the kubelet accepted it, but opened no stream");
   attach();
 }

@@ -30,14 +30,19 @@ FileIdentity identity(std::uint8_t number) {
   return {.device = 1, .inode = number, .changed_ns = number};
 }
 
+constexpr std::uint64_t bit(Kind kind) {
+  return std::uint64_t{1} << static_cast<unsigned>(kind);
+}
+
 std::int64_t ms(Time::duration duration) {
   return std::chrono::duration_cast<Milliseconds>(duration).count();
 }
 
 }  // namespace
 
-NodeModel::NodeModel(KubeletKind kind) : kind_(kind) {
-  we_.registers = !kind.finds;
+NodeModel::NodeModel(const Scene& scene) : scene_(&scene) {
+  we_.registers = !scene.finds;
+  for (const Kind kind : scene.happens) happens_ |= bit(kind);
 }
 
 // Moves.
@@ -47,8 +52,10 @@ void NodeModel::moves(std::vector<Move>& found) const {
   if (waking_) {
     for (std::size_t i = 0; i < news_count_; ++i) {
       const News& news = news_[i];
+      // What one connection says stays in order; and connections are taken in order.
       const auto same = [&](const News& other) {
-        return other.incarnation == news.incarnation && other.process == news.process;
+        return (other.incarnation == news.incarnation && other.process == news.process) ||
+               (other.kind == News::Kind::kDialed && news.kind == News::Kind::kDialed);
       };
       if (std::none_of(news_.begin(), news_.begin() + static_cast<std::ptrdiff_t>(i), same))
         found.push_back({Kind::kHear, 0, static_cast<std::uint8_t>(i)});
@@ -71,7 +78,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
     found.push_back({Kind::kDies, k});
     found.push_back({kubelet.hangs ? Kind::kGoesOn : Kind::kHangs, k});
     if (kubelet.hangs) continue;
-    if (kind_.finds && reachable() && kubelet.found != incarnation_ && kubelet.named == 0)
+    if (scene_->finds && reachable() && kubelet.found != incarnation_ && kubelet.named == 0)
       found.push_back({Kind::kFinds, k});
     for (std::uint8_t c = 0; c < kMostClients; ++c) {
       const Client& client = kubelet.clients[c];
@@ -81,14 +88,14 @@ void NodeModel::moves(std::vector<Move>& found) const {
         case Client::Stage::kNone:
           continue;
         case Client::Stage::kDialing:
-          if (called && kind_.answers_first) found.push_back({Kind::kAnswers, k, c});
+          if (called && scene_->answers_first) found.push_back({Kind::kAnswers, k, c});
           if (called) found.push_back({Kind::kRefuses, k, c});
-          if (called && kind_.answers_first) break;
+          if (called && scene_->answers_first) break;
           found.push_back({there ? Kind::kDials : Kind::kDialFails, k, c});
           break;
         case Client::Stage::kConnected:
           found.push_back({client.broken ? Kind::kNoticesEnd : Kind::kOpensStream, k, c});
-          if (kind_.finds && !client.broken) found.push_back({Kind::kRefuses, k, c});
+          if (scene_->finds && !client.broken) found.push_back({Kind::kRefuses, k, c});
           break;
         case Client::Stage::kStreaming:
           if (client.broken) {
@@ -96,7 +103,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
             break;
           }
           found.push_back({Kind::kEndsStream, k, c});
-          if (kind_.finds && !there) found.push_back({Kind::kLoses, k, c});
+          if (scene_->finds && !there) found.push_back({Kind::kLoses, k, c});
           break;
         case Client::Stage::kEnding:
           found.push_back({Kind::kNoticesEnd, k, c});
@@ -106,15 +113,20 @@ void NodeModel::moves(std::vector<Move>& found) const {
     if (call_.open && call_.connected && &kubelets_[call_.kubelet] == &kubelet)
       found.push_back({Kind::kAnswers, k, kMostClients});
   }
-  if (alive < kubelets_.size()) found.push_back({Kind::kStarts});
-  if (!kind_.finds && kubelet_socket_ != 0) {
+  if (alive < (scene_->finds ? 1U : 2U)) found.push_back({Kind::kStarts});
+  // An old kubelet that dials seconds after its answer, while its socket goes or the machine sleeps, looks like
+  // one that is gone.
+  const bool prompt = std::ranges::none_of(kubelets_, [&](const Kubelet& kubelet) {
+    return scene_->answers_first && std::ranges::count(kubelet.clients, Client::Stage::kDialing, &Client::stage) > 0;
+  });
+  if (!scene_->finds && kubelet_socket_ != 0) {
     found.push_back({Kind::kSocketTouched});
-    found.push_back({Kind::kSocketGone});
-    if (socket_process_ != 0) found.push_back({Kind::kSocketStale});
+    if (prompt) found.push_back({Kind::kSocketGone});
+    if (prompt && socket_process_ != 0) found.push_back({Kind::kSocketStale});
   }
   if (renamed_process_ != 0) found.push_back({Kind::kSocketBack});
   if (own_socket_) found.push_back({Kind::kOwnSocketGone});
-  if (directory_) found.push_back({Kind::kDirectoryGone});
+  if (directory_ && prompt) found.push_back({Kind::kDirectoryGone});
   // Nobody sleeps again before he has heard what happened meanwhile.
   if (!stopped_ && !we_.was_late) found.push_back({Kind::kStopped});
   if (incarnation_ != 0 && most_broken < 2) {
@@ -132,7 +144,34 @@ void NodeModel::moves(std::vector<Move>& found) const {
     const bool heard = stopped_ ? due > kTimes[i] || kTimes[i] - due >= kLate.count() : due > kTimes[i];
     if (heard && may_pass(kTimes[i])) found.push_back({Kind::kTime, 0, i});
   }
-  if (!we_.was_late) found.push_back({Kind::kSleep});
+  if (!we_.was_late && prompt) found.push_back({Kind::kSleep});
+  std::erase_if(found, [this](const Move& move) { return is_chance(move.kind) && (happens_ & bit(move.kind)) == 0; });
+}
+
+// Need it not happen?
+bool NodeModel::is_chance(Kind kind) {
+  switch (kind) {
+    case Kind::kDials:
+    case Kind::kDialFails:
+    case Kind::kAnswers:
+    case Kind::kOpensStream:
+    case Kind::kNoticesEnd:
+    case Kind::kFinds:
+    case Kind::kLoses:
+    case Kind::kGoesOn:
+    case Kind::kSocketBack:
+    case Kind::kContinued:
+    case Kind::kReadNoMore:
+    case Kind::kHear:
+    case Kind::kSeeKubelet:
+    case Kind::kSeeSocket:
+    case Kind::kTimer:
+    case Kind::kTimerDue:
+    case Kind::kDeadline:
+      return false;
+    default:
+      return true;
+  }
 }
 
 // How long the kubelet may take for what is next.
@@ -147,7 +186,7 @@ std::int32_t NodeModel::patience(const Kubelet& kubelet, const Client& client) c
       return is_called(kubelet, client) ? kLongAgo : kOpening;  // Register has a deadline of its own
     case Client::Stage::kStreaming:
       if (client.broken) return kNoticing;
-      return kind_.finds && !(reachable() && client.incarnation == incarnation_) ? 2000 : kLongAgo;
+      return scene_->finds && !(reachable() && client.incarnation == incarnation_) ? 2000 : kLongAgo;
     case Client::Stage::kEnding:
       return kForgetting;
   }
@@ -249,7 +288,7 @@ void NodeModel::make(const Move& move) {
       break;
     case Kind::kRead:
       read_ = incarnation_;
-      post({News::Kind::kDialed, read_, kStranger});
+      if (!scene_->finds) post({News::Kind::kDialed, read_, kStranger});
       post({News::Kind::kOpened, read_, kStranger});
       break;
     case Kind::kReadNoMore:
@@ -336,14 +375,14 @@ void NodeModel::make_kubelets(const Move& move, Kubelet& kubelet, Client& client
       client.stage = Client::Stage::kConnected;
       client.idle = 0;
       if (called) call_.connected = true;
-      if (!kind_.answers_first) post({News::Kind::kDialed, client.incarnation, kubelet.process});
+      if (!scene_->answers_first) post({News::Kind::kDialed, client.incarnation, kubelet.process});
       break;
     case Kind::kRefuses:
     case Kind::kDialFails:
       kubelet.named = 0;  // by name, whoever it is now
       drop(kubelet, client);
       if (called) answer(Result::kRefused);
-      if (kind_.finds) post({News::Kind::kRefused});
+      if (scene_->finds) post({News::Kind::kRefused});
       break;
     case Kind::kAnswers:
       if (call_.client != 0) kubelet.clients[call_.client - 1U].idle = 0;
@@ -352,7 +391,6 @@ void NodeModel::make_kubelets(const Move& move, Kubelet& kubelet, Client& client
     case Kind::kOpensStream:
       client.idle = 0;
       client.stage = client.closed ? Client::Stage::kEnding : Client::Stage::kStreaming;
-      if (client.incarnation == incarnation_) client.overdue = false;
       if (!client.closed) post({News::Kind::kOpened, client.incarnation, kubelet.process});
       break;
     case Kind::kNoticesEnd:
@@ -406,14 +444,14 @@ void NodeModel::start_kubelet() {
   process = std::max(process, static_cast<std::uint8_t>(we_.process < kStranger ? we_.process + 1 : 0));
   Kubelet& free = kubelets_[kubelets_[0].process == 0 ? 0 : 1];
   free = {.process = process};
-  if (!kind_.finds || !directory_) {
+  if (!scene_->finds || !directory_) {
     kubelet_socket_ = 250;
     see_kubelet_ = true;
   }
   directory_ = true;
   socket_process_ = process;
   renamed_process_ = 0;
-  if (!kind_.finds) {
+  if (!scene_->finds) {
     own_socket_ = false;
     see_socket_ = true;
   }
@@ -437,7 +475,7 @@ void NodeModel::kill_kubelet(std::size_t index) {
 
 void NodeModel::restart_us(bool removed) {
   we_ = {};
-  we_.registers = !kind_.finds;
+  we_.registers = !scene_->finds;
   if (removed) we_.not_before = kNow + 500ms;
   call_ = {};
   own_socket_ = false;
@@ -478,6 +516,11 @@ void NodeModel::hear(std::size_t index) {
     case News::Kind::kDialed:
       return tell(Dialed{by});
     case News::Kind::kOpened:
+      for (Kubelet& kubelet : kubelets_)  // it counts from now on, however late it is
+        for (Client& client : kubelet.clients)
+          if (client.stage == Client::Stage::kStreaming && kubelet.process == by.process &&
+              client.incarnation == by.incarnation && by.incarnation == we_.incarnation)
+            client.overdue = false;
       return tell(StreamOpened{by});
     case News::Kind::kClosed:
       return tell(StreamClosed{by});
@@ -596,10 +639,9 @@ void NodeModel::check_rules() {
 
 // The end of all provocations.
 
-std::optional<Move> NodeModel::next_step() const {
-  std::vector<Move> all;
-  moves(all);
-  for (const Move& move : all) {
+std::optional<Move> NodeModel::next_step(std::vector<Move>& scratch) const {
+  moves(scratch);
+  for (const Move& move : scratch) {
     switch (move.kind) {
       case Kind::kHear:
       case Kind::kSeeKubelet:
@@ -611,7 +653,6 @@ std::optional<Move> NodeModel::next_step() const {
       case Kind::kNoticesEnd:
       case Kind::kFinds:
       case Kind::kLoses:
-        return move;
       case Kind::kDialFails:
         return move;
       default:
@@ -645,8 +686,9 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
     node.make({Kind::kStarts});
   }
   Milliseconds passed{0};
+  std::vector<Move> scratch;
   for (int i = 0; i < 300 && node.trouble_ == nullptr; ++i) {
-    if (const auto step = node.next_step()) {
+    if (const auto step = node.next_step(scratch)) {
       node.make(*step);
     } else if (node.agreed()) {
       return passed;
@@ -662,11 +704,13 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
 }
 
 Milliseconds NodeModel::allowed() const {
-  const Milliseconds earned =
-      we_.due && (we_.phase == Phase::kBackingOff || we_.phase == Phase::kPostponed || kind_.answers_first)
-          ? std::max(Milliseconds(ms(*we_.due - kNow)), 0ms)
-          : 0ms;
-  return earned + 2000ms;
+  Milliseconds time = 2s;
+  // Who has refused us before is asked again when that was to be.
+  if (we_.due && (we_.phase == Phase::kBackingOff || we_.phase == Phase::kPostponed))
+    time += std::max(Milliseconds(ms(*we_.due - kNow)), 0ms);
+  // Nothing tells that an old kubelet's dialing has failed.
+  if (scene_->answers_first) time += kGrace + kStreamWatchdog;
+  return time;
 }
 
 // Numbers.
@@ -697,7 +741,6 @@ void NodeModel::tidy() {
   we_.searching_since = kNow;
   we_.not_before = std::max(we_.not_before, kNow);
   we_.attached_since = we_.streams > 0 ? std::max(we_.attached_since, kNow - Time::duration(kSettled)) : kNow;
-  if (we_.phase != Phase::kAsking && we_.phase != Phase::kExpecting) we_.asked = {};
   if (we_.phase != Phase::kAsking) we_.stream_lost = false;
   for (Kubelet& kubelet : kubelets_)
     for (Client& client : kubelet.clients)
@@ -752,8 +795,8 @@ std::uint64_t NodeModel::hash() const {
       we_.kubelet ? we_.kubelet->inode : 0, we_.asked.inode, we_.incarnation, we_.name_spent, we_.process, we_.dialed,
       we_.streams, we_.stream_lost, ms(kNow - we_.attached_since), unreachable.next().count(), refused.next().count());
   add(stopped_, waking_, directory_, kubelet_socket_, socket_process_, renamed_process_, incarnation_, own_socket_, read_, see_kubelet_,
-      see_socket_, call_.open, call_.connected, call_.kubelet, call_.client, call_.age, kind_.answers_first,
-      kind_.finds);
+      see_socket_, call_.open, call_.connected, call_.kubelet, call_.client, call_.age, scene_->answers_first,
+      scene_->finds);
   for (const Kubelet& kubelet : kubelets_) {
     add(kubelet.process, kubelet.hangs, kubelet.named, kubelet.found);
     for (const Client& client : kubelet.clients)
@@ -765,7 +808,7 @@ std::uint64_t NodeModel::hash() const {
   return hash;
 }
 
-std::string NodeModel::state_text() const {
+std::string NodeModel::text() const {
   static const std::array<const char*, 9> kPhases{"waiting",   "postponed", "binding",  "asking",     "expecting",
                                                   "announced", "attached",  "lingering", "backing off"};
   std::string text = kPhases.at(static_cast<std::size_t>(we_.phase));
@@ -788,7 +831,7 @@ std::string NodeModel::state_text() const {
 }
 
 std::string to_text(const Move& move) {
-  const std::string kubelet = " kubelet " + std::to_string(move.kubelet + 1);
+  const std::string kubelet = "kubelet " + std::to_string(move.kubelet + 1);
   const std::string client = kubelet + "'s client " + std::to_string(move.which + 1);
   switch (move.kind) {
     case Kind::kDials:
@@ -806,7 +849,7 @@ std::string to_text(const Move& move) {
     case Kind::kLoses:
       return client + " ends its stream: our socket is gone";
     case Kind::kStarts:
-      return " a kubelet starts";
+      return "a kubelet starts";
     case Kind::kDies:
       return kubelet + " is killed";
     case Kind::kRefuses:
@@ -818,45 +861,45 @@ std::string to_text(const Move& move) {
     case Kind::kGoesOn:
       return kubelet + " goes on";
     case Kind::kSocketTouched:
-      return " kubelet.sock is touched";
+      return "kubelet.sock is touched";
     case Kind::kSocketGone:
-      return " kubelet.sock is renamed";
+      return "kubelet.sock is renamed";
     case Kind::kSocketBack:
-      return " kubelet.sock is back";
+      return "kubelet.sock is back";
     case Kind::kSocketStale:
-      return " kubelet.sock is one that nobody listens on";
+      return "kubelet.sock is one that nobody listens on";
     case Kind::kOwnSocketGone:
-      return " our socket is removed";
+      return "our socket is removed";
     case Kind::kDirectoryGone:
-      return " the directory is removed";
+      return "the directory is removed";
     case Kind::kStopped:
-      return " we are stopped";
+      return "we are stopped";
     case Kind::kContinued:
-      return " we go on";
+      return "we go on";
     case Kind::kKilled:
-      return " we are killed, and start again";
+      return "we are killed, and start again";
     case Kind::kRemoved:
-      return " the resource is removed, and comes back";
+      return "the resource is removed, and comes back";
     case Kind::kRead:
-      return " a stranger reads the list";
+      return "a stranger reads the list";
     case Kind::kReadNoMore:
-      return " the stranger is gone";
+      return "the stranger is gone";
     case Kind::kHear:
-      return " we hear event " + std::to_string(move.which + 1);
+      return "we hear event " + std::to_string(move.which + 1);
     case Kind::kSeeKubelet:
-      return " we look at kubelet.sock";
+      return "we look at kubelet.sock";
     case Kind::kSeeSocket:
-      return " we look at our socket";
+      return "we look at our socket";
     case Kind::kTimer:
-      return " our timer fires";
+      return "our timer fires";
     case Kind::kTimerDue:
-      return " our timer is due, and fires";
+      return "our timer is due, and fires";
     case Kind::kDeadline:
-      return " Register's deadline passes";
+      return "Register's deadline passes";
     case Kind::kTime:
-      return " " + std::to_string(NodeModel::kTimes.at(move.which)) + " ms pass";
+      return "" + std::to_string(NodeModel::kTimes.at(move.which)) + " ms pass";
     case Kind::kSleep:
-      return " the machine sleeps for an hour";
+      return "the machine sleeps for an hour";
   }
   return {};
 }

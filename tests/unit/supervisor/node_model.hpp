@@ -13,12 +13,6 @@
 
 namespace plughost::test {
 
-// What a node's kubelets are like.
-struct KubeletKind {
-  bool answers_first = false;  // as old ones: they dial after that, and do not ask for the options
-  bool finds = false;          // plugins_registry
-};
-
 struct Move {
   enum class Kind : std::uint8_t {
     // What a kubelet does, sooner or later.
@@ -68,17 +62,27 @@ struct Move {
 
 std::string to_text(const Move& move);
 
+// What a node is like.
+struct Scene {
+  const char* name = "";
+  bool answers_first = false;  // old kubelets: they dial after that, and do not ask for the options
+  bool finds = false;          // plugins_registry
+  int less_deep = 0;           // there would be too many states
+  std::vector<Move::Kind> happens;  // of what need not
+};
+
 class NodeModel {
  public:
-  static constexpr std::array<std::int32_t, 3> kTimes{60, 1000, 10'000};  // ms
+  static constexpr std::array<std::int32_t, 3> kTimes{300, 1000, 10'000};  // ms
 
-  explicit NodeModel(KubeletKind kind);
+  // Nothing has happened yet. scene outlives it.
+  explicit NodeModel(const Scene& scene);
 
   void moves(std::vector<Move>& found) const;
   void make(const Move& move);
   // Which rule has been broken; nullptr: none.
   const char* trouble() const { return trouble_; }
-  std::string state_text() const;
+  std::string text() const;
 
   // Provocations end, and all do at once what they have to: how long until the kubelet has a stream that stays,
   // and we know of it. nullopt: never.
@@ -130,6 +134,7 @@ class NodeModel {
     RegistrationClient::Result result{};
   };
 
+  static bool is_chance(Move::Kind kind);
   bool reachable() const { return own_socket_; }
   bool busy() const { return news_count_ > 0 || see_kubelet_ || see_socket_; }
   bool timer_is_late() const;
@@ -162,12 +167,13 @@ class NodeModel {
   void carry_out(const attachment::Failed&) {}
   void check_rules();
   bool agreed() const;
-  std::optional<Move> next_step() const;
+  std::optional<Move> next_step(std::vector<Move>& scratch) const;
 
   template <typename What>
   static void each_number(auto& model, What what);
 
-  KubeletKind kind_;
+  const Scene* scene_;
+  std::uint64_t happens_ = 0;  // by Move::Kind
   attachment::State we_;
   bool stopped_ = false;
   bool waking_ = false;  // we were, and not everything has been heard
