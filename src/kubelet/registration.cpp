@@ -20,8 +20,9 @@ struct RegistrationClient::Connection {
   bool broken = false;  // loop thread only
 };
 
-RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket)
-    : loop_(loop), socket_(std::move(kubelet_socket)) {}
+RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket,
+                                       std::chrono::milliseconds deadline)
+    : loop_(loop), socket_(std::move(kubelet_socket)), deadline_(deadline) {}
 
 RegistrationClient::~RegistrationClient() = default;
 
@@ -51,7 +52,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
   };
   const auto call = std::make_shared<Call>();
   call->connection = connection;
-  call->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  call->context.set_deadline(std::chrono::system_clock::now() + deadline_);
   call->request.set_version(kApiVersion);
   call->request.set_endpoint(std::move(request.endpoint));
   call->request.set_resource_name(std::move(request.resource));

@@ -34,7 +34,8 @@ class RegistrationClient {
   };
   using Done = std::function<void(Result result, const std::string& why)>;
 
-  RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket);
+  RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket,
+                     std::chrono::milliseconds deadline = kDeadline);
   ~RegistrationClient();
 
   // done runs in the loop, later. Returns the process that is asked; 0: not to be seen from here; nullopt:
@@ -52,6 +53,7 @@ class RegistrationClient {
   struct Connection;
   EventLoop& loop_;
   std::filesystem::path socket_;
+  std::chrono::milliseconds deadline_;
   std::weak_ptr<Connection> connection_;  // the calls under way own it
 };
 

@@ -115,7 +115,8 @@ void Course::on(const Registered& event) {
     case Result::kAccepted:
       if (another) s_.searching_since = now_;
       if (another) return enter(Phase::kExpecting, now_ + kGrace);
-      return enter(Phase::kExpecting, now_ + (s_.dialed ? Time::duration(kStreamAfterDial) : kStreamWatchdog));
+      return enter(Phase::kExpecting,
+                   now_ + (s_.dialed ? Time::duration(kStreamAfterDial) : kStreamWatchdog));
     case Result::kNobodyListens:
     case Result::kWentAway:
       return fail_unreachable(event.why);
@@ -201,8 +202,7 @@ void Course::on(const TimeUp&) {
   if (s_.phase == Phase::kLingering || (expects && another && !s_.dialed))
     return actions_.push_back(FindKubeletProcess{});
   s_.dialed = false;
-  if (expects && s_.kubelet == s_.asked)
-    return fail_refused("the kubelet accepted it, but opened no stream");
+  if (expects && s_.kubelet == s_.asked) return fail_refused("the kubelet accepted it, but opened no stream");
   attach();
 }
 

@@ -112,9 +112,7 @@ class AttachmentRig {
     asked.push_back(action.kubelet);
     if (kubelet_process) feed(attachment::Asked{*kubelet_process});
   }
-  void carry_out(const attachment::FindKubeletProcess&) {
-    feed(attachment::KubeletProcess{kubelet_process});
-  }
+  void carry_out(const attachment::FindKubeletProcess&) { feed(attachment::KubeletProcess{kubelet_process}); }
   void carry_out(const attachment::Attached&) { ++attached_times; }
   void carry_out(const attachment::StreamEnded&) { ++ended; }
   void carry_out(const attachment::StreamKept&) { ++kept; }

@@ -19,11 +19,11 @@ constexpr Time kNow{1000h};
 
 // What the kubelet's contract promises, in ms.
 constexpr std::int32_t kDialing = 10'000;
-constexpr std::int32_t kOpening = 500;    // the stream, once it has dialed and answered
+constexpr std::int32_t kOpening = 500;     // the stream, once it has dialed and answered
 constexpr std::int32_t kForgetting = 100;  // the name's last owner, after an end of the kubelet's own
 constexpr std::int32_t kNoticing = 500;    // that we are gone
 constexpr auto kDeadline = static_cast<std::int32_t>(Milliseconds(RegistrationClient::kDeadline).count());
-constexpr std::int32_t kWaking = 100;      // what was due while the machine slept
+constexpr std::int32_t kWaking = 100;  // what was due while the machine slept
 constexpr std::int32_t kLongAgo = 100'000;
 
 FileIdentity identity(std::uint8_t number) {
@@ -114,10 +114,11 @@ void NodeModel::moves(std::vector<Move>& found) const {
       found.push_back({Kind::kAnswers, k, kMostClients});
   }
   if (alive < (scene_->finds ? 1U : 2U)) found.push_back({Kind::kStarts});
-  // An old kubelet that dials seconds after its answer, while its socket goes or the machine sleeps, looks like
-  // one that is gone.
+  // An old kubelet that dials seconds after its answer, while its socket goes or the machine sleeps, looks
+  // like one that is gone.
   const bool prompt = std::ranges::none_of(kubelets_, [&](const Kubelet& kubelet) {
-    return scene_->answers_first && std::ranges::count(kubelet.clients, Client::Stage::kDialing, &Client::stage) > 0;
+    return scene_->answers_first &&
+           std::ranges::count(kubelet.clients, Client::Stage::kDialing, &Client::stage) > 0;
   });
   if (!scene_->finds && kubelet_socket_ != 0) {
     found.push_back({Kind::kSocketTouched});
@@ -145,7 +146,8 @@ void NodeModel::moves(std::vector<Move>& found) const {
     if (heard && may_pass(kTimes[i])) found.push_back({Kind::kTime, 0, i});
   }
   if (!we_.was_late && prompt) found.push_back({Kind::kSleep});
-  std::erase_if(found, [this](const Move& move) { return is_chance(move.kind) && (happens_ & bit(move.kind)) == 0; });
+  std::erase_if(
+      found, [this](const Move& move) { return is_chance(move.kind) && (happens_ & bit(move.kind)) == 0; });
 }
 
 // Need it not happen?
@@ -333,9 +335,8 @@ void NodeModel::make(const Move& move) {
           Client& client = kubelets_[k].clients[c];
           const std::int32_t patience = this->patience(kubelets_[k], client);
           client.overdue = before[k].clients[c].overdue;
-          client.idle = patience == kLongAgo
-                            ? 0
-                            : std::max(before[k].clients[c].idle, std::max(patience - kWaking, 0));
+          client.idle =
+              patience == kLongAgo ? 0 : std::max(before[k].clients[c].idle, std::max(patience - kWaking, 0));
         }
       break;
     }
@@ -438,7 +439,8 @@ void NodeModel::disconnect_named(Kubelet& kubelet, const Client& but) {
 
 void NodeModel::start_kubelet() {
   std::uint8_t process = 1;
-  for (const Kubelet& each : kubelets_) process = std::max(process, static_cast<std::uint8_t>(each.process + 1));
+  for (const Kubelet& each : kubelets_)
+    process = std::max(process, static_cast<std::uint8_t>(each.process + 1));
   for (const News& news : news_)
     if (news.process < kStranger) process = std::max(process, static_cast<std::uint8_t>(news.process + 1));
   process = std::max(process, static_cast<std::uint8_t>(we_.process < kStranger ? we_.process + 1 : 0));
@@ -549,8 +551,7 @@ std::optional<FileIdentity> NodeModel::seen_kubelet() const {
 void NodeModel::tell(const Event& event) {
   Step step = attachment::step(we_, event, kNow);
   we_ = std::move(step.state);
-  for (const Action& action : step.actions)
-    std::visit([this](const auto& what) { carry_out(what); }, action);
+  for (const Action& action : step.actions) std::visit([this](const auto& what) { carry_out(what); }, action);
 }
 
 void NodeModel::carry_out(const Listen& action) {
@@ -579,8 +580,10 @@ void NodeModel::carry_out(const Register& action) {
     return post({News::Kind::kRegistered, 0, 0, Result::kNobodyListens});
   for (const Client& client : asked->clients) {
     if (client.broken || client.overdue) continue;
-    if (client.stage == Client::Stage::kStreaming) trouble_ = "a Register while a stream to this kubelet lives";
-    if ((client.stage == Client::Stage::kDialing || client.stage == Client::Stage::kConnected) && !client.closed)
+    if (client.stage == Client::Stage::kStreaming)
+      trouble_ = "a Register while a stream to this kubelet lives";
+    if ((client.stage == Client::Stage::kDialing || client.stage == Client::Stage::kConnected) &&
+        !client.closed)
       trouble_ = "a Register while a stream to this kubelet is pending";
   }
   const auto free = std::ranges::find(asked->clients, Client::Stage::kNone, &Client::stage);
@@ -590,9 +593,8 @@ void NodeModel::carry_out(const Register& action) {
   }
   *free = {.stage = Client::Stage::kDialing, .incarnation = incarnation_};
   asked->named = static_cast<std::uint8_t>(free - asked->clients.begin() + 1);
-  call_ = {.open = true,
-           .kubelet = static_cast<std::uint8_t>(asked - kubelets_.begin()),
-           .client = asked->named};
+  call_ = {
+      .open = true, .kubelet = static_cast<std::uint8_t>(asked - kubelets_.begin()), .client = asked->named};
   tell(Asked{asked->process});
 }
 
@@ -667,7 +669,8 @@ bool NodeModel::agreed() const {
   if (socket_process_ == 0 || kubelet == kubelets_.end()) return false;
   if (we_.phase != Phase::kAttached) return false;
   return std::ranges::any_of(kubelet->clients, [&](const Client& client) {
-    return client.stage == Client::Stage::kStreaming && !client.broken && client.incarnation == we_.incarnation;
+    return client.stage == Client::Stage::kStreaming && !client.broken &&
+           client.incarnation == we_.incarnation;
   });
 }
 
@@ -679,8 +682,8 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   // The older one of two ends, and one that cannot be reached.
   if (node.kubelets_[1].process != 0) node.make({Kind::kDies, 0});
   const auto which = static_cast<std::uint8_t>(node.kubelets_[1].process != 0 ? 1 : 0);
-  const bool lost = node.kubelets_[which].process == 0 || node.kubelets_[which].process != node.socket_process_ ||
-                    !node.directory_;
+  const bool lost = node.kubelets_[which].process == 0 ||
+                    node.kubelets_[which].process != node.socket_process_ || !node.directory_;
   if (lost) {
     if (node.kubelets_[which].process != 0) node.make({Kind::kDies, which});
     node.make({Kind::kStarts});
@@ -746,7 +749,8 @@ void NodeModel::tidy() {
     for (Client& client : kubelet.clients)
       client.idle = patience(kubelet, client) == kLongAgo ? 0 : std::min(client.idle, kDialing);
 
-  const auto renamer = [numbers = std::array<std::uint8_t, 256>{}, last = std::uint8_t{0}](auto& number) mutable {
+  const auto renamer = [numbers = std::array<std::uint8_t, 256>{},
+                        last = std::uint8_t{0}](auto& number) mutable {
     if (number == 0 || number == kStranger) return;
     std::uint8_t& name = numbers[static_cast<std::uint8_t>(number)];
     if (name == 0) name = ++last;
@@ -792,11 +796,12 @@ std::uint64_t NodeModel::hash() const {
   Backoff unreachable = we_.unreachable;
   Backoff refused = we_.refused;
   add(we_.phase, we_.due ? ms(*we_.due - kNow) : -1'000'000, we_.was_late, ms(we_.not_before - kNow),
-      we_.kubelet ? we_.kubelet->inode : 0, we_.asked.inode, we_.incarnation, we_.name_spent, we_.process, we_.dialed,
-      we_.streams, we_.stream_lost, ms(kNow - we_.attached_since), unreachable.next().count(), refused.next().count());
-  add(stopped_, waking_, directory_, kubelet_socket_, socket_process_, renamed_process_, incarnation_, own_socket_, read_, see_kubelet_,
-      see_socket_, call_.open, call_.connected, call_.kubelet, call_.client, call_.age, scene_->answers_first,
-      scene_->finds);
+      we_.kubelet ? we_.kubelet->inode : 0, we_.asked.inode, we_.incarnation, we_.name_spent, we_.process,
+      we_.dialed, we_.streams, we_.stream_lost, ms(kNow - we_.attached_since), unreachable.next().count(),
+      refused.next().count());
+  add(stopped_, waking_, directory_, kubelet_socket_, socket_process_, renamed_process_, incarnation_,
+      own_socket_, read_, see_kubelet_, see_socket_, call_.open, call_.connected, call_.kubelet, call_.client,
+      call_.age, scene_->answers_first, scene_->finds);
   for (const Kubelet& kubelet : kubelets_) {
     add(kubelet.process, kubelet.hangs, kubelet.named, kubelet.found);
     for (const Client& client : kubelet.clients)
@@ -809,12 +814,13 @@ std::uint64_t NodeModel::hash() const {
 }
 
 std::string NodeModel::text() const {
-  static const std::array<const char*, 9> kPhases{"waiting",   "postponed", "binding",  "asking",     "expecting",
-                                                  "announced", "attached",  "lingering", "backing off"};
+  static const std::array<const char*, 9> kPhases{"waiting",  "postponed", "binding",
+                                                  "asking",   "expecting", "announced",
+                                                  "attached", "lingering", "backing off"};
   std::string text = kPhases.at(static_cast<std::size_t>(we_.phase));
   if (we_.due) text += " for " + std::to_string(ms(*we_.due - kNow)) + " ms";
-  text += ", " + std::to_string(we_.streams) + " streams of incarnation " + std::to_string(we_.incarnation) + " and process " +
-          std::to_string(we_.process);
+  text += ", " + std::to_string(we_.streams) + " streams of incarnation " + std::to_string(we_.incarnation) +
+          " and process " + std::to_string(we_.process);
   for (const Kubelet& kubelet : kubelets_) {
     if (kubelet.process == 0) continue;
     text += "; kubelet " + std::to_string(kubelet.process) + (kubelet.hangs ? " hangs" : "");
@@ -822,8 +828,9 @@ std::string NodeModel::text() const {
       static const std::array<const char*, 5> kStages{"", "dialing", "connected", "streaming", "ending"};
       const Client& client = kubelet.clients[c];
       if (client.stage == Client::Stage::kNone) continue;
-      text += std::string(", ") + (kubelet.named == c + 1 ? "*" : "") + kStages.at(static_cast<std::size_t>(client.stage)) +
-              " to " + std::to_string(client.incarnation) + (client.broken ? " broken" : "") +
+      text += std::string(", ") + (kubelet.named == c + 1 ? "*" : "") +
+              kStages.at(static_cast<std::size_t>(client.stage)) + " to " +
+              std::to_string(client.incarnation) + (client.broken ? " broken" : "") +
               (client.closed ? " closed" : "") + (client.overdue ? " overdue" : "");
     }
   }

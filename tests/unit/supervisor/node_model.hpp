@@ -1,6 +1,6 @@
 #pragma once
-// A node as a value: its kubelets, the files between them and us, one attachment, and what is on its way to it.
-// Whatever the kubelet's contract lets come next is a move. No thread, no I/O, and no clock but its own.
+// A node as a value: its kubelets, the files between them and us, one attachment, and what is on its way to
+// it. Whatever the kubelet's contract lets come next is a move. No thread, no I/O, and no clock but its own.
 
 #include <array>
 #include <chrono>
@@ -40,9 +40,9 @@ struct Move {
     // What happens to us.
     kStopped,
     kContinued,
-    kKilled,     // and started again
-    kRemoved,    // the resource, which then comes back
-    kRead,       // the list, by somebody else
+    kKilled,   // and started again
+    kRemoved,  // the resource, which then comes back
+    kRead,     // the list, by somebody else
     kReadNoMore,
     // We have been stopped, and hear what happened meanwhile, in any order.
     kHear,
@@ -65,9 +65,9 @@ std::string to_text(const Move& move);
 // What a node is like.
 struct Scene {
   const char* name = "";
-  bool answers_first = false;  // old kubelets: they dial after that, and do not ask for the options
-  bool finds = false;          // plugins_registry
-  int less_deep = 0;           // there would be too many states
+  bool answers_first = false;       // old kubelets: they dial after that, and do not ask for the options
+  bool finds = false;               // plugins_registry
+  int less_deep = 0;                // there would be too many states
   std::vector<Move::Kind> happens;  // of what need not
 };
 
@@ -84,8 +84,8 @@ class NodeModel {
   const char* trouble() const { return trouble_; }
   std::string text() const;
 
-  // Provocations end, and all do at once what they have to: how long until the kubelet has a stream that stays,
-  // and we know of it. nullopt: never.
+  // Provocations end, and all do at once what they have to: how long until the kubelet has a stream that
+  // stays, and we know of it. nullopt: never.
   std::optional<std::chrono::milliseconds> time_to_calm() const;
   // How long the contract lets that take.
   std::chrono::milliseconds allowed() const;
@@ -176,7 +176,7 @@ class NodeModel {
   std::uint64_t happens_ = 0;  // by Move::Kind
   attachment::State we_;
   bool stopped_ = false;
-  bool waking_ = false;  // we were, and not everything has been heard
+  bool waking_ = false;                // we were, and not everything has been heard
   std::array<Kubelet, 2> kubelets_{};  // the older one first
   Call call_;
   bool directory_ = false;
