@@ -92,7 +92,6 @@ void Course::on(const Listening& event) {
     return enter(Phase::kAnnounced);
   }
   enter(Phase::kAsking);
-  s_.dialed = false;
   s_.stream_lost = false;
   s_.asked = *s_.kubelet;
   actions_.push_back(Register{s_.asked});
@@ -108,6 +107,7 @@ void Course::on(const Registered& event) {
   s_.name_spent = event.result != Result::kNobodyListens;
   const bool another = s_.kubelet != s_.asked;  // its socket's identity changed meanwhile
   const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
+  if (gone || event.result == Result::kRefused) s_.dialed = false;
   if (another && (gone || s_.streams > 0 || s_.stream_lost)) return meet_kubelet();
   if (s_.streams > 0) return enter(Phase::kAttached);  // whatever the answer says
   if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
@@ -129,7 +129,8 @@ void Course::on(const Registered& event) {
 }
 
 void Course::on(const Dialed& event) {
-  if (!s_.registers && s_.streams == 0) s_.process = event.by.process;
+  if (s_.streams > 0) return;
+  if (!s_.registers) s_.process = event.by.process;
   if (!s_.registers || !is_kubelets(event.by)) return;
   s_.dialed = true;
   // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.

@@ -178,8 +178,14 @@ TEST_CASE("attachment: one that said nothing, and whose socket changes, has half
     CHECK(rig.asked.size() == 1);
     rig.pass(1ms);
   }
-  SUBCASE("but one that said no is asked at once") {
-    rig.answer(Result::kRefused);
+  SUBCASE("but one that said no, or went, is asked at once, though it has dialed") {
+    rig.dial();
+    SUBCASE("no") {
+      rig.answer(Result::kRefused);
+    }
+    SUBCASE("went") {
+      rig.answer(Result::kWentAway);
+    }
     rig.kubelet(2);
   }
   SUBCASE("and so is one whose time for a stream is over") {

@@ -679,13 +679,11 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   if (node.stopped_) node.make({Kind::kContinued});
   for (std::uint8_t k = 0; k < node.kubelets_.size(); ++k)
     if (node.kubelets_[k].hangs) node.make({Kind::kGoesOn, k});
-  // The older one of two ends, and one that cannot be reached.
-  if (node.kubelets_[1].process != 0) node.make({Kind::kDies, 0});
-  const auto which = static_cast<std::uint8_t>(node.kubelets_[1].process != 0 ? 1 : 0);
-  const bool lost = node.kubelets_[which].process == 0 ||
-                    node.kubelets_[which].process != node.socket_process_ || !node.directory_;
-  if (lost) {
-    if (node.kubelets_[which].process != 0) node.make({Kind::kDies, which});
+  // One that cannot be reached ends, and another comes. An older one may go on as it is.
+  const auto newest = static_cast<std::uint8_t>(node.kubelets_[1].process != 0 ? 1 : 0);
+  const bool there = node.kubelets_[newest].process != 0;
+  if (!there || node.kubelets_[newest].process != node.socket_process_ || !node.directory_) {
+    if (there) node.make({Kind::kDies, newest});
     node.make({Kind::kStarts});
   }
   Milliseconds passed{0};
