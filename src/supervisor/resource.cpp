@@ -16,7 +16,7 @@ Resource::Resource(Platform& platform, KubeletLink& link, Offer first, PluginOpt
       feed_(std::make_shared<InventoryFeed>(std::move(first))),
       calls_(std::make_shared<CallTally>(platform.tallies.answers)),
       attachment_{.registers = link.registers(), .not_before = not_before},
-      timer_(platform.loop, [this] { on_timer(); }),
+      timer_(platform.loop, [this] { handle(attachment::TimeUp{}); }),
       endpoint_(
           platform.loop, platform.workers, *this,
           {.name = name_,
@@ -102,12 +102,6 @@ void Resource::on_stream_closed(Caller by) {
 
 void Resource::on_registry_refused(const std::string& why) {
   handle(attachment::RegistryRefused{why});
-}
-
-void Resource::on_timer() {
-  // The event of a kubelet that has just come may be waiting behind this timer.
-  link_.watcher().look();
-  handle(attachment::TimeUp{});
 }
 
 void Resource::on_registered(RegistrationClient::Result result, const std::string& why) {

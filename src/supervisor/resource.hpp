@@ -54,7 +54,6 @@ class Resource final : private EndpointOwner {
                               AllocationDone done) override;
 
   void handle(const attachment::Event& event);
-  void on_timer();
   void on_registered(RegistrationClient::Result result, const std::string& why);
 
   void carry_out(const attachment::Listen& action);
