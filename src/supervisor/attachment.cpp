@@ -21,7 +21,7 @@ class Course {
   void on(const Dialed& event);
   void on(const StreamOpened& event);
   void on(const StreamClosed& event);
-  void on(const RegistryRefused& event) { fail_refused("the kubelet refuses it: " + event.why); }
+  void on(const RegistryRefused& event);
   void on(const KubeletProcess& event);
   void on(const SocketGone& event);
   void on(const TimeUp& event);
@@ -164,6 +164,11 @@ void Course::on(const StreamClosed& event) {
   } else {
     fail_refused("the kubelet ended the stream at once");
   }
+}
+
+void Course::on(const RegistryRefused& event) {
+  if (s_.streams > 0) return;  // it was the former socket's, and is heard late
+  fail_refused("the kubelet refuses it: " + event.why);
 }
 
 void Course::on(const KubeletProcess& event) {

@@ -147,7 +147,7 @@ std::vector<Scene> scenes() {
       {.name = "a stranger reads, and we are stopped and killed",
        .happens = {kStarts, kDies, kEndsStream, kRead, kStopped, kKilled, kOwnSocketGone}},
       {.name = "kubelets hang and refuse, and we are stopped",
-       .happens = {kStarts, kDies, kEndsStream, kHangs, kRefuses, kStopped, kSleep}},
+       .happens = {kStarts, kDies, kEndsStream, kHangs, kRefuses, kSocketTouched, kStopped, kSleep}},
       {.name = "old kubelets hang, and we are stopped and killed",
        .answers_first = true,
        .happens = {kStarts, kDies, kEndsStream, kHangs, kStopped, kKilled, kSocketTouched}},

@@ -714,6 +714,26 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     rig.pass(kSettling);
     CHECK(rig.incarnation == first + 1);
   }
+  SUBCASE("another process than whose stream lives is the kubelet: that stream is nobody's any more") {
+    rig.dial();
+    rig.open();
+    rig.kubelet(2);
+    rig.kubelet_process = kKubelet + 1;
+    rig.pass(kGrace);
+    CHECK(rig.incarnation == first + 1);
+    CHECK(rig.stage() == Stage::kRegistering);
+    rig.dial(kKubelet + 1);
+    rig.open(kKubelet + 1);
+    CHECK(rig.attached_times == 2);
+  }
+  SUBCASE("a refusal that comes late changes nothing while the stream lives") {
+    rig.dial();
+    rig.open();
+    rig.feed(RegistryRefused{"it was taken"});
+    CHECK(rig.stage() == Stage::kAttached);
+    CHECK(rig.failures.empty());
+    CHECK_FALSE(rig.waits());
+  }
   SUBCASE("who finds it is whose streams count, while they live") {
     rig.open(kStranger);
     CHECK(rig.stage() == Stage::kRegistering);

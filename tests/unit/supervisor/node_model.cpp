@@ -556,6 +556,8 @@ void NodeModel::tell(const Event& event) {
 
 void NodeModel::carry_out(const Listen& action) {
   if (!directory_) return tell(NotListening{});
+  if (scene_->finds && own_socket_ == false && we_.streams > 0)
+    trouble_ = "a socket for the kubelet to find while its stream lives";
   if (action.new_name || !own_socket_) {
     std::uint8_t last = std::max(incarnation_, static_cast<std::uint8_t>(we_.incarnation));
     for (const Kubelet& kubelet : kubelets_) {
@@ -575,6 +577,7 @@ void NodeModel::carry_out(const ListenAgain&) {
 
 void NodeModel::carry_out(const Register& action) {
   if (call_.open) trouble_ = "a Register while another is not answered";
+  if (kNow < we_.not_before) trouble_ = "a Register before its time";
   const auto asked = std::ranges::find(kubelets_, socket_process_, &Kubelet::process);
   if (socket_process_ == 0 || asked == kubelets_.end() || seen_kubelet() != action.kubelet)
     return post({News::Kind::kRegistered, 0, 0, Result::kNobodyListens});
@@ -618,6 +621,7 @@ void NodeModel::check_rules() {
   switch (we_.phase) {
     case Phase::kWaiting:
       if (we_.kubelet) trouble_ = "we wait for a kubelet, and one is there";
+      if (streams > 0) trouble_ = "we wait for a kubelet, and its stream lives";
       break;
     case Phase::kBinding:
       trouble_ = "a socket is being made for ever";
@@ -635,6 +639,8 @@ void NodeModel::check_rules() {
     case Phase::kLingering:
     case Phase::kBackingOff:
       if (!waits) trouble_ = "nothing leads out of this state";
+      if ((streams > 0) != (we_.phase == Phase::kLingering))
+        trouble_ = "a stream lives, and we do not say so";
       break;
   }
 }
