@@ -9,6 +9,7 @@ namespace plughost {
 namespace {
 
 constexpr char kBetween = '\0';
+constexpr std::size_t kLongest = 16 * 1024;
 
 // A null in a word would end it.
 void append(std::string& text, std::string_view word) {
@@ -45,26 +46,41 @@ void LogHistory::add(LogLevel level, std::string_view words, LogFields fields) {
     text += kBetween;
     append(text, field.value);
   }
-  text.shrink_to_fit();
+  text.resize(std::min(text.size(), kLongest));
   {
     const std::lock_guard lock(mutex_);
-    kept_.push_back({std::chrono::system_clock::now(), level, std::move(text)});
+    const std::size_t begin = make_room(text.size());
+    std::ranges::copy(text, text_.get() + begin);
     ++newest_;
-    if (kept_.size() > kMost) kept_.pop_front();
+    if (newest_ - oldest_ == kMost) ++oldest_;
+    kept_[newest_ % kMost] = {std::chrono::system_clock::now(), level, begin, begin + text.size()};
   }
   readers_.tell();
 }
 
+// Where so many bytes may be written; what was there is kept no longer.
+std::size_t LogHistory::make_room(std::size_t size) {
+  const auto drop_while = [&](auto in_the_way) {
+    while (oldest_ <= newest_ && in_the_way(kept(oldest_))) ++oldest_;
+  };
+  std::size_t begin = oldest_ <= newest_ ? kept(newest_).end : 0;
+  if (begin + size > kMostText) {
+    drop_while([&](const Kept& each) { return each.begin >= begin; });
+    begin = 0;
+  }
+  drop_while([&](const Kept& each) { return each.begin < begin + size && begin < each.end; });
+  return begin;
+}
+
 std::optional<LogHistory::Record> LogHistory::after(std::uint64_t number) const {
   const std::lock_guard lock(mutex_);
-  if (number >= newest_) return std::nullopt;
-  const std::uint64_t oldest = newest_ - kept_.size() + 1;
-  const std::uint64_t wanted = std::max(number + 1, oldest);
-  const Kept& kept = kept_[wanted - oldest];
-  Record record{.number = wanted, .time = kept.time, .level = kept.level};
-  std::string_view rest = kept.text;
+  const std::uint64_t wanted = std::max(number + 1, oldest_);
+  if (wanted > newest_) return std::nullopt;
+  const Kept& found = kept(wanted);
+  Record record{.number = wanted, .time = found.time, .level = found.level};
+  std::string_view rest(text_.get() + found.begin, found.end - found.begin);
+  const auto pairs = static_cast<std::size_t>(std::ranges::count(rest, kBetween)) / 2;
   record.words = take_word(rest);
-  const auto pairs = static_cast<std::size_t>(std::ranges::count(kept.text, kBetween)) / 2;
   for (std::size_t i = 0; i < pairs; ++i) {
     std::string key(take_word(rest));
     record.fields.emplace_back(std::move(key), take_word(rest));

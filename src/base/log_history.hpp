@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -22,6 +22,8 @@ namespace plughost {
 class LogHistory {
  public:
   static constexpr std::size_t kMost = 1000;
+  static constexpr std::size_t kMostText =
+      128 * 1024;  // bytes; of one that is longer than 16 KiB the rest is left out
 
   struct Record {
     std::uint64_t number = 0;  // from 1; none is left out
@@ -42,15 +44,23 @@ class LogHistory {
   Readers& readers() { return readers_; }
 
  private:
-  // A thousand of them stay in memory for ever: one string each.
+  // The words, then each field's key and value, with a null between them: so many bytes of text_.
   struct Kept {
     std::chrono::system_clock::time_point time;
-    LogLevel level;
-    std::string text;  // the words, then each field's key and value, with a null between them
+    LogLevel level{};
+    std::size_t begin = 0;
+    std::size_t end = 0;
   };
 
+  const Kept& kept(std::uint64_t number) const { return kept_[number % kMost]; }
+  std::size_t make_room(std::size_t size);
+
   mutable std::mutex mutex_;
-  std::deque<Kept> kept_;
+  // What stays for long, and comes in the middle of a burst, would keep glibc from giving back what that has
+  // needed: so both are rings of their own.
+  std::vector<Kept> kept_ = std::vector<Kept>(kMost);
+  std::unique_ptr<char[]> text_ = std::make_unique_for_overwrite<char[]>(kMostText);
+  std::uint64_t oldest_ = 1;
   std::uint64_t newest_ = 0;
   Readers readers_;
 };

@@ -11,6 +11,7 @@
 #include "commands/command.hpp"
 #include "commands/daemon.hpp"
 #include "config/config.hpp"
+#include "kubelet/grpc_locks.hpp"
 
 namespace plughost {
 
@@ -30,6 +31,7 @@ int run(const RunOptions& options) {
   raise_descriptor_limit();
   // One heap: a dozen threads that seldom do anything need no arena each.
   ::mallopt(M_ARENA_MAX, 1);
+  lock_without_graph();
   // Before the first other thread: gRPC's threads inherit the mask.
   block_signals({SIGHUP, SIGTERM, SIGINT});
   try {

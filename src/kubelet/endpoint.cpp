@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kShutdownIsWedged{5};
 // What gRPC's threads use, and what a worker takes down when the endpoint goes.
 struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner)
-      : plugin(resource, owner, callers), registry(resource.name, owner) {
+      : plugin(resource, owner, callers), registry(resource.name, owner, callers) {
     server = resource.announcement == Announcement::kPluginsRegistry
                  ? start_grpc_server({&plugin, &registry}, ServerFilters::kNone)
                  : start_grpc_server({&plugin}, ServerFilters::kNone);

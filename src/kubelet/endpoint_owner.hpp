@@ -24,6 +24,9 @@ class EndpointOwner {
   // dropped, the allocation fails, too.
   using AllocationDone = std::function<void(std::variant<Allocation, std::string> outcome)>;
 
+  // Who opens a stream does this first, and one that opens none may: with kRegister it asks for the options,
+  // and with kPluginsRegistry it is the kubelet's plugin registry.
+  virtual void on_dialed(Caller by) = 0;
   virtual void on_stream_opened(Caller by) = 0;
   virtual void on_stream_closed(Caller by) = 0;
   // plugins_registry only: the kubelet does not take the resource.

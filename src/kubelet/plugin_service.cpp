@@ -61,6 +61,10 @@ PluginService::PluginService(ServedResource resource, OwnerInLoop owner, const C
 grpc::ServerUnaryReactor* PluginService::GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                                 const v1beta1::Empty*,
                                                                 v1beta1::DevicePluginOptions* response) {
+  if (resource_.announcement == Announcement::kRegister) {
+    const Caller by = callers_.of(context->peer());
+    owner_.tell([by](EndpointOwner& owner) { owner.on_dialed(by); });
+  }
   response->set_pre_start_required(resource_.options.pre_start_required);
   response->set_get_preferred_allocation_available(resource_.options.preferred_allocation_available);
   return finish(context, grpc::Status::OK);

@@ -12,22 +12,26 @@ namespace plughost {
 // stands between a kubelet's start and our call.
 struct RegistrationClient::Connection {
   explicit Connection(UniqueFd fd)
-      : stub(v1beta1::Registration::NewStub(grpc::CreateInsecureChannelFromFd("localhost", fd.release()))) {}
+      : process(peer_process(fd.get())),
+        stub(v1beta1::Registration::NewStub(grpc::CreateInsecureChannelFromFd("localhost", fd.release()))) {}
 
+  pid_t process;
   std::unique_ptr<v1beta1::Registration::Stub> stub;
   bool broken = false;  // loop thread only
 };
 
-RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket)
-    : loop_(loop), socket_(std::move(kubelet_socket)) {}
+RegistrationClient::RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket,
+                                       std::chrono::milliseconds deadline)
+    : loop_(loop), socket_(std::move(kubelet_socket)), deadline_(deadline) {}
 
 RegistrationClient::~RegistrationClient() = default;
 
-void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done done) {
+std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentity& kubelet, Done done) {
   std::shared_ptr<Connection> connection = connection_.lock();
   if (!connection || connection->broken) {
     const auto ask_nobody = [&](std::string why) {
       loop_.poster()([done = std::move(done), why = std::move(why)] { done(Result::kNobodyListens, why); });
+      return std::nullopt;
     };
     try {
       UniqueFd fd = connect_unix(socket_);
@@ -48,7 +52,7 @@ void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done
   };
   const auto call = std::make_shared<Call>();
   call->connection = connection;
-  call->context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+  call->context.set_deadline(std::chrono::system_clock::now() + deadline_);
   call->request.set_version(kApiVersion);
   call->request.set_endpoint(std::move(request.endpoint));
   call->request.set_resource_name(std::move(request.resource));
@@ -63,12 +67,15 @@ void RegistrationClient::send(Request request, const FileIdentity& kubelet, Done
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
           if (gone) connection->broken = true;
+          const bool late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
           done(status.ok() ? Result::kAccepted
                : gone      ? Result::kWentAway
+               : late      ? Result::kSilent
                            : Result::kRefused,
                status.error_message());
         });
       });
+  return connection->process;
 }
 
 std::optional<pid_t> RegistrationClient::listening_process() const {

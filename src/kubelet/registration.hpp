@@ -29,18 +29,21 @@ class RegistrationClient {
     kAccepted,       // older kubelets dial back only now: a stream is the proof, not this
     kNobodyListens,  // not even asked: no kubelet has seen the endpoint's name
     kWentAway,       // the connection broke in mid-call: the kubelet ends, or what listens is none
-    kRefused,        // the kubelet said no, or nothing in time
+    kRefused,        // the kubelet said no
+    kSilent,         // the kubelet said nothing in time, and may yet do what it was asked
   };
   using Done = std::function<void(Result result, const std::string& why)>;
 
-  RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket);
+  RegistrationClient(EventLoop& loop, std::filesystem::path kubelet_socket,
+                     std::chrono::milliseconds deadline = kDeadline);
   ~RegistrationClient();
 
-  // done runs in the loop, later. kubelet: the one that is meant. If another one listens by now, nobody is
+  // done runs in the loop, later. Returns the process that is asked; 0: not to be seen from here; nullopt:
+  // nobody is asked. kubelet: the one that is meant. If another one listens by now, nobody is
   // asked: its socket's event comes, and a second Register after that would end the first one's stream. Calls
   // that are under way share a connection; when none is, it is closed, so that each new attempt meets the
   // kubelet that listens then.
-  void send(Request request, const FileIdentity& kubelet, Done done);
+  std::optional<pid_t> send(Request request, const FileIdentity& kubelet, Done done);
   // Another kubelet listens now: calls to the former one must not take new ones along.
   void on_other_kubelet() { connection_.reset(); }
   // The process that listens on the kubelet's socket; 0: not to be seen from here. nullopt: nobody listens.
@@ -50,6 +53,7 @@ class RegistrationClient {
   struct Connection;
   EventLoop& loop_;
   std::filesystem::path socket_;
+  std::chrono::milliseconds deadline_;
   std::weak_ptr<Connection> connection_;  // the calls under way own it
 };
 

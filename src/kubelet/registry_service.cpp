@@ -4,12 +4,14 @@
 
 namespace plughost {
 
-RegistryService::RegistryService(std::string resource, OwnerInLoop owner)
-    : resource_(std::move(resource)), owner_(std::move(owner)) {}
+RegistryService::RegistryService(std::string resource, OwnerInLoop owner, const Callers& callers)
+    : resource_(std::move(resource)), owner_(std::move(owner)), callers_(callers) {}
 
 grpc::ServerUnaryReactor* RegistryService::GetInfo(grpc::CallbackServerContext* context,
                                                    const pluginregistration::InfoRequest*,
                                                    pluginregistration::PluginInfo* response) {
+  const Caller by = callers_.of(context->peer());
+  owner_.tell([by](EndpointOwner& owner) { owner.on_dialed(by); });
   response->set_type("DevicePlugin");
   response->set_name(resource_);
   // No endpoint: the kubelet then dials the socket that it has just asked.

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "kubelet/callers.hpp"
 #include "kubelet/endpoint_owner.hpp"
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 
@@ -13,7 +14,8 @@ namespace plughost {
 
 class RegistryService final : public pluginregistration::Registration::CallbackService {
  public:
-  RegistryService(std::string resource, OwnerInLoop owner);
+  // callers outlives it.
+  RegistryService(std::string resource, OwnerInLoop owner, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
                                     const pluginregistration::InfoRequest*,
@@ -25,6 +27,7 @@ class RegistryService final : public pluginregistration::Registration::CallbackS
  private:
   std::string resource_;
   OwnerInLoop owner_;
+  const Callers& callers_;
 };
 
 }  // namespace plughost

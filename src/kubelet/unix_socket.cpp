@@ -53,12 +53,15 @@ UniqueFd listen_unix(const std::filesystem::path& path) {
   return fd;
 }
 
-pid_t listening_process(const std::filesystem::path& path) {
-  const UniqueFd fd = connect_unix(path);
+pid_t peer_process(int connection) {
   ucred peer{};
   socklen_t size = sizeof peer;
-  check(::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size), "SO_PEERCRED");
+  check(::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size), "SO_PEERCRED");
   return peer.pid;
+}
+
+pid_t listening_process(const std::filesystem::path& path) {
+  return peer_process(connect_unix(path).get());
 }
 
 }  // namespace plughost

@@ -16,6 +16,9 @@ namespace plughost {
 UniqueFd connect_unix(const std::filesystem::path& path);
 // Likewise, and listening; the file's mode is 0600 from the first moment.
 UniqueFd listen_unix(const std::filesystem::path& path);
+// The process at the other end of a connection that connect_unix made; 0: not to be seen from here. Throws
+// std::system_error.
+pid_t peer_process(int connection);
 // The process that listens on the socket; 0: not to be seen from here. Throws as connect_unix does:
 // ECONNREFUSED if nobody listens.
 pid_t listening_process(const std::filesystem::path& path);

@@ -16,10 +16,12 @@ class Course {
   void on(const KubeletSeen& event);
   void on(const Listening& event);
   void on(const NotListening& event) { fail_refused(event.why); }
+  void on(const Asked& event);
   void on(const Registered& event);
+  void on(const Dialed& event);
   void on(const StreamOpened& event);
   void on(const StreamClosed& event);
-  void on(const RegistryRefused& event) { fail_refused("the kubelet refuses it: " + event.why); }
+  void on(const RegistryRefused& event);
   void on(const KubeletProcess& event);
   void on(const SocketGone& event);
   void on(const TimeUp& event);
@@ -33,6 +35,15 @@ class Course {
   void enter(Phase phase, std::optional<Time> due = std::nullopt) {
     s_.phase = phase;
     s_.due = due;
+    s_.was_late = false;
+  }
+  // A stream is open. If another kubelet's socket is there than was asked: is it that kubelet's?
+  void enter_attached() {
+    if (s_.registers && s_.kubelet && s_.kubelet != s_.asked) return enter(Phase::kLingering, now_ + kGrace);
+    enter(Phase::kAttached);
+  }
+  bool is_kubelets(const Caller& caller) const {
+    return caller.incarnation == s_.incarnation && caller.process == s_.process;
   }
   void fail_refused(std::string why);
   void fail_unreachable(std::string why);
@@ -50,11 +61,9 @@ void Course::on(const KubeletSeen& event) {
   // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
   // A kubelet that is gone does not leave the question open.
   if (s_.phase == Phase::kAsking) return;
-  // The same of one that has said yes, and may be about to open its stream.
-  if (s_.phase == Phase::kExpecting) {
-    s_.due = now_ + kGrace;
-    return;
-  }
+  // The same of one that has said yes, or has dialed, and may be about to open its stream.
+  if (s_.phase == Phase::kExpecting || (s_.phase == Phase::kBackingOff && s_.dialed))
+    return enter(Phase::kExpecting, now_ + kGrace);
   meet_kubelet();
 }
 
@@ -88,37 +97,58 @@ void Course::on(const Listening& event) {
   actions_.push_back(Register{s_.asked});
 }
 
+void Course::on(const Asked& event) {
+  if (s_.process == event.process) return;
+  s_.process = event.process;
+  s_.streams = 0;
+}
+
 void Course::on(const Registered& event) {
   s_.name_spent = event.result != Result::kNobodyListens;
-  if (s_.kubelet != s_.asked) {  // its socket's identity changed meanwhile
-    if (event.result != Result::kAccepted || s_.streams > 0 || s_.stream_lost) return meet_kubelet();
-    s_.searching_since = now_;
-    return enter(Phase::kExpecting, now_ + kGrace);
-  }
+  const bool another = s_.kubelet != s_.asked;  // its socket's identity changed meanwhile
+  const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
+  if (gone || event.result == Result::kRefused) s_.dialed = false;
+  if (another && (gone || s_.streams > 0 || s_.stream_lost)) return meet_kubelet();
   if (s_.streams > 0) return enter(Phase::kAttached);  // whatever the answer says
   if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
   switch (event.result) {
     case Result::kAccepted:
-      return enter(Phase::kExpecting, now_ + kStreamWatchdog);
+      if (another) s_.searching_since = now_;
+      if (another) return enter(Phase::kExpecting, now_ + kGrace);
+      return enter(Phase::kExpecting,
+                   now_ + (s_.dialed ? Time::duration(kStreamAfterDial) : kStreamWatchdog));
     case Result::kNobodyListens:
     case Result::kWentAway:
       return fail_unreachable(event.why);
     case Result::kRefused:
       return fail_refused("the kubelet refuses it: " + event.why);
+    case Result::kSilent:
+      s_.dialed = true;  // it may have, by the time that we hear this
+      return fail_refused("the kubelet does not answer: " + event.why);
   }
 }
 
+void Course::on(const Dialed& event) {
+  if (s_.streams > 0) return;
+  if (!s_.registers) s_.process = event.by.process;
+  if (!s_.registers || !is_kubelets(event.by)) return;
+  s_.dialed = true;
+  // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.
+  if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
+    enter(Phase::kExpecting, now_ + kStreamAfterDial);
+}
+
 void Course::on(const StreamOpened& event) {
-  if (event.by.incarnation != s_.incarnation) return;
-  s_.stream_process = event.by.process;
+  if (!is_kubelets(event.by)) return;
+  s_.dialed = false;
   if (++s_.streams > 1) return;
-  if (s_.phase != Phase::kAsking) enter(Phase::kAttached);
+  if (s_.phase != Phase::kAsking) enter_attached();
   s_.attached_since = now_;
   actions_.push_back(Attached{});
 }
 
 void Course::on(const StreamClosed& event) {
-  if (event.by.incarnation != s_.incarnation || s_.streams == 0 || --s_.streams > 0) return;
+  if (!is_kubelets(event.by) || s_.streams == 0 || --s_.streams > 0) return;
   actions_.push_back(StreamEnded{});
   s_.searching_since = now_;
   const auto lived = now_ - s_.attached_since;
@@ -136,9 +166,20 @@ void Course::on(const StreamClosed& event) {
   }
 }
 
+void Course::on(const RegistryRefused& event) {
+  if (s_.streams > 0) return;  // it was the former socket's, and is heard late
+  fail_refused("the kubelet refuses it: " + event.why);
+}
+
 void Course::on(const KubeletProcess& event) {
+  if (s_.phase == Phase::kExpecting) {
+    if (event.process.value_or(0) == 0 || event.process != s_.process) return attach();
+    s_.asked = *s_.kubelet;  // by another identity
+    return enter(Phase::kExpecting, now_ + kStreamWatchdog);
+  }
   if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
-  if (*event.process != s_.stream_process) return attach();
+  if (*event.process != s_.process) return attach();
+  s_.asked = *s_.kubelet;
   enter(Phase::kAttached);
   actions_.push_back(StreamKept{});
 }
@@ -151,19 +192,24 @@ void Course::on(const SocketGone&) {
     return;
   }
   // The kubelet knows this name, or is just being told it: it must find us there, now or when it dials.
-  const Stage stage = stage_of(s_);
-  if (s_.kubelet && (stage == Stage::kAttached || stage == Stage::kRegistering))
-    actions_.push_back(ListenAgain{});
+  const bool told = s_.phase == Phase::kAsking || s_.phase == Phase::kExpecting;
+  const bool known = s_.phase == Phase::kAttached || s_.phase == Phase::kLingering;
+  if (told || (known && s_.kubelet)) actions_.push_back(ListenAgain{});
 }
 
 void Course::on(const TimeUp&) {
   if (!s_.due || now_ < *s_.due) return;
-  if (s_.phase == Phase::kLingering)
-    actions_.push_back(FindKubeletProcess{});
-  else if (s_.phase == Phase::kExpecting && s_.kubelet == s_.asked)
-    fail_refused("the kubelet accepted it, but opened no stream");
-  else
-    attach();
+  if (now_ - *s_.due >= kLate && !std::exchange(s_.was_late, true)) {
+    s_.due = now_ + kLate;
+    return;
+  }
+  const bool expects = s_.phase == Phase::kExpecting;
+  const bool another = s_.kubelet && s_.kubelet != s_.asked;
+  if (s_.phase == Phase::kLingering || (expects && another && !s_.dialed))
+    return actions_.push_back(FindKubeletProcess{});
+  s_.dialed = false;
+  if (expects && s_.kubelet == s_.asked) return fail_refused("the kubelet accepted it, but opened no stream");
+  attach();
 }
 
 void Course::fail_refused(std::string why) {

@@ -24,6 +24,9 @@ using Time = std::chrono::steady_clock::time_point;
 // A kubelet that says yes and then opens no stream is asked again after this: older ones dial back only after
 // their answer, for up to 10 s.
 inline constexpr std::chrono::seconds kStreamWatchdog{11};
+// One that has dialed, which newer ones do before they answer, opens its stream at once or never: the end of
+// a former stream of that name may have taken the new client along.
+inline constexpr std::chrono::milliseconds kStreamAfterDial{500};
 // A process that ends closes its streams before another can take its socket's place: what still lives after
 // this belongs to a kubelet that lives, too.
 inline constexpr std::chrono::milliseconds kGrace{500};
@@ -33,6 +36,9 @@ inline constexpr std::chrono::seconds kFlapping{1};
 // A kubelet that has just ended our stream takes this long to forget its client: a registration that is
 // faster meets the end of the former one.
 inline constexpr std::chrono::milliseconds kSettling{100};
+// A timer that is so late fires in a process that was stopped, or on a machine that slept. What happened
+// meanwhile waits to be told, and takes no longer than this.
+inline constexpr std::chrono::milliseconds kLate{100};
 
 enum class Phase {
   kWaiting,     // there is no kubelet
@@ -52,12 +58,14 @@ struct State {
 
   Phase phase = Phase::kWaiting;
   std::optional<Time> due;              // when to say TimeUp
+  bool was_late = false;                // TimeUp came late, and was put off once
   std::optional<FileIdentity> kubelet;  // the one that is there
   FileIdentity asked{};                 // the one that the last Register went to
   std::uint32_t incarnation = 0;        // of our listener
   bool name_spent = false;              // a kubelet may have seen the listener's name
-  unsigned streams = 0;                 // open ones of this incarnation
-  pid_t stream_process = 0;             // who opened the latest of them
+  pid_t process = 0;                    // the kubelet's that was told the name, or has found it
+  bool dialed = false;                  // it has, and has opened no stream yet
+  unsigned streams = 0;                 // its open ones of this incarnation; anybody else's do not count
   bool stream_lost = false;             // kAsking: one came and went before the answer
   Time searching_since{};               // since when there has been a kubelet and no stream
   Time attached_since{};
@@ -80,9 +88,15 @@ struct Listening {  // the answer to Listen
 struct NotListening {  // likewise
   std::string why;
 };
+struct Asked {  // which process Register went to; 0: not to be seen from here, as all of its callers are
+  pid_t process = 0;
+};
 struct Registered {  // the answer to Register
   RegistrationClient::Result result{};
   std::string why;
+};
+struct Dialed {  // before a stream: for the options, or as the plugin registry does
+  Caller by;
 };
 struct StreamOpened {
   Caller by;
@@ -100,8 +114,8 @@ struct KubeletProcess {  // the answer to FindKubeletProcess; 0: not to be seen 
 struct SocketGone {};  // our socket's file is not there any more
 struct TimeUp {};
 
-using Event = std::variant<KubeletSeen, Listening, NotListening, Registered, StreamOpened, StreamClosed,
-                           RegistryRefused, KubeletProcess, SocketGone, TimeUp>;
+using Event = std::variant<KubeletSeen, Listening, NotListening, Asked, Registered, Dialed, StreamOpened,
+                           StreamClosed, RegistryRefused, KubeletProcess, SocketGone, TimeUp>;
 
 // What is to be done, in order.
 
@@ -109,7 +123,7 @@ struct Listen {  // and say how it went, at once
   bool new_name = false;
 };
 struct ListenAgain {};  // under the same name, if that is possible
-struct Register {       // and say later how it went
+struct Register {       // and say at once who is asked, if somebody is, and later how it went
   FileIdentity kubelet;
 };
 struct FindKubeletProcess {};  // and say at once which it is

@@ -16,7 +16,7 @@ Resource::Resource(Platform& platform, KubeletLink& link, Offer first, PluginOpt
       feed_(std::make_shared<InventoryFeed>(std::move(first))),
       calls_(std::make_shared<CallTally>(platform.tallies.answers)),
       attachment_{.registers = link.registers(), .not_before = not_before},
-      timer_(platform.loop, [this] { on_timer(); }),
+      timer_(platform.loop, [this] { handle(attachment::TimeUp{}); }),
       endpoint_(
           platform.loop, platform.workers, *this,
           {.name = name_,
@@ -88,6 +88,10 @@ void Resource::on_sockets() {
   if (!endpoint_.socket_name().empty() && !endpoint_.reachable()) handle(attachment::SocketGone{});
 }
 
+void Resource::on_dialed(Caller by) {
+  handle(attachment::Dialed{by});
+}
+
 void Resource::on_stream_opened(Caller by) {
   handle(attachment::StreamOpened{by});
 }
@@ -100,17 +104,11 @@ void Resource::on_registry_refused(const std::string& why) {
   handle(attachment::RegistryRefused{why});
 }
 
-void Resource::on_timer() {
-  // The event of a kubelet that has just come may be waiting behind this timer.
-  link_.watcher().look();
-  handle(attachment::TimeUp{});
-}
-
 void Resource::on_registered(RegistrationClient::Result result, const std::string& why) {
   using enum RegistrationClient::Result;
   if (result == kAccepted)
     ++registrations_.accepted;
-  else if (result == kRefused)
+  else if (result == kRefused || result == kSilent)
     ++registrations_.refused;
   else
     ++registrations_.unreachable;
@@ -161,10 +159,12 @@ void Resource::carry_out(const attachment::ListenAgain&) {
 }
 
 void Resource::carry_out(const attachment::Register& action) {
-  link_.registration().send({name_, endpoint_.socket_name(), options_}, action.kubelet,
-                            [this, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
-                              if (!alive.expired()) on_registered(result, why);
-                            });
+  const std::optional<pid_t> process =
+      link_.registration().send({name_, endpoint_.socket_name(), options_}, action.kubelet,
+                                [this, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
+                                  if (!alive.expired()) on_registered(result, why);
+                                });
+  if (process) handle(attachment::Asked{*process});
 }
 
 void Resource::carry_out(const attachment::FindKubeletProcess&) {

@@ -43,6 +43,7 @@ class Resource final : private EndpointOwner {
   void on_sockets();
 
  private:
+  void on_dialed(Caller by) override;
   void on_stream_opened(Caller by) override;
   void on_stream_closed(Caller by) override;
   void on_registry_refused(const std::string& why) override;
@@ -53,7 +54,6 @@ class Resource final : private EndpointOwner {
                               AllocationDone done) override;
 
   void handle(const attachment::Event& event);
-  void on_timer();
   void on_registered(RegistrationClient::Result result, const std::string& why);
 
   void carry_out(const attachment::Listen& action);

@@ -1,6 +1,7 @@
 // How plughost registers: conformance 1 to 5, 19, 20, 28, 29.
 
 #include <doctest/doctest.h>
+#include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
 #include <sys/socket.h>
 
@@ -17,6 +18,38 @@ using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
+
+// A kubelet that dials back and says yes, and opens no stream: as when the end of a former stream of that
+// name takes the new client along.
+class StreamlessKubelet final : public v1beta1::Registration::Service {
+ public:
+  explicit StreamlessKubelet(std::filesystem::path directory) : directory_(std::move(directory)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("unix:" + (directory_ / "kubelet.sock").string(),
+                             grpc::InsecureServerCredentials());
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~StreamlessKubelet() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  grpc::Status Register(grpc::ServerContext*, const v1beta1::RegisterRequest* request,
+                        v1beta1::Empty*) override {
+    const auto plugin = v1beta1::DevicePlugin::NewStub(grpc::CreateInsecureChannelFromFd(
+        "localhost", connect_unix(directory_ / request->endpoint()).release()));
+    grpc::ClientContext context;
+    v1beta1::DevicePluginOptions options;
+    const grpc::Status status = plugin->GetDevicePluginOptions(&context, {}, &options);
+    ++asked_;
+    return status;
+  }
+
+  int asked() const { return asked_; }
+
+ private:
+  const std::filesystem::path directory_;
+  std::atomic<int> asked_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
 
 // A kubelet that only writes down what it is asked.
 class RegisterRecorder final : public v1beta1::Registration::Service {
@@ -257,6 +290,16 @@ TEST_CASE("a kubelet that says yes and opens no stream is asked again") {
   REQUIRE(node.daemon().wait_for_line({"not attached", silent, "opened no stream"}, kLong));
   node.kubelet().set_faults({});
   CHECK(node.attached({silent}));
+}
+
+TEST_CASE("7.42 a kubelet that has dialed, says yes and opens no stream is asked again within a second") {
+  Node node;
+  node.configure(counted("example.com/a", 2));
+  const StreamlessKubelet kubelet(node.plugins());
+  node.start_daemon();
+  REQUIRE(eventually([&] { return kubelet.asked() == 1; }));
+  CHECK(eventually([&] { return kubelet.asked() == 2; }, limit(1s)));
+  CHECK(node.daemon().count_lines("opened no stream") == 1);
 }
 
 TEST_CASE("a kubelet that does not read lists costs nobody else anything, and gets the newest when it does") {

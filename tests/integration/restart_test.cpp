@@ -1,12 +1,19 @@
 // The kubelet goes and comes, and what else happens around its socket: conformance 18, 21 to 27.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 
+#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "integration/node.hpp"
 
 using namespace plughost;
@@ -33,6 +40,20 @@ void remove_whole(const std::filesystem::path& directory) {
     std::filesystem::remove_all(directory, error);
     return !error;
   }));
+}
+
+// A connection of another process than the kubelet's: whoever calls connect(2) is whose it is.
+UniqueFd connect_as_another(const std::filesystem::path& socket) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  socket.native().copy(address.sun_path, sizeof address.sun_path - 1);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address));
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  REQUIRE(::fcntl(fd.get(), F_SETFL, O_NONBLOCK) == 0);
+  return fd;
 }
 
 std::size_t registrations_of_this_kubelet(Node& node, const std::string& resource) {
@@ -173,6 +194,33 @@ TEST_CASE("7.25 a stream cancelled by the kubelet: a new stream within 1 s") {
         limit(1s)));
   }
   CHECK(node.of("example.com/b").streams_ever == 1);
+}
+
+TEST_CASE("7.25 the same while somebody else reads the list, who makes no difference") {
+  const std::string name = "example.com/a";
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  const std::filesystem::path endpoint = node.of(name).registrations.back().endpoint;
+  const auto plugin = v1beta1::DevicePlugin::NewStub(grpc::CreateInsecureChannelFromFd(
+      "localhost", connect_as_another(node.sockets() / endpoint.filename()).release()));
+  grpc::ClientContext context;
+  const auto reader = plugin->ListAndWatch(&context, {});
+  v1beta1::ListAndWatchResponse list;
+  REQUIRE(reader->Read(&list));
+  CHECK(list.devices_size() == 2);
+
+  REQUIRE(node.kubelet().cancel_stream(name));
+  CHECK(node.wait_for(
+      [&](const KubeletState& state) {
+        const ResourceState& resource = state.of(name);
+        return resource.streams_ever == 2 && resource.attached && resource.first_list;
+      },
+      limit(node.sockets() == node.plugins() ? 1s : 2s)));
+
+  context.TryCancel();
+  reader->Finish();
+  CHECK_FALSE(node.wait_for(
+      [&](const KubeletState& state) { return state.of(name).registrations.size() > 2; }, kWatched));
 }
 
 TEST_CASE("7.26 whatever happens, plughost never registers while a stream to this kubelet lives") {

@@ -14,6 +14,7 @@
 
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "kubelet/unix_socket.hpp"
+#include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -23,6 +24,7 @@ using namespace std::chrono_literals;
 namespace {
 
 struct Owner final : EndpointOwner {
+  std::vector<Caller> dialed;
   std::vector<Caller> opened;
   std::vector<Caller> closed;
   std::vector<std::string> troubles;
@@ -30,6 +32,7 @@ struct Owner final : EndpointOwner {
   std::vector<std::string> allocated;
   bool drops = false;
 
+  void on_dialed(Caller by) override { dialed.push_back(by); }
   void on_stream_opened(Caller by) override { opened.push_back(by); }
   void on_stream_closed(Caller by) override { closed.push_back(by); }
   void on_registry_refused(const std::string&) override {}
@@ -61,11 +64,13 @@ struct Served {
   Owner owner;
   std::optional<Endpoint> endpoint;
 
-  explicit Served(std::shared_ptr<const Recipe> recipe = std::make_shared<const Recipe>()) {
+  explicit Served(std::shared_ptr<const Recipe> recipe = std::make_shared<const Recipe>(),
+                  Announcement announcement = Announcement::kRegister) {
     endpoint.emplace(
         loop, workers, owner,
         ServedResource{.name = "example.com/a",
                        .options = {.pre_start_required = true},
+                       .announcement = announcement,
                        .feed = std::make_shared<InventoryFeed>(Offer{
                            "example.com/a", Inventory({{.id = "one"}, {.id = "two"}}), std::move(recipe)}),
                        .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
@@ -156,6 +161,32 @@ TEST_CASE("an endpoint says its options to whoever dials") {
             .ok());
   CHECK(options.pre_start_required());
   CHECK_FALSE(options.get_preferred_allocation_available());
+  REQUIRE(test::run_until(served.loop, [&] { return !served.owner.dialed.empty(); }));
+  CHECK(served.owner.dialed == std::vector{Caller{served.endpoint->incarnation(), ::getpid()}});
+}
+
+TEST_CASE("in plugins_registry it is the registry that finds an endpoint, and not who asks for its options") {
+  Served served(std::make_shared<const Recipe>(), Announcement::kPluginsRegistry);
+  served.endpoint->listen_anew(served.dir.path());
+  v1beta1::DevicePluginOptions options;
+  CHECK(served
+            .call([&](auto& stub, auto& context) {
+              return stub.GetDevicePluginOptions(&context, {}, &options);
+            })
+            .ok());
+  std::atomic<bool> done = false;
+  std::thread registry([&] {
+    const auto stub = pluginregistration::Registration::NewStub(
+        grpc::CreateInsecureChannelFromFd("localhost", connect_unix(served.socket()).release()));
+    grpc::ClientContext context;
+    pluginregistration::PluginInfo info;
+    CHECK(stub->GetInfo(&context, {}, &info).ok());
+    CHECK(info.name() == "example.com/a");
+    done = true;
+  });
+  CHECK(test::run_until(served.loop, [&] { return done.load() && !served.owner.dialed.empty(); }));
+  registry.join();
+  CHECK(served.owner.dialed == std::vector{Caller{served.endpoint->incarnation(), ::getpid()}});
 }
 
 TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {

@@ -1,6 +1,7 @@
 #include "kubelet/registration.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <optional>
 #include <vector>
@@ -17,15 +18,17 @@ struct Asking {
   test::TempDir dir;
   EventLoop loop;
   std::filesystem::path socket = dir.at("kubelet.sock");
-  RegistrationClient client{loop, socket};
+  RegistrationClient client{loop, socket, std::chrono::milliseconds(300)};
+  std::optional<pid_t> process;  // that was asked
   std::optional<RegistrationClient::Result> result;
   std::string why;
 
   void send(const FileIdentity& kubelet) {
-    client.send({"example.com/a", "a.sock", {}}, kubelet, [this](auto told, const std::string& reason) {
-      result = told;
-      why = reason;
-    });
+    process =
+        client.send({"example.com/a", "a.sock", {}}, kubelet, [this](auto told, const std::string& reason) {
+          result = told;
+          why = reason;
+        });
   }
   bool answered() {
     return test::run_until(loop, [this] { return result.has_value(); });
@@ -48,6 +51,7 @@ TEST_CASE("a kubelet that is not the one that is meant is asked nothing") {
   REQUIRE(asking.answered());
   CHECK(*asking.result == RegistrationClient::Result::kNobodyListens);
   CHECK(asking.why == "another kubelet is about to listen");
+  CHECK_FALSE(asking.process.has_value());
 }
 
 TEST_CASE("a socket that nobody listens on is known at once, and one that is not there") {
@@ -56,6 +60,7 @@ TEST_CASE("a socket that nobody listens on is known at once, and one that is not
   REQUIRE(asking.answered());
   CHECK(*asking.result == RegistrationClient::Result::kNobodyListens);
   CHECK(asking.why.find("No such file") != std::string::npos);
+  CHECK_FALSE(asking.process.has_value());
 }
 
 TEST_CASE("a kubelet that closes the connection has gone away, and has not refused") {
@@ -65,4 +70,17 @@ TEST_CASE("a kubelet that closes the connection has gone away, and has not refus
   asking.send(identity_of(asking.socket).value());
   REQUIRE(asking.answered());
   CHECK(*asking.result == RegistrationClient::Result::kWentAway);
+}
+
+TEST_CASE("it is known which process is asked, and that it says nothing") {
+  Asking asking;
+  std::vector<UniqueFd> connections;
+  const Listener kubelet(
+      asking.loop, asking.socket,
+      [&](UniqueFd connection, const ucred&) { connections.push_back(std::move(connection)); },
+      [](const std::string& what) { FAIL(what); });
+  asking.send(identity_of(asking.socket).value());
+  CHECK(asking.process == ::getpid());
+  REQUIRE(asking.answered());
+  CHECK(*asking.result == RegistrationClient::Result::kSilent);
 }
