@@ -13,7 +13,7 @@ class FeedReader {
  public:
   virtual ~FeedReader() = default;
   virtual void on_news() = 0;    // look again
-  virtual void on_closed() = 0;  // nothing will come any more: end
+  virtual void on_closed() = 0;  // nothing will come any more for this one: end
 };
 
 class Readers {
@@ -49,17 +49,21 @@ class Readers {
     for (const auto& reader : readers) reader->on_news();
   }
 
-  void close() {
+  // Those that there are end; others may come.
+  void dismiss() { end(false); }
+  void close() { end(true); }
+
+ private:
+  void end(bool for_good) {
     std::vector<std::shared_ptr<FeedReader>> readers;
     {
       const std::lock_guard lock(mutex_);
-      closed_ = true;
+      closed_ = closed_ || for_good;
       readers.swap(readers_);
     }
     for (const auto& reader : readers) reader->on_closed();
   }
 
- private:
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<FeedReader>> readers_;
   bool closed_ = false;

@@ -37,7 +37,7 @@ Disagreement compare(const Inventory& sent, std::vector<std::string> counted) {
   std::ranges::sort(healthy);
   std::ranges::sort(counted);
   // A device of several NUMA nodes is told once for each.
-  counted.erase(std::ranges::unique(counted).begin(), counted.end());
+  counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
   Disagreement found{.missing = {}, .extra = {}, .healthy = healthy.size()};
   std::ranges::set_difference(healthy, counted, std::back_inserter(found.missing));
   std::ranges::set_difference(counted, healthy, std::back_inserter(found.extra));

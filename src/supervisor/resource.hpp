@@ -41,6 +41,8 @@ class Resource final : private EndpointOwner {
   void on_kubelet();
   // Our socket's file may have been removed.
   void on_sockets();
+  // Ends the kubelet's stream, and what follows from that mends what the kubelet believes.
+  void register_anew() { feed_->readers().dismiss(); }
 
  private:
   void on_dialed(Caller by) override;

@@ -16,10 +16,10 @@ def holder(name, pod, container='main', namespace='default'):
     return {'id': name, 'namespace': namespace, 'pod': pod, 'container': container}
 
 
-def resource(name, devices, stage='attached', trouble='', next_try=None, since=7200):
+def resource(name, devices, stage='attached', trouble='', next_try=None, since=7200, disagreement=''):
     healthy = sum(each['replicas'] for each in devices if each['health'] == 'Healthy')
     return {'name': name, 'entry': name.split('/')[-1], 'stage': stage, 'since': ago(since), 'trouble': trouble,
-            'troubleAt': ago(90) if trouble else None, 'nextTry': next_try,
+            'troubleAt': ago(90) if trouble else None, 'nextTry': next_try, 'disagreement': disagreement,
             'devices': {'healthy': healthy, 'unhealthy': sum(each['replicas'] for each in devices) - healthy,
                         'held': sum(len(each['holders']) for each in devices)},
             'list': devices}
@@ -27,7 +27,7 @@ def resource(name, devices, stage='attached', trouble='', next_try=None, since=7
 
 def status(resources, **more):
     return {'version': '0.1.0', 'startedAt': ago(90000),
-            'kubelet': {'present': True, 'directory': '/var/lib/kubelet/device-plugins', 'since': ago(90000), 'process': 812},
+            'kubelet': {'present': True, 'directory': '/var/lib/kubelet/device-plugins', 'since': ago(90000), 'process': 812, 'unverified': ''},
             'configuration': {'files': ['/etc/plughost/config.yaml', '/etc/plughost/plugins.d/nvidia-gpu.yaml'],
                               'hash': '9f2c41d07be8a3f0', 'loadedAt': ago(5000), 'refusedAt': None},
             'holdersUnknown': '', 'resources': sorted(resources, key=lambda each: each['name']), **more}

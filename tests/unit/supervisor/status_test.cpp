@@ -78,13 +78,14 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
   told.trouble = "refused";
   told.trouble_at = kThen + 1us;
   told.next_try = kThen + 2us;
+  told.disagreement = "it counts 1 (x)";
   const Json json = told.json(nullptr);
   Json without_list = json;
   without_list["list"] = Json();
   CHECK(without_list.dump() ==
         R"({"name":"x.example/a","entry":"x.example/{name}","stage":"backing off","since":")" + kThenText +
             R"(","trouble":"refused","troubleAt":"2025-11-21T18:00:00.000002Z",)"
-            R"("nextTry":"2025-11-21T18:00:00.000003Z",)"
+            R"("nextTry":"2025-11-21T18:00:00.000003Z","disagreement":"it counts 1 (x)",)"
             R"("devices":{"healthy":1,"unhealthy":3,"held":0},"list":null})");
   CHECK(json["list"].array().size() == 2);
   CHECK(resource().json(nullptr)["nextTry"].is_null());
@@ -92,13 +93,13 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
 
 TEST_CASE("a daemon is told with its kubelet, its configuration and its resources") {
   DaemonStatus status{.version = "1.2", .started_at = kThen};
-  status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42};
+  status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
   status.configuration = {.files = {"/c.yaml", "/d.yaml"}, .hash = 0x1f, .loaded_at = kThen};
   status.holders_unknown = "nobody tells";
   CHECK(status.json().dump() ==
         R"({"version":"1.2","startedAt":")" + kThenText +
             R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
-            R"(","process":42},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
+            R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
             R"("loadedAt":")" +
             kThenText + R"(","refusedAt":null},"holdersUnknown":"nobody tells","resources":[]})");
   status.kubelet = {};
@@ -106,7 +107,7 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
   status.resources = {resource()};
   status.holdings = std::make_shared<const Holdings>(holdings());
   const Json json = status.json();
-  CHECK(json["kubelet"].dump() == R"({"present":false,"directory":"","since":null,"process":null})");
+  CHECK(json["kubelet"].dump() == R"({"present":false,"directory":"","since":null,"process":null,"unverified":""})");
   CHECK(json["configuration"]["refusedAt"].text() == kThenText);
   REQUIRE(json["resources"].array().size() == 1);
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);

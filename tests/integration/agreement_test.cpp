@@ -1,0 +1,56 @@
+// A kubelet that does not count what it was sent, and says so when it is asked.
+
+#include <doctest/doctest.h>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+
+// Attached, with one device, which the kubelet counts.
+void start(Node& node) {
+  node.files().file("gophers/amy");
+  node.configure(listed(kGopher, node.path("gophers")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+}
+
+std::size_t registrations(Node& node) {
+  return node.of(kGopher).registrations.size();
+}
+
+}  // namespace
+
+TEST_CASE("a kubelet that takes in no list any more is registered with anew after 5 s, and counts right") {
+  Node node(Node::Options{.pod_resources = true});
+  start(node);
+  node.kubelet().set_faults({.deaf = {kGopher}});
+  node.files().file("gophers/ben");
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 2; }));
+  CHECK(registrations(node) == 2);
+  CHECK(node.daemon().wait_for_line({"error the kubelet does not count what it was sent: registering anew",
+                                     "of 2 Healthy devices it does not count 1 (ben)"},
+                                    kLong));
+  CHECK(node.daemon().wait_for_line({"info the kubelet counts what it was sent", kGopher}, kLong));
+  // A list that is just on its way is no disagreement.
+  node.files().file("gophers/cat");
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 3; }));
+  CHECK(registrations(node) == 2);
+}
+
+TEST_CASE("a kubelet without pod resources is not verified, which is said once") {
+  Node node;
+  start(node);
+  constexpr const char* kWords = "the kubelet does not say which devices it counts: not verified";
+  CHECK(node.daemon().wait_for_line({kWords}, kLong));
+  node.files().file("gophers/ben");
+  CHECK(node.count(kGopher, 2));
+  REQUIRE(node.reload());
+  CHECK(node.daemon().count_lines(kWords) == 1);
+  CHECK(registrations(node) == 1);
+}
