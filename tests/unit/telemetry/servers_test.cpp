@@ -229,3 +229,139 @@ TEST_CASE("a control server ends although calls come all the time that nobody an
     for (std::thread& caller : callers) caller.join();
   }
 }
+
+TEST_CASE("33 who ask at once are one too many, and so are 33 reloads; each is told so, or answered") {
+  for (const bool reload : {false, true}) {
+    CAPTURE(reload);
+    AskedDaemon daemon;
+    daemon.silent = true;
+    const TempDir dir;
+    auto server = std::make_unique<ControlServer>(daemon.loop, daemon.log, daemon.requests, dir.path() / "s");
+    daemon.start();
+    const auto ask = [&] {
+      ControlClient client(dir.path() / "s");
+      return reload ? client.reload("") : client.status();
+    };
+    std::atomic<unsigned> refused = 0;
+    std::atomic<unsigned> ended = 0;
+    std::vector<std::thread> callers;
+    for (unsigned i = 0; i < ControlServer::kMostCalls + 1; ++i) {
+      callers.emplace_back([&] {
+        try {
+          ask();
+        } catch (const NoAnswer& error) {
+          const std::string what = reload ? "32 reloads" : "32 questions for the status";
+          if (std::string(error.what()).find(what + " wait for an answer already: try again") !=
+              std::string::npos)
+            ++refused;
+        }
+        ++ended;
+      });
+    }
+    while (ended == 0) std::this_thread::yield();
+    CHECK(refused == 1);
+    // The other kind has places of its own: its call waits, and is not refused.
+    const unsigned reloads = daemon.reloads;
+    const unsigned statuses = daemon.asked;
+    std::thread other([&] {
+      try {
+        ControlClient client(dir.path() / "s");
+        reload ? client.status() : client.reload("");
+      } catch (const NoAnswer&) {
+      }
+    });
+    while (daemon.reloads == reloads && daemon.asked == statuses) std::this_thread::yield();
+    daemon.in_loop([&] { server->stop_listening(); });
+    server.reset();  // who waits is told so
+    callers.push_back(std::move(other));
+    for (std::thread& caller : callers) caller.join();
+    CHECK(ended == ControlServer::kMostCalls + 1);
+  }
+}
+
+TEST_CASE("those who have been answered leave their places to others") {
+  AskedDaemon daemon;
+  const TempDir dir;
+  ControlServer server(daemon.loop, daemon.log, daemon.requests, dir.path() / "s");
+  daemon.start();
+  ControlClient client(dir.path() / "s");
+  for (unsigned i = 0; i < 3 * ControlServer::kMostCalls; ++i) {
+    CHECK_NOTHROW(client.status());
+    CHECK_NOTHROW(client.reload(""));
+  }
+  daemon.in_loop([&] { server.stop_listening(); });
+  daemon.stop();
+}
+
+TEST_CASE("16 may follow, one more is told so, and one that ends leaves its place") {
+  AskedDaemon daemon;
+  const TempDir dir;
+  auto server = std::make_unique<ControlServer>(daemon.loop, daemon.log, daemon.requests, dir.path() / "s");
+  daemon.start();
+  std::atomic<unsigned> following = 0;
+  std::atomic<bool> one_ends = false;
+  std::vector<std::thread> followers;
+  const auto follow = [&](bool ends) {
+    bool first = true;
+    try {
+      ControlClient(dir.path() / "s").events(1, ControlClient::Follow::kYes, [&](const Json&) {
+        if (std::exchange(first, false)) ++following;
+        return !(ends && one_ends);
+      });
+    } catch (const NoAnswer&) {
+    }
+  };
+  daemon.log.info("something happens");
+  for (unsigned i = 0; i < ControlServer::kMostStreams; ++i) followers.emplace_back(follow, i == 0);
+  while (following < ControlServer::kMostStreams) std::this_thread::yield();
+  CHECK_THROWS_WITH_AS(ControlClient(dir.path() / "s").watch_status([](const Json&) { return false; }),
+                       doctest::Contains("16 callers follow the status or the events already"), NoAnswer);
+  one_ends = true;
+  daemon.log.info("something else happens");
+  followers.front().join();
+  bool room = false;
+  for (const auto begin = Clock::now(); !room && Clock::now() - begin < 10s;) {
+    try {
+      ControlClient(dir.path() / "s").watch_status([](const Json&) { return false; });
+      room = true;
+    } catch (const NoAnswer&) {
+    }
+  }
+  CHECK(room);
+  daemon.in_loop([&] { server->stop_listening(); });
+  server.reset();
+  for (std::size_t i = 1; i < followers.size(); ++i) followers[i].join();
+}
+
+TEST_CASE(
+    "64 connections to the control socket are the most, but root gets another one, and those that end make "
+    "room") {
+  AskedDaemon daemon;
+  const TempDir dir;
+  ControlServer server(daemon.loop, daemon.log, daemon.requests, dir.path() / "s");
+  daemon.start();
+  std::vector<UniqueFd> idle;
+  for (unsigned i = 0; i < ControlServer::kMostConnections; ++i)
+    idle.push_back(connect_unix(dir.path() / "s"));
+  const auto warned = [&] { return daemon.log.warnings().count() == 1; };
+  CHECK_FALSE(warned());
+  ControlClient last(dir.path() / "s");
+  if (::geteuid() == 0)
+    CHECK_NOTHROW(last.status());
+  else
+    CHECK_THROWS_AS(last.status(), NoAnswer);
+  CHECK(warned());
+  idle.clear();
+  bool room = false;
+  for (const auto begin = Clock::now(); !room && Clock::now() - begin < 10s;) {
+    try {
+      ControlClient(dir.path() / "s").status();
+      room = true;
+    } catch (const NoAnswer&) {
+    }
+  }
+  CHECK(room);
+  CHECK(warned());
+  daemon.in_loop([&] { server.stop_listening(); });
+  daemon.stop();
+}
