@@ -92,7 +92,13 @@ class BusyLoop {
 // A TCP client of this machine.
 class TcpClient {
  public:
-  explicit TcpClient(unsigned port) : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
+  enum class Room { kUsual, kLittle };
+
+  // room: for what it has not read.
+  explicit TcpClient(unsigned port, Room room = Room::kUsual)
+      : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
+    const int bytes = 4096;
+    if (room == Room::kLittle) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
