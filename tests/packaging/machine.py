@@ -186,6 +186,11 @@ def deb():
     return next(_packages.glob("*.deb"))
 
 
+def debug_symbols():
+    """The package with its debug information."""
+    return next(_packages.glob("*.ddeb"))
+
+
 def tarball():
     return next(_packages.glob("*.tar.gz"))
 
