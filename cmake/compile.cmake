@@ -21,7 +21,7 @@ if(PLUGHOST_SANITIZE)
 endif()
 
 # What our files include of the standard library, and of gRPC, parsed once: most of a build. A file still includes what it
-# uses: the preset `tidy`, which has no precompiled header, says where one does not.
+# uses.
 option(PLUGHOST_PRECOMPILE "precompiled headers" ON)
 set(PLUGHOST_STANDARD
   <algorithm> <array> <atomic> <charconv> <chrono> <condition_variable> <cstdint> <deque> <filesystem> <fstream>
@@ -58,6 +58,11 @@ function(plughost_ours target)
   endif()
 endfunction()
 
+# The files of a folder in a few translation units: what they include is read once for all of them, by the compiler and by
+# clang-tidy. Two files of a folder cannot use one name for two things then. The presets dev and tsan compile each file alone,
+# which is quicker after a small change, and finds an include that a neighbour only happens to have.
+option(PLUGHOST_UNITY "few translation units" OFF)
+
 # plughost_library(NAME SOURCES … DEPENDS … PRIVATE … [PRECOMPILED …]): one static library, one folder.
 function(plughost_library name)
   cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;DEPENDS;PRIVATE" ${ARGN})
@@ -66,4 +71,5 @@ function(plughost_library name)
   list(TRANSFORM arg_DEPENDS PREPEND plughost_)
   target_link_libraries(plughost_${name} PUBLIC ${arg_DEPENDS} PRIVATE ${arg_PRIVATE})
   plughost_ours(plughost_${name} ${arg_PRECOMPILED})
+  set_target_properties(plughost_${name} PROPERTIES UNITY_BUILD ${PLUGHOST_UNITY} UNITY_BUILD_BATCH_SIZE 12)
 endfunction()

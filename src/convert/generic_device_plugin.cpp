@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kDefaultDomain = "squat.ai";
 constexpr const char* kDefaultPermissions = "mrw";
-constexpr std::array<std::string_view, 2> kFlags = {"device", "domain"};
+constexpr std::array<std::string_view, 2> kGenericFlags = {"device", "domain"};
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
@@ -246,7 +246,7 @@ void add_device_notes(ConfigDraft& draft) {
 Converter generic_device_plugin_converter() {
   return {.plugin = OtherPlugin::kGenericDevicePlugin,
           .looked_for = "a list `devices` or `device`",
-          .flags = kFlags,
+          .flags = kGenericFlags,
           .convert = convert_generic};
 }
 

@@ -10,8 +10,8 @@
 namespace plughost {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFlags = {"mig-strategy", "device-list-strategy",
-                                                    "device-id-strategy", "pass-device-specs"};
+constexpr std::array<std::string_view, 4> kNvidiaFlags = {"mig-strategy", "device-list-strategy",
+                                                          "device-id-strategy", "pass-device-specs"};
 constexpr const char* kWholeGpu = "nvidia.com/gpu";
 const Node kNothing;
 
@@ -235,7 +235,7 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
 Converter nvidia_converter() {
   return {.plugin = OtherPlugin::kNvidia,
           .looked_for = "`version` with `flags` or `sharing`",
-          .flags = kFlags,
+          .flags = kNvidiaFlags,
           .convert = convert_nvidia};
 }
 

@@ -94,11 +94,11 @@ std::string cdi_specification(std::string_view resource, const Recipe& recipe, c
   return specification.dump_indented() + '\n';
 }
 
-std::string cdi_file_name(std::string_view resource) {
+std::string cdi_file_name(std::string_view owner, std::string_view resource) {
   // A domain has no '_'.
   std::string name(resource);
   if (const std::size_t slash = name.find('/'); slash != std::string::npos) name[slash] = '_';
-  return "plughost-" + name + ".json";
+  return std::string(owner) + '-' + name + ".json";
 }
 
 }  // namespace plughost

@@ -33,7 +33,7 @@ void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, st
 // by now may be another one.
 std::string cdi_specification(std::string_view resource, const Recipe& recipe, const Inventory& inventory);
 
-// The file that holds it, by a name that no other resource has.
-std::string cdi_file_name(std::string_view resource);
+// The file that holds it, by a name that no other resource of that owner has, nor another owner's.
+std::string cdi_file_name(std::string_view owner, std::string_view resource);
 
 }  // namespace plughost

@@ -2,11 +2,16 @@
 // The checks, each a pure function of what is under the prefix and of what was observed. doctor.cpp has their
 // names. Thread-safe.
 
+#include <cstddef>
+
 #include "doctor/finding.hpp"
 #include "doctor/observed.hpp"
 #include "host/host_root.hpp"
 
 namespace plughost {
+
+// Of a list in a sentence.
+inline constexpr std::size_t kMostShown = 3;
 
 // checks_of_configuration.cpp
 Findings check_configuration(const HostRoot& host, const Observed& observed);

@@ -14,7 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostCheckpoint = 256u << 20;
-constexpr std::size_t kMostShown = 3;
 
 // Of the plugins: neither the kubelet's, nor that of its pod resources.
 bool of_a_plugin(const Observed& observed, const fs::path& socket) {

@@ -14,7 +14,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
-constexpr std::size_t kMostShown = 3;
 
 // "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b".
 void take_kinds(const std::string& names, std::set<std::string>& kinds) {

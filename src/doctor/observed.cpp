@@ -13,7 +13,7 @@
 
 #include "doctor/process.hpp"
 #include "kubelet/unix_socket.hpp"
-#include "programs/program_run.hpp"
+#include "programs/run_program.hpp"
 
 namespace plughost {
 
@@ -57,9 +57,9 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
 std::string version_of(const SeenProcess& process) {
   if (process.name() != "kubelet" && process.name() != "k3s") return {};
   const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
-  const auto ending = ProgramRun().run({.command = {program, "--version"}, .timeout = kVersionDeadline});
-  if (!ending || ending->how != Ending::How::kExited || ending->number != 0) return {};
-  return ending->output.substr(0, ending->output.find('\n'));
+  const Ending ending = run_program({.command = {program, "--version"}, .timeout = kVersionDeadline});
+  if (ending.how != Ending::How::kExited || ending.number != 0) return {};
+  return ending.output.substr(0, ending.output.find('\n'));
 }
 
 void observe_devices(const HostRoot& host, Observed& observed) {

@@ -9,7 +9,7 @@ namespace plughost {
 
 namespace {
 
-constexpr std::size_t kMostShown = 100;
+constexpr std::size_t kLongestCommandLine = 100;
 
 std::vector<std::string> arguments_of(std::string_view text) {
   std::vector<std::string> arguments;
@@ -42,7 +42,7 @@ std::string SeenProcess::name() const {
 std::string SeenProcess::text() const {
   std::string line;
   for (const std::string& argument : arguments) line += (line.empty() ? "" : " ") + argument;
-  if (line.size() > kMostShown) line = line.substr(0, kMostShown) + "…";
+  if (line.size() > kLongestCommandLine) line = line.substr(0, kLongestCommandLine) + "…";
   return "process " + std::to_string(id) + (line.empty() ? "" : " (" + line + ")");
 }
 

@@ -25,14 +25,14 @@ class Count final : public DeviceSource {
   unsigned count_;
 };
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_count(Fields& entry) {
   return std::make_unique<Count>(entry.number("count", 1, 1, kMost));
 }
 
 }  // namespace
 
 Kind count_kind() {
-  return {.key = "count", .attributes = {}, .default_id = "{resource}-{n}", .read = read};
+  return {.key = "count", .attributes = {}, .default_id = "{resource}-{n}", .read = read_count};
 }
 
 }  // namespace plughost

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostWatched = 1000;  // each costs one of the user's inotify watches
 constexpr std::size_t kLongestName = 1000;  // of a directory, in a remark
-constexpr std::string_view kAttributes[] = {"name", "path"};
+constexpr std::string_view kDirectoryAttributes[] = {"name", "path"};
 
 enum class Depth { kFlat, kRecursive };
 
@@ -148,7 +148,7 @@ Scan Directory::scan(const HostRoot& host) const {
   return scan;
 }
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_directory(Fields& entry) {
   const Node* node = entry.node("directory");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("directory"), entry.diagnostics());
@@ -167,7 +167,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
 }  // namespace
 
 Kind directory_kind() {
-  return {.key = "directory", .attributes = kAttributes, .default_id = "", .read = read};
+  return {.key = "directory", .attributes = kDirectoryAttributes, .default_id = "", .read = read_directory};
 }
 
 }  // namespace plughost

@@ -65,8 +65,6 @@ class DeviceSource {
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
-  // Any thread. Nobody wants a scan any more: one that runs ends soon, if it can.
-  virtual void abandon() const {}
 };
 
 // A row of the registry.

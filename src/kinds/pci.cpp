@@ -18,8 +18,8 @@
 namespace plughost {
 namespace {
 
-constexpr std::string_view kAttributes[] = {"pci",   "name",   "path", "vendor",  "device",
-                                            "class", "driver", "numa", "pciInfo", "pciPath"};
+constexpr std::string_view kPciAttributes[] = {"pci",   "name",   "path", "vendor",  "device",
+                                               "class", "driver", "numa", "pciInfo", "pciPath"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
 // Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
@@ -205,7 +205,7 @@ std::vector<std::string> read_classes(Fields& fields) {
   return classes;
 }
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
   const Node* const node = entry.node("pci");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("pci"), entry.diagnostics());
@@ -233,7 +233,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
 }  // namespace
 
 Kind pci_kind() {
-  return {.key = "pci", .attributes = kAttributes, .default_id = "", .read = read};
+  return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci};
 }
 
 }  // namespace plughost

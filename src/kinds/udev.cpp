@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kAttributes[] = {"name",   "path",   "link",    "syspath",
-                                            "driver", "vendor", "product", "serial"};
+constexpr std::string_view kUdevAttributes[] = {"name",   "path",   "link",    "syspath",
+                                                "driver", "vendor", "product", "serial"};
 
 using Patterns = std::vector<std::pair<std::string, std::string>>;  // by name; fnmatch(3)
 
@@ -146,7 +146,7 @@ Patterns read_patterns(Fields& fields, std::string_view key) {
   return patterns;
 }
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_udev(Fields& entry) {
   const Node* const node = entry.node("udev");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("udev"), entry.diagnostics());
@@ -172,7 +172,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
 }  // namespace
 
 Kind udev_kind() {
-  return {.key = "udev", .attributes = kAttributes, .default_id = "", .read = read};
+  return {.key = "udev", .attributes = kUdevAttributes, .default_id = "", .read = read_udev};
 }
 
 }  // namespace plughost

@@ -16,9 +16,8 @@
 #include <memory>
 #include <string_view>
 
-// glibc's clone by its other name: the thread sanitizer takes whatever goes by the first one for a fork, and holds
-// locks for it that a child in our memory would let go of.
-// NOLINTNEXTLINE(bugprone-reserved-identifier)
+// glibc's clone by its other name: the thread sanitizer takes whatever goes by the first one for a fork, and
+// holds locks for it that a child in our memory would let go of. NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace plughost {
@@ -189,7 +188,7 @@ void Launch::start() {
     const NoSignals quiet;
     // The thread waits until the child executes its program, or ends; nothing of this process is copied.
     pid = ::__clone(become, stack.get() + kStack, CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan,
-                  &process);
+                    &process);
   }
   check(pid, "clone");
   UniqueFd pidfd{process};

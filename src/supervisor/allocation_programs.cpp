@@ -11,10 +11,10 @@ namespace plughost {
 
 namespace {
 
-constexpr Spoken kSpoken{.late = ": it gave no answer within "};
+constexpr Spoken kAllocationSpoken{.late = ": it gave no answer within "};
 
 AllocationPrograms::Outcome outcome_of(const Ending& ending) {
-  if (std::string why = why_failed(kSpoken, ending); !why.empty()) return "allocate: " + why;
+  if (std::string why = why_failed(kAllocationSpoken, ending); !why.empty()) return "allocate: " + why;
   try {
     return read_allocation_document(ending.output);
   } catch (const DocumentError& error) {

@@ -4,23 +4,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "config/places.hpp"
 #include "device/cdi.hpp"
+#include "device/hash.hpp"
 #include "host/file_text.hpp"
 
 namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kOurs = "plughost-";
-// Of a file that is being written: hidden, and without the ending that runtimes look for.
-constexpr std::string_view kUnfinished = ".plughost-";
 
 bool is_there(const fs::path& file) {
   std::error_code failed;
@@ -43,28 +44,6 @@ void write_all(int fd, std::string_view text) {
   }
 }
 
-// Throws std::system_error, and then the file is as it was. Whoever reads it sees the old text or the new
-// one.
-void replace(const fs::path& file, const std::string& text) {
-  const fs::path directory = file.parent_path();
-  if (!is_there(directory)) {
-    fs::create_directories(directory);
-    fs::permissions(directory, fs::perms(0755));
-  }
-  const fs::path unfinished = directory / (std::string(kUnfinished) + file.filename().string() + ".tmp");
-  try {
-    const UniqueFd fd{
-        check(::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), "open")};
-    check(::fchmod(fd.get(), 0644), "fchmod");  // whatever the umask is: other users' tools read it
-    write_all(fd.get(), text);
-    fs::rename(unfinished, file);
-  } catch (const std::system_error&) {
-    std::error_code ignored;
-    fs::remove(unfinished, ignored);
-    throw;
-  }
-}
-
 std::string advice(const std::error_code& error, const fs::path& directory) {
   if (error == std::errc::read_only_file_system || error == std::errc::permission_denied ||
       error == std::errc::operation_not_permitted)
@@ -75,12 +54,19 @@ std::string advice(const std::error_code& error, const fs::path& directory) {
 
 }  // namespace
 
-CdiDirectory::CdiDirectory(const HostRoot& host, fs::path directory)
-    : host_(host), path_(std::move(directory)) {}
+std::string cdi_owner(const fs::path& kubelet_directory) {
+  if (kubelet_directory == kKubeletDirectory) return "plughost";
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "plughost.%016" PRIx64, fnv1a(kubelet_directory.native()));
+  return text.data();
+}
+
+CdiDirectory::CdiDirectory(const HostRoot& host, fs::path directory, std::string owner)
+    : host_(host), path_(std::move(directory)), owner_(std::move(owner)) {}
 
 std::string CdiDirectory::specify(const Offer& offer) {
   if (offer.recipe->cdi == CdiNames::kNone) return {};
-  const std::string file = cdi_file_name(offer.resource);
+  const std::string file = cdi_file_name(owner_, offer.resource);
   const auto known = specified_.find(offer.resource);
   const bool same = known != specified_.end() && known->second.recipe == offer.recipe &&
                     known->second.inventory == offer.inventory;
@@ -96,11 +82,39 @@ std::string CdiDirectory::specify(const Offer& offer) {
 
 std::string CdiDirectory::put(const std::string& file, const std::string& text) {
   try {
-    if (content_of(at(file)) != text) replace(at(file), text);
+    if (content_of(at(file)) != text) replace(file, text);
     return {};
   } catch (const std::system_error& error) {
     return "the CDI specification " + (path_ / file).string() +
            " cannot be written: " + error.code().message() + "; " + advice(error.code(), path_);
+  }
+}
+
+// Of a file that is being written: hidden, and without the ending that runtimes look for.
+std::string CdiDirectory::unfinished(const std::string& file) const {
+  return '.' + owner_ + '-' + file + ".tmp";
+}
+
+// Throws std::system_error, and then the file is as it was. Whoever reads it sees the old text or the new
+// one.
+void CdiDirectory::replace(const std::string& file, const std::string& text) {
+  const fs::path directory = host_.at(path_);
+  if (!is_there(directory)) {
+    fs::create_directories(directory);
+    fs::permissions(directory, fs::perms(0755));
+  }
+  const fs::path temporary = directory / unfinished(file);
+  // What lies there is never written to: it may be a link to somebody's file.
+  ::unlink(temporary.c_str());
+  const UniqueFd fd{
+      check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), "open")};
+  try {
+    check(::fchmod(fd.get(), 0644), "fchmod");  // whatever the umask is: other users' tools read it
+    write_all(fd.get(), text);
+    fs::rename(temporary, directory / file);
+  } catch (const std::system_error&) {
+    ::unlink(temporary.c_str());
+    throw;
   }
 }
 
@@ -115,14 +129,16 @@ std::string CdiDirectory::remove(const std::string& file) {
 void CdiDirectory::keep(const std::set<std::string>& resources) {
   std::erase_if(specified_, [&](const auto& item) { return !resources.contains(item.first); });
   std::set<std::string> kept;
-  for (const std::string& resource : resources) kept.insert(cdi_file_name(resource));
+  for (const std::string& resource : resources) kept.insert(cdi_file_name(owner_, resource));
+  const std::string ours = owner_ + '-';
   std::vector<std::string> old;
   std::error_code failed;
   for (fs::directory_iterator entry(host_.at(path_), failed); !failed && entry != fs::directory_iterator();
        entry.increment(failed)) {
     std::string name = entry->path().filename();
-    const bool ours = name.starts_with(kOurs) && name.ends_with(".json");
-    if ((ours && !kept.contains(name)) || name.starts_with(kUnfinished)) old.push_back(std::move(name));
+    const bool specification = name.starts_with(ours) && name.ends_with(".json");
+    if ((specification && !kept.contains(name)) || name.starts_with('.' + ours))
+      old.push_back(std::move(name));
   }
   for (const std::string& name : old) remove(name);
 }

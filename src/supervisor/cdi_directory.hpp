@@ -13,10 +13,14 @@
 
 namespace plughost {
 
+// Whose the files are: of the plughost that serves the kubelet with that directory for plugins.
+std::string cdi_owner(const std::filesystem::path& kubelet_directory);
+
 class CdiDirectory {
  public:
-  // directory: as on the machine; made when it is first needed. host outlives it.
-  CdiDirectory(const HostRoot& host, std::filesystem::path directory);
+  // directory: as on the machine; made when it is first needed. Several plughosts may use it, each with an
+  // owner of its own, by which the files' names begin. host outlives it.
+  CdiDirectory(const HostRoot& host, std::filesystem::path directory, std::string owner);
 
   // The specification of the offer's resource says what the offer does. Nothing to do for a resource without
   // one, and for the same devices as the last time, unless somebody removed the file. Why it could not be
@@ -24,7 +28,8 @@ class CdiDirectory {
   std::string specify(const Offer& offer);
   // The same for a specification that another program made.
   std::string put(const std::string& file, const std::string& text);
-  // Removes what we, or a former plughost, have written for resources that are not among these.
+  // Removes what this owner, in this process or a former one, has written for resources that are not among
+  // these.
   void keep(const std::set<std::string>& resources);
 
  private:
@@ -34,10 +39,13 @@ class CdiDirectory {
   };
 
   std::string remove(const std::string& file);
+  void replace(const std::string& file, const std::string& text);
+  std::string unfinished(const std::string& file) const;
   std::filesystem::path at(const std::string& file) const { return host_.at(path_) / file; }
 
   const HostRoot& host_;
   std::filesystem::path path_;
+  std::string owner_;
   std::map<std::string, Specified> specified_;  // by resource; those whose file was written
 };
 

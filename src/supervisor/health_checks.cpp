@@ -9,7 +9,7 @@ namespace plughost {
 
 namespace {
 
-constexpr Spoken kSpoken{.what = "the health check", .words = Program::Errors::kWithOutput};
+constexpr Spoken kCheckSpoken{.what = "the health check", .words = Program::Errors::kWithOutput};
 // A check that takes all its time has its verdict a moment later.
 constexpr std::chrono::milliseconds kVerdictSlack{200};
 
@@ -125,7 +125,7 @@ void HealthChecks::start(Check& check) {
 
 void HealthChecks::on_end(Check& check, const Ending& ending) {
   if (ending.how != Ending::How::kOverdue) on_gone(check);
-  const std::string why = why_failed(kSpoken, ending);
+  const std::string why = why_failed(kCheckSpoken, ending);
   const bool lacks = ending.how == Ending::How::kNoMeans;
   note_means(check, lacks ? why : "");
   if (!lacks) return judge(check, why);

@@ -11,9 +11,9 @@ namespace plughost {
 
 namespace {
 
-constexpr Spoken kSpoken{.what = "the program of preStart",
-                         .words = Program::Errors::kWithOutput,
-                         .late = ": the start's devices were not ready within "};
+constexpr Spoken kPreStartSpoken{.what = "the program of preStart",
+                                 .words = Program::Errors::kWithOutput,
+                                 .late = ": the start's devices were not ready within "};
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void PreStarts::run(const std::shared_ptr<const Offer>& offer, std::span<const s
                                          .timeout = recipe.timeout,
                                          .timeout_from = Program::TimeoutFrom::kNow},
                                  [this, start, device = id](const Ending& ending) {
-                                   on_end(start, device, why_failed(kSpoken, ending));
+                                   on_end(start, device, why_failed(kPreStartSpoken, ending));
                                  });
   }
 }

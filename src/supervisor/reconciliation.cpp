@@ -10,7 +10,7 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
   const ConfigDiff difference = diff(running, wanted);
   Reconciliation plan;
   plan.kubelet = difference.kubelet_changed;
-  plan.cdi = running.cdi != wanted.cdi;
+  plan.cdi = running.cdi != wanted.cdi || running.kubelet.directory != wanted.kubelet.directory;
   for (const ResourceConfig* entry : difference.removed) plan.retired.push_back(entry->recipe->name.text());
 
   std::unordered_map<std::string_view, const ResourceConfig*> former;

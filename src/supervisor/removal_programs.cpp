@@ -9,7 +9,7 @@ namespace plughost {
 
 namespace {
 
-constexpr Spoken kSpoken{.what = "the program of onRemove", .words = Program::Errors::kWithOutput};
+constexpr Spoken kRemovalSpoken{.what = "the program of onRemove", .words = Program::Errors::kWithOutput};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void RemovalPrograms::run(const Offer& offer) {
     const auto begun = removals_.insert(removals_.end(), std::move(removal));
     begun->program = std::make_unique<Subprocess>(
         queue_, Program{.command = std::move(line.words), .timeout = recipe.timeout},
-        [this, begun](const Ending& ending) { on_end(begun, why_failed(kSpoken, ending)); });
+        [this, begun](const Ending& ending) { on_end(begun, why_failed(kRemovalSpoken, ending)); });
   }
 }
 

@@ -12,11 +12,11 @@ void ScanSchedule::hint(Clock::time_point now) {
   }
   if (hinted_ <= now) return;
   if (hinted_ == kNever) {
-    if (now - began_ >= kQuiet) {
+    first_hint_ = now;
+    if (may_begin(now)) {
       hinted_ = now;
       return;
     }
-    first_hint_ = now;
   }
   hinted_ = std::min(now + kQuiet, first_hint_ + kLongestWait);
 }
@@ -24,6 +24,8 @@ void ScanSchedule::hint(Clock::time_point now) {
 void ScanSchedule::begin(Clock::time_point now) {
   scanning_ = true;
   began_ = now;
+  const bool storm = hinted_ == first_hint_ + kLongestWait;  // which goes on
+  spent_until_ = storm ? now + kAtOnce * kCost : std::max(spent_until_, now) + kCost;
   hinted_ = timed_ = kNever;
 }
 

@@ -8,14 +8,16 @@
 
 namespace plughost {
 
-// Events are hints, scans are truth. The first hint is followed at once; more of them wait for a quiet
-// moment, but not for ever.
+// Events are hints, scans are truth. A hint is followed at once, by five scans in a row and ten a second;
+// more of them wait for a quiet moment, but not for ever.
 class ScanSchedule {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
-  static constexpr std::chrono::milliseconds kQuiet{
-      100};  // also the least from one scan's beginning to the next
+  static constexpr std::chrono::milliseconds kQuiet{100};
+  // What a scan costs of a budget of so many, which grows by one in that time.
+  static constexpr std::chrono::milliseconds kCost{100};
+  static constexpr int kAtOnce = 5;
   static constexpr std::chrono::milliseconds kLongestWait{1000};
   // A scan that fails is tried again after the first of these, and after twice as long each time.
   static constexpr std::chrono::milliseconds kFirstRetry{1000};
@@ -46,12 +48,14 @@ class ScanSchedule {
   void replace(Clock::time_point now);
 
  private:
+  bool may_begin(Clock::time_point now) const { return spent_until_ - now <= (kAtOnce - 1) * kCost; }
   void end(Clock::time_point now);
 
   bool scanning_ = false;
   bool stalled_ = false;
   bool hinted_meanwhile_ = false;      // while it ran
   Clock::time_point began_{};          // the latest scan
+  Clock::time_point spent_until_{};    // the budget is whole again then
   Clock::time_point first_hint_{};     // of those that wait
   Clock::time_point hinted_ = kNever;  // the scan that they ask for
   Clock::time_point timed_ = kNever;   // the scan that comes without a hint

@@ -46,10 +46,6 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
   look();
 }
 
-Scanner::~Scanner() {
-  source_->abandon();
-}
-
 void Scanner::hint() {
   schedule_.hint(Clock::now());
   arm();

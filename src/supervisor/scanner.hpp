@@ -41,7 +41,6 @@ class Scanner {
   // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
   Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
-  ~Scanner();
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 

@@ -56,7 +56,7 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
                      }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr)),
-      cdi_(std::make_unique<CdiDirectory>(platform.host, config_.cdi.directory)),
+      cdi_(make_cdi(config_)),
       holdings_(platform.workers) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -73,6 +73,11 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
       [this] {
         if (!sockets_timer_.armed()) sockets_timer_.arm(kSocketsBurst);
       });
+}
+
+std::unique_ptr<CdiDirectory> Supervisor::make_cdi(const Config& config) const {
+  return std::make_unique<CdiDirectory>(platform_.host, config.cdi.directory,
+                                        cdi_owner(config.kubelet.directory));
 }
 
 Entry::Hooks Supervisor::hooks(const std::string& entry) {
@@ -140,7 +145,7 @@ Changes Supervisor::apply(Config config) {
   }
   if (plan.cdi) {
     cdi_->keep({});
-    cdi_ = std::make_unique<CdiDirectory>(platform_.host, config.cdi.directory);
+    cdi_ = make_cdi(config);
     for (const auto& [name, entry] : entries_) entry->hint();
   }
   for (const ResourceConfig* resource : plan.kept)

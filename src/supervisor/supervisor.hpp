@@ -52,6 +52,7 @@ class Supervisor {
   void ask_status(StatusDone done);
 
  private:
+  std::unique_ptr<CdiDirectory> make_cdi(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   DaemonStatus status() const;
   void add(const ResourceConfig& resource);

@@ -15,7 +15,7 @@ namespace plughost {
 namespace {
 
 // The daemon asks the kubelet, which may take two seconds, and reads files.
-constexpr std::chrono::seconds kDeadline{15};
+constexpr std::chrono::seconds kAnswerDeadline{15};
 // A node's list of devices may be longer than gRPC's usual 4 MiB.
 constexpr int kMostBytes = 256 << 20;
 
@@ -31,13 +31,14 @@ UniqueFd connected(const std::filesystem::path& socket) {
   }
 }
 
-// Cancels a call whose first answer does not come within kDeadline: a stream has no deadline of its own.
+// Cancels a call whose first answer does not come within kAnswerDeadline: a stream has no deadline of its
+// own.
 class FirstAnswer {
  public:
   explicit FirstAnswer(grpc::ClientContext& context)
       : thread_([this, &context](const std::stop_token& came) {
           std::unique_lock lock(mutex_);
-          wake_.wait_for(lock, came, kDeadline, [] { return false; });
+          wake_.wait_for(lock, came, kAnswerDeadline, [] { return false; });
           if (came.stop_requested()) return;
           late_ = true;
           context.TryCancel();
@@ -79,7 +80,7 @@ struct ControlClient::Connection {
   Json ask(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, v1::JsonText*),
            const Request& request) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    context.set_deadline(std::chrono::system_clock::now() + kAnswerDeadline);
     v1::JsonText answer;
     check(((*stub).*method)(&context, request, &answer));
     return parsed(answer);
@@ -104,7 +105,7 @@ struct ControlClient::Connection {
     const grpc::Status status = reader->Finish();
     if (first.late())
       throw NoAnswer("plughost does not answer on " + socket.string() + ": no answer within " +
-                     std::to_string(kDeadline.count()) + " seconds");
+                     std::to_string(kAnswerDeadline.count()) + " seconds");
     check(status);
     return true;
   }

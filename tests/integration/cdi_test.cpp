@@ -2,12 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <atomic>
+#include <cinttypes>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "device/hash.hpp"
 #include "integration/node.hpp"
 
 using namespace plughost;
@@ -17,12 +21,18 @@ using namespace std::chrono_literals;
 namespace {
 
 const std::string kPort = "example.com/port";
-const std::string kFile = "cdi/plughost-example.com_port.json";
 
 // Each file in the node's dev is a device, and a node of its container.
 std::string ports(const Node& node, const std::string& name = kPort, const std::string& more = "cdi: true") {
   return "- {name: \"" + name + "\", directory: {path: " + node.path("dev") +
          "}, nodes: [{hostPath: \"{path}\", containerPath: \"/dev/{id}\"}], forgetAfter: 1s, " + more + "}\n";
+}
+
+// Below the directory `cdi`. The kubelet's directory is not the usual one: the name says which it is.
+std::string file_of(const Node& node, const std::string& name) {
+  std::array<char, 17> directory{};
+  std::snprintf(directory.data(), directory.size(), "%016" PRIx64, fnv1a(node.plugins().native()));
+  return std::string("plughost.") + directory.data() + "-example.com_" + name + ".json";
 }
 
 void configure(Node& node, const std::string& resources, const std::string& directory = "cdi") {
@@ -57,7 +67,7 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   node.start_kubelet({}, [&](const KubeletEvent& event) {
     if (event.type != KubeletEvent::Type::kList) return;
     ++lists;
-    const std::string text = content(at(node, kFile));
+    const std::string text = content(at(node, "cdi/" + file_of(node, "port")));
     if (text.find(event.devices == 1 ? "ttyA" : "ttyB") == std::string::npos) ++early;
   });
   node.start_daemon();
@@ -71,7 +81,7 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   REQUIRE(answer.containers.size() == 1);
   CHECK(answer.containers[0].nodes.empty());
   CHECK(answer.containers[0].cdi == std::vector<std::string>{"example.com/port=ttyB"});
-  const auto json = nlohmann::json::parse(content(at(node, kFile)));
+  const auto json = nlohmann::json::parse(content(at(node, "cdi/" + file_of(node, "port"))));
   CHECK(json["kind"] == kPort);
   REQUIRE(json["devices"].size() == 2);
   CHECK(json["devices"][1]["containerEdits"]["deviceNodes"][0]["hostPath"] == node.path("dev/ttyB"));
@@ -80,23 +90,23 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
 TEST_CASE("a specification outlives the daemon, and goes with its entry") {
   Node node;
   node.files().file("dev/ttyA");
-  node.files().file("cdi/plughost-example.com_former.json");
+  node.files().file("cdi/" + file_of(node, "former"));
   node.files().file("cdi/vendor.json");
   configure(node, ports(node) + counted("example.com/token", 1));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  CHECK(goes(at(node, "cdi/plughost-example.com_former.json")));
+  CHECK(goes(at(node, "cdi/" + file_of(node, "former"))));
   node.daemon().signal(SIGTERM);
   REQUIRE(node.daemon().wait_for_exit(kLong).has_value());
-  CHECK(std::filesystem::exists(at(node, kFile)));
+  CHECK(std::filesystem::exists(at(node, "cdi/" + file_of(node, "port"))));
 
   node.start_daemon();
   REQUIRE(node.attached({kPort}));
-  CHECK(std::filesystem::exists(at(node, kFile)));
+  CHECK(std::filesystem::exists(at(node, "cdi/" + file_of(node, "port"))));
   configure(node, counted("example.com/token", 1));
   REQUIRE(node.reload());
-  CHECK(goes(at(node, kFile)));
+  CHECK(goes(at(node, "cdi/" + file_of(node, "port"))));
   CHECK(std::filesystem::exists(at(node, "cdi/vendor.json")));
 }
 
@@ -109,7 +119,7 @@ TEST_CASE("an entry that no longer wants a specification loses it, and has its n
   REQUIRE(node.healthy(kPort, "ttyA"));
   configure(node, ports(node, kPort, "cdi: false"));
   REQUIRE(node.reload());
-  CHECK(goes(at(node, kFile)));
+  CHECK(goes(at(node, "cdi/" + file_of(node, "port"))));
   const auto answer = node.kubelet().allocate_ids(kPort, {"ttyA"});
   CHECK(answer.containers.at(0).nodes.size() == 1);
   CHECK(answer.containers.at(0).cdi.empty());
@@ -122,8 +132,8 @@ TEST_CASE("a resource that is named after its device takes the specification alo
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.attached({"example.com/ttyA", "example.com/ttyB"}));
-  const auto first = at(node, "cdi/plughost-example.com_ttyA.json");
-  const auto other = at(node, "cdi/plughost-example.com_ttyB.json");
+  const auto first = at(node, "cdi/" + file_of(node, "ttyA"));
+  const auto other = at(node, "cdi/" + file_of(node, "ttyB"));
   CHECK(comes(first));
   CHECK(comes(other));
   node.files().remove("dev/ttyA");
@@ -140,8 +150,8 @@ TEST_CASE("specifications move when the directory is another") {
   REQUIRE(node.healthy(kPort, "ttyA"));
   configure(node, ports(node), "elsewhere");
   REQUIRE(node.reload());
-  CHECK(comes(at(node, "elsewhere/plughost-example.com_port.json")));
-  CHECK(goes(at(node, kFile)));
+  CHECK(comes(at(node, "elsewhere/" + file_of(node, "port"))));
+  CHECK(goes(at(node, "cdi/" + file_of(node, "port"))));
 }
 
 TEST_CASE("what cannot be written is an error with a reason, and Allocate refuses until it can be") {

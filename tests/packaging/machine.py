@@ -19,7 +19,7 @@ from process import Process, until  # noqa: E402
 
 BOOT = 60  # seconds
 # The libraries of our package, since a machine has no mirror; the shells that complete; what the pages' commands call; Ansible; runc.
-PACKAGES = """systemd systemd-sysv dbus libcivetweb1 libprometheus-cpp-core1.0 libudev1 bash-completion zsh procps udev ansible-core
+PACKAGES = """systemd systemd-sysv dbus libprometheus-cpp-core1.0 libudev1 bash-completion zsh procps udev ansible-core
     python3-apt runc""".split()
 
 
@@ -184,6 +184,11 @@ _packages = None  # the folder that main() was given
 def deb():
     """The package that is tested."""
     return next(_packages.glob("*.deb"))
+
+
+def debug_symbols():
+    """The package with its debug information."""
+    return next(_packages.glob("*.ddeb"))
 
 
 def tarball():

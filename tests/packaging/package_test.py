@@ -4,6 +4,7 @@
 Usage: package_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from machine import Machine, deb, main, tarball, until  # noqa: E402
+from machine import Machine, deb, debug_symbols, main, tarball, until  # noqa: E402
 
 CONFIG = """\
 domain: example.com
@@ -153,9 +154,26 @@ class InADebian(unittest.TestCase):
         self.machine.install(deb())
         self.assertEqual(self.machine.run("systemctl is-active plughost").strip(), "active")
 
+    def test_the_debug_information_is_a_package_beside_it(self):
+        self.machine.install(deb())
+        self.machine.install(debug_symbols())
+        trees = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        for package in (deb(), debug_symbols()):
+            subprocess.run(["dpkg-deb", "--extract", package, trees], check=True)
+
+        def said(*command):
+            return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+        program = trees / "usr/bin/plughost"
+        self.assertNotIn(".debug_", said("readelf", "--sections", "--wide", program))
+        build_id = re.search(r"Build ID: (\w+)", said("readelf", "--notes", program)).group(1)
+        debug = trees / f"usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+        address = re.search(r"^(\w+) T main$", said("nm", debug), re.MULTILINE).group(1)
+        self.assertRegex(said("addr2line", "--exe", debug, address), r"/src/main\.cpp:\d+")
+
     def test_the_tarball_needs_no_package_manager(self):
         # Nor Debian's libraries.
-        self.machine.run("dpkg --remove libprometheus-cpp-core1.0 libcivetweb1")
+        self.machine.run("dpkg --remove libprometheus-cpp-core1.0")
         shutil.copy(tarball(), self.machine.shared)
         links = self.machine.run("readlink /bin /lib /sbin")
         self.machine.run("tar --directory / --strip-components 1 --keep-directory-symlink --no-same-owner "

@@ -73,7 +73,7 @@ void read_watch(Fields& fields, ExecSettings& settings) {
     settings.timeout = fields.duration("timeout", kLongestSilence, kShortestTimeout, kLongestSilence);
 }
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_exec(Fields& entry) {
   const Node* const node = entry.node("exec");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("exec"), entry.diagnostics());
@@ -105,7 +105,7 @@ std::vector<std::string_view> declared(const Node& value) {
 }  // namespace
 
 Kind exec_kind() {
-  return {.key = "exec", .attributes = {}, .default_id = "", .read = read, .declared = declared};
+  return {.key = "exec", .attributes = {}, .default_id = "", .read = read_exec, .declared = declared};
 }
 
 }  // namespace plughost

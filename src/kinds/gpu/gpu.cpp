@@ -13,15 +13,16 @@
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/gpu/nvidia_cdi.hpp"
+#include "kinds/gpu/nvidia_ctk.hpp"
 #include "kinds/gpu/other_gpus.hpp"
 #include "kinds/gpu/terms.hpp"
 
 namespace plughost {
 namespace {
 
-constexpr std::string_view kAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
-                                            "path", "vendor", "driver",  "memory", "profile",
-                                            "type", "numa",   "visible", "cdi",    "pciPath"};
+constexpr std::string_view kGpuAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
+                                               "path", "vendor", "driver",  "memory", "profile",
+                                               "type", "numa",   "visible", "cdi",    "pciPath"};
 constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
 // Needed by every container with a card of NVIDIA's, as far as they are there.
 constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
@@ -39,11 +40,14 @@ class Gpu final : public DeviceSource {
       : terms_(std::move(terms)),
         name_(std::move(name)),
         recipe_(nvidia_recipe(terms_.injection)),
-        cdi_(terms_.nvidia_ctk, terms_.injection.by_index, now),
+        cdi_(terms_.nvidia_ctk, terms_.injection.by_index, now,
+             [this](const Program& program) { return nvidia_ctk_.run(program); }),
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void abandon() const override { cdi_.stop(); }
+  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
+    return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
+  }
 
  private:
   bool wants(GpuVendor vendor) const { return terms_.vendor == GpuVendor::kAuto || terms_.vendor == vendor; }
@@ -55,6 +59,7 @@ class Gpu final : public DeviceSource {
   GpuTerms terms_;
   std::string name_;
   std::shared_ptr<const KindRecipe> recipe_;
+  mutable NvidiaCtk nvidia_ctk_;
   mutable NvidiaCdi cdi_;  // scans never overlap
   mutable NvidiaGpus nvidia_;
 };
@@ -187,7 +192,7 @@ std::string full_name(Fields& entry) {
   return whole ? name->scalar : "";
 }
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_gpu_entry(Fields& entry) {
   return read_gpu(entry, Nvml::kLibrary, std::chrono::steady_clock::now);
 }
 
@@ -201,7 +206,7 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
 }
 
 Kind gpu_kind() {
-  return {.key = "gpu", .attributes = kAttributes, .default_id = "", .read = read};
+  return {.key = "gpu", .attributes = kGpuAttributes, .default_id = "", .read = read_gpu_entry};
 }
 
 }  // namespace plughost

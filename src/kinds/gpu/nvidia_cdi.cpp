@@ -51,26 +51,37 @@ std::string look_through(const std::string& text, const std::vector<NvidiaGpu>& 
 
 }  // namespace
 
-NvidiaCdi::NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now)
-    : program_(std::move(program)), by_index_(by_index), now_(std::move(now)) {}
+NvidiaCdi::NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now, Run run)
+    : program_(std::move(program)), by_index_(by_index), now_(std::move(now)), run_(std::move(run)) {}
 
 std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan) {
   const std::string program = gpus.empty() ? "" : find_program(host);
   if (program.empty()) return {};
   const std::string cards = text_of(gpus);
-  const bool due = cards != described_ || (text_.empty() && when_ + kRetry <= now_());
-  if (due) {
-    described_ = cards;
-    text_.clear();
-    trouble_ = generate(host.at(program).string(), gpus);
-    if (!trouble_.empty()) trouble_ = program + " cdi generate: " + trouble_;
-    when_ = now_();
-  }
+  const bool retry = cards == described_ && text_.empty() && when_ + kRetry <= now_();
+  if (!running_.empty() || cards != described_ || retry) look_at(program, cards, gpus, host);
+  scan.undecided = cards != described_;
   if (text_.empty())
     scan.look_again = NvidiaGpus::kInterval;
   else
     scan.cdi.push_back({.name = kFile, .text = text_});
   return trouble_;
+}
+
+void NvidiaCdi::look_at(const std::string& program, const std::string& cards,
+                        const std::vector<NvidiaGpu>& gpus, const HostRoot& host) {
+  if (running_.empty()) running_ = cards;
+  std::optional<Ending> ending = run_(command(host.at(program).string()));
+  if (ending && running_ != cards) {  // other cards than now
+    running_ = cards;
+    ending = run_(command(host.at(program).string()));
+  }
+  if (!ending) return;
+  described_ = std::exchange(running_, {});
+  text_.clear();
+  trouble_ = take(std::move(*ending), gpus);
+  if (!trouble_.empty()) trouble_ = program + " cdi generate: " + trouble_;
+  when_ = now_();
 }
 
 std::string NvidiaCdi::find_program(const HostRoot& host) const {
@@ -82,16 +93,19 @@ std::string NvidiaCdi::find_program(const HostRoot& host) const {
   return {};
 }
 
-std::string NvidiaCdi::generate(const std::string& program, const std::vector<NvidiaGpu>& gpus) {
+Program NvidiaCdi::command(const std::string& program) const {
   Program command = document_program(
       {program, "cdi", "generate", "--format=json", "--vendor=" + std::string(kNvidiaCdiVendor),
        "--class=gpu", by_index_ ? "--device-name-strategy=index" : "--device-name-strategy=uuid"});
   command.timeout = kDeadline;
-  std::optional<Ending> ending = run_.run(command);
-  if (!ending) return "nobody waits for the program any more";
-  std::string why = why_failed({}, *ending);
-  if (why.empty()) why = look_through(ending->output, gpus, by_index_);
-  if (why.empty()) text_ = std::move(ending->output);
+  return command;
+}
+
+// Why it made no specification that names the cards; empty: text_ is one.
+std::string NvidiaCdi::take(Ending ending, const std::vector<NvidiaGpu>& gpus) {
+  std::string why = why_failed({}, ending);
+  if (why.empty()) why = look_through(ending.output, gpus, by_index_);
+  if (why.empty()) text_ = std::move(ending.output);
   return why;
 }
 

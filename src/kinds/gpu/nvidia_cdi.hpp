@@ -1,13 +1,15 @@
 #pragma once
 // NVIDIA's CDI specification, which its own tool makes: nvidia-ctk cdi generate. Internal to the kind `gpu`.
-// Worker threads, never two at once, but for stop().
+// Scans only: worker threads, never two at once.
 
 #include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "kinds/gpu/nvidia_gpus.hpp"
-#include "programs/program_run.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 
@@ -18,25 +20,31 @@ class NvidiaCdi {
   // After a failure, and with the same cards, it is tried again after this.
   static constexpr std::chrono::seconds kRetry{30};
 
+  // How a program ended; nullopt: it runs, and there will be another scan when it has ended.
+  using Run = std::function<std::optional<Ending>(const Program& program)>;
+
   // program: as on the machine; empty: wherever NVIDIA's packages put it. by_index: cards are named by their
   // numbers, else by their UUIDs.
-  NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now);
+  NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now, Run run);
 
   // Has the tool describe the cards, if they are others than the last time, and adds the specification to
   // scan. Says why no container could get them by their CDI names; empty: it could, as far as is known. Where
-  // the tool is not installed nothing is done: somebody else may have made a specification.
+  // the tool is not installed nothing is done: somebody else may have made a specification. While the tool
+  // looks at cards that it has not described yet, the scan is undecided.
   std::string describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan);
-  // Ends a run that is under way.
-  void stop() { run_.stop(); }
 
  private:
   std::string find_program(const HostRoot& host) const;
-  std::string generate(const std::string& program, const std::vector<NvidiaGpu>& gpus);
+  void look_at(const std::string& program, const std::string& cards, const std::vector<NvidiaGpu>& gpus,
+               const HostRoot& host);
+  Program command(const std::string& program) const;
+  std::string take(Ending ending, const std::vector<NvidiaGpu>& gpus);
 
   std::string program_;
   bool by_index_;
   NvidiaGpus::Now now_;
-  ProgramRun run_;
+  Run run_;
+  std::string running_;    // what the run that is under way is for; empty: there is none
   std::string described_;  // what the last run was for; empty: there was none
   std::string text_;       // what it printed; empty: it failed
   std::string trouble_;

@@ -12,7 +12,8 @@ namespace plughost {
 namespace {
 
 constexpr unsigned kMostCount = 10'000;
-constexpr std::string_view kAttributes[] = {"name", "path", "target", "vendor", "product", "serial", "port"};
+constexpr std::string_view kGroupsAttributes[] = {"name",    "path",   "target", "vendor",
+                                                  "product", "serial", "port"};
 
 struct Group {
   unsigned count = 1;
@@ -94,7 +95,7 @@ Group read_group(Fields& fields) {
   return group;
 }
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_groups(Fields& entry) {
   std::vector<Group> groups;
   const std::vector<Node>& nodes = entry.items("groups");
   for (std::size_t i = 0; i < nodes.size(); ++i) {
@@ -109,7 +110,7 @@ std::unique_ptr<const DeviceSource> read(Fields& entry) {
 }  // namespace
 
 Kind groups_kind() {
-  return {.key = "groups", .attributes = kAttributes, .default_id = "", .read = read};
+  return {.key = "groups", .attributes = kGroupsAttributes, .default_id = "", .read = read_groups};
 }
 
 }  // namespace plughost

@@ -24,8 +24,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::string_view kAttributes[] = {"pci",    "name",    "guid",     "vendor", "device",  "class",
-                                            "driver", "netdevs", "linkType", "numa",   "pciInfo", "pciPath"};
+constexpr std::string_view kRdmaAttributes[] = {"pci",      "name",  "guid",    "vendor",
+                                                "device",   "class", "driver",  "netdevs",
+                                                "linkType", "numa",  "pciInfo", "pciPath"};
 constexpr std::string_view kActive = "ACTIVE";
 
 enum class PortPolicy { kAny, kAll, kIgnore };
@@ -263,14 +264,14 @@ std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock) {
 
 namespace {
 
-std::unique_ptr<const DeviceSource> read(Fields& entry) {
+std::unique_ptr<const DeviceSource> read_rdma_entry(Fields& entry) {
   return read_rdma(entry, steady_clock::now);
 }
 
 }  // namespace
 
 Kind rdma_kind() {
-  return {.key = "rdma", .attributes = kAttributes, .default_id = "", .read = read};
+  return {.key = "rdma", .attributes = kRdmaAttributes, .default_id = "", .read = read_rdma_entry};
 }
 
 }  // namespace plughost

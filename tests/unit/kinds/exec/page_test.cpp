@@ -9,8 +9,8 @@
 #include <iterator>
 
 #include "kinds/exec/document.hpp"
-#include "programs/program_run.hpp"
 #include "programs/programs.hpp"
+#include "programs/run_program.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -99,14 +99,12 @@ Allocation answer(const std::string& language) {
   const Offer offer{.resource = "example.com/superdisk",
                     .inventory = Inventory({{.id = "sda"}, {.id = "sdb"}})};
   const std::vector<std::string> ids{"sdb", "sda"};
-  ProgramRun run;
-  const auto ending = run.run(Program{.command = {program(dir, language, What::kAllocate)},
-                                      .input = allocation_request(offer, ids),
-                                      .timeout = std::chrono::minutes(1)});
-  REQUIRE(ending);
-  CHECK(ending->how == Ending::How::kExited);
-  CHECK(ending->number == 0);
-  return read_allocation_document(ending->output);
+  const Ending ending = run_program({.command = {program(dir, language, What::kAllocate)},
+                                     .input = allocation_request(offer, ids),
+                                     .timeout = std::chrono::minutes(1)});
+  CHECK(ending.how == Ending::How::kExited);
+  CHECK(ending.number == 0);
+  return read_allocation_document(ending.output);
 }
 
 const Allocation kDirectories{

@@ -1,11 +1,14 @@
 // NVIDIA's CDI specification, made by a nvidia-ctk that the test has written.
 
 #include <doctest/doctest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "programs/programs.hpp"
 #include "unit/kinds/gpu/rig.hpp"
+#include "unit/run_until.hpp"
 
 namespace plughost {
 namespace {
@@ -133,12 +136,79 @@ TEST_CASE("a failure is tried again after a while, and what it made sick is well
   CHECK(made.runs().size() == 2);
 }
 
-TEST_CASE("nobody waits for a tool that hangs once the entry is gone") {
-  const FakeNvml fake(kTwoCards);
+// A ToolRig that somebody watches.
+struct WatchedTool {
+  EventLoop loop;
+  Programs programs{loop};
   ToolRig made;
-  made.tool("exec sleep 1000");
-  made.rig.source->abandon();
-  CHECK(made.rig.trouble("GPU-a").find("nobody waits") != std::string::npos);
+  unsigned hints = 0;
+  std::unique_ptr<SourceWatch> watch = made.rig.source->watch(programs, [this] { ++hints; });
+
+  bool hinted() {
+    return run_until(loop, [&, before = hints] { return hints > before; });
+  }
+};
+
+TEST_CASE("a scan does not wait for the tool: it is undecided until the tool has described the cards") {
+  const FakeNvml fake(kTwoCards);
+  WatchedTool watched;
+  watched.made.tool("until test -e \"${0%/usr/*}/go\"; do :; done; cat \"${0%/usr/*}/answer\"");
+  watched.made.rig.machine.tree().file("answer", specification_of({"GPU-a", "GPU-b"}));
+  CHECK(watched.made.rig.scan().undecided);
+  REQUIRE(run_until(watched.loop, [&] { return watched.made.runs().size() == 1; }));
+  CHECK(watched.made.rig.scan().undecided);
+  watched.made.rig.machine.tree().file("go", "");
+  REQUIRE(watched.hinted());
+  const Scan scan = watched.made.rig.scan();
+  CHECK_FALSE(scan.undecided);
+  CHECK(scan.cdi.size() == 1);
+  CHECK(scan.devices.at(0).healthy());
+  CHECK(watched.made.runs().size() == 1);
+}
+
+TEST_CASE("what was said of other cards than there are now is not used, and the tool is asked again") {
+  const FakeNvml fake(kTwoCards);
+  WatchedTool watched;
+  watched.made.prints(specification_of({"GPU-a", "GPU-b", "GPU-c"}));
+  CHECK(watched.made.rig.scan().undecided);
+  fake.show(kTwoCards + "card GPU-c minor=4\n");
+  REQUIRE(watched.hinted());
+  CHECK(watched.made.rig.scan().undecided);
+  REQUIRE(watched.hinted());
+  const Scan scan = watched.made.rig.scan();
+  CHECK_FALSE(scan.undecided);
+  CHECK(scan.devices.size() == 3);
+  CHECK(watched.made.runs().size() == 2);
+}
+
+TEST_CASE("while a tool that failed is tried again its cards are listed, with what is wrong") {
+  const FakeNvml fake(kTwoCards);
+  WatchedTool watched;
+  watched.made.tool("exit 1");
+  CHECK(watched.made.rig.scan().undecided);
+  REQUIRE(watched.hinted());
+  CHECK_FALSE(watched.made.rig.trouble("GPU-a").empty());
+  watched.made.prints(specification_of({"GPU-a", "GPU-b"}));
+  watched.made.rig.wait(30s);
+  const Scan meanwhile = watched.made.rig.scan();
+  CHECK_FALSE(meanwhile.undecided);
+  CHECK_FALSE(meanwhile.devices.at(0).healthy());
+  REQUIRE(watched.hinted());
+  CHECK(watched.made.rig.trouble("GPU-a").empty());
+}
+
+TEST_CASE("a tool that hangs ends with the entry") {
+  const FakeNvml fake(kTwoCards);
+  WatchedTool watched;
+  watched.made.tool("echo $$ >\"${0%/usr/*}/pid\"; exec sleep 1000");
+  watched.made.rig.scan();
+  pid_t pid = 0;
+  REQUIRE(run_until(watched.loop, [&] {
+    return static_cast<bool>(std::ifstream(watched.made.rig.machine.tree().at("pid")) >> pid);
+  }));
+  watched.watch.reset();
+  CHECK(run_until(watched.loop, [&] { return ::kill(pid, 0) != 0; }));
+  CHECK(watched.hints == 0);
 }
 
 }  // namespace

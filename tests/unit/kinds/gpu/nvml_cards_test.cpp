@@ -82,6 +82,34 @@ TEST_CASE("an error of a part is that part's, and one of the card is all parts'"
   CHECK(rig.trouble("MIG-x").starts_with("XID 79"));
 }
 
+TEST_CASE("an error of a GPU instance is that of each of its compute instances, and of no other's") {
+  const std::string cards =
+      "card GPU-a minor=3 mig=1\n"
+      "mig 0 MIG-x gi=7 ci=0 memory=4864 name=NVIDIA_A100_MIG_1c.2g.10gb\n"
+      "mig 0 MIG-y gi=7 ci=1 memory=4864 name=NVIDIA_A100_MIG_1c.2g.10gb\n"
+      "mig 0 MIG-z gi=8 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb\n";
+  const FakeNvml fake(cards);
+  const GpuRig rig({{"mig", text("mixed")}});
+  rig.scan();
+  fake.show(cards + "event 1 0 8 79 7\n");
+  CHECK_FALSE(rig.trouble("MIG-x").empty());
+  CHECK_FALSE(rig.trouble("MIG-y").empty());
+  CHECK(rig.trouble("MIG-z").empty());
+}
+
+TEST_CASE("errors are followed again after the driver was unloaded and loaded") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({});
+  rig.scan();
+  fake.show("fail nvmlInit_v2 9\nfail nvmlDeviceGetCount_v2 1\n");
+  rig.scan();
+  fake.show(kTwoCards);
+  rig.scan();
+  fake.show(kTwoCards + "event 1 0 8 79\n");
+  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  CHECK(rig.trouble("GPU-b").empty());
+}
+
 TEST_CASE("a lost card costs that card, and it comes back when it answers again") {
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
