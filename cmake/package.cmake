@@ -33,7 +33,7 @@ set(lib ${CMAKE_INSTALL_PREFIX}/lib)  # systemd's, on every architecture
 set_target_properties(plughost PROPERTIES INSTALL_RPATH "$ORIGIN/../lib/plughost")
 install(TARGETS plughost RUNTIME_DEPENDENCY_SET libraries DESTINATION ${CMAKE_INSTALL_FULL_BINDIR})
 # What not every distribution has, for the tarball; the package depends on Debian's.
-install(RUNTIME_DEPENDENCY_SET libraries PRE_INCLUDE_REGEXES "^lib(civetweb|prometheus-cpp)" PRE_EXCLUDE_REGEXES ".*"
+install(RUNTIME_DEPENDENCY_SET libraries PRE_INCLUDE_REGEXES "^libprometheus-cpp" PRE_EXCLUDE_REGEXES ".*"
         DESTINATION ${lib}/plughost COMPONENT libraries)
 install(FILES systemd/plughost.service DESTINATION ${lib}/systemd/system)
 install(FILES packaging/plughost.sysusers DESTINATION ${lib}/sysusers.d RENAME plughost.conf)

@@ -47,14 +47,15 @@ Daemon::Daemon(RunOptions options, Config config)
       requests_(loop_, log_.history(),
                 {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
                  .reload = [this](std::optional<LogLevel> level,
-                                  StatusRequests::ReloadDone done) { reload(level, std::move(done)); }}) {
+                                  StatusRequests::ReloadDone done) { reload(level, std::move(done)); }}),
+      servers_(loop_, log_, requests_) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
   const TelemetryConfig telemetry = config.telemetry;
   supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config), [this] { on_change(); });
-  open_telemetry(telemetry);
+  servers_.open(telemetry);
 }
 
 Daemon::~Daemon() {
@@ -107,8 +108,8 @@ LogLevel Daemon::log_level(const Config& config) const {
 }
 
 void Daemon::reload(std::optional<LogLevel> level, StatusRequests::ReloadDone done) {
-  reloads_.push_back({level, std::move(done)});
-  if (reloads_.size() == 1) load();
+  reloads_.ask(level, std::move(done));
+  if (reloads_.begin()) load();
 }
 
 void Daemon::load() {
@@ -131,8 +132,7 @@ void Daemon::load() {
 }
 
 void Daemon::on_loaded(Loaded& loaded) {
-  const PendingReload reload = std::move(reloads_.front());
-  reloads_.erase(reloads_.begin());
+  const ReloadQueue::Batch reload = reloads_.end();
   asked_level_ = reload.level;
   auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result);
   const ReloadAnswer answer = stopping_ ? refuse({"plughost is stopping"})
@@ -140,8 +140,9 @@ void Daemon::on_loaded(Loaded& loaded) {
                                         : apply(std::move(std::get<Config>(loaded.result)));
   notifier_.send("READY=1");
   on_change();
-  reload.done(answer);
-  if (!reloads_.empty()) load();
+  for (const StatusRequests::ReloadDone& done : reload.waiting) done(answer);
+  if (reloads_.begin()) return load();
+  servers_.end_former();  // those who asked them are answered
 }
 
 ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
@@ -156,10 +157,11 @@ ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
 
 ReloadAnswer Daemon::apply(Config config) {
   const LogConfig log = config.log;
-  const TelemetryConfig telemetry = config.telemetry;
   ReloadAnswer answer{.warnings = texts_of(config.warnings)};
   log_.configure(log_level(config), log.format);
+  Servers::Opened servers;
   try {
+    servers = servers_.prepare(config.telemetry);
     answer.changes = supervisor_->apply(std::move(config));
   } catch (const std::runtime_error& error) {
     return refuse({error.what()});
@@ -168,34 +170,9 @@ ReloadAnswer Daemon::apply(Config config) {
   ++reloads_applied_;
   loaded_at_ = std::chrono::system_clock::now();
   refused_at_.reset();
-  for (std::string& trouble : open_telemetry(telemetry)) answer.warnings.push_back(std::move(trouble));
+  for (std::string& trouble : servers_.take(std::move(servers)))
+    answer.warnings.push_back(std::move(trouble));
   return answer;
-}
-
-std::vector<std::string> Daemon::open_telemetry(const TelemetryConfig& config) {
-  std::vector<std::string> troubles;
-  const auto attempt = [&](auto&& open) {
-    try {
-      open();
-    } catch (const std::runtime_error& error) {  // std::system_error among them
-      log_.error("devices are served, but nobody can ask for their status", {{"why", error.what()}});
-      troubles.emplace_back(error.what());
-    }
-  };
-  if (!control_ || config.control != telemetry_.control) {
-    control_.reset();
-    attempt([&] { control_ = std::make_unique<ControlServer>(loop_, log_, requests_, config.control); });
-  }
-  if (config.listen != telemetry_.listen || (!http_ && !config.listen.empty())) {
-    http_.reset();
-    attempt([&] {
-      if (config.listen.empty()) return;
-      http_ = std::make_unique<HttpServer>(log_, requests_, config.listen);
-      log_.info("listening", {{"address", config.listen}, {"port", std::to_string(http_->port())}});
-    });
-  }
-  telemetry_ = config;
-  return troubles;
 }
 
 void Daemon::tell_status(std::function<void(DaemonStatus)> done) {

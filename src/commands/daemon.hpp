@@ -17,8 +17,8 @@
 #include "config/config.hpp"
 #include "programs/programs.hpp"
 #include "supervisor/supervisor.hpp"
-#include "telemetry/control_server.hpp"
-#include "telemetry/http_server.hpp"
+#include "telemetry/reload_queue.hpp"
+#include "telemetry/servers.hpp"
 #include "telemetry/status_requests.hpp"
 
 namespace plughost {
@@ -40,10 +40,6 @@ class Daemon {
 
  private:
   struct Loaded;
-  struct PendingReload {
-    std::optional<LogLevel> level;
-    StatusRequests::ReloadDone done;
-  };
 
   void on_signal(int signal);
   void stop();
@@ -57,8 +53,6 @@ class Daemon {
   ReloadAnswer apply(Config config);
   ReloadAnswer refuse(std::vector<std::string> errors);
   LogLevel log_level(const Config& config) const;
-  // What telemetry cannot have, as sentences: devices are served without it.
-  std::vector<std::string> open_telemetry(const TelemetryConfig& config);
   void tell_status(std::function<void(DaemonStatus)> done);
 
   RunOptions options_;
@@ -84,12 +78,10 @@ class Daemon {
   Timer watchdog_;
   Supervisor::Summary last_summary_;
   bool stopping_ = false;
-  std::vector<PendingReload> reloads_;  // the first is under way
+  ReloadQueue reloads_;
   std::unique_ptr<Supervisor> supervisor_;
   StatusRequests requests_;
-  TelemetryConfig telemetry_;  // what is open
-  std::unique_ptr<ControlServer> control_;
-  std::unique_ptr<HttpServer> http_;
+  Servers servers_;
 };
 
 }  // namespace plughost

@@ -44,7 +44,8 @@ struct CdiConfig {
 struct TelemetryConfig {
   std::string listen;  // "127.0.0.1:9464": metrics and the status page; empty: off
   std::filesystem::path control = kControlSocket;
-  bool operator==(const TelemetryConfig&) const = default;
+  std::string listen_where;  // "file:line:col", for messages
+  std::string control_where;
 };
 
 struct LogConfig {

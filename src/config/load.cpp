@@ -223,6 +223,10 @@ void Loader::read_telemetry(Fields& top, const Overrides& overrides) {
   const Node* const control = top.node("control");
   check_socket(telemetry.control, control ? control->mark : top.mark(), "control", diagnostics_);
   if (!overrides.control.empty()) telemetry.control = overrides.control;
+  const Node* const listen = top.node("listen");
+  telemetry.listen_where = (listen ? listen->mark : top.mark()).text();
+  telemetry.control_where =
+      overrides.control.empty() ? (control ? control->mark : top.mark()).text() : "--control";
 }
 
 std::string Loader::read_domain(Fields& top, std::string_view fallback) {

@@ -232,7 +232,7 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
   }
 
   for (auto& [resource, devices] : assembly.resources) {
-    if (!std::ranges::is_sorted(devices, {}, &Device::id)) std::ranges::stable_sort(devices, {}, &Device::id);
+    sort_by_id(devices);
     drop_repeated_ids(devices, resource, remarks);
     const std::size_t all = devices.size();
     const auto former = listed.find(resource);

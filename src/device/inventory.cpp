@@ -1,6 +1,7 @@
 #include "device/inventory.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/number.hpp"
@@ -21,9 +22,21 @@ std::size_t field_size(std::size_t payload) {
 
 }  // namespace
 
+void sort_by_id(std::vector<Device>& devices) {
+  if (std::ranges::is_sorted(devices, {}, &Device::id)) return;
+  // A device is large: each is moved once.
+  std::vector<std::size_t> order(devices.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const std::string& { return devices[i].id; });
+  std::vector<Device> sorted;
+  sorted.reserve(devices.size());
+  for (const std::size_t i : order) sorted.push_back(std::move(devices[i]));
+  devices = std::move(sorted);
+}
+
 Inventory::Inventory(std::vector<Device> devices) {
   if (devices.empty()) return;
-  if (!std::ranges::is_sorted(devices, {}, &Device::id)) std::ranges::stable_sort(devices, {}, &Device::id);
+  sort_by_id(devices);
   const auto same_id = [](const Device& a, const Device& b) { return a.id == b.id; };
   devices.erase(std::unique(devices.begin(), devices.end(), same_id), devices.end());
   devices_ = std::make_shared<const std::vector<Device>>(std::move(devices));

@@ -19,6 +19,9 @@ inline constexpr std::size_t kKubeletMessageLimit = 4u << 20;
 // What the devices of one list may take of it, by wire_size(): some room is left for the framing.
 inline constexpr std::size_t kListLimit = kKubeletMessageLimit - 1024;
 
+// By id; those with the same id stay in their order.
+void sort_by_id(std::vector<Device>& devices);
+
 class Inventory {
  public:
   Inventory() = default;

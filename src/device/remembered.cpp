@@ -18,7 +18,7 @@ Clock::time_point forget_at(Clock::time_point since, std::chrono::seconds forget
 std::vector<Device> Remembered::merge(std::span<const Device> before, std::vector<Device> scanned,
                                       Clock::time_point now, std::chrono::seconds forget_after,
                                       const Stays& stays) {
-  if (!std::ranges::is_sorted(scanned, {}, &Device::id)) std::ranges::stable_sort(scanned, {}, &Device::id);
+  sort_by_id(scanned);
 
   std::vector<Device> gone;
   std::map<std::string, Clock::time_point> gone_since;

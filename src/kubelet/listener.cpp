@@ -32,7 +32,10 @@ Listener::Listener(EventLoop& loop, std::filesystem::path path, Accept accept, T
 }
 
 Listener::~Listener() {
-  if (reachable()) ::unlink(path_.c_str());
+  struct stat status {};
+  const bool ours =
+      ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+  if (ours) ::unlink(path_.c_str());
 }
 
 bool Listener::reachable() const {

@@ -3,17 +3,22 @@
 #include <grp.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/server_posix.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/log_levels.hpp"
+#include "kubelet/dead_socket.hpp"
 #include "kubelet/grpc_server.hpp"
 #include "kubelet/pending_call.hpp"
 #include "kubelet/snapshot_stream.hpp"
-#include "kubelet/unix_socket.hpp"
 #include "plughost/v1/control.grpc.pb.h"
 
 namespace plughost {
@@ -62,64 +67,46 @@ class EventSnapshots final : public Snapshots<v1::JsonText> {
   const std::uint64_t until_;
 };
 
-class Service final : public v1::Control::CallbackService {
+// gRPC deletes what it needs no more.
+class CountedReactor final : public grpc::ServerUnaryReactor {
  public:
-  explicit Service(StatusRequests& requests) : requests_(requests) {}
-
-  // Calls that wait are answered with an error.
-  void close() {
-    std::set<std::shared_ptr<PendingCall>> dropped;
-    const std::lock_guard lock(mutex_);
-    dropped.swap(waiting_);
-  }
-
-  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context, const v1::GetStatusRequest*,
-                                      v1::JsonText* response) override {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    requests_.ask_status(
-        [this, call = wait(reactor), response](const StatusRequests::SnapshotPointer& snapshot) {
-          answer(call, [&] { response->set_text(snapshot->json()); });
-        });
-    return reactor;
-  }
-
-  grpc::ServerWriteReactor<v1::JsonText>* WatchStatus(grpc::CallbackServerContext*,
-                                                      const v1::WatchStatusRequest*) override {
-    auto* const stream = SnapshotStream<v1::JsonText>::open(std::make_unique<StatusSnapshots>(requests_));
-    requests_.watch();
-    return stream;
-  }
-
-  grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
-                                   v1::JsonText* response) override {
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    const std::optional<LogLevel> level = value_of(kLogLevels, request->log_level());
-    if (!level && !request->log_level().empty()) {
-      reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, "the log level is debug, info, warn or error"});
-      return reactor;
-    }
-    requests_.ask_reload(level, [this, call = wait(reactor), response](const ReloadAnswer& told) {
-      answer(call, [&] { response->set_text(told.json().dump()); });
-    });
-    return reactor;
-  }
-
-  grpc::ServerWriteReactor<v1::JsonText>* ListEvents(grpc::CallbackServerContext*,
-                                                     const v1::ListEventsRequest* request) override {
-    LogHistory& history = requests_.history();
-    const std::uint64_t newest = history.newest();
-    const std::uint64_t limit = request->limit() == 0 ? newest : request->limit();
-    return SnapshotStream<v1::JsonText>::open(
-        std::make_unique<EventSnapshots>(history, newest > limit ? newest - limit : 0, request->follow()));
+  explicit CountedReactor(std::function<void()> on_done) : on_done_(std::move(on_done)) {}
+  void OnDone() override {
+    on_done_();
+    delete this;
   }
 
  private:
-  std::weak_ptr<PendingCall> wait(grpc::ServerUnaryReactor* reactor) {
-    const auto call = std::make_shared<PendingCall>(
-        reactor, grpc::Status(grpc::StatusCode::UNAVAILABLE, "plughost is stopping"));
+  std::function<void()> on_done_;
+};
+
+// Calls that are answered later: so many at once, those included whose answer the caller has not taken.
+class Calls : public std::enable_shared_from_this<Calls> {
+ public:
+  explicit Calls(std::string what) : what_(std::move(what)) {}
+
+  struct Opened {
+    grpc::ServerUnaryReactor* reactor;  // gRPC's from now on
+    std::weak_ptr<PendingCall> call;    // gone: it is answered already
+  };
+  Opened open() {
+    const bool too_many = ++count_ > ControlServer::kMostCalls;
+    if (too_many) --count_;
+    auto* const reactor = new CountedReactor([calls = shared_from_this(), too_many] {
+      if (!too_many) --calls->count_;
+    });
+    const auto call = std::make_shared<PendingCall>(reactor, too_many ? busy() : stopping());
     const std::lock_guard lock(mutex_);
-    waiting_.insert(call);
-    return call;
+    if (!closed_ && !too_many) waiting_.insert(call);
+    return {reactor, call};
+  }
+
+  // Calls that wait are answered with an error, and so is whoever comes later.
+  void close() {
+    std::set<std::shared_ptr<PendingCall>> dropped;
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    dropped.swap(waiting_);
   }
 
   // write is called if somebody still waits; the response lives until then.
@@ -135,25 +122,132 @@ class Service final : public v1::Control::CallbackService {
     call->answer(grpc::Status::OK);
   }
 
-  StatusRequests& requests_;
+ private:
+  grpc::Status busy() const {
+    return {grpc::StatusCode::RESOURCE_EXHAUSTED,
+            std::to_string(ControlServer::kMostCalls) + ' ' + what_ +
+                " wait for an answer already: try again when they have it"};
+  }
+  static grpc::Status stopping() {
+    return {grpc::StatusCode::UNAVAILABLE, "plughost is stopping, or listens elsewhere now"};
+  }
+
+  const std::string what_;
+  std::atomic<unsigned> count_{0};
   std::mutex mutex_;
+  bool closed_ = false;
   std::set<std::shared_ptr<PendingCall>> waiting_;
 };
 
-// A socket that nobody listens on is what a killed daemon left.
-void clear_the_way(const std::filesystem::path& socket) {
-  try {
-    connect_unix(socket);
-  } catch (const std::system_error& error) {
-    if (error.code() == std::errc::connection_refused) std::filesystem::remove(socket);
-    return;
+// Calls that are told what is new, until they end.
+class Streams {
+ public:
+  // nullptr: there are too many.
+  grpc::ServerWriteReactor<v1::JsonText>* open(std::unique_ptr<Snapshots<v1::JsonText>> snapshots) {
+    if (++*count_ <= ControlServer::kMostStreams)
+      return SnapshotStream<v1::JsonText>::open(std::move(snapshots), [count = count_] { --*count; });
+    --*count_;
+    return new Refused({grpc::StatusCode::RESOURCE_EXHAUSTED, std::to_string(ControlServer::kMostStreams) +
+                                                                  " callers follow the status or the events "
+                                                                  "already: end one of them"});
   }
-  throw std::runtime_error("another plughost answers on " + socket.string());
-}
+
+ private:
+  class Refused final : public grpc::ServerWriteReactor<v1::JsonText> {
+   public:
+    explicit Refused(const grpc::Status& why) { Finish(why); }
+    void OnDone() override { delete this; }
+  };
+
+  const std::shared_ptr<std::atomic<unsigned>> count_ = std::make_shared<std::atomic<unsigned>>(0);
+};
+
+class Service final : public v1::Control::CallbackService {
+ public:
+  explicit Service(StatusRequests& requests) : requests_(requests) {}
+
+  void close() {
+    status_calls_->close();
+    reload_calls_->close();
+  }
+
+  grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext*, const v1::GetStatusRequest*,
+                                      v1::JsonText* response) override {
+    const Calls::Opened opened = status_calls_->open();
+    if (opened.call.expired()) return opened.reactor;
+    requests_.ask_status([calls = status_calls_, call = opened.call,
+                          response](const StatusRequests::SnapshotPointer& snapshot) {
+      calls->answer(call, [&] { response->set_text(snapshot->json()); });
+    });
+    return opened.reactor;
+  }
+
+  grpc::ServerWriteReactor<v1::JsonText>* WatchStatus(grpc::CallbackServerContext*,
+                                                      const v1::WatchStatusRequest*) override {
+    auto* const stream = streams_.open(std::make_unique<StatusSnapshots>(requests_));
+    requests_.watch();
+    return stream;
+  }
+
+  grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
+                                   v1::JsonText* response) override {
+    const std::optional<LogLevel> level = value_of(kLogLevels, request->log_level());
+    if (!level && !request->log_level().empty()) {
+      grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+      reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, "the log level is debug, info, warn or error"});
+      return reactor;
+    }
+    const Calls::Opened opened = reload_calls_->open();
+    if (opened.call.expired()) return opened.reactor;
+    requests_.ask_reload(level,
+                         [calls = reload_calls_, call = opened.call, response](const ReloadAnswer& told) {
+                           calls->answer(call, [&] { response->set_text(told.json().dump()); });
+                         });
+    return opened.reactor;
+  }
+
+  grpc::ServerWriteReactor<v1::JsonText>* ListEvents(grpc::CallbackServerContext*,
+                                                     const v1::ListEventsRequest* request) override {
+    LogHistory& history = requests_.history();
+    const std::uint64_t newest = history.newest();
+    const std::uint64_t limit = request->limit() == 0 ? newest : request->limit();
+    return streams_.open(
+        std::make_unique<EventSnapshots>(history, newest > limit ? newest - limit : 0, request->follow()));
+  }
+
+ private:
+  StatusRequests& requests_;
+  // An administrator's reload does not wait behind those who look.
+  const std::shared_ptr<Calls> status_calls_ = std::make_shared<Calls>("questions for the status");
+  const std::shared_ptr<Calls> reload_calls_ = std::make_shared<Calls>("reloads");
+  Streams streams_;
+};
+
+// Connections that were handed to gRPC, which does not tell when one has ended.
+class OpenConnections {
+ public:
+  // False: there are too many.
+  bool add(int fd) {
+    std::erase_if(open_, [](const auto& each) { return cookie_of(each.first) != each.second; });
+    if (open_.size() >= ControlServer::kMostConnections) return false;
+    open_[fd] = cookie_of(fd);
+    return true;
+  }
+
+ private:
+  // No other socket has or gets it, while a descriptor's number comes again.
+  static std::uint64_t cookie_of(int fd) {
+    std::uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    return ::getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+  }
+
+  std::map<int, std::uint64_t> open_;
+};
 
 std::filesystem::path prepared(std::filesystem::path socket) {
   std::filesystem::create_directories(socket.parent_path());
-  clear_the_way(socket);
+  if (const auto dead = dead_socket(socket)) remove_dead_socket(socket, *dead);
   return socket;
 }
 
@@ -176,23 +270,36 @@ struct ControlServer::Served {
 
   Service service;
   std::unique_ptr<grpc::Server> server;
+  OpenConnections connections;
+  bool in_trouble = false;
 };
 
 ControlServer::ControlServer(EventLoop& loop, Log& log, StatusRequests& requests,
                              std::filesystem::path socket)
-    : served_(std::make_unique<Served>(requests)) {
+    : log_(log), served_(std::make_unique<Served>(requests)) {
   listener_.emplace(
       loop, prepared(std::move(socket)),
-      // Who may connect is the file's mode's affair.
-      [this](UniqueFd connection, const ucred&) {
-        grpc::AddInsecureChannelFromFd(served_->server.get(), connection.release());
-      },
-      [&log](const std::string& what) {
-        log.warn(what, {{"socket", "control"}});
+      [this](UniqueFd connection, const ucred& peer) { on_connection(std::move(connection), peer); },
+      [this](const std::string& what) {
+        log_.warn(what, {{"socket", "control"}});
       });
   open_to_group(listener_->path());
 }
 
 ControlServer::~ControlServer() = default;
+
+void ControlServer::stop_listening() {
+  listener_.reset();
+}
+
+// Who may connect is the file's mode's affair; but root is never kept out by others.
+void ControlServer::on_connection(UniqueFd connection, const ucred& peer) {
+  const bool room = served_->connections.add(connection.get());
+  const bool former_trouble = std::exchange(served_->in_trouble, !room);
+  if (!room && !former_trouble)
+    log_.warn("too many connections to the control socket: only root gets another one",
+              {{"most", std::to_string(kMostConnections)}, {"user", std::to_string(peer.uid)}});
+  if (room || peer.uid == 0) grpc::AddInsecureChannelFromFd(served_->server.get(), connection.release());
+}
 
 }  // namespace plughost

@@ -1,299 +1,298 @@
 #include "telemetry/http_server.hpp"
 
-#include <civetweb.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
-#include <array>
-#include <condition_variable>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <set>
 #include <stdexcept>
-#include <string_view>
-#include <thread>
 #include <utility>
 
 #include "embedded/page.hpp"
+#include "telemetry/http_connection.hpp"
+#include "telemetry/http_reply.hpp"
+#include "telemetry/listen_address.hpp"
 #include "telemetry/metrics.hpp"
+#include "telemetry/pulse.hpp"
 
 namespace plughost {
 
 namespace {
 
+using Number = std::uint64_t;  // of a connection, in the order in which they came
+
 constexpr std::chrono::seconds kDeadline{5};
-// A page that went away is noticed when it is written to.
+// A page must hear something now and then, to know a silence from a connection that is lost.
 constexpr std::chrono::seconds kAlive{15};
-constexpr std::chrono::milliseconds kKnock{5};
-constexpr const char* kJsonType = "application/json";
-constexpr const char* kTextType = "text/plain; charset=utf-8";
+constexpr std::chrono::milliseconds kNoDescriptors{100};
 
-struct Reply {
-  int code = 200;
-  std::string_view type;
-  std::string body;
-};
+HttpReply silent() {
+  return text_reply(503, "plughost does not answer in time: look into its log\n");
+}
 
-const char* reason_of(int code) {
-  switch (code) {
-    case 200:
-      return "OK";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 421:
-      return "Misdirected Request";
-    default:
-      return "Service Unavailable";
+ListenAddress parsed(const std::string& address) {
+  if (const auto found = listen_address(address)) return *found;
+  throw std::runtime_error("cannot listen on " + address + ": it is no IP address with a port");
+}
+
+UniqueFd listening(const std::string& address, const ListenAddress& parsed, int beside) {
+  try {
+    return listen_tcp(parsed, beside);
+  } catch (const std::system_error& error) {
+    throw std::runtime_error("cannot listen on " + address + ": " + error.code().message());
   }
 }
 
-void send_head(mg_connection* connection, int code, std::string_view type, std::string_view more) {
-  std::string head = "HTTP/1.1 " + std::to_string(code) + ' ' + reason_of(code) + "\r\nContent-Type: ";
-  head += type;
-  head +=
-      "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
-      "Connection: close\r\nContent-Security-Policy: ";
-  head += kPagePolicy;
-  head += "\r\n";
-  head += more;
-  head += "\r\n";
-  mg_write(connection, head.data(), head.size());
-}
-
-int send(mg_connection* connection, const Reply& reply) {
-  send_head(connection, reply.code, reply.type,
-            "Content-Length: " + std::to_string(reply.body.size()) + "\r\n");
-  if (std::string_view(mg_get_request_info(connection)->request_method) != "HEAD")
-    mg_write(connection, reply.body.data(), reply.body.size());
-  return reply.code;
-}
-
-Reply silent() {
-  return {503, kTextType, "plughost does not answer in time: look into its log\n"};
-}
-
-Reply ready(const DaemonStatus& status) {
-  std::string missing;
-  for (const ResourceStatus& resource : status.resources) {
-    if (resource.stage != Stage::kAttached) missing += "not attached: " + resource.name + "\n";
-  }
-  for (const EntryStatus& entry : status.entries) {
-    const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
-    // One whose name has a placeholder may rightly have no resource.
-    if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))
-      missing += "not looked at yet: " + entry.name + "\n";
-  }
-  if (missing.empty()) return {200, kTextType, "every resource is attached\n"};
-  return {503, kTextType, std::move(missing)};
-}
-
-std::string events_json(LogHistory& history) {
-  Json::Array events;
-  std::uint64_t told = 0;
-  while (const auto record = history.after(told)) {
-    told = record->number;
-    events.push_back(record->json());
-  }
-  return Json(std::move(events)).dump();
-}
-
-// A thread that waits for the loop's answer.
-class Waiter final : public FeedReader {
- public:
-  void on_news() override {}
-  void on_closed() override { take(nullptr); }
-  void take(const StatusRequests::SnapshotPointer& snapshot) {
-    const std::lock_guard lock(mutex_);
-    snapshot_ = snapshot;
-    done_ = true;
-    ended_.notify_all();
-  }
-  StatusRequests::SnapshotPointer wait() {
-    std::unique_lock lock(mutex_);
-    ended_.wait_for(lock, kDeadline, [this] { return done_; });
-    return snapshot_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  StatusRequests::SnapshotPointer snapshot_;
-  bool done_ = false;
-};
-
-// nullptr: no answer in time, or none because the server ends.
-StatusRequests::SnapshotPointer wait_for_status(StatusRequests& requests, Readers& ending) {
-  const auto waiter = std::make_shared<Waiter>();
-  ending.subscribe(waiter);
-  requests.ask_status([waiter](const StatusRequests::SnapshotPointer& snapshot) { waiter->take(snapshot); });
-  StatusRequests::SnapshotPointer snapshot = waiter->wait();
-  ending.unsubscribe(waiter.get());
-  return snapshot;
-}
-
-// What one page that watches is told.
+// Wakes a page that watches: often while it is not awake yet is once.
 class Watcher final : public FeedReader {
  public:
-  void on_news() override { wake(false); }
-  void on_closed() override { wake(true); }
-  // False: it is the end.
-  bool wait() {
-    std::unique_lock lock(mutex_);
-    woken_.wait_for(lock, kAlive, [this] { return news_ || closed_; });
-    news_ = false;
-    return !closed_;
+  Watcher(EventLoop::Poster post, std::function<void()> awake, std::function<void()> closed)
+      : post_(std::move(post)), awake_(std::move(awake)), closed_(std::move(closed)) {}
+
+  void on_news() override {
+    if (!waking_.exchange(true)) post_(awake_);
   }
+  void on_closed() override { post_(closed_); }
+  // It looks now: what comes from here on wakes it again.
+  void looks() { waking_ = false; }
 
  private:
-  void wake(bool close) {
-    const std::lock_guard lock(mutex_);
-    news_ = true;
-    closed_ = closed_ || close;
-    woken_.notify_all();
-  }
-
-  std::mutex mutex_;
-  std::condition_variable woken_;
-  bool news_ = false;
-  bool closed_ = false;
+  EventLoop::Poster post_;
+  std::function<void()> awake_;
+  std::function<void()> closed_;
+  std::atomic<bool> waking_{false};
 };
 
-bool send_event(mg_connection* connection, std::string_view name, const std::string& data) {
-  const std::string text = "event: " + std::string(name) + "\ndata: " + data + "\n\n";
-  return mg_write(connection, text.data(), text.size()) > 0;
+}  // namespace
+
+// What lives in the server's thread; what is posted to it is dropped when its loop is gone.
+struct HttpServer::Core {
+  // A page that watches.
+  struct Stream {
+    std::shared_ptr<Watcher> watcher;
+    std::uint64_t status_told = 0;
+    std::uint64_t change_told = 0;
+  };
+
+  Core(EventLoop::Poster daemon_loop, Log& its_log, StatusRequests& its_requests, const std::string& text,
+       const Core* former)
+      : daemon(std::move(daemon_loop)),
+        log(its_log),
+        requests(its_requests),
+        address(parsed(text)),
+        socket(listening(text, address, former ? former->socket.get() : -1)),
+        watch(loop, socket.get(), EPOLLIN | EPOLLET, [this](std::uint32_t) { accept(); }),
+        accept_again(loop, [this] { accept(); }) {}
+
+  void run() {
+    loop.run();
+    for (auto& [number, connection] : connections) connection->reply(silent());
+    while (!streams.empty()) end_stream(streams.begin()->first);
+    connections.clear();
+  }
+
+  void accept();
+  void add(UniqueFd connection);
+  void make_room();
+  void remove(Number number);
+
+  void on_request(Number number, const HttpRequest& request);
+  void ask_status(Number number, const std::string& path);
+  void ask_pulse(Number number);
+  void on_pulse();
+  void reply(Number number, HttpReply reply);
+
+  void begin_stream(Number number);
+  void advance(Number number);
+  void keep_alive(Number number);
+  void end_stream(Number number);
+
+  HttpConnection* find(Number number) {
+    const auto found = connections.find(number);
+    return found == connections.end() ? nullptr : found->second.get();
+  }
+
+  const EventLoop::Poster daemon;
+  Log& log;
+  StatusRequests& requests;
+  EventLoop loop;
+  const ListenAddress address;
+  const UniqueFd socket;
+  IoWatch watch;
+  Timer accept_again;
+  bool in_trouble = false;
+  Pulse pulse;
+  std::set<Number> probes;  // that wait for the pulse
+  Number newest = 0;
+  std::map<Number, std::unique_ptr<HttpConnection>> connections;
+  std::map<Number, Stream> streams;
+};
+
+void HttpServer::Core::accept() {
+  for (;;) {
+    UniqueFd connection{::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    if (connection) {
+      in_trouble = false;
+      add(std::move(connection));
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+    const int error = errno;
+    accept_again.arm(kNoDescriptors);
+    if (!std::exchange(in_trouble, true))
+      log.warn("connections to the page and the metrics cannot be accepted, and wait",
+               {{"why", std::strerror(error)}});
+    return;
+  }
 }
 
-// Until the page goes away, or the server.
-void stream(mg_connection* connection, StatusRequests& requests, Readers& ending) {
-  const auto watcher = std::make_shared<Watcher>();
-  std::uint64_t status_told = requests.newest().number;
-  std::uint64_t change_told = requests.history().newest();
-  ending.subscribe(watcher);
+void HttpServer::Core::add(UniqueFd connection) {
+  make_room();
+  const Number number = ++newest;
+  try {
+    connections[number] = std::make_unique<HttpConnection>(
+        loop, std::move(connection),
+        HttpConnection::Hooks{
+            .asked = [this, number](const HttpRequest& request) { on_request(number, request); },
+            .drained = [this, number] { advance(number); },
+            .gone = [this, number] { remove(number); }});
+  } catch (const std::system_error&) {  // epoll's limit for a user
+    connections.erase(number);
+  }
+}
+
+void HttpServer::Core::make_room() {
+  if (connections.size() < kMostConnections) return;
+  auto oldest = std::ranges::find_if(connections, [](const auto& each) { return each.second->idle(); });
+  if (oldest == connections.end())
+    oldest =
+        std::ranges::find_if(connections, [this](const auto& each) { return !streams.contains(each.first); });
+  remove(oldest->first);
+}
+
+void HttpServer::Core::remove(Number number) {
+  if (streams.contains(number)) end_stream(number);
+  probes.erase(number);
+  connections.erase(number);
+}
+
+void HttpServer::Core::reply(Number number, HttpReply reply) {
+  if (HttpConnection* const connection = find(number)) connection->reply(std::move(reply));
+}
+
+void HttpServer::Core::on_request(Number number, const HttpRequest& request) {
+  if (std::optional<HttpReply> refused = refusal(request, address.loopback))
+    return reply(number, std::move(*refused));
+  const std::string& path = request.path;
+  if (path == "/") return reply(number, {200, "text/html; charset=utf-8", HttpBody::lasting(kPage)});
+  if (path == "/healthz") return ask_pulse(number);
+  if (path == "/stream") return begin_stream(number);
+  if (path == "/events.json") return reply(number, events(requests.history()));
+  if (path == "/metrics" || path == "/status.json" || path == "/readyz") return ask_status(number, path);
+  reply(number, not_found());
+}
+
+void HttpServer::Core::ask_status(Number number, const std::string& path) {
+  find(number)->expect(kDeadline, [this, number] { reply(number, silent()); });
+  requests.ask_status(
+      [this, number, path, post = loop.poster()](const StatusRequests::SnapshotPointer& snapshot) {
+        HttpReply made =
+            path == "/metrics"  ? HttpReply{200, kMetricsType, HttpBody::of(metrics_text(snapshot->status()))}
+            : path == "/readyz" ? ready(snapshot->status())
+                                : HttpReply{200, kJsonType, HttpBody::of(snapshot, snapshot->json())};
+        post([this, number, made = std::move(made)] { reply(number, made); });
+      });
+}
+
+// The loop, and nothing behind it: a kubelet that does not answer is no reason to kill us.
+void HttpServer::Core::ask_pulse(Number number) {
+  probes.insert(number);
+  find(number)->expect(Pulse::kAnswer, [this, number] {
+    probes.erase(number);
+    reply(number, pulse.alive(Pulse::Clock::now())
+                      ? text_reply(200, "alive, and busy\n")
+                      : text_reply(503, "plughost's loop does not answer: look into its log\n"));
+  });
+  if (pulse.ask(Pulse::Clock::now())) daemon([this, post = loop.poster()] { post([this] { on_pulse(); }); });
+}
+
+void HttpServer::Core::on_pulse() {
+  pulse.answered();
+  for (const Number number : std::exchange(probes, {})) reply(number, text_reply(200, "alive\n"));
+}
+
+void HttpServer::Core::begin_stream(Number number) {
+  if (streams.size() >= kMostStreams) return reply(number, text_reply(503, "too many pages watch\n"));
+  if (!find(number)->stream(kEventStreamType)) return;
+  const auto watcher = std::make_shared<Watcher>(
+      loop.poster(), [this, number] { advance(number); },
+      [this, number] {
+        if (HttpConnection* const connection = find(number)) connection->end();
+      });
+  streams[number] = {watcher, requests.newest().number, requests.history().newest()};
   requests.readers().subscribe(watcher);
   requests.history().readers().subscribe(watcher);
   requests.watch();
-  send_head(connection, 200, "text/event-stream", "");
-  bool there = mg_write(connection, "retry: 2000\n\n", 13) > 0;
-  while (there && watcher->wait()) {
-    bool told = false;
-    while (const auto record = requests.history().after(change_told)) {
-      change_told = record->number;
-      there = there && send_event(connection, "change", record->json().dump());
-      told = true;
+  find(number)->tell("retry: 2000\n\n");
+  keep_alive(number);
+}
+
+void HttpServer::Core::keep_alive(Number number) {
+  find(number)->expect(kAlive, [this, number] {
+    if (!find(number)->behind()) find(number)->tell(event_text("alive", "1"));
+    keep_alive(number);
+  });
+}
+
+// One message after the other: who reads slowly costs nothing, and is told what is newest then.
+void HttpServer::Core::advance(Number number) {
+  const auto found = streams.find(number);
+  HttpConnection* const connection = find(number);
+  if (found == streams.end() || connection == nullptr) return;
+  Stream& stream = found->second;
+  stream.watcher->looks();
+  while (!connection->behind()) {
+    if (const auto record = requests.history().after(stream.change_told)) {
+      stream.change_told = record->number;
+      connection->tell(event_text("change", record->json().dump()));
+    } else if (const auto newest_status = requests.newest(); newest_status.number != stream.status_told) {
+      stream.status_told = newest_status.number;
+      connection->tell(event_text("status", newest_status.snapshot->json()));
+    } else {
+      return;
     }
-    if (const StatusRequests::Newest newest = requests.newest(); newest.number != status_told) {
-      status_told = newest.number;
-      there = there && send_event(connection, "status", newest.snapshot->json());
-      told = true;
-    }
-    // Not a comment: the page must hear it, to know a silence from a connection that is lost.
-    if (!told) there = send_event(connection, "alive", "1");
+    keep_alive(number);
   }
-  ending.unsubscribe(watcher.get());
+}
+
+void HttpServer::Core::end_stream(Number number) {
+  const auto watcher = std::move(streams.at(number).watcher);
+  streams.erase(number);
   requests.readers().unsubscribe(watcher.get());
   requests.history().readers().unsubscribe(watcher.get());
 }
 
-// The host of a Host header, without the port.
-std::string_view host_of(std::string_view header) {
-  if (header.starts_with('[')) return header.substr(0, std::min(header.find(']') + 1, header.size()));
-  return header.substr(0, header.find(':'));
-}
+HttpServer::HttpServer(EventLoop& loop, Log& log, StatusRequests& requests, const std::string& address,
+                       const HttpServer* former)
+    : core_(std::make_unique<Core>(loop.poster(), log, requests, address,
+                                   former ? former->core_.get() : nullptr)),
+      thread_([core = core_.get()] { core->run(); }) {}
 
-}  // namespace
-
-bool is_loopback(std::string_view address) {
-  const std::string_view host = host_of(address);
-  return host.starts_with("127.") || host == "[::1]" || host == "localhost";
-}
-
-// What CivetWeb calls, on its threads.
-struct HttpServer::Routes {
-  static HttpServer& server(const mg_connection* connection) {
-    return *static_cast<HttpServer*>(mg_get_user_data(mg_get_context(connection)));
-  }
-
-  static int begin(mg_connection* connection) {
-    const HttpServer& self = server(connection);
-    const std::string_view method = mg_get_request_info(connection)->request_method;
-    if (method != "GET" && method != "HEAD")
-      return send(connection, {405, kTextType, "this only reads: GET or HEAD\n"});
-    // A page of another site whose name leads here must not read what only this machine may.
-    const char* const host = mg_get_header(connection, "Host");
-    if (is_loopback(self.address_) && host != nullptr && !is_loopback(host))
-      return send(connection, {421, kTextType, "plughost listens for this machine only\n"});
-    const std::string_view path = mg_get_request_info(connection)->local_uri;
-    if (path == "/stream") return watch(connection);
-    return send(connection, reply(server(connection), path));
-  }
-
-  static Reply reply(HttpServer& self, std::string_view path) {
-    if (path == "/") return {200, "text/html; charset=utf-8", std::string(kPage)};
-    if (path == "/events.json") return {200, kJsonType, events_json(self.requests_.history())};
-    if (path != "/metrics" && path != "/status.json" && path != "/healthz" && path != "/readyz")
-      return {404, kTextType,
-              "there is /, /status.json, /events.json, /stream, /metrics, /healthz, /readyz\n"};
-    const StatusRequests::SnapshotPointer snapshot = wait_for_status(self.requests_, self.ending_);
-    if (!snapshot) return silent();
-    if (path == "/metrics") return {200, kMetricsType, metrics_text(snapshot->status())};
-    if (path == "/status.json") return {200, kJsonType, snapshot->json()};
-    if (path == "/readyz") return ready(snapshot->status());
-    return {200, kTextType, "alive\n"};
-  }
-
-  static int watch(mg_connection* connection) {
-    HttpServer& self = server(connection);
-    if (++self.streams_ <= kMostStreams)
-      stream(connection, self.requests_, self.ending_);
-    else
-      send(connection, {503, kTextType, "too many pages watch\n"});
-    --self.streams_;
-    return 200;
-  }
-
-  // CivetWeb has no other words for why it cannot start.
-  static int log_message(const mg_connection* connection, const char* message) {
-    HttpServer& self = server(connection);
-    if (self.started_)
-      self.log_.debug("http", {{"text", message}});
-    else
-      self.trouble_ = message;
-    return 1;
-  }
-};
-
-HttpServer::HttpServer(Log& log, StatusRequests& requests, std::string address)
-    : log_(log), requests_(requests), address_(std::move(address)) {
-  mg_callbacks callbacks{};
-  callbacks.begin_request = &Routes::begin;
-  callbacks.log_message = &Routes::log_message;
-  const std::string threads = std::to_string(kThreads);
-  const char* const options[] = {"listening_ports",    address_.c_str(), "num_threads", threads.c_str(),
-                                 "request_timeout_ms", "10000",          nullptr};
-  context_ = mg_start(&callbacks, this, const_cast<const char**>(options));
-  if (context_ == nullptr)
-    throw std::runtime_error("cannot listen on " + address_ + (trouble_.empty() ? "" : ": " + trouble_));
-  started_ = true;
+HttpServer::~HttpServer() {
+  core_->loop.poster()([core = core_.get()] { core->loop.stop(); });
+  thread_.join();
 }
 
 unsigned HttpServer::port() const {
-  mg_server_port port{};
-  mg_get_server_ports(context_, 1, &port);
-  return static_cast<unsigned>(port.port);
-}
-
-HttpServer::~HttpServer() {
-  ending_.close();
-  // CivetWeb sees that it is to stop when somebody connects, or every two seconds.
-  std::string host(host_of(address_));
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  const std::jthread knocker([host, port = static_cast<int>(port())](const std::stop_token& stopped) {
-    while (!stopped.stop_requested()) {
-      std::array<char, 100> trouble{};
-      if (mg_connection* knock = mg_connect_client(host.c_str(), port, 0, trouble.data(), trouble.size()))
-        mg_close_connection(knock);
-      std::this_thread::sleep_for(kKnock);
-    }
-  });
-  mg_stop(context_);
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  check(::getsockname(core_->socket.get(), reinterpret_cast<sockaddr*>(&bound), &size), "getsockname");
+  // The port stands at the same place in both families.
+  return ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
 }
 
 }  // namespace plughost

@@ -1,30 +1,32 @@
 #pragma once
-// The status page, metrics and probes over HTTP. It only reads. Made and destroyed in the loop's thread; its
-// own threads answer.
+// The status page, metrics and probes over HTTP. It only reads. Made in the loop's thread, destroyed in any;
+// a thread of its own answers, which waits for nothing and nobody.
 
-#include <atomic>
+#include <chrono>
+#include <memory>
 #include <string>
+#include <thread>
 
+#include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "telemetry/status_requests.hpp"
-
-struct mg_connection;
-struct mg_context;
 
 namespace plughost {
 
 class HttpServer {
  public:
-  // Of its threads so many may be held by pages that watch.
+  // So many pages may watch.
   static constexpr unsigned kMostStreams = 8;
-  static constexpr unsigned kThreads = kMostStreams + 4;
+  // For one more the oldest one that has not asked yet is closed, or else the oldest that does not watch.
+  static constexpr unsigned kMostConnections = 64;
 
-  // address: as in the configuration, "127.0.0.1:9464"; port 0 is one that the kernel chooses.
+  // address: as in the configuration, "127.0.0.1:9464"; port 0 is one that the kernel chooses. former: the
+  // server that this one takes over from, whose port it may have; nullptr: there is none.
   // Throws std::runtime_error if it cannot listen there.
-  // log and requests outlive it.
-  HttpServer(Log& log, StatusRequests& requests, std::string address);
-  // Ends pages that watch, and those who wait for the loop. Blocks for some milliseconds; for up to two
-  // seconds if somebody has connected and asks nothing, since CivetWeb looks no oftener then.
+  // loop, log and requests outlive it.
+  HttpServer(EventLoop& loop, Log& log, StatusRequests& requests, const std::string& address,
+             const HttpServer* former = nullptr);
+  // Who waits for an answer is told that none comes, and pages that watch end: a matter of some milliseconds.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -32,19 +34,9 @@ class HttpServer {
   unsigned port() const;
 
  private:
-  struct Routes;
-
-  Log& log_;
-  StatusRequests& requests_;
-  std::string address_;
-  Readers ending_;  // hear of its end
-  std::atomic<unsigned> streams_{0};
-  std::atomic<bool> started_{false};
-  std::string trouble_;  // until then
-  mg_context* context_ = nullptr;
+  struct Core;
+  std::unique_ptr<Core> core_;  // the thread's
+  std::thread thread_;
 };
-
-// Does the address ("127.0.0.1:9464", "[::1]:9464", "9464") take connections of this machine only?
-bool is_loopback(std::string_view address);
 
 }  // namespace plughost

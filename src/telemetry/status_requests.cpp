@@ -8,6 +8,9 @@ namespace {
 
 using Clock = SnapshotTimes::Clock;
 
+// No text takes so long; should one, the next ones are made by another thread.
+constexpr std::chrono::seconds kTextDeadline{10};
+
 bool same(const std::shared_ptr<const Holdings>& one, const std::shared_ptr<const Holdings>& other) {
   return one == other || (one && other && *one == *other);
 }
@@ -15,10 +18,14 @@ bool same(const std::shared_ptr<const Holdings>& one, const std::shared_ptr<cons
 }  // namespace
 
 StatusRequests::StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon)
-    : history_(history), daemon_(std::move(daemon)), post_(loop.poster()), due_(loop, [this] { on_due(); }) {}
+    : history_(history),
+      daemon_(std::move(daemon)),
+      post_(loop.poster()),
+      due_(loop, [this] { on_due(); }),
+      texts_(loop, 1) {}
 
 void StatusRequests::changed() {
-  times_.changed(Clock::now(), !readers_.empty());
+  times_.changed(Clock::now(), !readers().empty());
   arm();
 }
 
@@ -26,7 +33,7 @@ void StatusRequests::close() {
   alive_.reset();
   due_.cancel();
   asking_.clear();
-  readers_.close();
+  readers().close();
   history_.readers().close();
 }
 
@@ -36,8 +43,15 @@ void StatusRequests::post(std::function<void()> task) {
   });
 }
 
+void StatusRequests::make_text(std::function<void()> job) {
+  texts_.run(
+      std::move(job), [] {}, kTextDeadline, [] {});
+}
+
 void StatusRequests::ask_status(StatusDone done) {
-  post([this, done = std::move(done)] { ask(done); });
+  post([this, done = std::move(done)] {
+    ask([this, done](const SnapshotPointer& snapshot) { make_text([done, snapshot] { done(snapshot); }); });
+  });
 }
 
 void StatusRequests::ask_reload(std::optional<LogLevel> level, ReloadDone done) {
@@ -52,12 +66,12 @@ void StatusRequests::watch() {
 }
 
 StatusRequests::Newest StatusRequests::newest() const {
-  const std::lock_guard lock(mutex_);
-  return newest_;
+  const std::lock_guard lock(told_->mutex);
+  return told_->newest;
 }
 
-void StatusRequests::ask(StatusDone done) {
-  asking_.push_back(std::move(done));
+void StatusRequests::ask(StatusDone handed) {
+  asking_.push_back(std::move(handed));
   if (asking_.size() > 1) return;
   daemon_.status([this, token = token_](DaemonStatus status) {
     if (!token.expired()) on_status(std::move(status));
@@ -66,11 +80,11 @@ void StatusRequests::ask(StatusDone done) {
 
 void StatusRequests::on_status(DaemonStatus status) {
   const auto snapshot = std::make_shared<const Snapshot>(std::move(status));
-  for (const StatusDone& done : std::exchange(asking_, {})) done(snapshot);
+  for (const StatusDone& handed : std::exchange(asking_, {})) handed(snapshot);
 }
 
 void StatusRequests::on_due() {
-  if (times_.begin(Clock::now(), !readers_.empty()))
+  if (times_.begin(Clock::now(), !readers().empty()))
     ask([this](const SnapshotPointer& snapshot) { publish(snapshot); });
   arm();
 }
@@ -83,15 +97,18 @@ void StatusRequests::arm() {
 }
 
 void StatusRequests::publish(const SnapshotPointer& snapshot) {
-  const Newest former = newest();
-  const bool other =
-      !former.snapshot || !same(former.snapshot->status().holdings, snapshot->status().holdings);
+  const SnapshotPointer& former = published_.snapshot;
+  const bool other = !former || !same(former->status().holdings, snapshot->status().holdings);
   if (!times_.arrived(other)) return;
-  {
-    const std::lock_guard lock(mutex_);
-    newest_ = {snapshot, former.number + 1};
-  }
-  readers_.tell();
+  published_ = {snapshot, published_.number + 1};
+  make_text([told = told_, newest = published_] {
+    newest.snapshot->json();
+    {
+      const std::lock_guard lock(told->mutex);
+      told->newest = newest;
+    }
+    told->readers.tell();
+  });
 }
 
 }  // namespace plughost

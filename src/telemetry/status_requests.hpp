@@ -1,7 +1,6 @@
 #pragma once
 // What other threads ask of the daemon: its status, now or whenever it has changed, and a reload.
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "base/event_loop.hpp"
 #include "base/log_history.hpp"
 #include "base/readers.hpp"
+#include "base/workers.hpp"
 #include "telemetry/reload_answer.hpp"
 #include "telemetry/snapshot.hpp"
 #include "telemetry/snapshot_times.hpp"
@@ -44,28 +44,40 @@ class StatusRequests {
 
   // Loop thread. Something may be otherwise than in the newest snapshot.
   void changed();
-  // Loop thread. Watchers end, and nobody is answered any more.
+  // Loop thread. Watchers end, and nobody else is answered any more.
   void close();
 
-  // The rest may be called by any thread. done runs in the loop; never, if the daemon stops. Those who ask
-  // while a snapshot is being made share it.
+  // The rest may be called by any thread. A node's devices may be many: done runs on a thread of its own, on
+  // which a snapshot may be made a text of; never, if the daemon stops. Those who ask while a snapshot is
+  // being made share it.
   void ask_status(StatusDone done);
+  // done runs in the loop; never, if the daemon stops.
   void ask_reload(std::optional<LogLevel> level, ReloadDone done);
 
-  // Who subscribes hears of each new snapshot, and calls watch() to get a first one.
-  Readers& readers() { return readers_; }
+  // Who subscribes hears of each new snapshot, whose JSON is there by then, and calls watch() to get a first
+  // one.
+  Readers& readers() { return told_->readers; }
   void watch();
   Newest newest() const;
   LogHistory& history() { return history_; }
 
  private:
+  // What the thread that makes texts uses, too.
+  struct Told {
+    Readers readers;
+    mutable std::mutex mutex;
+    Newest newest;
+  };
+
   // Runs task in the loop, if this is still there then.
   void post(std::function<void()> task);
-  void ask(StatusDone done);
+  // handed runs in the loop, when the daemon has told.
+  void ask(StatusDone handed);
   void on_status(DaemonStatus status);
   void on_due();
   void arm();
   void publish(const SnapshotPointer& snapshot);
+  void make_text(std::function<void()> job);
 
   LogHistory& history_;
   Daemon daemon_;
@@ -73,11 +85,11 @@ class StatusRequests {
   SnapshotTimes times_;
   Timer due_;
   std::vector<StatusDone> asking_;  // not empty: the daemon has been asked
-  Readers readers_;
-  mutable std::mutex mutex_;
-  Newest newest_;
+  Newest published_;
+  const std::shared_ptr<Told> told_ = std::make_shared<Told>();
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // until close()
   const std::weak_ptr<const bool> token_ = alive_;                          // other threads copy it
+  Workers texts_;
 };
 
 }  // namespace plughost

@@ -133,7 +133,7 @@ TEST_CASE("7.37 two resources that could give one key different values: a warnin
 
 TEST_CASE("7.45 a list over 4 MiB: a configuration error, not a dead stream") {
   Node node;
-  node.configure(counted("example.com/fits", 50'000) + counted("example.com/does-not", 200'000));
+  node.configure(counted("example.com/fits", 2'000) + counted("example.com/does-not", 200'000));
   for (const Finished& finished : {check(node), run(node)}) {
     CHECK(finished.exit_code == 1);
     CHECK(has(finished, "4 MiB"));

@@ -243,3 +243,55 @@ TEST_CASE("a daemon that cannot have its control socket serves its devices, and 
                   "--plugin-directory", other.path("more")});
   CHECK(second.wait_for_line({"another plughost answers on " + running.node.control()}, kLong));
 }
+
+TEST_CASE(
+    "a reload that moves the control socket is answered where it was asked, and then the other one is "
+    "asked") {
+  Running running;
+  Node& node = running.node;
+  const std::string former = node.control();
+  node.set_control("other/control.sock");
+  node.configure(listed(kGopher, node.path("gophers")) + counted("example.com/new", 1));
+  const Finished moved = run_plughost({"reload", "--control", former});
+  CHECK(moved.exit_code == 0);
+  CHECK(moved.output == "added      example.com/new\nremoved    " + kToken + "\nunchanged  1\n");
+  CHECK(run_plughost({"status", "--control", node.control()}).exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(former));
+}
+
+TEST_CASE("a reload that cannot have its control socket changes nothing, and says which line is wrong") {
+  Running running;
+  Node& node = running.node;
+  const std::string former = node.control();
+  node.files().file("precious", "precious");
+  node.set_control("precious");
+  node.configure(counted("example.com/new", 1));
+  const Finished refused = run_plughost({"reload", "--control", former});
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.output.find(node.configuration() + ":4:10: control: " + node.control() +
+                            " is a regular file") != std::string::npos);
+  CHECK(run_plughost({"status", kGopher, "--control", former}).exit_code == 0);
+  CHECK(run_plughost({"status", "example.com/new", "--control", former}).exit_code == 1);
+  CHECK(node.attached({kGopher, kToken}, 0ms));
+  CHECK(std::filesystem::file_size(node.control()) == 8);
+}
+
+TEST_CASE("--control with a file's name, the configuration's even, harms no file and costs no device") {
+  Node node;
+  node.files().file("gophers/amy");
+  node.configure(listed(kGopher, node.path("gophers")));
+  node.files().link("link.sock", "run/control.sock");
+  node.start_kubelet();
+  for (const std::string& path : {node.configuration(), node.path("link.sock")}) {
+    CAPTURE(path);
+    const auto before = std::filesystem::symlink_status(path).type();
+    Process daemon({"run", "--config", node.configuration(), "--plugin-directory", node.plugins().string(),
+                    "--control", path});
+    CHECK(daemon.wait_for_line(
+        {"nobody can ask for their status", path, "nobody listens on is ever replaced"}, kLong));
+    CHECK(node.attached({kGopher}));
+    daemon.signal(SIGTERM);
+    CHECK(daemon.wait_for_exit(limit(1000ms)) == 0);
+    CHECK(std::filesystem::symlink_status(path).type() == before);
+  }
+}

@@ -58,6 +58,10 @@ HttpReply http(unsigned port, const std::string& path, const std::string& method
   return reply;
 }
 
+HalfAsking::HalfAsking(unsigned port, const std::string& text) : socket_(connected(port)) {
+  send_all(socket_.get(), text);
+}
+
 EventSource::EventSource(unsigned port) : socket_(connected(port)) {
   send_all(socket_.get(), "GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }

@@ -21,6 +21,15 @@ unsigned http_port(Node& node, std::size_t from = 0);
 HttpReply http(unsigned port, const std::string& path, const std::string& method = "GET",
                const std::string& headers = "Host: 127.0.0.1\r\n");
 
+// Connects, sends what is no whole request, and waits.
+class HalfAsking {
+ public:
+  HalfAsking(unsigned port, const std::string& text);
+
+ private:
+  UniqueFd socket_;
+};
+
 // A stream of server-sent events.
 class EventSource {
  public:

@@ -43,7 +43,9 @@ class Node {
   std::string path(const std::string& below) const { return files_.at(below).string(); }
 
   // The daemon's control socket.
-  std::string control() const { return path("run/control.sock"); }
+  std::string control() const { return path(control_); }
+  // Another one in the configurations that are made from now on.
+  void set_control(std::string below) { control_ = std::move(below); }
   // Lines for the top of the configurations that are made from now on.
   void set_top(std::string lines) { top_ = std::move(lines); }
   // resources: the lines below `resources:`.
@@ -80,6 +82,7 @@ class Node {
   std::unique_ptr<Process> daemon_;
   std::string said_;  // by former daemons
   std::string top_;
+  std::string control_ = "run/control.sock";
   KubeletState shown_;
 };
 

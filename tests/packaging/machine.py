@@ -19,7 +19,7 @@ from process import Process, until  # noqa: E402
 
 BOOT = 60  # seconds
 # The libraries of our package, since a machine has no mirror; the shells that complete; what the pages' commands call; Ansible; runc.
-PACKAGES = """systemd systemd-sysv dbus libcivetweb1 libprometheus-cpp-core1.0 libudev1 bash-completion zsh procps udev ansible-core
+PACKAGES = """systemd systemd-sysv dbus libprometheus-cpp-core1.0 libudev1 bash-completion zsh procps udev ansible-core
     python3-apt runc""".split()
 
 

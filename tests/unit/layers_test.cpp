@@ -42,7 +42,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"yaml-cpp/", {"config"}},
     {"grpc", {"kubelet", "standin", "telemetry"}},
     {"plughost/v1/", {"telemetry"}},
-    {"civetweb.h", {"telemetry"}},
+    {"boost/", {"telemetry"}},
     {"prometheus/", {"telemetry"}},
     {"deviceplugin/", {"kubelet", "standin"}},
     {"pluginregistration/", {"kubelet", "standin"}},
@@ -65,6 +65,7 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
 // seen by those of the folder that speaks its protocols.
 const std::map<std::string, std::set<std::string>> kInHeadersOf{
     {"nlohmann/", {}},
+    {"boost/", {}},
     {"grpc", {"kubelet"}},
     {"plughost/v1/", {}},
     {"podresources/", {}},

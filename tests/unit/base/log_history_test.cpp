@@ -45,7 +45,7 @@ TEST_CASE("the newest thousand are kept") {
 TEST_CASE("of long ones fewer are kept, each of them whole") {
   LogHistory history;
   std::uint64_t last = 0;
-  for (const std::size_t size : {10'000, 16 * 1024, 1, 777, 12'345}) {
+  for (const std::size_t size : {10'000U, 16 * 1024U, 1U, 777U, 12'345U}) {
     for (int i = 0; i < 100; ++i)
       history.add(LogLevel::kInfo, std::to_string(++last) + std::string(size, 'x'), {});
     std::size_t text = 0;

@@ -58,6 +58,16 @@ TEST_CASE("the file goes with the listener, but not a newer one of the same name
   CHECK_FALSE(std::filesystem::exists(path));
 }
 
+TEST_CASE("a symbolic link that leads to the socket stays when the listener goes") {
+  const test::TempDir dir;
+  EventLoop loop;
+  std::optional<Listener> listener(std::in_place, loop, dir.path() / "s", kAnybody, kNoTrouble);
+  std::filesystem::rename(dir.path() / "s", dir.path() / "moved");
+  dir.link("s", "moved");
+  listener.reset();
+  CHECK(std::filesystem::is_symlink(dir.path() / "s"));
+}
+
 TEST_CASE("a path over 107 bytes is refused before anything is tried") {
   const test::TempDir dir;
   EventLoop loop;

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <mutex>
+#include <thread>
+
 #include "unit/run_until.hpp"
 
 using namespace plughost;
@@ -25,41 +29,82 @@ struct Asked {
                                  }});
 
   void answer(std::size_t question, DaemonStatus what = {}) { status.at(question)(std::move(what)); }
+  // What is told is told on a thread of its own.
+  bool eventually(const std::function<bool()>& condition) { return test::run_until(loop, condition); }
+};
+
+// Those who were answered. Thread-safe.
+struct Answers {
+  StatusRequests::StatusDone keep() {
+    return [this](const StatusRequests::SnapshotPointer& snapshot) {
+      const std::lock_guard lock(mutex);
+      told.push_back(snapshot);
+      thread = std::this_thread::get_id();
+    };
+  }
+  std::size_t count() const {
+    const std::lock_guard lock(mutex);
+    return told.size();
+  }
+
+  mutable std::mutex mutex;
+  std::vector<StatusRequests::SnapshotPointer> told;
+  std::thread::id thread;
 };
 
 struct Reader final : FeedReader {
-  void on_news() override { ++news; }
+  void on_news() override {
+    thread = std::this_thread::get_id();
+    ++news;
+  }
   void on_closed() override { closed = true; }
-  unsigned news = 0;
-  bool closed = false;
+  std::thread::id thread;
+  std::atomic<unsigned> news = 0;
+  std::atomic<bool> closed = false;
 };
 
 }  // namespace
 
 TEST_CASE("who asks for the status is answered with what the daemon says") {
+  Answers answers;
   Asked asked;
-  std::string version;
-  asked.requests->ask_status([&](const auto& snapshot) { version = snapshot->status().version; });
+  asked.requests->ask_status(answers.keep());
   CHECK(asked.status.empty());  // the daemon is asked in the loop
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
-  CHECK(version.empty());
+  CHECK(answers.count() == 0);
   asked.answer(0, {.version = "1.2"});
-  CHECK(version == "1.2");
+  REQUIRE(asked.eventually([&] { return answers.count() == 1; }));
+  CHECK(answers.told[0]->status().version == "1.2");
+}
+
+TEST_CASE("who is answered may take its time to make a text: it is not the loop that waits") {
+  Answers answers;
+  const auto reader = std::make_shared<Reader>();
+  Asked asked;
+  asked.requests->ask_status(answers.keep());
+  asked.requests->readers().subscribe(reader);
+  asked.requests->watch();
+  REQUIRE(asked.eventually([&] { return !asked.status.empty(); }));
+  asked.answer(0);
+  REQUIRE(asked.eventually([&] { return asked.status.size() == 2 || reader->news == 1; }));
+  if (asked.status.size() == 2) asked.answer(1);
+  REQUIRE(asked.eventually([&] { return answers.count() == 1 && reader->news == 1; }));
+  CHECK(answers.thread != std::this_thread::get_id());
+  CHECK(reader->thread != std::this_thread::get_id());
 }
 
 TEST_CASE("those who ask while a snapshot is being made share it, and the next one gets a new one") {
+  Answers answers;
   Asked asked;
-  std::vector<StatusRequests::SnapshotPointer> told;
-  const auto keep = [&](const auto& snapshot) { told.push_back(snapshot); };
-  for (int i = 0; i < 300; ++i) asked.requests->ask_status(keep);
+  for (int i = 0; i < 300; ++i) asked.requests->ask_status(answers.keep());
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
   asked.answer(0);
-  REQUIRE(told.size() == 300);
-  CHECK(told.front() == told.back());
-  CHECK(&told.front()->json() == &told.back()->json());
-  asked.requests->ask_status(keep);
+  REQUIRE(asked.eventually([&] { return answers.count() == 300; }));
+  CHECK(answers.told.front() == answers.told.back());
+  CHECK(&answers.told.front()->json() == &answers.told.back()->json());
+  asked.requests->ask_status(answers.keep());
   test::run_once(asked.loop);
   CHECK(asked.status.size() == 2);
 }
@@ -69,8 +114,7 @@ TEST_CASE("who asks from within an answer asks anew") {
   asked.requests->ask_status([&](const auto&) { asked.requests->ask_status([](const auto&) {}); });
   test::run_once(asked.loop);
   asked.answer(0);
-  test::run_once(asked.loop);
-  CHECK(asked.status.size() == 2);
+  CHECK(asked.eventually([&] { return asked.status.size() == 2; }));
 }
 
 TEST_CASE("a reload is asked for in the loop, with its level, and answered") {
@@ -98,14 +142,14 @@ TEST_CASE("who watches hears of a first snapshot, and only of news after it") {
   asked.requests->watch();
   REQUIRE(test::run_until(asked.loop, [&] { return asked.status.size() == 1; }));
   asked.answer(0, {.version = "first"});
-  CHECK(reader->news == 1);
+  REQUIRE(asked.eventually([&] { return reader->news == 1; }));
   CHECK(asked.requests->newest().number == 1);
   CHECK(asked.requests->newest().snapshot->status().version == "first");
 
   asked.requests->watch();
   REQUIRE(test::run_until(asked.loop, [&] { return asked.status.size() == 2; }));
   asked.answer(1, {.version = "second"});
-  CHECK(reader->news == 2);
+  REQUIRE(asked.eventually([&] { return reader->news == 2; }));
   CHECK(asked.requests->newest().number == 2);
   CHECK(asked.requests->newest().snapshot->status().version == "second");
 }
@@ -116,7 +160,7 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
   const auto of_events = std::make_shared<Reader>();
   asked.requests->readers().subscribe(reader);
   asked.history.readers().subscribe(of_events);
-  unsigned answers = 0;
+  std::atomic<unsigned> answers = 0;
   asked.requests->ask_status([&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   asked.requests->close();

@@ -1,0 +1,112 @@
+#include "telemetry/http_reply.hpp"
+
+#include <algorithm>
+
+#include "embedded/page.hpp"
+#include "telemetry/listen_address.hpp"
+
+namespace plughost {
+
+namespace {
+
+const char* reason_of(int code) {
+  switch (code) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 413:
+      return "Content Too Large";
+    case 421:
+      return "Misdirected Request";
+    case 431:
+      return "Request Header Fields Too Large";
+    default:
+      return "Service Unavailable";
+  }
+}
+
+}  // namespace
+
+HttpReply text_reply(int code, std::string text) {
+  return {code, kTextType, HttpBody::of(std::move(text))};
+}
+
+std::string head_of(int code, std::string_view type, std::optional<std::size_t> length) {
+  std::string head = "HTTP/1.1 " + std::to_string(code) + ' ' + reason_of(code) + "\r\nContent-Type: ";
+  head += type;
+  head +=
+      "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n"
+      "Connection: close\r\nContent-Security-Policy: ";
+  head += kPagePolicy;
+  head += "\r\n";
+  if (length) head += "Content-Length: " + std::to_string(*length) + "\r\n";
+  head += "\r\n";
+  return head;
+}
+
+std::optional<HttpReply> refusal(const HttpRequest& request, bool loopback) {
+  if (request.method != "GET" && request.method != "HEAD")
+    return text_reply(405, "this only reads: GET or HEAD\n");
+  // A page of another site whose name leads here must not read what only this machine may.
+  if (loopback && request.host && !names_this_machine(*request.host))
+    return text_reply(421, "plughost listens for this machine only\n");
+  return std::nullopt;
+}
+
+HttpReply refusal(HttpFault fault) {
+  const int code = static_cast<int>(fault);
+  switch (fault) {
+    case HttpFault::kBad:
+      return text_reply(code, "this is no HTTP request\n");
+    case HttpFault::kBodyTooLong:
+      return text_reply(code, "this only reads: a body has no place here\n");
+    case HttpFault::kHeadTooLong:
+      break;
+  }
+  return text_reply(code, "a request's head has " + std::to_string(kMostHead) + " bytes at most\n");
+}
+
+HttpReply not_found() {
+  return text_reply(404, "there is /, /status.json, /events.json, /stream, /metrics, /healthz, /readyz\n");
+}
+
+HttpReply ready(const DaemonStatus& status) {
+  std::string missing;
+  for (const ResourceStatus& resource : status.resources) {
+    if (resource.stage != Stage::kAttached) missing += "not attached: " + resource.name + "\n";
+  }
+  for (const EntryStatus& entry : status.entries) {
+    const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
+    // One whose name has a placeholder may rightly have no resource.
+    if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))
+      missing += "not looked at yet: " + entry.name + "\n";
+  }
+  if (missing.empty()) return text_reply(200, "every resource is attached\n");
+  return text_reply(503, std::move(missing));
+}
+
+HttpReply events(const LogHistory& history) {
+  Json::Array events;
+  std::uint64_t told = 0;
+  while (const auto record = history.after(told)) {
+    told = record->number;
+    events.push_back(record->json());
+  }
+  return {200, kJsonType, HttpBody::of(Json(std::move(events)).dump())};
+}
+
+std::string event_text(std::string_view name, std::string_view data) {
+  std::string text = "event: ";
+  text += name;
+  text += "\ndata: ";
+  text += data;
+  text += "\n\n";
+  return text;
+}
+
+}  // namespace plughost

@@ -1,0 +1,58 @@
+#pragma once
+// What an HTTP client is answered. Values and pure functions; thread-safe.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/log_history.hpp"
+#include "supervisor/status.hpp"
+#include "telemetry/http_request.hpp"
+
+namespace plughost {
+
+// A reply's text, which several may share.
+struct HttpBody {
+  // In place of a copy: the text of something that lives as long as the program.
+  static HttpBody lasting(std::string_view text) { return {nullptr, text}; }
+  static HttpBody of(std::string text) {
+    const auto owner = std::make_shared<const std::string>(std::move(text));
+    return {owner, *owner};
+  }
+  // owner holds what text is of.
+  static HttpBody of(std::shared_ptr<const void> owner, std::string_view text) {
+    return {std::move(owner), text};
+  }
+
+  std::shared_ptr<const void> owner;
+  std::string_view text;
+};
+
+struct HttpReply {
+  int code = 200;
+  std::string_view type;
+  HttpBody body;
+};
+
+inline constexpr std::string_view kJsonType = "application/json";
+inline constexpr std::string_view kTextType = "text/plain; charset=utf-8";
+inline constexpr std::string_view kEventStreamType = "text/event-stream";
+
+// A reply of one or more lines of text.
+HttpReply text_reply(int code, std::string text);
+
+// What comes before the body. length: nullopt for a body that goes on until the connection ends.
+std::string head_of(int code, std::string_view type, std::optional<std::size_t> length);
+
+// Why the request is turned away, if it is. loopback: the server listens for this machine only.
+std::optional<HttpReply> refusal(const HttpRequest& request, bool loopback);
+HttpReply refusal(HttpFault fault);
+HttpReply not_found();
+
+HttpReply ready(const DaemonStatus& status);
+HttpReply events(const LogHistory& history);
+// An event of a text/event-stream; data is one line.
+std::string event_text(std::string_view name, std::string_view data);
+
+}  // namespace plughost

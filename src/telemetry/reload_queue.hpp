@@ -1,0 +1,47 @@
+#pragma once
+// Who waits for a reload: those who ask alike are answered by one that began after all of them had asked. A
+// value; not thread-safe.
+
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/log_levels.hpp"
+#include "telemetry/status_requests.hpp"
+
+namespace plughost {
+
+class ReloadQueue {
+ public:
+  struct Batch {
+    std::optional<LogLevel> level;
+    std::vector<StatusRequests::ReloadDone> waiting;
+  };
+
+  void ask(std::optional<LogLevel> level, StatusRequests::ReloadDone done) {
+    // The one that is under way may have read the file before it was written.
+    const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().level == level;
+    if (!joins) batches_.push_back({level, {}});
+    batches_.back().waiting.push_back(std::move(done));
+  }
+  // True: a reload is to begin now; end() follows.
+  bool begin() {
+    if (under_way_ || batches_.empty()) return false;
+    under_way_ = true;
+    return true;
+  }
+  // Of the one that was under way.
+  Batch end() {
+    Batch batch = std::move(batches_.front());
+    batches_.pop_front();
+    under_way_ = false;
+    return batch;
+  }
+
+ private:
+  std::deque<Batch> batches_;
+  bool under_way_ = false;  // the first one
+};
+
+}  // namespace plughost

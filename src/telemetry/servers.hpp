@@ -1,0 +1,67 @@
+#pragma once
+// The servers that tell of the daemon: what is open, and how a reload moves it. Loop thread only.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
+#include "base/log.hpp"
+#include "config/config.hpp"
+#include "telemetry/control_server.hpp"
+#include "telemetry/http_server.hpp"
+#include "telemetry/status_requests.hpp"
+
+namespace plughost {
+
+class Servers {
+ public:
+  // What a configuration moves: it listens already, beside what it takes the place of.
+  struct Opened {
+    TelemetryConfig config;
+    std::unique_ptr<ControlServer> control;
+    std::unique_ptr<HttpServer> http;
+  };
+
+  // loop, log and requests outlive it.
+  Servers(EventLoop& loop, Log& log, StatusRequests& requests);
+  // requests.close() comes before: calls that wait for an answer end with it.
+  ~Servers();
+
+  // At the start. What it cannot have, as sentences: devices are served without it.
+  std::vector<std::string> open(const TelemetryConfig& config);
+
+  // Throws std::runtime_error, "file:line:col: key: why", and then nothing is open that was not before.
+  Opened prepare(const TelemetryConfig& config);
+  // From now on these are asked; the former ones, which go on until end_former(), by whom they have already.
+  // What could not be opened before is tried again; the sentences are open()'s.
+  std::vector<std::string> take(Opened opened);
+  // Nobody waits for their end.
+  void end_former();
+
+ private:
+  std::vector<std::string> open_missing();
+  std::unique_ptr<ControlServer> open_control(const TelemetryConfig& config);
+  std::unique_ptr<HttpServer> open_http(const TelemetryConfig& config);
+  void replace_control(std::unique_ptr<ControlServer> control);
+  void replace_http(std::unique_ptr<HttpServer> http);
+  // Destroys it on a thread of its own.
+  void end(std::shared_ptr<void> server);
+
+  EventLoop& loop_;
+  Log& log_;
+  StatusRequests& requests_;
+  TelemetryConfig config_;
+  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<HttpServer> http_;
+  std::vector<std::shared_ptr<void>> former_;
+  Lifetime lifetime_;
+  std::uint64_t endings_ = 0;
+  std::map<std::uint64_t, std::jthread> ending_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,79 @@
+#include "telemetry/reload_queue.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+
+namespace {
+
+const auto kNobody = [](const ReloadAnswer&) {};
+constexpr auto kPlain = std::nullopt;
+
+}  // namespace
+
+TEST_CASE("nothing begins while nobody has asked") {
+  ReloadQueue queue;
+  CHECK_FALSE(queue.begin());
+}
+
+TEST_CASE("one reload is under way at a time") {
+  ReloadQueue queue;
+  queue.ask(kPlain, kNobody);
+  CHECK(queue.begin());
+  CHECK_FALSE(queue.begin());
+  queue.ask(kPlain, kNobody);
+  CHECK_FALSE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1);
+  CHECK(queue.begin());
+}
+
+TEST_CASE(
+    "2,000 who ask at once take two reloads: the one that began, and one that began after they had asked") {
+  ReloadQueue queue;
+  queue.ask(kPlain, kNobody);
+  REQUIRE(queue.begin());
+  for (int i = 0; i < 1999; ++i) queue.ask(kPlain, kNobody);
+  CHECK(queue.end().waiting.size() == 1);
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1999);
+  CHECK_FALSE(queue.begin());
+}
+
+TEST_CASE("those who ask before it begins share it") {
+  ReloadQueue queue;
+  queue.ask(kPlain, kNobody);
+  queue.ask(kPlain, kNobody);
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 2);
+}
+
+TEST_CASE("who asks for another level of the log gets a reload of its own, in turn") {
+  ReloadQueue queue;
+  for (const std::optional<LogLevel> level : std::initializer_list<std::optional<LogLevel>>{
+           LogLevel::kDebug, LogLevel::kDebug, kPlain, LogLevel::kDebug})
+    queue.ask(level, kNobody);
+  std::vector<std::pair<std::optional<LogLevel>, std::size_t>> batches;
+  while (queue.begin()) {
+    const ReloadQueue::Batch batch = queue.end();
+    batches.emplace_back(batch.level, batch.waiting.size());
+  }
+  REQUIRE(batches.size() == 3);
+  CHECK((batches[0].first == LogLevel::kDebug && batches[0].second == 2));
+  CHECK((!batches[1].first && batches[1].second == 1));
+  CHECK((batches[2].first == LogLevel::kDebug && batches[2].second == 1));
+}
+
+TEST_CASE("who asks alike while one is under way waits for the next all the same") {
+  ReloadQueue queue;
+  std::string order;
+  queue.ask(LogLevel::kWarn, [&](const ReloadAnswer&) { order += "first "; });
+  REQUIRE(queue.begin());
+  queue.ask(LogLevel::kWarn, [&](const ReloadAnswer&) { order += "second "; });
+  const ReloadQueue::Batch first = queue.end();
+  for (const auto& done : first.waiting) done({});
+  CHECK(order == "first ");
+  REQUIRE(queue.begin());
+  const ReloadQueue::Batch second = queue.end();
+  for (const auto& done : second.waiting) done({});
+  CHECK(order == "first second ");
+}

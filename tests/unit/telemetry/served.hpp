@@ -1,0 +1,163 @@
+#pragma once
+// A daemon's loop in a thread of its own, and what is asked of it. The test's thread asks.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
+#include "base/unique_fd.hpp"
+#include "telemetry/status_requests.hpp"
+
+namespace plughost::test {
+
+// Answers at once, or never while it is silent, as a daemon does whose kubelet is.
+class AskedDaemon {
+ public:
+  AskedDaemon() = default;
+  ~AskedDaemon() { stop(); }
+
+  EventLoop loop;
+  Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
+  std::atomic<bool> silent = false;
+  std::atomic<unsigned> asked = 0;
+  std::atomic<unsigned> reloads = 0;
+  DaemonStatus status;  // is not to be changed while the loop runs
+  StatusRequests requests{loop, log.history(),
+                          StatusRequests::Daemon{.status =
+                                                     [this](auto done) {
+                                                       ++asked;
+                                                       if (!silent) done(status);
+                                                     },
+                                                 .reload =
+                                                     [this](std::optional<LogLevel>, auto done) {
+                                                       ++reloads;
+                                                       if (!silent) done({});
+                                                     }}};
+
+  void start() {
+    thread_ = std::thread([this] { loop.run(); });
+  }
+  // Does it in the loop, and waits until it is done.
+  void in_loop(const std::function<void()>& task) {
+    std::promise<void> done;
+    loop.poster()([&] {
+      task();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    in_loop([this] { requests.close(); });
+    loop.poster()([this] { loop.stop(); });
+    thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+// A loop that does nothing else while this lives.
+class BusyLoop {
+ public:
+  explicit BusyLoop(EventLoop& loop) {
+    std::promise<void> busy;
+    loop.poster()([&busy, go_on = std::shared_future<void>(go_on_.get_future())] {
+      busy.set_value();
+      go_on.wait();
+    });
+    busy.get_future().wait();
+  }
+  ~BusyLoop() { go_on_.set_value(); }
+  BusyLoop(const BusyLoop&) = delete;
+  BusyLoop& operator=(const BusyLoop&) = delete;
+
+ private:
+  std::promise<void> go_on_;
+};
+
+// A TCP client of this machine.
+class TcpClient {
+ public:
+  enum class Room { kUsual, kLittle };
+
+  // room: for what it has not read.
+  explicit TcpClient(unsigned port, Room room = Room::kUsual)
+      : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
+    const int bytes = 4096;
+    if (room == Room::kLittle) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    check(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "connect");
+  }
+  // False: the other end has gone.
+  bool send(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  void end_sending() const { ::shutdown(fd_.get(), SHUT_WR); }
+  // Reads until the text has come, or the end with an empty one. nullopt: it has not within the time, or the
+  // connection was reset, or has ended before.
+  std::optional<std::string> read_until(std::string_view text,
+                                        std::chrono::milliseconds within = std::chrono::seconds(20)) {
+    const auto due = std::chrono::steady_clock::now() + within;
+    for (;;) {
+      if (!text.empty() && read_.find(text) != std::string::npos) return read_;
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(due - std::chrono::steady_clock::now());
+      pollfd waits{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+      if (left.count() <= 0 || ::poll(&waits, 1, static_cast<int>(left.count())) != 1) return std::nullopt;
+      char bytes[65536];
+      const ssize_t got = ::recv(fd_.get(), bytes, sizeof bytes, 0);
+      if (got < 0) return std::nullopt;
+      if (got == 0) return text.empty() ? std::optional(read_) : std::nullopt;
+      read_.append(bytes, static_cast<std::size_t>(got));
+    }
+  }
+  bool ended(std::chrono::milliseconds within = std::chrono::seconds(20)) {
+    pollfd waits{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    char byte = 0;
+    return ::poll(&waits, 1, static_cast<int>(within.count())) == 1 && ::recv(fd_.get(), &byte, 1, 0) <= 0;
+  }
+
+ private:
+  UniqueFd fd_;
+  std::string read_;
+};
+
+// The whole reply, head and body; empty: none came.
+inline std::string asked(unsigned port, std::string_view path, std::string_view method = "GET") {
+  TcpClient client(port);
+  client.send(std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  return client.read_until("").value_or("");
+}
+
+inline int code_of(const std::string& reply) {
+  return reply.starts_with("HTTP/1.1 ") ? std::stoi(reply.substr(9, 3)) : 0;
+}
+
+inline std::string body_of(const std::string& reply) {
+  const std::size_t end = reply.find("\r\n\r\n");
+  return end == std::string::npos ? "" : reply.substr(end + 4);
+}
+
+}  // namespace plughost::test
