@@ -199,11 +199,12 @@ TEST_CASE("a kubelet that is asked too much is asked again a second later") {
   Kubelet kubelet(client.dir);
   kubelet.add("x.com/a", "one");
   kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
+  const auto begun = Clock::now();
   client.ask();
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].holdings);
   CHECK(kubelet.calls().size() == 2);
-  CHECK(client.answers[3].asked - client.answers[0].asked >= PodResources::kPause);
+  CHECK(client.answers[0].asked - begun >= PodResources::kPause);
 }
 
 TEST_CASE("a kubelet that hangs is given up after the deadline") {
