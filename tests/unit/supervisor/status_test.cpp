@@ -78,14 +78,14 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
   told.trouble = "refused";
   told.trouble_at = kThen + 1us;
   told.next_try = kThen + 2us;
-  told.disagreement = "it counts 1 (x)";
+  told.disagreement = "it counts another";
   const Json json = told.json(nullptr);
   Json without_list = json;
   without_list["list"] = Json();
   CHECK(without_list.dump() ==
         R"({"name":"x.example/a","entry":"x.example/{name}","stage":"backing off","since":")" + kThenText +
             R"(","trouble":"refused","troubleAt":"2025-11-21T18:00:00.000002Z",)"
-            R"("nextTry":"2025-11-21T18:00:00.000003Z","disagreement":"it counts 1 (x)",)"
+            R"("nextTry":"2025-11-21T18:00:00.000003Z","disagreement":"it counts another",)"
             R"("devices":{"healthy":1,"unhealthy":3,"held":0},"list":null})");
   CHECK(json["list"].array().size() == 2);
   CHECK(resource().json(nullptr)["nextTry"].is_null());
