@@ -48,7 +48,8 @@ std::string joined_numbers(const Json& numbers) {
 }
 
 std::string trouble_of(const Json& resource) {
-  if (!resource["disagreement"].text().empty()) return "the kubelet disagrees: " + resource["disagreement"].text();
+  if (!resource["disagreement"].text().empty())
+    return "the kubelet disagrees: " + resource["disagreement"].text();
   if (resource["trouble"].text().empty()) return "";
   std::string text = resource["trouble"].text() + " (" + age(resource["troubleAt"]) + " ago)";
   if (!resource["nextTry"].is_null()) text += ", again in " + age(resource["nextTry"]);

@@ -19,7 +19,8 @@ Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
 
 }  // namespace
 
-struct Allocatable::Call : PodResourcesCall<v1::AllocatableResourcesRequest, v1::AllocatableResourcesResponse> {
+struct Allocatable::Call
+    : PodResourcesCall<v1::AllocatableResourcesRequest, v1::AllocatableResourcesResponse> {
   using PodResourcesCall::PodResourcesCall;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// One call to the kubelet's pod resources, as PodResources and Allocatable make them. Loop thread only, but for
-// what gRPC calls. Internal to kubelet.
+// One call to the kubelet's pod resources, as PodResources and Allocatable make them. Loop thread only, but
+// for what gRPC calls. Internal to kubelet.
 
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>

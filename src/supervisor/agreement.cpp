@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kMostNamed = 3;
 
 std::string named(const std::vector<std::string>& ids) {
-  const std::vector<std::string> first(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(
-                                                                      std::min(ids.size(), kMostNamed)));
+  const std::vector<std::string> first(
+      ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), kMostNamed)));
   return std::to_string(ids.size()) + " (" + joined(first, ", ") + (ids.size() > kMostNamed ? ", …)" : ")");
 }
 
@@ -25,7 +25,8 @@ std::string Disagreement::text() const {
   if (!missing.empty())
     text = "of " + std::to_string(healthy) + " Healthy devices it does not count " + named(missing);
   if (!extra.empty())
-    text += (text.empty() ? "it counts " : ", and it counts ") + named(extra) + " that it was not sent as Healthy";
+    text += (text.empty() ? "it counts " : ", and it counts ") + named(extra) +
+            " that it was not sent as Healthy";
   return text;
 }
 

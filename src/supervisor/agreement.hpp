@@ -1,6 +1,6 @@
 #pragma once
-// Whether the kubelet counts what it was sent: one resource's, as it is asked again and again. Plain values: no
-// I/O, and no clock but the time that is told.
+// Whether the kubelet counts what it was sent: one resource's, as it is asked again and again. Plain values:
+// no I/O, and no clock but the time that is told.
 
 #include <chrono>
 #include <optional>
@@ -33,13 +33,13 @@ class Agreement {
   using Time = std::chrono::steady_clock::time_point;
   // A list that is on its way, or that the kubelet has not taken in yet, is no disagreement.
   static constexpr std::chrono::seconds kLasts{5};
-  // After a new registration that did not help the next one waits for the first of these, and twice as long each
-  // time.
+  // After a new registration that did not help the next one waits for the first of these, and twice as long
+  // each time.
   static constexpr std::chrono::seconds kFirstPause{10};
   static constexpr std::chrono::seconds kLongestPause{600};
 
-  // The kubelet was asked, and there is a stream to it. True: what it counts has been wrong for so long that it
-  // is to be registered anew.
+  // The kubelet was asked, and there is a stream to it. True: what it counts has been wrong for so long that
+  // it is to be registered anew.
   bool take(const Inventory& sent, Disagreement disagreement, Time now);
   // There is no stream: what the kubelet counts is nobody's fault.
   void detached();

@@ -1,5 +1,7 @@
 #include "supervisor/allocatable_check.hpp"
 
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace plughost {
@@ -33,19 +35,16 @@ void AllocatableCheck::take(const Allocatable::Count& count) {
   const auto before = told_;
   unknown_ = count.why;
   if (count.ids) {
-    std::map<std::string, Agreement> former = std::exchange(agreements_, {});
-    told_.clear();
-    for (const Subject& subject : hooks_.subjects()) {
-      if (const auto known = former.find(subject.resource); known != former.end())
-        agreements_.insert(former.extract(known));
-      judge(subject, *count.ids);
-    }
-    for (const auto& [resource, why] : before) {
-      if (agreements_.contains(resource) && !told_.contains(resource))
-        platform_.log.info("the kubelet counts what it was sent", {{"resource", resource}});
-    }
+    const std::vector<Subject> subjects = hooks_.subjects();
+    std::set<std::string_view> names;
+    for (const Subject& subject : subjects) names.insert(subject.resource);
+    const auto gone = [&](const auto& item) { return !names.contains(item.first); };
+    std::erase_if(agreements_, gone);
+    std::erase_if(told_, gone);
+    for (const Subject& subject : subjects) judge(subject, *count.ids);
   } else if (!told_unknown) {
-    platform_.log.info("the kubelet does not say which devices it counts: not verified", {{"why", count.why}});
+    platform_.log.info("the kubelet does not say which devices it counts: not verified",
+                       {{"why", count.why}});
   }
   if (told_ != before || told_unknown != !unknown_.empty()) hooks_.changed();
   if (again_) return look(*link_);
@@ -59,7 +58,11 @@ void AllocatableCheck::judge(const Subject& subject, const Allocatable::Ids& ids
       compare(subject.sent, counted == ids.end() ? std::vector<std::string>() : counted->second);
   if (!found.none()) timer_.arm(kAgain);
   const bool anew = agreement.take(subject.sent, std::move(found), EventLoop::Clock::now());
-  if (!agreement.disagrees()) return;
+  if (!agreement.disagrees()) {
+    if (told_.erase(subject.resource) > 0)
+      platform_.log.info("the kubelet counts what it was sent", {{"resource", subject.resource}});
+    return;
+  }
   const std::string& why = told_[subject.resource] = agreement.disagreement().text();
   if (!anew) return;
   hooks_.register_anew(subject.resource);

@@ -47,8 +47,7 @@ TEST_CASE("a disagreement is a sentence with both sides") {
   CHECK(compare(list({"a", "b", "c", "d"}), {"x"}).text() ==
         "of 4 Healthy devices it does not count 4 (a, b, c, …), and it counts 1 (x) that it was not sent as "
         "Healthy");
-  CHECK(compare(list({"a", "b", "c"}), {}).text() ==
-        "of 3 Healthy devices it does not count 3 (a, b, c)");
+  CHECK(compare(list({"a", "b", "c"}), {}).text() == "of 3 Healthy devices it does not count 3 (a, b, c)");
 }
 
 TEST_CASE("a disagreement that lasts 5 s makes for a new registration, once") {
@@ -89,7 +88,8 @@ TEST_CASE("another list, or another stream, has 5 s of its own") {
   }
 }
 
-TEST_CASE("what a new registration does not mend is tried again after 10 s, 20 s and so on, at most 10 minutes") {
+TEST_CASE(
+    "what a new registration does not mend is tried again after 10 s, 20 s and so on, at most 10 minutes") {
   Agreement agreement;
   take_wrong(agreement, kStart);
   auto now = kStart + 5s;
