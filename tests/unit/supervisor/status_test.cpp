@@ -96,18 +96,20 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
   status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
   status.configuration = {.files = {"/c.yaml", "/d.yaml"}, .hash = 0x1f, .loaded_at = kThen};
   status.holders_unknown = "nobody tells";
-  CHECK(status.json().dump() ==
-        R"({"version":"1.2","startedAt":")" + kThenText +
-            R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
-            R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
-            R"("loadedAt":")" +
-            kThenText + R"(","refusedAt":null},"holdersUnknown":"nobody tells","resources":[]})");
+  CHECK(
+      status.json().dump() ==
+      R"({"version":"1.2","startedAt":")" + kThenText +
+          R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
+          R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
+          R"("loadedAt":")" +
+          kThenText + R"(","refusedAt":null},"holdersUnknown":"nobody tells","resources":[]})");
   status.kubelet = {};
   status.configuration.refused_at = kThen;
   status.resources = {resource()};
   status.holdings = std::make_shared<const Holdings>(holdings());
   const Json json = status.json();
-  CHECK(json["kubelet"].dump() == R"({"present":false,"directory":"","since":null,"process":null,"unverified":""})");
+  CHECK(json["kubelet"].dump() ==
+        R"({"present":false,"directory":"","since":null,"process":null,"unverified":""})");
   CHECK(json["configuration"]["refusedAt"].text() == kThenText);
   REQUIRE(json["resources"].array().size() == 1);
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
