@@ -25,6 +25,7 @@ Findings check_pod_resources(const HostRoot& host, const Observed& observed);
 Findings check_daemon(const HostRoot& host, const Observed& observed);
 Findings check_stale_sockets(const HostRoot& host, const Observed& observed);
 Findings check_owners(const HostRoot& host, const Observed& observed);
+Findings check_counts(const HostRoot& host, const Observed& observed);
 // checks_of_runtime.cpp
 Findings check_cdi(const HostRoot& host, const Observed& observed);
 Findings check_dev_char(const HostRoot& host, const Observed& observed);

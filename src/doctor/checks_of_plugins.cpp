@@ -6,6 +6,7 @@
 #include "host/file_text.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/socket_name.hpp"
+#include "supervisor/agreement.hpp"
 
 namespace plughost {
 
@@ -200,6 +201,34 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
                      .what = others.empty()
                                  ? "no other plugin is here"
                                  : "no sign that these serve a resource of ours: " + texts_of(others)});
+  return found;
+}
+
+Findings check_counts(const HostRoot& host, const Observed& observed) {
+  if (!observed.counted || daemons(host).empty()) return {};  // other checks tell of that
+  Findings found;
+  std::size_t agreed = 0;
+  for (const Offer& offer : observed.devices.offers) {
+    const auto counted = observed.counted->find(offer.resource);
+    const Disagreement disagreement = compare(
+        offer.inventory, counted == observed.counted->end() ? std::vector<std::string>() : counted->second);
+    if (disagreement.none()) {
+      ++agreed;
+      continue;
+    }
+    found.push_back(
+        {.level = Level::kWarning,
+         .where = offer.resource,
+         .what = "the kubelet counts other devices: " + disagreement.text(),
+         .why = "pods are given what it counts",
+         .advice =
+             "`plughost status` has the list that the kubelet was sent, in which a health check, or a "
+             "pause after much flapping, may have its say; where that is what the kubelet disagrees with, "
+             "plughost's log says so"});
+  }
+  if (found.empty() && agreed > 0)
+    found.push_back({.where = observed.kubelet().pod_resources,
+                     .what = "the kubelet counts the devices of every resource: " + std::to_string(agreed)});
   return found;
 }
 

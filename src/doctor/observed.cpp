@@ -78,6 +78,19 @@ void observe_devices(const HostRoot& host, Observed& observed) {
   }
 }
 
+std::optional<Allocatable::Ids> counted_by(const fs::path& pod_resources) {
+  EventLoop loop;
+  Allocatable allocatable(loop, pod_resources);
+  std::optional<Allocatable::Count> told;
+  allocatable.ask([&](const Allocatable::Count& count) {
+    told = count;
+    loop.stop();
+  });
+  if (!told) loop.run();
+  if (!told->ids) return std::nullopt;
+  return *told->ids;
+}
+
 void observe_labels(const HostRoot& host, Observed& observed) {
   const KubeletConfig& kubelet = observed.kubelet();
   for (const fs::path& path : {kubelet.directory, kubelet.directory / "kubelet.sock"}) {
@@ -113,6 +126,7 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
     if (const auto process = process_of(host, kubelet->second.process))
       observed.kubelet_version = version_of(*process);
   }
+  observed.counted = counted_by(host.at(observed.kubelet().pod_resources));
   observe_labels(host, observed);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;

@@ -14,6 +14,7 @@
 
 #include "config/config.hpp"
 #include "host/host_root.hpp"
+#include "kubelet/allocatable.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {
@@ -50,7 +51,8 @@ struct Observed {
 
   // Of the kubelet's directories, the kubelet's own, and the daemon's control socket, by path.
   std::map<std::string, SocketOwner> sockets;
-  std::string kubelet_version;                   // as it says itself; empty: not known
+  std::string kubelet_version;              // as it says itself; empty: not known
+  std::optional<Allocatable::Ids> counted;  // the Healthy devices that the kubelet counts; nullopt: not known
   std::map<std::string, std::string> labels;     // SELinux', by path; absent: the file has none
   std::map<std::string, DeviceNumbers> numbers;  // of the device nodes that containers would get, by path
   std::uint64_t descriptors = 0;                 // hard limit for a process of ours; ~0: none
@@ -64,7 +66,8 @@ struct Observed {
 };
 
 // Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices
-// as `plughost discover` does, and asks the kubelet's program for its version; changes nothing. Blocks.
+// as `plughost discover` does, asks the kubelet's program for its version, and the kubelet what it counts;
+// changes nothing. Blocks.
 Observed observe(const HostRoot& host, const std::filesystem::path& configuration);
 
 }  // namespace plughost

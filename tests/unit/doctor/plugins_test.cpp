@@ -94,3 +94,21 @@ TEST_CASE("a checkpoint that cannot be read is said, and the other checks go on"
   CHECK(contains(owners->what, "this is not a kubelet's checkpoint"));
   CHECK(all.back().check == checks().back().name);
 }
+
+TEST_CASE("a kubelet that counts other devices than there are is a warning, while plughost runs") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 2, id: 'x{n}'}\n");
+  node.observed.counted = Allocatable::Ids{{"example.com/x", {"x0"}}};
+  CHECK(node.look("counts").empty());
+  node.daemon();
+  const Finding finding = node.one("counts");
+  CHECK(finding.level == Level::kWarning);
+  CHECK(finding.where == "example.com/x");
+  CHECK(contains(finding.what, "of 2 Healthy devices it does not count 1 (x1)"));
+  node.observed.counted->clear();
+  CHECK(contains(node.one("counts").what, "it does not count 2 (x0, x1)"));
+  (*node.observed.counted)["example.com/x"] = {"x0", "x1"};
+  CHECK(node.one("counts").level == Level::kOk);
+  node.observed.counted.reset();
+  CHECK(node.look("counts").empty());
+}
