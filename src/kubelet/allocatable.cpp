@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "kubelet/pod_resources_call.hpp"
+#include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
 
@@ -19,8 +20,8 @@ Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
 
 }  // namespace
 
-struct Allocatable::Call
-    : PodResourcesCall<v1::AllocatableResourcesRequest, v1::AllocatableResourcesResponse> {
+struct Allocatable::Call : PodResourcesCall<v1::PodResourcesLister, v1::AllocatableResourcesRequest,
+                                            v1::AllocatableResourcesResponse> {
   using PodResourcesCall::PodResourcesCall;
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kubelet/pod_resources_call.hpp"
+#include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
 
@@ -26,7 +27,8 @@ Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
 
 }  // namespace
 
-struct PodResources::Call : PodResourcesCall<v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {
+struct PodResources::Call
+    : PodResourcesCall<v1::PodResourcesLister, v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {
   using PodResourcesCall::PodResourcesCall;
 };
 

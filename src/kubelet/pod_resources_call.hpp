@@ -10,12 +10,11 @@
 #include <memory>
 
 #include "kubelet/unix_socket.hpp"
-#include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
 
 // It must end in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
-template <typename Request, typename Response>
+template <typename Service, typename Request, typename Response>
 struct PodResourcesCall {
   // As the kubelet's own client: a node's pods can hold more than the usual 4 MiB of ids.
   static constexpr int kMostBytes = 16 << 20;
@@ -25,7 +24,7 @@ struct PodResourcesCall {
     UniqueFd connection = connect_unix(socket);
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMostBytes);
-    stub = v1::PodResourcesLister::NewStub(
+    stub = Service::NewStub(
         grpc::CreateCustomInsecureChannelFromFd("localhost", connection.release(), arguments));
     context.set_deadline(std::chrono::system_clock::now() + deadline);
   }
@@ -41,7 +40,7 @@ struct PodResourcesCall {
     if (ended.valid()) ended.wait();
   }
 
-  std::unique_ptr<v1::PodResourcesLister::Stub> stub;
+  std::unique_ptr<typename Service::Stub> stub;
   grpc::ClientContext context;
   Request request;
   Response response;
