@@ -115,4 +115,9 @@ std::vector<std::string> LenientFields::notes() const {
   return {keys + ": plughost has nothing of that name; left out."};
 }
 
+const Node& or_nothing(const Node* node) {
+  static const Node kNothing;
+  return node ? *node : kNothing;
+}
+
 }  // namespace plughost

@@ -13,7 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kNvidiaFlags = {"mig-strategy", "device-list-strategy",
                                                           "device-id-strategy", "pass-device-specs"};
 constexpr const char* kWholeGpu = "nvidia.com/gpu";
-const Node kNothing;
 
 // What the file says, or the command line, which wins.
 class Settings {
@@ -85,8 +84,6 @@ class Settings {
     return notes;
   }
 
-  static const Node& or_nothing(const Node* node) { return node ? *node : kNothing; }
-
  private:
   bool given(LenientFields& from, const char* key, const char* flag) {
     const bool in_file = from.node(key) != nullptr;
@@ -130,10 +127,10 @@ void read_shared(LenientFields& from, const std::string& place, Sharing& sharing
 }
 
 Sharing read_sharing(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
-  LenientFields from(Settings::or_nothing(top.node("sharing")), "sharing", diagnostics);
+  LenientFields from(or_nothing(top.node("sharing")), "sharing", diagnostics);
   Sharing sharing{.mps = from.node("mps") != nullptr};
   const std::string key = sharing.mps ? "mps" : "timeSlicing";
-  LenientFields shared(Settings::or_nothing(from.node(key)), "sharing." + key, diagnostics);
+  LenientFields shared(or_nothing(from.node(key)), "sharing." + key, diagnostics);
   read_shared(shared, "sharing." + key, sharing, draft, diagnostics);
   if (sharing.mps && from.node("timeSlicing"))
     draft.notes.emplace_back(
@@ -170,7 +167,7 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
 }
 
 YamlDraft imex_draft(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
-  LenientFields imex(Settings::or_nothing(top.node("imex")), "imex", diagnostics);
+  LenientFields imex(or_nothing(top.node("imex")), "imex", diagnostics);
   YamlDraft channels = YamlDraft::texts(imex.texts("channelIDs"));
   for (YamlDraft& channel : channels.items) channel.kind = YamlDraft::Kind::kWord;
   if (imex.flag("required").has_value())
@@ -207,7 +204,7 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
   LenientFields top(root, "", diagnostics);
   if (const auto version = top.text("version"); version && *version != "v1")
     draft.notes.push_back("Its version is " + quote(*version) + "; plughost knows v1.");
-  Settings settings(Settings::or_nothing(top.node("flags")), arguments, diagnostics);
+  Settings settings(or_nothing(top.node("flags")), arguments, diagnostics);
 
   const Sharing sharing = read_sharing(top, draft, diagnostics);
   const std::string mig = settings.text("migStrategy", "mig-strategy", "none");

@@ -15,12 +15,11 @@ void add_texts(YamlDraft& to, const char* key, const std::vector<std::string>& t
 }
 
 YamlDraft selectors_of(LenientFields& entry, Diagnostics& diagnostics) {
-  static const Node kNothing;
   const Node* const node = entry.node("selectors");
-  LenientFields selectors(node ? *node : kNothing, entry.path_of("selectors"), diagnostics);
+  LenientFields selectors(or_nothing(node), entry.path_of("selectors"), diagnostics);
   const auto ids = [&](const char* key) {
     const Node* const at = selectors.node(key);
-    return hardware_ids(selectors.texts(key), at ? *at : kNothing, selectors.path_of(key), diagnostics);
+    return hardware_ids(selectors.texts(key), or_nothing(at), selectors.path_of(key), diagnostics);
   };
   YamlDraft draft = YamlDraft::map();
   add_texts(draft, "vendors", ids("vendors"));

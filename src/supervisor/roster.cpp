@@ -57,12 +57,11 @@ std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock:
                                    const Terms& terms) {
   const auto before = row.listed.devices();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
-  const auto [forget_after, later] =
-      at_once ? std::pair(0s, terms.forget_after) : std::pair(terms.forget_after, 0s);
-  devices = row.remembered.merge(before, std::move(devices), now, forget_after,
-                                 [&, later = later](const Device& device, Clock::time_point due) {
-                                   return stays(row, device, due, later, now);
-                                 });
+  const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
+  const std::chrono::seconds later = at_once ? terms.forget_after : 0s;
+  devices = row.remembered.merge(
+      before, std::move(devices), now, forget_after,
+      [&](const Device& device, Clock::time_point due) { return stays(row, device, due, later, now); });
   row.damping.apply(before, devices, now);
   next_change_ = std::min({next_change_, row.remembered.next_forgetting(), row.damping.next_release()});
   return devices;
