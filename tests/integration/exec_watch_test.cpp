@@ -120,7 +120,7 @@ TEST_CASE("exec: a program that stays goes with a reload that changes its entry,
   node.configure(watched(node, kTwo + "exec sleep 1000\n", ", env: {A: b}") + counted(kOther, 1));
   REQUIRE(node.reload());
   const pid_t second = pid_of(node);
-  CHECK(::kill(first, 0) != 0);
+  CHECK(eventually([&] { return ::kill(first, 0) != 0; }));
   CHECK(eventually([&] {
     const AllocateAnswer answer = node.kubelet().allocate_ids(kDisk, {"sda"});
     return answer.containers.size() == 1 && answer.containers[0].env.contains("A");
