@@ -258,9 +258,12 @@ std::string explain(const std::string& words) {
       {"the referenced anchor is not defined",
        "no &name before it has this *name; quote a text that begins with *"},
   };
-  const auto* const found =
-      std::ranges::find(kReasons, words, &std::pair<std::string_view, std::string_view>::first);
-  return found == std::end(kReasons) ? words : words + ": " + std::string(found->second);
+  for (const auto& [said, meant] : kReasons) {
+    // yaml-cpp 0.8 adds the name of what it misses.
+    if (words == said || words.starts_with(std::string(said) + ": "))
+      return std::string(said) + ": " + std::string(meant);
+  }
+  return words;
 }
 
 // Is the line, or the one before it, indented with a tab? Lines count from 1.

@@ -89,7 +89,7 @@ TEST_CASE("a read-only plugin directory: wait, say why, and go on when it can be
   REQUIRE(node.daemon().wait_for_line({"not attached", kA, "Read-only"}, kLong));
   CHECK(node.daemon().running());
   const std::string remount = "nsenter --target " + std::to_string(node.daemon().pid()) +
-                              " --mount mount -o remount,bind,rw " + directory;
+                              " --mount --root mount -o remount,bind,rw " + directory;
   REQUIRE(std::system(remount.c_str()) == 0);
   CHECK(node.attached({kA}));
 }
@@ -106,7 +106,7 @@ TEST_CASE("a full disk below the plugin directory: wait, say why, and go on when
   REQUIRE(node.daemon().wait_for_line({"not attached", kA, "No space"}, kLong));
   CHECK(node.daemon().running());
   const std::string remount = "nsenter --target " + std::to_string(node.daemon().pid()) +
-                              " --mount mount -o remount,nr_inodes=100 " + node.plugins().string();
+                              " --mount --root mount -o remount,nr_inodes=100 " + node.plugins().string();
   REQUIRE(std::system(remount.c_str()) == 0);
   CHECK(kubelet.wait_for([](const KubeletState& state) { return state.of(kA).attached; }, kLong));
   node.end_daemon();

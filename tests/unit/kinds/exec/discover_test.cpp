@@ -167,8 +167,9 @@ TEST_CASE("exec: a program runs as the user of the entry") {
   const std::string script = R"sh(printf '{"devices": [{"id": "%s"}]}' "$(id -un)-$(id -gn)")sh";
   CHECK(ids_of(Listed(script, {{"user", text("daemon")}}).scan()) ==
         std::vector<std::string>{"daemon-daemon"});
-  CHECK(Listed(script, {{"user", text("nobody-of-this-name")}}).trouble() ==
-        "the program exited with 125: /usr/sbin/chroot: invalid user");
+  const std::string trouble = Listed(script, {{"user", text("nobody-of-this-name")}}).trouble();
+  CHECK(trouble.starts_with("the program exited with 125: "));
+  CHECK(trouble.ends_with("chroot: invalid user"));
 }
 
 TEST_CASE("exec: what is wrong with an entry is told") {
