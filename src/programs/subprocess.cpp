@@ -14,26 +14,21 @@ namespace {
 // One that writes lines without end is read this seldom: it is to keep neither the loop nor a processor.
 constexpr std::chrono::milliseconds kPause{10};
 
-enum class Rest {
-  kNothing,  // it was closed
-  kLater,
-  kNow,
-};
+constexpr std::size_t kPipe = 64u << 10;
 
 // Hands what can be read now to take; no more than a pipe holds, or one that writes without end would keep
-// the loop. Says whether there is more.
+// the loop. False: it was closed.
 template <typename Take>
-Rest read_some(int fd, Take take) {
-  constexpr std::size_t kPipe = 64u << 10;
+bool read_some(int fd, Take take) {
   for (std::size_t taken = 0; taken < kPipe;) {
     std::array<char, 4096> buffer;
     const ssize_t size = ::read(fd, buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return size < 0 ? Rest::kLater : Rest::kNothing;
+    if (size <= 0) return size < 0;
     taken += static_cast<std::size_t>(size);
     take(std::string_view(buffer.data(), static_cast<std::size_t>(size)));
   }
-  return Rest::kNow;
+  return true;
 }
 
 }  // namespace
@@ -131,15 +126,20 @@ void Subprocess::watch_output() {
 }
 
 void Subprocess::read_output() {
-  const Rest rest = read_some(child_.output.get(), [this](std::string_view text) {
+  const bool open = read_some(child_.output.get(), [this](std::string_view text) {
+    unpaused_ += text.size();
     if (program_.on_line)
       take_lines(text);
     else
       keep(text);
   });
-  if (rest == Rest::kNothing || (rest == Rest::kNow && program_.on_line))
-    output_watch_.reset();  // it would be ready from now on
-  if (rest == Rest::kNow && program_.on_line) pause_.arm(kPause);
+  // It may write as fast as it is read, and never have all of that ready at once.
+  const bool pauses = open && program_.on_line && unpaused_ >= kPipe;
+  if (!open || pauses) output_watch_.reset();  // it would be ready from now on
+  if (pauses) {
+    unpaused_ = 0;
+    pause_.arm(kPause);
+  }
   if (ending_.excess && program_.excess == Program::Excess::kFatal) kill_group();
 }
 
@@ -162,11 +162,11 @@ void Subprocess::take_lines(std::string_view text) {
 }
 
 void Subprocess::read_errors() {
-  const Rest rest = read_some(child_.errors.get(), [this](std::string_view text) {
+  const bool open = read_some(child_.errors.get(), [this](std::string_view text) {
     ending_.errors.append(text);
     if (ending_.errors.size() > kMostErrors) ending_.errors.erase(0, ending_.errors.size() - kMostErrors);
   });
-  if (rest == Rest::kNothing) errors_watch_.reset();
+  if (!open) errors_watch_.reset();
 }
 
 void Subprocess::stop_reading() {

@@ -76,8 +76,9 @@ class Subprocess {
   std::optional<IoWatch> process_watch_;
   std::optional<IoWatch> output_watch_;
   std::optional<IoWatch> errors_watch_;
-  Timer pause_;  // between two reads of one that writes without end
-  Timer timer_;  // the time-out
+  std::size_t unpaused_ = 0;  // bytes read since the last pause
+  Timer pause_;               // between two reads of one that writes without end
+  Timer timer_;               // the time-out
 };
 
 }  // namespace plughost
