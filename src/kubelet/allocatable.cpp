@@ -1,5 +1,6 @@
 #include "kubelet/allocatable.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "kubelet/pod_resources_call.hpp"
@@ -9,11 +10,16 @@ namespace plughost {
 
 namespace {
 
+// A device of several NUMA nodes is told once for each.
 Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
   Allocatable::Ids ids;
   for (auto& devices : *response.mutable_devices()) {
     std::vector<std::string>& all = ids[devices.resource_name()];
     for (std::string& id : *devices.mutable_device_ids()) all.push_back(std::move(id));
+  }
+  for (auto& [resource, all] : ids) {
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
   }
   return ids;
 }

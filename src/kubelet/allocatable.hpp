@@ -18,7 +18,7 @@ class Allocatable {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
 
-  // Ids of its Healthy devices by resource, in no order; one of several NUMA nodes more than once.
+  // Ids of its Healthy devices by resource, sorted, each once.
   using Ids = std::map<std::string, std::vector<std::string>, std::less<>>;
   struct Count {
     std::shared_ptr<const Ids> ids;  // nullptr: not known

@@ -50,7 +50,7 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
     v1beta1::RegisterRequest request;
     v1beta1::Empty response;
   };
-  const auto call = std::make_shared<Call>();
+  auto call = std::make_shared<Call>();  // not const: it is moved on
   call->connection = connection;
   call->context.set_deadline(std::chrono::system_clock::now() + deadline_);
   call->request.set_version(kApiVersion);
@@ -59,14 +59,15 @@ std::optional<pid_t> RegistrationClient::send(Request request, const FileIdentit
   v1beta1::DevicePluginOptions& options = *call->request.mutable_options();
   options.set_pre_start_required(request.options.pre_start_required);
   options.set_get_preferred_allocation_available(request.options.preferred_allocation_available);
+  // The connection ends in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
   connection->stub->async()->Register(
       &call->context, &call->request, &call->response,
-      [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) {
-        post([connection = call->connection, done, status] {
+      [call, post = loop_.poster(), done = std::move(done)](const grpc::Status& status) mutable {
+        post([call = std::move(call), done = std::move(done), status] {
           // The kubelet says no with UNKNOWN as well, but never in these words: they are gRPC's own.
           const bool gone = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                             status.error_message() == "Stream removed";
-          if (gone) connection->broken = true;
+          if (gone) call->connection->broken = true;
           const bool late = status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
           done(status.ok() ? Result::kAccepted
                : gone      ? Result::kWentAway

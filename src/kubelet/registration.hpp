@@ -40,9 +40,9 @@ class RegistrationClient {
 
   // done runs in the loop, later. Returns the process that is asked; 0: not to be seen from here; nullopt:
   // nobody is asked. kubelet: the one that is meant. If another one listens by now, nobody is
-  // asked: its socket's event comes, and a second Register after that would end the first one's stream. Calls
-  // that are under way share a connection; when none is, it is closed, so that each new attempt meets the
-  // kubelet that listens then.
+  // asked: its socket's event comes, and a second Register after that would end the first one's stream. No
+  // event tells of a chmod: whoever hears kNobodyListens looks at the socket. Calls that are under way share
+  // a connection; when none is, it is closed, so that each new attempt meets the kubelet that listens then.
   std::optional<pid_t> send(Request request, const FileIdentity& kubelet, Done done);
   // Another kubelet listens now: calls to the former one must not take new ones along.
   void on_other_kubelet() { connection_.reset(); }

@@ -30,15 +30,12 @@ std::string Disagreement::text() const {
   return text;
 }
 
-Disagreement compare(const Inventory& sent, std::vector<std::string> counted) {
+Disagreement compare(const Inventory& sent, const std::vector<std::string>& counted) {
   std::vector<std::string> healthy;
   sent.for_each_id([&](std::string id, const Device& device) {
     if (device.healthy()) healthy.push_back(std::move(id));
   });
-  std::ranges::sort(healthy);
-  std::ranges::sort(counted);
-  // A device of several NUMA nodes is told once for each.
-  counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
+  if (!std::ranges::is_sorted(healthy)) std::ranges::sort(healthy);  // replicas are not
   Disagreement found{.missing = {}, .extra = {}, .healthy = healthy.size()};
   std::ranges::set_difference(healthy, counted, std::back_inserter(found.missing));
   std::ranges::set_difference(counted, healthy, std::back_inserter(found.extra));

@@ -25,8 +25,8 @@ struct Disagreement {
   std::string text() const;
 };
 
-// counted: ids; sorted here.
-Disagreement compare(const Inventory& sent, std::vector<std::string> counted);
+// counted: ids, sorted, each once.
+Disagreement compare(const Inventory& sent, const std::vector<std::string>& counted);
 
 class Agreement {
  public:

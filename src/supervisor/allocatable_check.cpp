@@ -1,5 +1,6 @@
 #include "supervisor/allocatable_check.hpp"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@ AllocatableCheck::AllocatableCheck(Platform& platform, Hooks hooks)
     : platform_(platform), hooks_(std::move(hooks)), timer_(platform.loop, [this] { look(*link_); }) {}
 
 void AllocatableCheck::look(KubeletLink& link) {
+  if (std::ranges::none_of(hooks_.subjects(), &Subject::attached)) return;
   link_ = &link;
   again_ = link.allocatable().asking();
   if (again_) return;
@@ -41,7 +43,11 @@ void AllocatableCheck::take(const Allocatable::Count& count) {
     const auto gone = [&](const auto& item) { return !names.contains(item.first); };
     std::erase_if(agreements_, gone);
     std::erase_if(told_, gone);
-    for (const Subject& subject : subjects) judge(subject, *count.ids);
+    const std::vector<std::string> none;
+    for (const Subject& subject : subjects) {
+      const auto counted = count.ids->find(subject.resource);
+      judge(subject, counted == count.ids->end() ? none : counted->second);
+    }
   } else if (!told_unknown) {
     platform_.log.info("the kubelet does not say which devices it counts: not verified",
                        {{"why", count.why}});
@@ -50,12 +56,10 @@ void AllocatableCheck::take(const Allocatable::Count& count) {
   if (again_) return look(*link_);
 }
 
-void AllocatableCheck::judge(const Subject& subject, const Allocatable::Ids& ids) {
+void AllocatableCheck::judge(const Subject& subject, const std::vector<std::string>& counted) {
   Agreement& agreement = agreements_[subject.resource];
   if (!subject.attached) return agreement.detached();
-  const auto counted = ids.find(subject.resource);
-  Disagreement found =
-      compare(subject.sent, counted == ids.end() ? std::vector<std::string>() : counted->second);
+  Disagreement found = compare(subject.sent, counted);
   if (!found.none()) timer_.arm(kAgain);
   const bool anew = agreement.take(subject.sent, std::move(found), EventLoop::Clock::now());
   if (!agreement.disagrees()) {

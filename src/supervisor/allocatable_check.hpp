@@ -31,7 +31,8 @@ class AllocatableCheck {
   // platform outlives it.
   AllocatableCheck(Platform& platform, Hooks hooks);
 
-  // Asks that kubelet, at once unless it is being asked. link outlives the answer, or forget() is called.
+  // Asks that kubelet, at once unless it is being asked, if it has a stream. link outlives the answer, or
+  // forget() is called.
   void look(KubeletLink& link);
   // Another kubelet is meant from now on.
   void forget();
@@ -43,7 +44,7 @@ class AllocatableCheck {
 
  private:
   void take(const Allocatable::Count& count);
-  void judge(const Subject& subject, const Allocatable::Ids& ids);
+  void judge(const Subject& subject, const std::vector<std::string>& counted);
 
   Platform& platform_;
   Hooks hooks_;

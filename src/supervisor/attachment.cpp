@@ -86,6 +86,7 @@ void Course::on(const Listening& event) {
   if (s_.incarnation != event.incarnation) {
     s_.incarnation = event.incarnation;
     s_.streams = 0;  // the former listener's streams belong to a kubelet that is gone
+    s_.successor = 0;
   }
   if (!s_.registers) {
     s_.name_spent = true;  // the kubelet looks for it by itself, whenever it comes
@@ -129,9 +130,15 @@ void Course::on(const Registered& event) {
 }
 
 void Course::on(const Dialed& event) {
-  if (s_.streams > 0) return;
-  if (!s_.registers) s_.process = event.by.process;
-  if (!s_.registers || !is_kubelets(event.by)) return;
+  if (!s_.registers) {
+    // Only a kubelet looks there. The end of the one before may be heard later.
+    if (s_.streams == 0)
+      s_.process = event.by.process;
+    else if (event.by.process != s_.process)
+      s_.successor = event.by.process;
+    return;
+  }
+  if (s_.streams > 0 || !is_kubelets(event.by)) return;
   s_.dialed = true;
   // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.
   if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
@@ -139,6 +146,10 @@ void Course::on(const Dialed& event) {
 }
 
 void Course::on(const StreamOpened& event) {
+  if (s_.successor != 0 && event.by == Caller{s_.incarnation, s_.successor}) {
+    s_.process = std::exchange(s_.successor, 0);
+    s_.streams = 0;
+  }
   if (!is_kubelets(event.by)) return;
   s_.dialed = false;
   if (++s_.streams > 1) return;
@@ -153,6 +164,10 @@ void Course::on(const StreamClosed& event) {
   s_.searching_since = now_;
   const auto lived = now_ - s_.attached_since;
   if (lived >= kSettled) s_.refused.reset();
+  if (s_.successor != 0) {
+    s_.process = std::exchange(s_.successor, 0);
+    return enter(Phase::kBackingOff, now_ + kStreamAfterDial);
+  }
   // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to
   // the kubelet before this says nothing about this one.
   if (s_.phase == Phase::kAsking) {

@@ -32,6 +32,7 @@ void KubeletLink::note_answer(RegistrationClient::Result result, const std::stri
   if (silent && !silence_told_)
     log_.warn("the kubelet does not answer: asking again and again", {{"why", why}});
   silence_told_ = silent;
+  if (result == kNobodyListens) watcher_.look();
 }
 
 void KubeletLink::note_answer(const PodResources::Answer& answer) {

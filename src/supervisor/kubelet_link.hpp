@@ -31,7 +31,7 @@ class KubeletLink {
   RegistrationClient& registration() { return registration_; }
   PodResources& pod_resources() { return pod_resources_; }
   Allocatable& allocatable() { return allocatable_; }
-  // Logs once, for all resources, that the kubelet does not answer.
+  // Logs once, for all resources, that the kubelet does not answer; looks whether it is another by now.
   void note_answer(RegistrationClient::Result result, const std::string& why);
   // Logs once, for all entries, that the kubelet does not say who holds what.
   void note_answer(const PodResources::Answer& answer);

@@ -281,6 +281,20 @@ TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTER
   kubelet.signal(SIGCONT);
 }
 
+TEST_CASE("a kubelet whose socket has been changed, of which no event tells, is asked as ever") {
+  Node node;
+  node.configure(counted("example.com/a", 2));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/a"}));
+  std::filesystem::permissions(node.plugins() / "kubelet.sock", std::filesystem::perms::owner_all);
+  REQUIRE(node.kubelet().cancel_stream("example.com/a"));
+  // Not only when it looks at everything again, after a minute.
+  CHECK(node.wait_for(
+      [](const KubeletState& state) { return state.of("example.com/a").registrations.size() == 2; }));
+  CHECK(node.attached({"example.com/a"}));
+}
+
 TEST_CASE("a kubelet that says yes and opens no stream is asked again") {
   const std::string silent = "example.com/silent";
   Node node({.registering = StandInKubelet::Registering::kAnswersFirst});

@@ -13,7 +13,7 @@ using namespace plughost;
 
 namespace {
 
-// Counts two devices, one of them twice, or refuses.
+// Counts two devices, one of them of two NUMA nodes, or refuses.
 class Kubelet final : public v1::PodResourcesLister::Service {
  public:
   Kubelet(const test::TempDir& dir, grpc::Status status) : status_(std::move(status)) {
@@ -27,7 +27,7 @@ class Kubelet final : public v1::PodResourcesLister::Service {
  private:
   grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
                                        v1::AllocatableResourcesResponse* response) override {
-    for (const char* id : {"a", "b", "a"}) {
+    for (const char* id : {"b", "a", "b"}) {
       auto& devices = *response->add_devices();
       devices.set_resource_name("x.com/a");
       devices.add_device_ids(id);
@@ -51,12 +51,12 @@ Allocatable::Count ask(const test::TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("a kubelet says which devices it would give, resource by resource") {
+TEST_CASE("a kubelet says which devices it would give, and each is told once, sorted") {
   const test::TempDir dir;
   const Kubelet kubelet(dir, grpc::Status::OK);
   const Allocatable::Count count = ask(dir);
   REQUIRE(count.ids);
-  CHECK(*count.ids == Allocatable::Ids{{"x.com/a", {"a", "b", "a"}}});
+  CHECK(*count.ids == Allocatable::Ids{{"x.com/a", {"a", "b"}}});
   CHECK(count.why.empty());
 }
 

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <set>
 
 #include "unit/no_descriptors.hpp"
 #include "unit/run_until.hpp"
@@ -54,6 +56,16 @@ bool is_gone(pid_t pid) {
   std::string text;
   std::getline(file, text);
   return text.empty() || text.substr(text.rfind(')') + 2, 1) == "Z";
+}
+
+// Of all of our threads; the dead that wait for us among them.
+std::set<pid_t> children() {
+  std::set<pid_t> children;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "children");
+    children.insert(std::istream_iterator<pid_t>(file), {});
+  }
+  return children;
 }
 
 }  // namespace
@@ -180,15 +192,18 @@ TEST_CASE("destroyed before its turn means that it never runs") {
 }
 
 TEST_CASE("destroyed while it is being started means that it is killed") {
-  const test::TempDir dir;
-  Run run(shell("sleep 0.5; touch " + dir.at("survived").string()));
-  REQUIRE(test::run_until(run.loop, [&] { return run.process->begun(); }));
-  run.process.reset();
-  // It has its end from the loop if it had begun by then.
-  bool later = false;
-  run.process.emplace(run.queue, Program{.command = shell("sleep 1")}, [&](const Ending&) { later = true; });
-  REQUIRE(test::run_until(run.loop, [&] { return later; }));
-  CHECK_FALSE(std::filesystem::exists(dir.at("survived")));
+  const std::set<pid_t> before = children();  // of the cases before this
+  {
+    Run run(shell("exec sleep 1000"));
+    REQUIRE(test::run_until(run.loop, [&] { return run.process->begun(); }));
+    run.process.reset();
+    // It has its end from the loop if it had begun by then, and else from the thread that starts it: the next
+    // one's start and end leave both their time.
+    bool later = false;
+    run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) { later = true; });
+    REQUIRE(test::run_until(run.loop, [&] { return later; }));
+  }
+  CHECK(std::ranges::includes(before, children()));
 }
 
 TEST_CASE("done may destroy it") {

@@ -137,8 +137,8 @@ std::vector<Scene> scenes() {
        .happens = {kStarts, kDies, kRefuses, kEndsStream, kHangs, kSocketTouched, kSocketGone, kSocketStale,
                    kOwnSocketGone, kDirectoryGone, kStopped, kKilled, kRemoved, kRead, kTime, kSleep}},
       {.name = "files, and we are killed",
-       .happens = {kStarts, kDies, kEndsStream, kKilled, kRemoved, kSocketTouched, kSocketGone, kSocketStale,
-                   kOwnSocketGone, kDirectoryGone}},
+       .happens = {kStarts, kDies, kEndsStream, kKilled, kRemoved, kSocketTouched, kSocketChanged,
+                   kSocketGone, kSocketStale, kOwnSocketGone, kDirectoryGone}},
       {.name = "files, and we are stopped",
        .happens = {kStarts, kDies, kEndsStream, kStopped, kSleep, kSocketTouched, kSocketGone, kOwnSocketGone,
                    kDirectoryGone}},
@@ -147,7 +147,8 @@ std::vector<Scene> scenes() {
       {.name = "a stranger reads, and we are stopped and killed",
        .happens = {kStarts, kDies, kEndsStream, kRead, kStopped, kKilled, kOwnSocketGone}},
       {.name = "kubelets hang and refuse, and we are stopped",
-       .happens = {kStarts, kDies, kEndsStream, kHangs, kRefuses, kSocketTouched, kStopped, kSleep}},
+       .happens = {kStarts, kDies, kEndsStream, kHangs, kRefuses, kSocketTouched, kSocketChanged, kStopped,
+                   kSleep}},
       {.name = "old kubelets hang, and we are stopped and killed",
        .answers_first = true,
        .happens = {kStarts, kDies, kEndsStream, kHangs, kStopped, kKilled, kSocketTouched}},
@@ -159,6 +160,10 @@ std::vector<Scene> scenes() {
        .finds = true,
        .happens = {kStarts, kDies, kRefuses, kEndsStream, kHangs, kOwnSocketGone, kDirectoryGone, kStopped,
                    kKilled, kRemoved, kRead, kTime, kSleep}},
+      {.name = "plugins_registry, and we are stopped",
+       .finds = true,
+       .less_deep = -8,
+       .happens = {kStarts, kDies, kStopped}},
   };
 }
 

@@ -734,19 +734,65 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     CHECK(rig.failures.empty());
     CHECK_FALSE(rig.waits());
   }
-  SUBCASE("who finds it is whose streams count, while they live") {
+  SUBCASE("who finds it is whose streams count") {
     rig.open(kStranger);
     CHECK(rig.stage() == Stage::kRegistering);
     rig.dial();
     rig.open();
     CHECK(rig.stage() == Stage::kAttached);
-    rig.dial(kStranger);
     rig.open(kStranger);
+    rig.close(kStranger);
+    CHECK(rig.ended == 0);
     rig.close();
     CHECK(rig.ended == 1);
     rig.dial(kKubelet + 1);
     rig.open(kKubelet + 1);
     CHECK(rig.attached_times == 2);
+  }
+  SUBCASE("who finds it while the former kubelet's stream lives comes after that") {
+    rig.dial();
+    rig.open();
+    rig.dial(kKubelet + 1);
+    CHECK(rig.stage() == Stage::kAttached);
+    SUBCASE("the former's end is heard before its stream") {
+      rig.close();
+      CHECK(rig.ended == 1);
+      CHECK(rig.failures.empty());
+      CHECK(rig.wait() == kStreamAfterDial);
+      SUBCASE("and it opens one") {
+        rig.open(kKubelet + 1);
+        CHECK(rig.stage() == Stage::kAttached);
+        CHECK_FALSE(rig.waits());
+        CHECK(rig.incarnation == first);
+        rig.pass(1s);
+        rig.close(kKubelet + 1);
+        CHECK(rig.ended == 2);
+      }
+      SUBCASE("and it opens none") {
+        rig.pass(kStreamAfterDial);
+        CHECK(rig.incarnation == first + 1);
+      }
+    }
+    SUBCASE("its stream is heard before the former's end") {
+      rig.open(kKubelet + 1);
+      CHECK(rig.attached_times == 2);
+      rig.close();
+      CHECK(rig.ended == 0);
+      CHECK(rig.stage() == Stage::kAttached);
+      rig.close(kKubelet + 1);
+      CHECK(rig.ended == 1);
+    }
+    SUBCASE("and is not heard of again under a new name") {
+      rig.kubelet(2);
+      rig.kubelet_process = kKubelet + 1;
+      rig.pass(kGrace);
+      CHECK(rig.incarnation == first + 1);
+      rig.open(kKubelet + 1);
+      CHECK(rig.stage() == Stage::kRegistering);
+      rig.dial(kKubelet + 2);
+      rig.open(kKubelet + 2);
+      CHECK(rig.stage() == Stage::kAttached);
+    }
   }
   CHECK(rig.asked.empty());
   CHECK(rig.listened_again == 0);

@@ -122,6 +122,7 @@ void NodeModel::moves(std::vector<Move>& found) const {
   });
   if (!scene_->finds && kubelet_socket_ != 0) {
     found.push_back({Kind::kSocketTouched});
+    found.push_back({Kind::kSocketChanged});
     if (prompt) found.push_back({Kind::kSocketGone});
     if (prompt && socket_process_ != 0) found.push_back({Kind::kSocketStale});
   }
@@ -257,6 +258,9 @@ void NodeModel::make(const Move& move) {
       kubelet_socket_ = 250;
       see_kubelet_ = true;
       if (move.kind == Kind::kSocketBack) socket_process_ = std::exchange(renamed_process_, 0);
+      break;
+    case Kind::kSocketChanged:
+      kubelet_socket_ = 250;
       break;
     case Kind::kSocketGone:
       renamed_process_ = std::exchange(socket_process_, 0);
@@ -443,7 +447,8 @@ void NodeModel::start_kubelet() {
     process = std::max(process, static_cast<std::uint8_t>(each.process + 1));
   for (const News& news : news_)
     if (news.process < kStranger) process = std::max(process, static_cast<std::uint8_t>(news.process + 1));
-  process = std::max(process, static_cast<std::uint8_t>(we_.process < kStranger ? we_.process + 1 : 0));
+  for (const pid_t known : {we_.process, we_.successor})
+    process = std::max(process, static_cast<std::uint8_t>(known < kStranger ? known + 1 : 0));
   Kubelet& free = kubelets_[kubelets_[0].process == 0 ? 0 : 1];
   free = {.process = process};
   if (!scene_->finds || !directory_) {
@@ -556,8 +561,14 @@ void NodeModel::tell(const Event& event) {
 
 void NodeModel::carry_out(const Listen& action) {
   if (!directory_) return tell(NotListening{});
-  if (scene_->finds && own_socket_ == false && we_.streams > 0)
-    trouble_ = "a socket for the kubelet to find while its stream lives";
+  const auto streams = [this](const Kubelet& kubelet) {
+    return std::ranges::any_of(kubelet.clients, [this](const Client& client) {
+      return client.stage == Client::Stage::kStreaming && !client.broken && !client.overdue &&
+             client.incarnation == incarnation_;
+    });
+  };
+  if (scene_->finds && action.new_name && own_socket_ && std::ranges::any_of(kubelets_, streams))
+    trouble_ = "another socket for the kubelet to find while its stream lives";
   if (action.new_name || !own_socket_) {
     std::uint8_t last = std::max(incarnation_, static_cast<std::uint8_t>(we_.incarnation));
     for (const Kubelet& kubelet : kubelets_) {
@@ -579,8 +590,10 @@ void NodeModel::carry_out(const Register& action) {
   if (call_.open) trouble_ = "a Register while another is not answered";
   if (kNow < we_.not_before) trouble_ = "a Register before its time";
   const auto asked = std::ranges::find(kubelets_, socket_process_, &Kubelet::process);
-  if (socket_process_ == 0 || asked == kubelets_.end() || seen_kubelet() != action.kubelet)
+  if (socket_process_ == 0 || asked == kubelets_.end() || seen_kubelet() != action.kubelet) {
+    see_kubelet_ = true;
     return post({News::Kind::kRegistered, 0, 0, Result::kNobodyListens});
+  }
   for (const Client& client : asked->clients) {
     if (client.broken || client.overdue) continue;
     if (client.stage == Client::Stage::kStreaming)
@@ -771,6 +784,7 @@ void NodeModel::tidy() {
   incarnations(we_.incarnation);
   incarnations(incarnation_);
   processes(we_.process);
+  processes(we_.successor);
   processes(socket_process_);
   processes(renamed_process_);
   for (Kubelet& kubelet : kubelets_) {
@@ -801,8 +815,8 @@ std::uint64_t NodeModel::hash() const {
   Backoff refused = we_.refused;
   add(we_.phase, we_.due ? ms(*we_.due - kNow) : -1'000'000, we_.was_late, ms(we_.not_before - kNow),
       we_.kubelet ? we_.kubelet->inode : 0, we_.asked.inode, we_.incarnation, we_.name_spent, we_.process,
-      we_.dialed, we_.streams, we_.stream_lost, ms(kNow - we_.attached_since), unreachable.next().count(),
-      refused.next().count());
+      we_.successor, we_.dialed, we_.streams, we_.stream_lost, ms(kNow - we_.attached_since),
+      unreachable.next().count(), refused.next().count());
   add(stopped_, waking_, directory_, kubelet_socket_, socket_process_, renamed_process_, incarnation_,
       own_socket_, read_, see_kubelet_, see_socket_, call_.open, call_.connected, call_.kubelet, call_.client,
       call_.age, scene_->answers_first, scene_->finds);
@@ -873,6 +887,8 @@ std::string to_text(const Move& move) {
       return kubelet + " goes on";
     case Kind::kSocketTouched:
       return "kubelet.sock is touched";
+    case Kind::kSocketChanged:
+      return "kubelet.sock is changed, without an event";
     case Kind::kSocketGone:
       return "kubelet.sock is renamed";
     case Kind::kSocketBack:

@@ -32,6 +32,7 @@ struct Move {
     kGoesOn,
     // What happens to the files.
     kSocketTouched,  // the kubelet's: the same process listens, and it looks like another
+    kSocketChanged,  // likewise, and no event tells of it: a chmod
     kSocketGone,
     kSocketBack,
     kSocketStale,  // another takes its place, and nobody listens
