@@ -42,9 +42,7 @@ class Kubelet:
 
     def __init__(self, program, directory, flags=(), waits=False):
         """waits: there is no manager until start()."""
-        self.process = Process(
-            [program, "-directory", directory, "-wire", *(["-wait"] if waits else []), *flags]
-        )
+        self.process = self._begin(program, directory, flags, waits)
         self.events = []
         self.complaints = []  # lines that are no events
         self.resources = collections.defaultdict(Attachment)
@@ -56,6 +54,9 @@ class Kubelet:
         self._answers = {}
         if not waits:
             self.until(lambda: self.started_at, PATIENCE, "a kubelet's start")
+
+    def _begin(self, program, directory, flags, waits):
+        return Process([program, "-directory", directory, "-wire", *(["-wait"] if waits else []), *flags])
 
     def start(self):
         self.started_at = None

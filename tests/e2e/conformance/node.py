@@ -65,6 +65,7 @@ class Node:
         self.figures = {}  # by what was measured: its limit in seconds, and the values
         self.notes = []  # figures in words
         self.names = []  # of the resources in the configuration
+        self.top = ""  # more lines of the configuration, before the resources
         self._kubelets = []  # the former ones
         self._broken = []  # by kubelets that are forgotten
         self._said = []  # by former daemons
@@ -118,11 +119,11 @@ class Node:
         self.write_configuration("".join(entry.text + "\n" for entry in entries))
 
     def write_configuration(self, resources):
-        """resources: the lines from the fourth on."""
+        """resources: the lines after `resources:`."""
         kubelet = f"directory: {self.plugins}"
         if self.by_registry:
             kubelet += f", pluginsRegistry: {self.registry}, registration: pluginsRegistry"
-        head = f"kubelet: {{{kubelet}}}\ninclude: []\nresources:\n"
+        head = f"kubelet: {{{kubelet}}}\ninclude: []\n{self.top}resources:\n"
         written = self.root / "config.new"
         written.write_text(head + resources)
         written.rename(self.configuration)
