@@ -26,10 +26,12 @@ esac
 """
 
 
-def _hung_entries(node, mount):
-    """An entry for each way to come to a file system, and how many devices each has."""
-    program, local = mount / "program", node.root / "beside-cdi"
-    local.mkdir()
+def _hung_entries(mount, number):
+    """An entry for each way to come to a file system, and how many devices each has.
+
+    number: of the device with a health check, since one that changes too often would be held Unhealthy.
+    """
+    program = mount / "program"
     listing = '{"devices": [{"id": "triggered"}]}'
     kinds = {
         "directory": (f"directory: {{path: {mount}}}", 3),
@@ -40,15 +42,14 @@ def _hung_entries(node, mount):
         ),
         "discover": (f"exec: {{discover: [{program}, list], interval: 1s}}", 1),
         "watch": (f"exec: {{watch: [{program}, watch]}}", 1),
-        "health": (f"count: 1, health: {{exec: [{program}], interval: 1s, timeout: 1s}}", 1),
+        "health": (f'count: 1, id: "checked-{number}", health: {{exec: [{program}], interval: 1s, timeout: 1s}}', 1),
         "prestart": (f"count: 2, preStart: {{exec: [{program}], timeout: 1s}}", 2),
         "allocate": (f"count: 2, allocate: {{exec: [{program}], timeout: 1s}}", 2),
         "mounted": (f'count: 1, mounts: [{{hostPath: "{mount}/one"}}]', 1),
-        "cdi": (f"directory: {{path: {local}}}, forgetAfter: 1s, cdi: true", 1),
     }
     names = {word: f"example.com/hung-{word}" for word in kinds}
     entries = [Entry(names[word], f'- {{name: "{names[word]}", {text}}}') for word, (text, _) in kinds.items()]
-    return entries, {names[word]: count for word, (_, count) in kinds.items()}, local
+    return entries, {names[word]: count for word, (_, count) in kinds.items()}
 
 
 class _ConfigurationThere:
@@ -67,7 +68,7 @@ class _ConfigurationThere:
 
 
 @scene(
-    "A file system hangs at each call: under directory, groups, triggers, programs, mounts, CDI, the configuration",
+    "A file system hangs at each call: under directory, groups, triggers, programs, mounts, the configuration",
     share=3,
 )
 def hung_files(trial):
@@ -76,13 +77,10 @@ def hung_files(trial):
     mount, elsewhere = node.root / "hung", node.root / "elsewhere"
     mount.mkdir()
     elsewhere.mkdir()
-    entries, expected, beside = _hung_entries(node, mount)
-    (beside / "device--1").touch()
+    entries, expected = _hung_entries(mount, 0)
     files = fuse.HungFiles(mount, {"one": "", "program": PROGRAM, "config.yaml": ""})
     node.at_close(files.close)
-    node.top += f"cdi: {{directory: {mount}}}\n"
     trial.start(*entries, expected=expected)
-    trial.refused = {"example.com/hung-cdi"}  # nothing can be written there even when it answers
     calls = list(CALLS.items())
     each = trial.seconds / (len(calls) + 1)
     for number in trial.rounds(least=len(calls) + 1, warm_after=len(calls)):
@@ -91,8 +89,6 @@ def hung_files(trial):
         # A mount has every path looked at again.
         fuse.mount("tmpfs", elsewhere, "tmpfs")
         fuse.unmount(elsewhere)
-        (beside / f"device-{number}").touch()
-        (beside / f"device-{number - 1}").unlink()
         trial.go_on_for(each * 0.5)
         for hung in expected:
             trial.ask(hung)
@@ -102,6 +98,7 @@ def hung_files(trial):
             trial.go_on_for(each * 0.4, reloads=False)
         trial.did(f"times hung at {name}")
         files.answer()
+        trial.configure(*_hung_entries(mount, number + 1)[0], expected=expected)
         trial.reload()
         trial.settle()
 

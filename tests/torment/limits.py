@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import socket
 import subprocess
 import time
@@ -20,33 +19,38 @@ def descriptors(trial):
     node = trial.node
     trial.start()
     for _ in trial.rounds():
-        node.limit(resource.RLIMIT_NOFILE, 3)
-        trial.did("times without")
-        held = []
-        for _ in range(100):
-            connection = socket.socket(socket.AF_UNIX)
-            connection.setblocking(False)
-            held.append(connection)
-            with contextlib.suppress(OSError):
-                connection.connect(str(node.control))
-        end = time.monotonic() + max(2, trial.seconds / 4)
-        while time.monotonic() < end:
-            trial.allocate(f"{COUNT} 1")
-            trial.ask(PREPARED)
-            (trial.files / "late").touch()
-            trial.hang_up()
-        node.replace_kubelet()
-        trial.did("kubelets killed")
-        (trial.files / "late").unlink()
+        with trial.loop_unwatched():  # each question is a connection
+            _without_descriptors(trial)
         begun = time.monotonic()
-        node.limit(resource.RLIMIT_NOFILE, 1024)
         node.until(trial.attached, PATIENCE, "all resources are attached")
         trial.settle()
         trial.took("all there when there is room again", begun, PATIENCE)
-        for connection in held:
-            connection.close()
         trial.free_all()
         trial.go_on()
+
+
+def _without_descriptors(trial):
+    node, held = trial.node, []
+    node.limit("nofile", 3)
+    trial.did("times without")
+    for _ in range(100):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.setblocking(False)
+        held.append(connection)
+        with contextlib.suppress(OSError):
+            connection.connect(str(node.control))
+    end = time.monotonic() + max(2, trial.seconds / 4)
+    while time.monotonic() < end:
+        trial.allocate(f"{COUNT} 1")
+        trial.ask(PREPARED)
+        (trial.files / "late").touch()
+        trial.hang_up()
+    node.replace_kubelet()
+    trial.did("kubelets killed")
+    (trial.files / "late").unlink()
+    node.limit("nofile", 1024)
+    for connection in held:
+        connection.close()
 
 
 def _user_limit(pid, which, value):
@@ -123,9 +127,9 @@ def processes(trial):
     os.chown(node.plugins, UID, UID)
     umask = os.umask(0)
     node.at_close(lambda: os.umask(umask))
-    trial.start(prefix=["setpriv", "--reuid", str(UID), "--regid", str(UID), "--clear-groups"])
+    trial.start(prefix=["setpriv", "--reuid", str(UID), "--clear-groups"])
     for _ in trial.rounds():
-        node.limit(resource.RLIMIT_NPROC, 1)
+        node.limit("nproc", 1)
         trial.did("times without")
         end = time.monotonic() + max(2, trial.seconds / 4)
         while time.monotonic() < end:
@@ -135,5 +139,5 @@ def processes(trial):
             trial.status()
         # A check that cannot be started says nothing of its device.
         trial.settle()
-        node.limit(resource.RLIMIT_NPROC, 1000)
+        node.limit("nproc", 1000)
         trial.go_on()

@@ -2,7 +2,7 @@
 """How long the daemon's loop lets others wait: /healthz, which it answers itself, asked every 20 ms.
 
 A program, so that nothing of the scene's delays it: loop_watch.py PID PORT. It reads commands from its standard
-input: `rest` and `go on`, and `tell`, which it answers with what it has seen so far as JSON.
+input: `rest`, `go on` and `tell`, and answers each with what it has seen so far as JSON.
 """
 
 import http.client
@@ -12,7 +12,7 @@ import sys
 import time
 
 EVERY = 0.02
-SILENCE = 30.0  # seconds after which nobody waits any longer
+SILENCE = 30.0  # seconds; then nobody waits any longer
 
 
 def unscheduled(task):
@@ -64,9 +64,8 @@ class LoopWatch:
                 command = sys.stdin.readline().strip()
                 if not command:
                     return
-                if command == "tell":
-                    print(json.dumps(self.seen), flush=True)
                 resting = command == "rest" or (resting and command != "go on")
+                print(json.dumps(self.seen), flush=True)
                 continue
             if not resting:
                 # A bare thread's own lateness: what a wait may be longer for.

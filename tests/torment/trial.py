@@ -66,6 +66,7 @@ class Trial:
     def start_daemon(self, **how):
         self.node.start_daemon(**how)
         self._watch = self.process([sys.executable, _LOOP_WATCH, self.pid, self.node.port])
+        self._tell_watch("tell")
 
     @property
     def pid(self):
@@ -140,8 +141,13 @@ class Trial:
             try:
                 self.node.kubelet.ask(f"allocate {pairs} {pod}", PATIENCE)
             except Refused as refused:
+                self._free(pod)
                 raise Failed(f"a pod was refused: {refused}") from None
-        self.node.kubelet.ask(f"free {pod}")
+        self._free(pod)
+
+    def _free(self, pod):
+        with contextlib.suppress(Refused):  # one that was rejected is gone already, or will be with the next
+            self.node.kubelet.ask(f"free {pod}")
 
     def ask(self, name):
         """A pod of a resource that may be in trouble: it is answered, or refused with a reason."""
@@ -153,8 +159,7 @@ class Trial:
             except Refused as refused:
                 expect(str(refused).strip(), "refused without a reason")
                 self.did("pods refused")
-        with contextlib.suppress(Refused):  # a pod that was refused is gone already
-            self.node.kubelet.ask(f"free pod-{self._number}")
+        self._free(f"pod-{self._number}")
 
     def status(self):
         with self._timed("status"):
@@ -231,20 +236,25 @@ class Trial:
     def free_all(self):
         """A kubelet that starts brings back from its checkpoint what was freed since that was written."""
         for pod in self.node.pods():
-            with contextlib.suppress(Refused):  # rejected ones are forgotten when the next is admitted
-                self.node.kubelet.ask(f"free {pod}")
+            self._free(pod)
 
     def attached(self):
         return self.node.kubelet.is_attached(self.expected)
 
     @contextlib.contextmanager
     def loop_unwatched(self):
-        """While the daemon is stopped on purpose."""
-        self._watch.write("rest")
+        """While the daemon is stopped on purpose, or cannot take the connection that asks it."""
+        self._tell_watch("rest")
         try:
             yield
         finally:
-            self._watch.write("go on")
+            self._tell_watch("go on")
+
+    def _tell_watch(self, command):
+        """Returns what it has seen so far."""
+        mark = self._watch.mark()
+        self._watch.write(command)
+        return json.loads(self._watch.wait_for_line(lambda line: True, PATIENCE, mark))
 
     # The end
 
@@ -263,7 +273,7 @@ class Trial:
             names = {*have, *self.expected}
             wrong = [f"{n}: {have.get(n, 0)} of {self.expected.get(n, 0)}" for n in sorted(names)
                      if have.get(n, 0) != self.expected.get(n, 0)]
-            raise Failed(f"lost after {PATIENCE:g} s: {', '.join(wrong)}; the log's end: {self.node.log()[-6:]}") from None
+            raise Failed(f"lost after {PATIENCE:g} s: {', '.join(wrong)}") from None
 
     def at_rest(self):
         """What the daemon has when nothing is done to it: when two looks agree, and nobody waits to be reaped."""
@@ -287,8 +297,7 @@ class Trial:
         self.go_on()
         expect(self.node.daemon.running(), "the daemon has ended")
         self.end = self._grown_back()
-        self._watch.write("tell")
-        self.loop = json.loads(self._watch.wait_for_line("asked", PATIENCE))
+        self.loop = self._tell_watch("tell")
         self._judge()
 
     def _give_of_each(self):
