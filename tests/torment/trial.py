@@ -47,7 +47,7 @@ class Trial:
         self.files.mkdir()
         (self.files / "always").touch()
         (node.root / "checked").mkdir()
-        (node.root / "checked" / "one").touch()
+        (node.root / "checked" / "checked-device").touch()
 
     def needs_own_mounts(self):
         if self._no_own_mounts:
