@@ -4,11 +4,14 @@
 #include <array>
 #include <utility>
 
+#include "base/number.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
+
+constexpr unsigned kLastImexChannel = 2047;
 
 constexpr std::array<std::string_view, 4> kNvidiaFlags = {"mig-strategy", "device-list-strategy",
                                                           "device-id-strategy", "pass-device-specs"};
@@ -168,8 +171,15 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
 
 YamlDraft imex_draft(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields imex(or_nothing(top.node("imex")), "imex", diagnostics);
-  YamlDraft channels = YamlDraft::texts(imex.texts("channelIDs"));
-  for (YamlDraft& channel : channels.items) channel.kind = YamlDraft::Kind::kWord;
+  YamlDraft channels = YamlDraft::texts({});
+  for (const std::string& word : imex.texts("channelIDs")) {
+    if (const auto channel = number_in(word, kLastImexChannel))
+      channels.add(YamlDraft::number(*channel));
+    else
+      imex.error(*imex.node("channelIDs"), "channelIDs",
+                 quote(word) + " is no IMEX channel; they are numbers from 0 to " +
+                     std::to_string(kLastImexChannel));
+  }
   if (imex.flag("required").has_value())
     draft.notes.emplace_back(
         "`imex.required` is left out: a channel that is not there refuses the container.");

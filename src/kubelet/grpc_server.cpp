@@ -5,6 +5,14 @@
 
 namespace plughost {
 
+namespace {
+
+// Of a peer that is not trusted: what a call may ask with, and how many it may have open on a connection.
+constexpr int kMostRequestBytes = 64 << 10;
+constexpr int kMostStreams = 100;
+
+}  // namespace
+
 std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services,
                                                 ServerFilters filters) {
   grpc::ServerBuilder builder;
@@ -15,6 +23,9 @@ std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Serv
   if (filters == ServerFilters::kNone) {
     builder.AddChannelArgument(GRPC_ARG_MINIMAL_STACK, 1);
     builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);
+  } else {
+    builder.SetMaxReceiveMessageSize(kMostRequestBytes);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMostStreams);
   }
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (!server) throw std::runtime_error("gRPC cannot start a server");

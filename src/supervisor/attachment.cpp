@@ -31,6 +31,7 @@ class Course {
  private:
   // Another kubelet is there than before, or none, and nothing is under way to it.
   void meet_kubelet();
+  void on_found(const Caller& by);
   void attach();
   void enter(Phase phase, std::optional<Time> due = std::nullopt) {
     s_.phase = phase;
@@ -86,6 +87,7 @@ void Course::on(const Listening& event) {
   if (s_.incarnation != event.incarnation) {
     s_.incarnation = event.incarnation;
     s_.streams = 0;  // the former listener's streams belong to a kubelet that is gone
+    if (!s_.registers) s_.dialed = false;
     s_.successor = 0;
   }
   if (!s_.registers) {
@@ -130,19 +132,26 @@ void Course::on(const Registered& event) {
 }
 
 void Course::on(const Dialed& event) {
-  if (!s_.registers) {
-    // Only a kubelet looks there. The end of the one before may be heard later.
-    if (s_.streams == 0)
-      s_.process = event.by.process;
-    else if (event.by.process != s_.process)
-      s_.successor = event.by.process;
-    return;
-  }
+  if (!s_.registers) return on_found(event.by);
   if (s_.streams > 0 || !is_kubelets(event.by)) return;
   s_.dialed = true;
   // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.
   if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
     enter(Phase::kExpecting, now_ + kStreamAfterDial);
+}
+
+// By the kubelet's plugin registry; nobody else looks there.
+void Course::on_found(const Caller& by) {
+  // The end of the one before, or of this one's former stream, may be heard later.
+  if (s_.streams > 0) {
+    s_.dialed = true;
+    if (by.process != s_.process) s_.successor = by.process;
+    return;
+  }
+  s_.process = by.process;
+  // As late as above.
+  if (s_.phase == Phase::kBackingOff && by.incarnation == s_.incarnation)
+    enter(Phase::kBackingOff, now_ + kStreamAfterDial);
 }
 
 void Course::on(const StreamOpened& event) {
@@ -164,8 +173,9 @@ void Course::on(const StreamClosed& event) {
   s_.searching_since = now_;
   const auto lived = now_ - s_.attached_since;
   if (lived >= kSettled) s_.refused.reset();
-  if (s_.successor != 0) {
-    s_.process = std::exchange(s_.successor, 0);
+  if (!s_.registers && s_.dialed) {
+    s_.dialed = false;
+    if (s_.successor != 0) s_.process = std::exchange(s_.successor, 0);
     return enter(Phase::kBackingOff, now_ + kStreamAfterDial);
   }
   // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to

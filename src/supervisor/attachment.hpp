@@ -64,7 +64,7 @@ struct State {
   std::uint32_t incarnation = 0;        // of our listener
   bool name_spent = false;              // a kubelet may have seen the listener's name
   pid_t process = 0;                    // the kubelet's that was told the name, or has found it
-  bool dialed = false;                  // it has, and has opened no stream yet
+  bool dialed = false;                  // it has, and has opened no stream since
   pid_t successor = 0;                  // plugins_registry: who has found us while the former's stream lives
   unsigned streams = 0;                 // its open ones of this incarnation; anybody else's do not count
   bool stream_lost = false;             // kAsking: one came and went before the answer

@@ -61,8 +61,8 @@ std::string cdi_owner(const fs::path& kubelet_directory) {
   return text.data();
 }
 
-CdiDirectory::CdiDirectory(const HostRoot& host, fs::path directory, std::string owner)
-    : host_(host), path_(std::move(directory)), owner_(std::move(owner)) {}
+CdiDirectory::CdiDirectory(HostRoot host, fs::path directory, std::string owner)
+    : host_(std::move(host)), path_(std::move(directory)), owner_(std::move(owner)) {}
 
 std::string CdiDirectory::specify(const Offer& offer) {
   if (offer.recipe->cdi == CdiNames::kNone) return {};

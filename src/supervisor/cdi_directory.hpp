@@ -1,6 +1,6 @@
 #pragma once
-// The specifications that container runtimes read: what names of CDI devices stand for. Loop thread only; the
-// directory is on a file system in memory, as /run is.
+// The specifications that container runtimes read: what names of CDI devices stand for. One thread at a time;
+// whatever it does may hang with the file system.
 
 #include <filesystem>
 #include <map>
@@ -19,8 +19,8 @@ std::string cdi_owner(const std::filesystem::path& kubelet_directory);
 class CdiDirectory {
  public:
   // directory: as on the machine; made when it is first needed. Several plughosts may use it, each with an
-  // owner of its own, by which the files' names begin. host outlives it.
-  CdiDirectory(const HostRoot& host, std::filesystem::path directory, std::string owner);
+  // owner of its own, by which the files' names begin.
+  CdiDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
   // The specification of the offer's resource says what the offer does. Nothing to do for a resource without
   // one, and for the same devices as the last time, unless somebody removed the file. Why it could not be
@@ -43,7 +43,7 @@ class CdiDirectory {
   std::string unfinished(const std::string& file) const;
   std::filesystem::path at(const std::string& file) const { return host_.at(path_) / file; }
 
-  const HostRoot& host_;
+  HostRoot host_;
   std::filesystem::path path_;
   std::string owner_;
   std::map<std::string, Specified> specified_;  // by resource; those whose file was written

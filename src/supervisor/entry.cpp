@@ -23,6 +23,7 @@ Entry::Entry(Platform& platform, KubeletLink& link, ResourceConfig config, Hooks
       config_(std::move(config)),
       hooks_(std::move(hooks)),
       checks_(platform.programs, platform.log, [this] { hint(); }),
+      retry_(platform.loop, [this] { hint(); }),
       scanner_(make_scanner({})) {}
 
 Entry::~Entry() {
@@ -77,34 +78,23 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
   on_recovered();
   ++scans_completed_;
   scan_trouble_.clear();
-  write(found.scan.cdi);
-  if (found.scan.undecided) return next_look();
-  // What is listed already has to be listed on.
-  const bool waits = !found.scan.not_yet.empty() && served_.empty();
-  if (waits)
-    found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-  else
-    take(std::move(found.assembly.resources));
-  if (roster_.crowded())
-    found.scan.remarks.push_back(
-        "the name " + config_.recipe->name.text() + " has given " + std::to_string(kMostResources) +
-        " resources that are not forgotten yet: further ones wait; name the resources "
-        "by something coarser");
-  remark(found.scan.remarks, found.assembly.remarks);
-  return next_look();
-}
-
-Entry::Clock::time_point Entry::next_look() {
-  auto next = roster_.next_change();
-  const auto now = Clock::now();
-  if (std::ranges::any_of(served_, [](const auto& item) { return !item.second.cdi_trouble.empty(); }))
-    next = std::min(next, now + kCdiRetry);
-  const auto goes_well = [](const auto& item) { return item.second.resource || !item.second.owner.empty(); };
-  if (std::ranges::all_of(served_, goes_well)) {
-    serve_again_.reset();
-    return next;
+  Finding finding{.recipe = config_.recipe, .files = std::move(found.scan.cdi), .listings = {}};
+  if (!found.scan.undecided) {
+    // What is listed already has to be listed on.
+    const bool waits = !found.scan.not_yet.empty() && served_.empty();
+    if (waits)
+      found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
+    else
+      finding.listings = take(std::move(found.assembly.resources));
+    if (roster_.crowded())
+      found.scan.remarks.push_back(
+          "the name " + config_.recipe->name.text() + " has given " + std::to_string(kMostResources) +
+          " resources that are not forgotten yet: further ones wait; name the resources "
+          "by something coarser");
+    remark(found.scan.remarks, found.assembly.remarks);
   }
-  return std::min<Clock::time_point>(next, now + serve_again_.next());
+  specify(std::move(finding));
+  return roster_.next_change();
 }
 
 void Entry::on_failed(const std::string& why) {
@@ -133,7 +123,7 @@ void Entry::on_recovered() {
                      {{"entry", config_.recipe->name.text()}});
 }
 
-void Entry::take(std::map<std::string, std::vector<Device>> resources) {
+std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Device>> resources) {
   checks_.follow(*config_.recipe, resources);
   std::map<std::string, Roster::Seen> seen;
   for (auto& resource : resources) {
@@ -146,9 +136,9 @@ void Entry::take(std::map<std::string, std::vector<Device>> resources) {
   }
   const Roster::Terms terms{.forget_after = config_.recipe->forget_after,
                             .named_after_devices = !config_.recipe->name.literal()};
-  for (const Roster::Listing& listing : roster_.take(std::move(seen), Clock::now(), terms)) publish(listing);
+  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
   ask_for_holders();
-  hooks_.changed();
+  return listings;
 }
 
 void Entry::ask_for_holders() {
@@ -164,27 +154,69 @@ void Entry::ask_for_holders() {
 
 // What the kubelet is told.
 
-void Entry::publish(const Roster::Listing& listing) {
+void Entry::specify(Finding finding) {
+  const bool names = finding.recipe->cdi != CdiNames::kNone && !finding.listings.empty();
+  if (findings_.empty() && !names && finding.files.empty()) return publish(finding, {});
+  findings_.push_back(std::move(finding));
+  if (findings_.size() == 1) specify_next();
+}
+
+void Entry::specify_next() {
+  const Finding& next = findings_.front();
+  std::vector<Offer> offers;
+  for (const Roster::Listing& listing : next.listings)
+    if (claim(served_[listing.resource], listing.resource)) offers.push_back(offer_of(next, listing));
+  hooks_.cdi().write(next.files, std::move(offers),
+                     lifetime_.bound([this](const CdiWriter::Outcome& outcome) {
+                       const Finding specified = std::move(findings_.front());
+                       findings_.pop_front();
+                       publish(specified, outcome);
+                       if (!findings_.empty()) specify_next();
+                     }));
+}
+
+void Entry::publish(const Finding& finding, const CdiWriter::Outcome& specified) {
+  for (const Roster::Listing& listing : finding.listings)
+    publish(listing, offer_of(finding, listing), specified.trouble_of(listing.resource));
+  arm_retry();
+  hooks_.changed();
+}
+
+Offer Entry::offer_of(const Finding& finding, const Roster::Listing& listing) const {
+  return {.resource = listing.resource,
+          .inventory = listing.now,
+          .recipe = finding.recipe,
+          .near = neighbours_,
+          .given = given_};
+}
+
+void Entry::publish(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {
   Served& served = served_[listing.resource];
   const bool ends = listing.now.empty() && !config_.recipe->name.literal();
   if (!claim(served, listing.resource)) {
     if (ends) drop(listing.resource);
     return;
   }
-  Offer offer{.resource = listing.resource,
-              .inventory = listing.now,
-              .recipe = config_.recipe,
-              .near = neighbours_,
-              .given = given_};
-  const std::string cdi_trouble = std::exchange(served.cdi_trouble, specify(offer));
+  const std::string former_trouble = std::exchange(served.cdi_trouble, cdi_trouble);
   offer.stall = stall_of(served);
   const std::shared_ptr<const Offer> before = served.resource ? served.resource->offer() : nullptr;
   serve(served, std::move(offer));
-  tell_specification(listing.resource, cdi_trouble, served.cdi_trouble);
+  tell_specification(listing.resource, former_trouble, served.cdi_trouble);
   tell_health(listing);
   if (!ends) return;
   if (before && !before->inventory.empty()) hooks_.emptied(*before);
   drop(listing.resource);
+}
+
+void Entry::arm_retry() {
+  const auto serves = [](const auto& item) { return item.second.resource || !item.second.owner.empty(); };
+  const auto specified = [](const auto& item) { return item.second.cdi_trouble.empty(); };
+  if (!std::ranges::all_of(served_, serves)) return retry_.arm(serve_again_.next());
+  serve_again_.reset();
+  if (std::ranges::all_of(served_, specified))
+    retry_.cancel();
+  else
+    retry_.arm(kCdiRetry);
 }
 
 bool Entry::claim(Served& served, const std::string& name) {
@@ -218,7 +250,7 @@ void Entry::serve(Served& served, Offer offer) {
 void Entry::drop(const std::string& name) {
   const bool was_served = served_.at(name).owner.empty();
   served_.erase(name);
-  roster_.drop(name);
+  if (roster_.listed(name).empty()) roster_.drop(name);  // they may be back by now
   hooks_.removed(name);
   if (was_served) platform_.log.info("resource removed with its last device", {{"resource", name}});
 }
@@ -235,19 +267,6 @@ void Entry::offer_anew() {
 
 std::string Entry::stall_of(const Served& served) const {
   return scanner_->schedule().stalled() ? stall_text() : served.cdi_trouble;
-}
-
-std::string Entry::specify(const Offer& offer) {
-  std::string trouble = hooks_.cdi().specify(offer);
-  return trouble.empty() ? files_trouble_ : trouble;
-}
-
-void Entry::write(const std::vector<CdiFile>& files) {
-  files_trouble_.clear();
-  for (const CdiFile& file : files) {
-    if (std::string trouble = hooks_.cdi().put(file.name, file.text); !trouble.empty())
-      files_trouble_ = std::move(trouble);
-  }
 }
 
 // What the log is told.

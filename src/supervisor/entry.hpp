@@ -2,6 +2,7 @@
 // One entry of the configuration, running: what its scanner finds becomes lists, and resources serve them.
 // Loop thread only.
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,7 +14,7 @@
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
-#include "supervisor/cdi_directory.hpp"
+#include "supervisor/cdi_writer.hpp"
 #include "supervisor/health_checks.hpp"
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/resource.hpp"
@@ -36,7 +37,7 @@ class Entry {
     // When the resource of that name may register first: the kubelet may still be forgetting it.
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
-    std::function<CdiDirectory&()> cdi;                        // the present one
+    std::function<CdiWriter&()> cdi;                           // the present one
     // A resource that was named after its devices goes with the last of them: what it offered before.
     std::function<void(const Offer& last)> emptied;
     std::function<void()> changed;  // a stage, a list, or the set of resources
@@ -61,7 +62,7 @@ class Entry {
   void set_neighbours(Neighbours neighbours);
   const std::shared_ptr<LastGiven>& given() const { return given_; }
   // Are all resources there that the machine's devices make?
-  bool settled() const { return roster_.complete(); }
+  bool settled() const { return roster_.complete() && findings_.empty(); }
 
   EntryStatus status() const;
   template <typename Visit>
@@ -79,17 +80,29 @@ class Entry {
     std::unique_ptr<Resource> resource;
   };
 
+  // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody
+  // is told them.
+  struct Finding {
+    std::shared_ptr<const Recipe> recipe;
+    std::vector<CdiFile> files;
+    std::vector<Roster::Listing> listings;
+  };
+
   std::unique_ptr<Scanner> make_scanner(ScanSchedule former);
   Clock::time_point on_found(Scanner::Found& found);
   void on_failed(const std::string& why);
   void on_stalled();
   void on_recovered();
-  // When what is offered may be another without a hint.
-  Clock::time_point next_look();
-  void take(std::map<std::string, std::vector<Device>> resources);
+  std::vector<Roster::Listing> take(std::map<std::string, std::vector<Device>> resources);
   void ask_for_holders();
 
-  void publish(const Roster::Listing& listing);
+  void specify(Finding finding);
+  void specify_next();
+  void publish(const Finding& finding, const CdiWriter::Outcome& specified);
+  void publish(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble);
+  Offer offer_of(const Finding& finding, const Roster::Listing& listing) const;
+  // What could not be done is tried again.
+  void arm_retry();
   // Is the resource this entry's?
   bool claim(Served& served, const std::string& name);
   // Has the resource offer this, and makes it if need be.
@@ -100,9 +113,6 @@ class Entry {
   void offer_anew();
   // See Offer::stall.
   std::string stall_of(const Served& served) const;
-  // Why what the offer's names stand for is not written; empty: it is.
-  std::string specify(const Offer& offer);
-  void write(const std::vector<CdiFile>& files);
 
   void note(const std::string& trouble);
   void remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices);
@@ -117,7 +127,8 @@ class Entry {
   Roster roster_;
   std::map<std::string, Served> served_;  // by resource
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
-  std::string files_trouble_;  // why what the scan gave for CDI's directory is not there
+  Timer retry_;
+  std::deque<Finding> findings_;  // the first one is being specified
   Neighbours neighbours_;
   std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
   std::set<std::string> remarked_;  // by the last scan

@@ -76,9 +76,9 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
       });
 }
 
-std::unique_ptr<CdiDirectory> Supervisor::make_cdi(const Config& config) const {
-  return std::make_unique<CdiDirectory>(platform_.host, config.cdi.directory,
-                                        cdi_owner(config.kubelet.directory));
+std::unique_ptr<CdiWriter> Supervisor::make_cdi(const Config& config) const {
+  return std::make_unique<CdiWriter>(platform_.workers, platform_.host, config.cdi.directory,
+                                     cdi_owner(config.kubelet.directory));
 }
 
 AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
@@ -117,7 +117,7 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
                 ended_[resource] = Clock::now();
                 names_.release(resource, entry);
               },
-          .cdi = [this]() -> CdiDirectory& { return *cdi_; },
+          .cdi = [this]() -> CdiWriter& { return *cdi_; },
           .emptied = [this](const Offer& last) { removals_.run(last); },
           .changed =
               [this] {
@@ -309,7 +309,7 @@ void Supervisor::forget_specifications() {
     if (!entry->settled()) return;
     entry->for_each_resource([&](const Resource& resource) { specified.insert(resource.name()); });
   }
-  cdi_->keep(specified);
+  cdi_->keep(std::move(specified));
 }
 
 void Supervisor::look_for_shared_ids() {

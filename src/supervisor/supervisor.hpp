@@ -8,7 +8,7 @@
 
 #include "config/config.hpp"
 #include "supervisor/allocatable_check.hpp"
-#include "supervisor/cdi_directory.hpp"
+#include "supervisor/cdi_writer.hpp"
 #include "supervisor/changes.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/holdings_reader.hpp"
@@ -53,7 +53,7 @@ class Supervisor {
   void ask_status(StatusDone done);
 
  private:
-  std::unique_ptr<CdiDirectory> make_cdi(const Config& config) const;
+  std::unique_ptr<CdiWriter> make_cdi(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
   DaemonStatus status() const;
@@ -87,7 +87,7 @@ class Supervisor {
   Timer burst_timer_;
   std::unique_ptr<KubeletLink> link_;
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
-  std::unique_ptr<CdiDirectory> cdi_;
+  std::unique_ptr<CdiWriter> cdi_;
   HoldingsReader holdings_;
   AllocatableCheck allocatable_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name

@@ -20,6 +20,7 @@
 #include "kubelet/pending_call.hpp"
 #include "kubelet/snapshot_stream.hpp"
 #include "plughost/v1/control.grpc.pb.h"
+#include "telemetry/relay.hpp"
 
 namespace plughost {
 
@@ -266,11 +267,13 @@ struct ControlServer::Served {
   ~Served() {
     service.close();
     server->Shutdown(std::chrono::system_clock::now() + kShutdownDeadline);
+    server.reset();
   }
 
   Service service;
   std::unique_ptr<grpc::Server> server;
   OpenConnections connections;
+  std::optional<Relay> relay;  // from the first connection on
   bool in_trouble = false;
 };
 
@@ -299,7 +302,19 @@ void ControlServer::on_connection(UniqueFd connection, const ucred& peer) {
   if (!room && !former_trouble)
     log_.warn("too many connections to the control socket: only root gets another one",
               {{"most", std::to_string(kMostConnections)}, {"user", std::to_string(peer.uid)}});
-  if (room || peer.uid == 0) grpc::AddInsecureChannelFromFd(served_->server.get(), connection.release());
+  if (!room && peer.uid != 0) return;
+  try {
+    if (!served_->relay) {
+      served_->relay.emplace([&log = log_, told = false]() mutable {
+        if (!std::exchange(told, true))
+          log.warn("a client of the control socket has sent headers without end, and was cut off");
+      });
+    }
+    grpc::AddInsecureChannelFromFd(served_->server.get(),
+                                   served_->relay->add(std::move(connection)).release());
+  } catch (const std::system_error& error) {
+    log_.warn("a connection to the control socket cannot be served", {{"why", error.what()}});
+  }
 }
 
 }  // namespace plughost

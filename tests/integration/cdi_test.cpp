@@ -13,6 +13,7 @@
 
 #include "device/hash.hpp"
 #include "integration/node.hpp"
+#include "unit/leased_program.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -170,6 +171,29 @@ TEST_CASE("what cannot be written is an error with a reason, and Allocate refuse
   CHECK(node.daemon().wait_for_line({"the CDI specification is written after all", kPort}, kLong));
   CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
   CHECK(node.daemon().count_lines("no container can get the devices") == 1);
+}
+
+TEST_CASE("a directory of specifications that hangs keeps nobody else from anything") {
+  Node node;
+  node.files().file("dev/ttyA");
+  node.files().directory("cdi");
+  node.files().directory("gophers");
+  test::LeasedProgram hung(at(node, "cdi/" + file_of(node, "port")));
+  configure(node, ports(node) + listed("example.com/gopher", node.path("gophers")));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/gopher"}));
+  node.files().file("gophers/one");
+  CHECK(node.healthy("example.com/gopher", "one", limit(1s)));
+  CHECK(node.daemon().wait_for_line({"no container can get the devices", kPort, "its file system hangs"},
+                                    kLong));
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  const auto refused = node.kubelet().allocate_ids(kPort, {"ttyA"});
+  CHECK(refused.code != 0);
+  CHECK(refused.text.find("its file system hangs") != std::string::npos);
+  hung.give_back();
+  CHECK(node.daemon().wait_for_line({"the CDI specification is written after all", kPort}, kLong));
+  CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
 }
 
 TEST_CASE("simulate and discover show what comes by CDI") {

@@ -1,6 +1,8 @@
 // plughost status, events and reload, asked of a daemon that serves a kubelet.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
+#include "kubelet/unix_socket.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -212,6 +215,25 @@ TEST_CASE("reload can make the log tell more, until the next one") {
   CHECK(running.plughost({"events"}).output.find("devices turned Unhealthy") != std::string::npos);
   CHECK(running.plughost({"reload"}).exit_code == 0);
   CHECK(running.node.daemon().wait_for_line({"configuration reloaded"}, kLong, from));
+}
+
+TEST_CASE("who sends headers without end is cut off, and the daemon keeps none of it") {
+  Running running;
+  Node& node = running.node;
+  const UniqueFd socket = connect_unix(node.control());
+  REQUIRE(::fcntl(socket.get(), F_SETFL, 0) == 0);
+  const auto sends = [&](const std::string& bytes) {
+    return ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  };
+  const std::string block(16384, 'x');
+  REQUIRE(sends("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9)));
+  REQUIRE(sends(std::string("\0\x40\0\1\0\0\0\0\1", 9) + block));
+  unsigned frames = 0;
+  while (frames < 10'000 && sends(std::string("\0\x40\0\x09\0\0\0\0\1", 9) + block)) ++frames;
+  CHECK(frames < 100);  // what the kernel holds in between, and no megabytes of ours
+  CHECK(node.daemon().wait_for_line({"has sent headers without end, and was cut off"}, kLong));
+  CHECK(running.plughost({"status"}).exit_code == 0);
 }
 
 TEST_CASE("the control socket is its owner's alone where there is no group, and outlives a killed daemon's") {

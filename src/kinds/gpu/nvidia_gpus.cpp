@@ -1,7 +1,8 @@
 #include "kinds/gpu/nvidia_gpus.hpp"
 
 #include <algorithm>
-#include <future>
+#include <condition_variable>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -11,7 +12,44 @@
 namespace plughost {
 namespace {
 
-constexpr std::chrono::milliseconds kLastWait{500};
+// Cards that are being let go, by threads of their own: a driver may hang in it. The process ends after them,
+// or after a moment, when a driver is left to itself.
+class Releases {
+ public:
+  static constexpr std::chrono::milliseconds kLastWait{500};
+
+  void wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait_for(lock, kLastWait, [this] { return running_ == 0; });
+  }
+
+  void add(std::unique_ptr<NvmlCards> cards) {
+    const std::lock_guard lock(mutex_);
+    try {
+      std::thread([this, cards = std::move(cards)]() mutable {
+        cards.reset();
+        const std::lock_guard end(mutex_);
+        --running_;
+        ended_.notify_all();
+      }).detach();
+      ++running_;
+    } catch (const std::system_error&) {  // no thread is to be had: they have been let go here
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  unsigned running_ = 0;
+};
+
+Releases& releases() {
+  static Releases& all = *new Releases;  // a thread may need it for longer than the process waits
+  static const struct LastWait {
+    ~LastWait() { all.wait(); }
+  } last_wait;
+  return all;
+}
 
 }  // namespace
 
@@ -19,14 +57,7 @@ NvidiaGpus::NvidiaGpus(Terms terms, std::string library, Now now)
     : terms_(std::move(terms)), library_(std::move(library)), now_(std::move(now)) {}
 
 NvidiaGpus::~NvidiaGpus() {
-  if (!nvml_cards_) return;
-  std::promise<void> done;
-  std::future<void> released = done.get_future();
-  std::thread([cards = std::move(nvml_cards_), done = std::move(done)]() mutable {
-    cards.reset();
-    done.set_value();
-  }).detach();
-  released.wait_for(kLastWait);
+  if (nvml_cards_) releases().add(std::move(nvml_cards_));
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {

@@ -34,7 +34,7 @@ class NvidiaGpus {
 
   // library: as dlopen takes it; empty: there is none.
   NvidiaGpus(Terms terms, std::string library, Now now);
-  // Waits for a moment for NVML to let its cards go; a driver that hangs in it is left to itself.
+  // Does not wait until NVML has let its cards go; the end of the process does, for a moment.
   ~NvidiaGpus();
   NvidiaGpus(const NvidiaGpus&) = delete;
   NvidiaGpus& operator=(const NvidiaGpus&) = delete;

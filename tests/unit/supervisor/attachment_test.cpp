@@ -749,6 +749,51 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     rig.open(kKubelet + 1);
     CHECK(rig.attached_times == 2);
   }
+  SUBCASE("who finds it while another is to be made has half a second for its stream") {
+    rig.dial();
+    rig.open();
+    rig.close();
+    CHECK(rig.wait() == 100ms);
+    rig.pass(99ms);
+    SUBCASE("and opens it") {
+      rig.dial(kKubelet + 1);
+      CHECK(rig.wait() == kStreamAfterDial);
+      rig.pass(499ms);
+      rig.open(kKubelet + 1);
+      CHECK(rig.stage() == Stage::kAttached);
+      CHECK_FALSE(rig.waits());
+      CHECK(rig.incarnation == first);
+    }
+    SUBCASE("and opens none") {
+      rig.dial(kKubelet + 1);
+      rig.pass(kStreamAfterDial);
+      CHECK(rig.incarnation == first + 1);
+    }
+    SUBCASE("and it is a former one") {
+      rig.dial(kKubelet + 1, first - 1);
+      CHECK(rig.wait() == 1ms);
+    }
+  }
+  SUBCASE("a kubelet that finds it again before its former stream's end is heard has half a second, too") {
+    rig.dial();
+    rig.open();
+    rig.dial();
+    SUBCASE("the end first") {
+      rig.close();
+      CHECK(rig.failures.empty());
+      CHECK(rig.wait() == kStreamAfterDial);
+      rig.open();
+    }
+    SUBCASE("the new stream first") {
+      rig.open();
+      rig.close();
+      CHECK(rig.ended == 0);
+    }
+    CHECK(rig.stage() == Stage::kAttached);
+    CHECK(rig.incarnation == first);
+    rig.close();
+    CHECK(rig.wait() == 100ms);
+  }
   SUBCASE("who finds it while the former kubelet's stream lives comes after that") {
     rig.dial();
     rig.open();

@@ -563,12 +563,13 @@ void NodeModel::carry_out(const Listen& action) {
   if (!directory_) return tell(NotListening{});
   const auto streams = [this](const Kubelet& kubelet) {
     return std::ranges::any_of(kubelet.clients, [this](const Client& client) {
-      return client.stage == Client::Stage::kStreaming && !client.broken && !client.overdue &&
+      const bool pending = client.stage == Client::Stage::kConnected && !client.closed;
+      return (pending || client.stage == Client::Stage::kStreaming) && !client.broken && !client.overdue &&
              client.incarnation == incarnation_;
     });
   };
   if (scene_->finds && action.new_name && own_socket_ && std::ranges::any_of(kubelets_, streams))
-    trouble_ = "another socket for the kubelet to find while its stream lives";
+    trouble_ = "another socket for the kubelet to find while its stream lives, or is pending";
   if (action.new_name || !own_socket_) {
     std::uint8_t last = std::max(incarnation_, static_cast<std::uint8_t>(we_.incarnation));
     for (const Kubelet& kubelet : kubelets_) {

@@ -61,7 +61,19 @@ TEST_CASE("a card that is unbound is let go, and so are all when nobody asks any
   rig.scan();
   CHECK(fake.in_use());
   rig.source.reset();
-  CHECK_FALSE(fake.in_use());
+  CHECK(fake.is_let_go());
+}
+
+TEST_CASE("nobody waits for a driver that hangs while it lets its cards go") {
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  REQUIRE(rig.scan().devices.size() == 2);
+  fake.show(kTwoCards + "hang nvmlShutdown\n");
+  const auto begin = std::chrono::steady_clock::now();
+  rig.source.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(400));
+  CHECK(fake.in_use());
+  fake.show(kTwoCards);
 }
 
 TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") {
