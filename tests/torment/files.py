@@ -29,7 +29,7 @@ esac
 def _hung_entries(mount, number):
     """An entry for each way to come to a file system, and how many devices each has.
 
-    number: of the device with a health check, since one that changes too often would be held Unhealthy.
+    number: of devices that are others in each round. One whose health changes too often would be held Unhealthy.
     """
     program = mount / "program"
     listing = '{"devices": [{"id": "triggered"}]}'
@@ -46,6 +46,7 @@ def _hung_entries(mount, number):
         "prestart": (f"count: 2, preStart: {{exec: [{program}], timeout: 1s}}", 2),
         "allocate": (f"count: 2, allocate: {{exec: [{program}], timeout: 1s}}", 2),
         "mounted": (f'count: 1, mounts: [{{hostPath: "{mount}/one"}}]', 1),
+        "cdi": (f'count: 1, id: "specified-{number}", cdi: true', 1),
     }
     names = {word: f"example.com/hung-{word}" for word in kinds}
     entries = [Entry(names[word], f'- {{name: "{names[word]}", {text}}}') for word, (text, _) in kinds.items()]
@@ -68,7 +69,7 @@ class _ConfigurationThere:
 
 
 @scene(
-    "A file system hangs at each call: under directory, groups, triggers, programs, mounts, the configuration",
+    "A file system hangs at each call: under directory, groups, triggers, programs, mounts, CDI, the configuration",
     share=3,
 )
 def hung_files(trial):
@@ -80,12 +81,15 @@ def hung_files(trial):
     entries, expected = _hung_entries(mount, 0)
     files = fuse.HungFiles(mount, {"one": "", "program": PROGRAM, "config.yaml": ""})
     node.at_close(files.close)
+    node.top += f"cdi: {{directory: {mount}}}\n"
     trial.start(*entries, expected=expected)
+    trial.refused = {"example.com/hung-cdi"}  # nothing can be written there even when it answers
     calls = list(CALLS.items())
     each = trial.seconds / (len(calls) + 1)
     for number in trial.rounds(least=len(calls) + 1, warm_after=len(calls)):
         name, opcodes = calls[number % len(calls)]
         files.hang(*opcodes)
+        trial.configure(*_hung_entries(mount, number + 1)[0], expected=expected)
         # A mount has every path looked at again.
         fuse.mount("tmpfs", elsewhere, "tmpfs")
         fuse.unmount(elsewhere)
@@ -98,7 +102,6 @@ def hung_files(trial):
             trial.go_on_for(each * 0.4, reloads=False)
         trial.did(f"times hung at {name}")
         files.answer()
-        trial.configure(*_hung_entries(mount, number + 1)[0], expected=expected)
         trial.reload()
         trial.settle()
 

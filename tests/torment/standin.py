@@ -15,7 +15,7 @@ class StandIn(Kubelet):
         super().__init__(plughost, directory)
 
     def _begin(self, program, directory, flags, waits):
-        return Process([program, "kubelet", "--json", "--stay", "--directory", directory])
+        return Process([program, "kubelet", "--json", "--stay", "--plugin-directory", directory])
 
     def _take(self, said):
         if "answer" in said:
