@@ -136,7 +136,7 @@ def processes(trial):
             trial.hotplug()
             trial.allocate(f"{COUNT} 1")
             trial.ask(PREPARED)
-            trial.status()
+            trial.status_by_http()
         # A check that cannot be started says nothing of its device.
         trial.settle()
         node.limit("nproc", 1000)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 from conformance.kubelet import ENDING, Interrupted, Refused
@@ -164,6 +165,12 @@ class Trial:
     def status(self):
         with self._timed("status"):
             self._plughost("status")
+
+    def status_by_http(self):
+        """Where a connection to the control socket cannot be had: that takes a thread."""
+        with self._timed("status"):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.node.port}/status.json", timeout=PATIENCE) as answer:
+                expect(answer.status == 200, f"/status.json: {answer.status}")
 
     def reload(self):
         with self._timed("reload"):
