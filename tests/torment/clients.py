@@ -74,20 +74,15 @@ def control_clients(trial):
     trial.start()
     for _ in trial.rounds():
         held = _garbage(_connect_to(str(trial.node.control)))
-        with contextlib.suppress(OSError):
-            status = http2.Connection(trial.node.control)
-            held.append(status)
-            wanted = [status.call(CONTROL + "GetStatus") for _ in range(300)]
-            trial.did("GetStatus", 300)
-            watching = http2.Connection(trial.node.control)
-            held.append(watching)
-            for _ in range(50):
-                watching.call(CONTROL + "WatchStatus")
-            trial.did("watchers", 50)
-            reloads = http2.Connection(trial.node.control)
-            held.append(reloads)
-            asked = [reloads.call(CONTROL + "Reload") for _ in range(2000)]
-            trial.did("Reload", 2000)
+        status, watching, reloads = (http2.Connection(trial.node.control) for _ in range(3))
+        held += [status, watching, reloads]
+        wanted = [status.call(CONTROL + "GetStatus") for _ in range(300)]
+        trial.did("GetStatus", 300)
+        for _ in range(50):
+            watching.call(CONTROL + "WatchStatus")
+        trial.did("watchers", 50)
+        asked = [reloads.call(CONTROL + "Reload") for _ in range(2000)]
+        trial.did("Reload", 2000)
         end = time.monotonic() + 1
         while time.monotonic() < end:
             trial.hotplug()

@@ -56,7 +56,7 @@ def stubborn_programs(trial):
     script = trial.node.root / "stubborn"
     script.write_text(STUBBORN)
     script.chmod(0o755)
-    names = {word: f"example.com/stubborn-{word}" for word in ("health", "prestart", "allocate", "remove")}
+    names = {word: f"example.com/stubborn-{word}" for word in ("health", "prestart", "allocate")}
     trial.start(
         _entry(names["health"], f"count: 4, health: {{exec: [{script}], interval: 1s, timeout: 500ms}}"),
         _entry(names["prestart"], f"count: 4, preStart: {{exec: [{script}], timeout: 500ms}}"),

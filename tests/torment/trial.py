@@ -315,6 +315,7 @@ class Trial:
         self.loop = self._tell_watch("tell")
         self.notes.append(f"private memory meanwhile, in kB: {', '.join(map(str, self.kilobytes))}")
         self._judge()
+        self.node.stop_daemon()
 
     def _give_of_each(self):
         """An endpoint that the kubelet believes to be gone gives nothing, whatever is allocatable."""
