@@ -22,6 +22,7 @@ CONTROL = "/plughost.v1.Control/"
 def foreign_readers(trial):
     trial.start()
     for _ in trial.rounds():
+        trial.go_on_for(1.2)  # one that ends within a second is asked for again with longer and longer pauses
         readers = [http2.Connection(trial.node.plugins / name) for name in trial.node.sockets()]
         for reader in readers:
             call = reader.call(LIST_AND_WATCH)

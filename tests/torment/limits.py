@@ -9,7 +9,7 @@ import time
 from conformance.lines import NotShown, expect
 
 from .scenes import scene
-from .trial import COUNT, PATIENCE, PREPARED, WELL
+from .trial import CHECKED, COUNT, PATIENCE, PREPARED, WELL
 
 UID = 61234  # somebody who has no processes
 
@@ -45,6 +45,8 @@ def _without_descriptors(trial):
         trial.ask(PREPARED)
         (trial.files / "late").touch()
         trial.hang_up()
+    # A check that cannot be started says nothing of its device.
+    expect(node.kubelet.allocatable()[CHECKED] == 1, "a device is Unhealthy because its check cannot be started")
     node.replace_kubelet()
     trial.did("kubelets killed")
     (trial.files / "late").unlink()
