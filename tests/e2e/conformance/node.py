@@ -54,9 +54,10 @@ class Programs(NamedTuple):
 class Node:
     """For one thread. Ends and removes everything when it is closed."""
 
-    def __init__(self, programs, by_registry=False):
-        """by_registry: the kubelet finds plughost's sockets, instead of being called."""
+    def __init__(self, programs, by_registry=False, wire=True):
+        """by_registry: the kubelet finds plughost's sockets, instead of being called. wire: as Kubelet's."""
         self.programs = programs
+        self.wire = wire
         self.by_registry = by_registry
         self.root = Path(tempfile.mkdtemp(prefix="plughost-"))
         self.plugins = self.root / "plugins"  # the kubelet's directory
@@ -153,12 +154,13 @@ class Node:
     def start_kubelet(self, *flags):
         if ENDING.is_set():
             raise Interrupted()
-        self.kubelet = Kubelet(self.programs.kubelet, self.plugins, [*flags, *self._flags()])
+        flags = [*flags, *self._flags()]
+        self.kubelet = Kubelet(self.programs.kubelet, self.plugins, flags, wire=self.wire)
         return self.kubelet
 
     def spare_kubelet(self):
         """A process that is ready to be the next kubelet."""
-        return Kubelet(self.programs.kubelet, self.plugins, self._flags(), waits=True)
+        return Kubelet(self.programs.kubelet, self.plugins, self._flags(), waits=True, wire=self.wire)
 
     def _flags(self):
         registry = ["-plugins-registry", self.registry] if self.by_registry else []

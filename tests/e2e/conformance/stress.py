@@ -23,7 +23,7 @@ def _descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def _kilobytes(pid):
+def kilobytes_of(pid):
     """Private memory: pages that are neither a file's nor shared."""
     with open(f"/proc/{pid}/status") as status:
         for text in status:
@@ -46,7 +46,7 @@ def restarts(node, count):
         times.append(node.recovery())
         if (number + 1) % tenth == 0:
             node.verified()
-            kilobytes.append(_kilobytes(pid))
+            kilobytes.append(kilobytes_of(pid))
             descriptors = descriptors or _descriptors(pid)
         often = [name for name in node.names if node.registrations(name) != 1]
         expect(not often, f"registered with the same kubelet again: {', '.join(often)}")
