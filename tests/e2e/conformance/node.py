@@ -19,6 +19,7 @@ from process import Process, TimedOut
 from .kubelet import ENDING, PATIENCE, Interrupted, Kubelet
 from .lines import Failed, expect
 
+AS_PACKAGED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # what the unit and the image set
 WATCHED = 1.0  # seconds for which nothing must happen
 REGISTERED_ANEW = "the kubelet does not count what it was sent: registering anew"
 
@@ -262,7 +263,7 @@ class Node:
             *("--config", self.configuration, "--control", self.control),
             *arguments,
         ]
-        self.daemon = Process(command)
+        self.daemon = Process(command, AS_PACKAGED)
         # Before its first line a signal would end it.
         self.daemon.wait_for_line(lambda line: True, PATIENCE)
 
