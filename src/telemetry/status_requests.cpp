@@ -22,7 +22,10 @@ StatusRequests::StatusRequests(EventLoop& loop, LogHistory& history, Daemon daem
       daemon_(std::move(daemon)),
       post_(loop.poster()),
       due_(loop, [this] { on_due(); }),
-      texts_(loop, 1) {}
+      texts_(loop, 1) {
+  // Its thread is there from the start: whoever asks when the machine has none left wants to know why.
+  make_text([] {});
+}
 
 void StatusRequests::changed() {
   times_.changed(Clock::now(), !readers().empty());

@@ -31,7 +31,7 @@ def _end_with_parent():
 
 
 class Process:
-    """Standard output and, unless errors names a file, standard error are read as one stream of lines.
+    """Standard output and, unless errors is a file's name or a descriptor, standard error are read as one stream of lines.
 
     Thread-safe. The child is killed when its parent dies, and by close(), which also ends a with-statement.
     """
@@ -41,11 +41,15 @@ class Process:
         self._lines = []
         self._changed = threading.Condition()
         self._closed = False
+        if errors is None:
+            errors = subprocess.STDOUT
+        elif not isinstance(errors, int):
+            errors = open(errors, "ab")
         self._child = subprocess.Popen(
             self.arguments,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=open(errors, "ab") if errors else subprocess.STDOUT,
+            stderr=errors,
             env={**os.environ, **(environment or {})},
             preexec_fn=_end_with_parent,
         )

@@ -3,7 +3,7 @@
 import json
 import time
 
-from .hung_files import HungFiles, own_mounts
+from hung_files import HungFiles, own_mounts
 from .kubelet import PATIENCE, Refused
 from .lines import NotShown, expect, line
 from .node import counted, listed, matched

@@ -43,7 +43,7 @@ class Kubelet:
     def __init__(self, program, directory, flags=(), waits=False, wire=True):
         """waits: there is no manager until start(). wire: wire() tells of calls, which takes time."""
         more = ["-wire"] * wire + ["-wait"] * waits
-        self.process = Process([program, "-directory", directory, *more, *flags])
+        self.process = self._begin(program, directory, [*more, *flags])
         self.events = []
         self.complaints = []  # lines that are no events
         self.resources = collections.defaultdict(Attachment)
@@ -55,6 +55,9 @@ class Kubelet:
         self._answers = {}
         if not waits:
             self.until(lambda: self.started_at, PATIENCE, "a kubelet's start")
+
+    def _begin(self, program, directory, flags):
+        return Process([program, "-directory", directory, *flags])
 
     def ready(self):
         """Waits until a process that waits for start() has started itself."""

@@ -72,6 +72,7 @@ class Node:
         self.notes = []  # figures in words
         self.names = []  # of the resources in the configuration
         self.misleads = False  # the kubelet counts wrong because the test wants it to
+        self.top = ""  # more lines of the configuration, before the resources
         self._kubelets = []  # the former ones
         self._broken = []  # by kubelets that are forgotten
         self._said = []  # by former daemons
@@ -130,11 +131,11 @@ class Node:
         self.write_configuration("".join(entry.text + "\n" for entry in entries))
 
     def write_configuration(self, resources):
-        """resources: the lines from the fourth on."""
+        """resources: the lines after `resources:`."""
         kubelet = f"directory: {self.plugins}, podResources: {self.pod_resources}"
         if self.by_registry:
             kubelet += f", pluginsRegistry: {self.registry}, registration: pluginsRegistry"
-        head = f"kubelet: {{{kubelet}}}\ninclude: []\nresources:\n"
+        head = f"kubelet: {{{kubelet}}}\ninclude: []\n{self.top}resources:\n"
         written = self.root / "config.new"
         written.write_text(head + resources)
         written.rename(self.configuration)

@@ -1,0 +1,149 @@
+"""Clients that nobody wants: on the control socket, HTTP, and the sockets that are the kubelet's."""
+
+import contextlib
+import os
+import random
+import socket
+import struct
+import time
+
+from conformance.lines import NotShown, expect
+from conformance.kubelet import Refused
+
+from . import http2
+from .scenes import scene
+from .trial import COUNT, WELL
+
+LIST_AND_WATCH = "/v1beta1.DevicePlugin/ListAndWatch"
+CONTROL = "/plughost.v1.Control/"
+
+
+@scene("Others read the lists, and the kubelet ends its own streams")
+def foreign_readers(trial):
+    trial.start()
+    for _ in trial.rounds():
+        readers = [http2.Connection(trial.node.plugins / name) for name in trial.node.sockets()]
+        for reader in readers:
+            call = reader.call(LIST_AND_WATCH)
+            expect(reader.read_until(lambda: call in reader.answered, 5), "no list for another reader")
+        for name in trial.expected:
+            begun = time.monotonic()
+            with contextlib.suppress(Refused):  # there is no stream at the moment
+                trial.node.kubelet.ask(f"cancel {name}")
+            trial.did("streams ended")
+            trial.node.kubelet.until(lambda: trial.attached(), 10, "attached again")
+            trial.took("back on a stream", begun)
+        trial.go_on()
+        for reader in readers:
+            reader.close()
+
+
+def _garbage(connect):
+    """What is no request, and what is half of one; the connections stay open."""
+    half = http2.PREFACE + http2.frame(http2.SETTINGS, 0, 0, b"") + b"\0\0\xff\1\4\0\0\0\1half a frame"
+    endless = http2.frame(http2.HEADERS, 0, 1, http2.head_of("/x"))
+    flood = http2.PREFACE + endless + http2.frame(http2.CONTINUATION, 0, 1, b"\0\4name\4text" * 1000) * 50
+    texts = [b"", b"\0", os.urandom(4096), b"GET / HTTP/1.0\r\n", http2.PREFACE[:10], half, flood]
+    held = []
+    for text in texts:
+        connection = connect()
+        if connection:
+            held.append(connection)
+            with contextlib.suppress(OSError):
+                connection.sendall(text)
+    return held
+
+
+def _connect_to(path, family=socket.AF_UNIX):
+    def connect():
+        connection = socket.socket(family)
+        connection.settimeout(2)
+        try:
+            connection.connect(path)
+        except OSError:
+            connection.close()
+            return None
+        return connection
+
+    return connect
+
+
+@scene("The control socket: 300 GetStatus and 2,000 Reload at once, watchers that do not read, garbage")
+def control_clients(trial):
+    trial.start()
+    for _ in trial.rounds():
+        held = _garbage(_connect_to(str(trial.node.control)))
+        with contextlib.suppress(OSError):
+            status = http2.Connection(trial.node.control)
+            held.append(status)
+            wanted = [status.call(CONTROL + "GetStatus") for _ in range(300)]
+            trial.did("GetStatus", 300)
+            watching = http2.Connection(trial.node.control)
+            held.append(watching)
+            for _ in range(50):
+                watching.call(CONTROL + "WatchStatus")
+            trial.did("watchers", 50)
+            reloads = http2.Connection(trial.node.control)
+            held.append(reloads)
+            asked = [reloads.call(CONTROL + "Reload") for _ in range(2000)]
+            trial.did("Reload", 2000)
+        end = time.monotonic() + 1
+        while time.monotonic() < end:
+            trial.hotplug()
+            trial.allocate()
+        for connection, calls, what in ((status, wanted, "GetStatus"), (reloads, asked, "Reload")):
+            all_ended = connection.read_until(lambda: connection.ended.issuperset(calls), 30)
+            left = len(set(calls) - connection.ended)
+            expect(all_ended or connection.closed, f"{left} calls of {what} have no answer")
+        trial.go_on()
+        for connection in held:
+            connection.close()
+
+
+@scene("HTTP: 300 connections that are idle, slow, garbage, or never read what they asked for")
+def http_clients(trial):
+    trial.start()
+    connect = _connect_to(("127.0.0.1", trial.node.port), socket.AF_INET)
+    asks = [b"", b"GET /healthz HTTP/1.1\r\nHost: lo", b"GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            b"GET /status.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200, b"\x16\x03\x01" + bytes(200),
+            b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 20000]
+    for _ in trial.rounds():
+        held = []
+        for number in range(300):
+            if connection := connect():
+                held.append(connection)
+                connection.setblocking(False)
+                with contextlib.suppress(OSError):
+                    connection.send(asks[number % len(asks)])
+                trial.did("connections")
+        end = time.monotonic() + max(1, trial.seconds / 4)
+        while time.monotonic() < end:
+            for connection in random.sample(held, 20):
+                with contextlib.suppress(OSError):
+                    connection.send(b"x")
+            trial.go_on()
+        for connection in held:
+            connection.close()
+
+
+@scene("The kubelet's sockets: idle, garbage and half frames, floods, a thousand lists that nobody reads")
+def plugin_clients(trial):
+    trial.start()
+    for _ in trial.rounds():
+        held = []
+        for name in trial.node.sockets():
+            path = trial.node.plugins / name
+            for _ in range(10):
+                held += _garbage(_connect_to(str(path)))
+            with contextlib.suppress(OSError):
+                reader = http2.Connection(path)
+                held.append(reader)
+                for _ in range(250):
+                    reader.call(LIST_AND_WATCH)
+                trial.did("lists that nobody reads", 250)
+        trial.did("connections", len(held))
+        trial.new_kubelet()
+        trial.go_on_for(max(1, trial.seconds / 4))
+        for connection in held:
+            connection.close()
+        trial.go_on()
