@@ -30,7 +30,7 @@ class EndpointOwner {
   virtual void on_stream_opened(Caller by) = 0;
   virtual void on_stream_closed(Caller by) = 0;
   // plugins_registry only: the kubelet does not take the resource.
-  virtual void on_registry_refused(const std::string& why) = 0;
+  virtual void on_registry_refused(Caller by, const std::string& why) = 0;
   // A connection that was turned away or cannot be accepted, as a sentence.
   virtual void on_connection_trouble(const std::string& what) = 0;
   // A container with these devices is about to start, and the offer's recipe has something to prepare.

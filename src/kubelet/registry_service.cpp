@@ -25,7 +25,9 @@ grpc::ServerUnaryReactor* RegistryService::NotifyRegistrationStatus(
     grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
     pluginregistration::RegistrationStatusResponse*) {
   if (!request->plugin_registered())
-    owner_.tell([why = request->error()](EndpointOwner& owner) { owner.on_registry_refused(why); });
+    owner_.tell([by = callers_.of(context->peer()), why = request->error()](EndpointOwner& owner) {
+      owner.on_registry_refused(by, why);
+    });
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   reactor->Finish(grpc::Status::OK);
   return reactor;

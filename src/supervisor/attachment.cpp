@@ -192,7 +192,7 @@ void Course::on(const StreamClosed& event) {
 }
 
 void Course::on(const RegistryRefused& event) {
-  if (s_.streams > 0) return;  // it was the former socket's, and is heard late
+  if (s_.streams > 0 || !is_kubelets(event.by)) return;  // a former one, heard late
   fail_refused("the kubelet refuses it: " + event.why);
 }
 

@@ -106,6 +106,7 @@ struct StreamClosed {
   Caller by;
 };
 struct RegistryRefused {  // by the kubelet's plugin registry
+  Caller by;
   std::string why;
 };
 struct KubeletProcess {  // the answer to FindKubeletProcess; 0: not to be seen from here; nullopt: nobody

@@ -100,8 +100,8 @@ void Resource::on_stream_closed(Caller by) {
   handle(attachment::StreamClosed{by});
 }
 
-void Resource::on_registry_refused(const std::string& why) {
-  handle(attachment::RegistryRefused{why});
+void Resource::on_registry_refused(Caller by, const std::string& why) {
+  handle(attachment::RegistryRefused{by, why});
 }
 
 void Resource::on_registered(RegistrationClient::Result result, const std::string& why) {

@@ -48,7 +48,7 @@ class Resource final : private EndpointOwner {
   void on_dialed(Caller by) override;
   void on_stream_opened(Caller by) override;
   void on_stream_closed(Caller by) override;
-  void on_registry_refused(const std::string& why) override;
+  void on_registry_refused(Caller by, const std::string& why) override;
   void on_connection_trouble(const std::string& what) override;
   void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                      StartDone done) override;

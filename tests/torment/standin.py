@@ -13,7 +13,7 @@ class StandIn(Kubelet):
         self._replies = []
         super().__init__(plughost, directory)
 
-    def _begin(self, program, directory, flags, waits):
+    def _begin(self, program, directory, flags):
         return Process([program, "kubelet", "--json", "--stay", "--plugin-directory", directory])
 
     def _take(self, said):

@@ -12,15 +12,15 @@
 namespace plughost {
 namespace {
 
+constexpr std::chrono::milliseconds kLastWait{500};
+
 // Cards that are being let go, by threads of their own: a driver may hang in it. The process ends after them,
 // or after a moment, when a driver is left to itself.
 class Releases {
  public:
-  static constexpr std::chrono::milliseconds kLastWait{500};
-
-  void wait() {
+  bool wait(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
-    ended_.wait_for(lock, kLastWait, [this] { return running_ == 0; });
+    return ended_.wait_for(lock, patience, [this] { return running_ == 0; });
   }
 
   void add(std::unique_ptr<NvmlCards> cards) {
@@ -46,7 +46,7 @@ class Releases {
 Releases& releases() {
   static Releases& all = *new Releases;  // a thread may need it for longer than the process waits
   static const struct LastWait {
-    ~LastWait() { all.wait(); }
+    ~LastWait() { all.wait(kLastWait); }
   } last_wait;
   return all;
 }
@@ -58,6 +58,10 @@ NvidiaGpus::NvidiaGpus(Terms terms, std::string library, Now now)
 
 NvidiaGpus::~NvidiaGpus() {
   if (nvml_cards_) releases().add(std::move(nvml_cards_));
+}
+
+bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) {
+  return releases().wait(patience);
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {

@@ -36,6 +36,8 @@ class NvidiaGpus {
   NvidiaGpus(Terms terms, std::string library, Now now);
   // Does not wait until NVML has let its cards go; the end of the process does, for a moment.
   ~NvidiaGpus();
+  // Within patience, NVML has let go what had to be. Thread-safe.
+  static bool all_let_go(std::chrono::milliseconds patience);
   NvidiaGpus(const NvidiaGpus&) = delete;
   NvidiaGpus& operator=(const NvidiaGpus&) = delete;
 

@@ -40,9 +40,10 @@ class Attachment:
 class Kubelet:
     """For one thread. The events are read when something is waited for or asked."""
 
-    def __init__(self, program, directory, flags=(), waits=False):
-        """waits: there is no manager until start()."""
-        self.process = self._begin(program, directory, flags, waits)
+    def __init__(self, program, directory, flags=(), waits=False, wire=True):
+        """waits: there is no manager until start(). wire: wire() tells of calls, which takes time."""
+        more = ["-wire"] * wire + ["-wait"] * waits
+        self.process = self._begin(program, directory, [*more, *flags])
         self.events = []
         self.complaints = []  # lines that are no events
         self.resources = collections.defaultdict(Attachment)
@@ -55,8 +56,15 @@ class Kubelet:
         if not waits:
             self.until(lambda: self.started_at, PATIENCE, "a kubelet's start")
 
-    def _begin(self, program, directory, flags, waits):
-        return Process([program, "-directory", directory, "-wire", *(["-wait"] if waits else []), *flags])
+    def _begin(self, program, directory, flags):
+        return Process([program, "-directory", directory, *flags])
+
+    def ready(self):
+        """Waits until a process that waits for start() has started itself."""
+        try:
+            self.ask("capacity")
+        except Refused:
+            pass  # there is no manager yet
 
     def start(self):
         self.started_at = None

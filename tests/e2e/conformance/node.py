@@ -1,5 +1,6 @@
 """A node of a scenario's own: directories, a configuration, a kubelet and plughost's daemon."""
 
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,9 @@ from process import Process, TimedOut
 from .kubelet import ENDING, PATIENCE, Interrupted, Kubelet
 from .lines import Failed, expect
 
+AS_PACKAGED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # what the unit and the image set
 WATCHED = 1.0  # seconds for which nothing must happen
+REGISTERED_ANEW = "the kubelet does not count what it was sent: registering anew"
 
 
 class Entry(NamedTuple):
@@ -52,19 +55,23 @@ class Programs(NamedTuple):
 class Node:
     """For one thread. Ends and removes everything when it is closed."""
 
-    def __init__(self, programs, by_registry=False):
-        """by_registry: the kubelet finds plughost's sockets, instead of being called."""
+    def __init__(self, programs, by_registry=False, wire=True):
+        """by_registry: the kubelet finds plughost's sockets, instead of being called. wire: as Kubelet's."""
         self.programs = programs
+        self.wire = wire
         self.by_registry = by_registry
         self.root = Path(tempfile.mkdtemp(prefix="plughost-"))
         self.plugins = self.root / "plugins"  # the kubelet's directory
         self.registry = self.root / "registry"
+        self.pod_resources = self.root / "pod-resources" / "kubelet.sock"
+        self.control = self.root / "control.sock"
         self.configuration = self.root / "config.yaml"
         self.kubelet = None
         self.daemon = None
         self.figures = {}  # by what was measured: its limit in seconds, and the values
         self.notes = []  # figures in words
         self.names = []  # of the resources in the configuration
+        self.misleads = False  # the kubelet counts wrong because the test wants it to
         self.top = ""  # more lines of the configuration, before the resources
         self._kubelets = []  # the former ones
         self._broken = []  # by kubelets that are forgotten
@@ -93,7 +100,12 @@ class Node:
     def broken_rules(self):
         """What happened against the rules of every scenario, as pairs of a line's number and a text."""
         now = [each for kubelet in self.kubelets() for each in kubelet.rules.broken(self._daemon_ends)]
-        return self._broken + now
+        return self._broken + now + self._needless()
+
+    def _needless(self):
+        """Registrations because of what the kubelet counts, when nothing was wrong with that."""
+        found = [] if self.misleads else [each for each in self.log() if REGISTERED_ANEW in each]
+        return [("misled", each) for each in found]
 
     def forget_kubelets(self):
         """Drops what the former ones said, so that a long scenario does not fill the memory."""
@@ -120,7 +132,7 @@ class Node:
 
     def write_configuration(self, resources):
         """resources: the lines after `resources:`."""
-        kubelet = f"directory: {self.plugins}"
+        kubelet = f"directory: {self.plugins}, podResources: {self.pod_resources}"
         if self.by_registry:
             kubelet += f", pluginsRegistry: {self.registry}, registration: pluginsRegistry"
         head = f"kubelet: {{{kubelet}}}\ninclude: []\n{self.top}resources:\n"
@@ -144,15 +156,17 @@ class Node:
     def start_kubelet(self, *flags):
         if ENDING.is_set():
             raise Interrupted()
-        self.kubelet = Kubelet(self.programs.kubelet, self.plugins, [*flags, *self._registry_flags()])
+        flags = [*flags, *self._flags()]
+        self.kubelet = Kubelet(self.programs.kubelet, self.plugins, flags, wire=self.wire)
         return self.kubelet
 
     def spare_kubelet(self):
         """A process that is ready to be the next kubelet."""
-        return Kubelet(self.programs.kubelet, self.plugins, self._registry_flags(), waits=True)
+        return Kubelet(self.programs.kubelet, self.plugins, self._flags(), waits=True, wire=self.wire)
 
-    def _registry_flags(self):
-        return ["-plugins-registry", self.registry] if self.by_registry else []
+    def _flags(self):
+        registry = ["-plugins-registry", self.registry] if self.by_registry else []
+        return ["-pod-resources", self.pod_resources, *registry]
 
     def kill_kubelet(self):
         """SIGKILL: the socket stays behind."""
@@ -209,6 +223,29 @@ class Node:
             f"{resource} lists {wanted}",
         )
 
+    def verified(self):
+        """Waits until plughost has asked this kubelet what it counts, and says that they agree."""
+        self.kubelet.until(self._was_asked, PATIENCE, "the kubelet is asked what it counts")
+
+        def agrees():
+            status = self.status()
+            differ = [each["name"] for each in status["resources"] if each["disagreement"]]
+            return not status["kubelet"]["unverified"] and not differ
+
+        self.until(agrees, PATIENCE, "plughost's status says that they agree")
+
+    def _was_asked(self):
+        """After the last list, and the answer was a good one."""
+        last = max(self.kubelet.resources[name].listed[-1] for name in self.names)
+        for call in self.kubelet.wire("GetAllocatableResources"):
+            answer = call.get("SERVER_TRAILER")
+            if answer and "status" not in answer and call["CLIENT_HEADER"]["at"] >= last:
+                return True
+        return False
+
+    def status(self):
+        return json.loads(self.plughost("status", "--control", self.control, "-o", "json").stdout)
+
     def recovery(self, names=None):
         """Seconds from the kubelet's start to the last resource's first list."""
         names = self.names if names is None else names
@@ -222,9 +259,12 @@ class Node:
             self._end_process()
             if not at_once:
                 self.detached()
-        control = self.root / "control.sock"
-        command = [self.programs.plughost, "run", "--config", self.configuration, "--control", control, *arguments]
-        self.daemon = Process(command)
+        command = [
+            *(self.programs.plughost, "run"),
+            *("--config", self.configuration, "--control", self.control),
+            *arguments,
+        ]
+        self.daemon = Process(command, AS_PACKAGED)
         # Before its first line a signal would end it.
         self.daemon.wait_for_line(lambda line: True, PATIENCE)
 

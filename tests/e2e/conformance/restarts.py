@@ -15,10 +15,10 @@ A, B = "example.com/a", "example.com/b"
 GOPHER = "example.com/gopher"
 
 
-def sixteen(node):
-    """Entries of 16 resources: half of them are counts, half directories."""
+def mixed(node, count):
+    """Entries of so many resources: half of them are counts, half directories."""
     entries = []
-    for number in range(8):
+    for number in range(count // 2):
         directory = node.root / f"directory-{number}"
         directory.mkdir()
         for file in range(4):
@@ -44,7 +44,7 @@ def _registered_once(node):
 
 @line(18, "A new kubelet.sock: all resources stream again within 1 s.", "the kubelet is killed, 16 resources")
 def new_kubelet(node):
-    node.run(*sixteen(node))
+    node.run(*mixed(node, 16))
     for again in [node.replace_kubelet] * 10 + [lambda: node.kubelet.restart()] * 5:
         again()
         node.attached()
@@ -231,7 +231,7 @@ def never_while_a_stream_lives(node):
     27, "Ten kubelet restarts in 10 s: settled within 2 s of the last.", "the kubelet is killed each second"
 )
 def ten_restarts(node):
-    node.run(*sixteen(node))
+    node.run(*mixed(node, 16))
     start = time.monotonic()
     for number in range(10):
         node.until(lambda: time.monotonic() >= start + number, 2, "the next restart's time")

@@ -12,8 +12,10 @@ from process import TimedOut
 from .kubelet import PATIENCE, Refused
 from .lines import Failed, expect
 from .node import counted, empty_and_remove, listed
-from .restarts import sixteen
+from .restarts import mixed
 
+# The contract's second; a machine that shows every commit does other things, too.
+LONGEST_RECOVERY = 2 if os.environ.get("CI") else 1
 LINE_46 = "1,000 kubelet restarts: descriptors and memory do not grow."
 
 
@@ -21,7 +23,7 @@ def _descriptors(pid):
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
-def _kilobytes(pid):
+def kilobytes_of(pid):
     """Private memory: pages that are neither a file's nor shared."""
     with open(f"/proc/{pid}/status") as status:
         for text in status:
@@ -31,31 +33,40 @@ def _kilobytes(pid):
 
 
 def restarts(node, count):
-    """Kills the kubelet so often, with 16 resources; every other process is started beforehand."""
-    node.run(*sixteen(node))
+    """Kills the kubelet so often, with 64 resources; every other process is started beforehand."""
+    node.run(*mixed(node, 64))
     spare = node.spare_kubelet()
     node.at_close(lambda: spare.kill())
-    pid, descriptors, kilobytes = node.daemon.pid, 0, []
+    pid, descriptors, kilobytes, times = node.daemon.pid, 0, [], []
+    tenth = max(count // 10, 1)
     for number in range(count):
         used, spare = spare, node.spare_kubelet()
         node.replace_kubelet(used)
         node.attached()
-        node.measure("a kubelet listens → 16 resources are listed", node.recovery())
-        node.forget_kubelets()
-        if (number + 1) % max(count // 10, 1) == 0:
-            kilobytes.append(_kilobytes(pid))
+        times.append(node.recovery())
+        if (number + 1) % tenth == 0:
+            node.verified()
+            kilobytes.append(kilobytes_of(pid))
             descriptors = descriptors or _descriptors(pid)
+        often = [name for name in node.names if node.registrations(name) != 1]
+        expect(not often, f"registered with the same kubelet again: {', '.join(often)}")
+        node.forget_kubelets()
     allocatable = node.kubelet.allocatable()
     expect(allocatable == {n: 8 if "count" in n else 4 for n in node.names}, f"{allocatable}")
     node.kubelet.ask("allocate example.com/count-0 8 pod")
     node.until(lambda: _descriptors(pid) <= descriptors, PATIENCE, f"{descriptors} descriptors, as before")
+    middle, ninety_ninth = (1000 * sorted(times)[count * part // 100] for part in (50, 99))
     node.notes.append(
-        f"{count} restarts; {descriptors} descriptors after the first tenth, {_descriptors(pid)} at the end; "
+        f"{count} restarts; from a kubelet that listens to 64 resources that are listed {middle:.1f} ms (median), "
+        f"{ninety_ninth:.1f} (99 of 100), {1000 * max(times):.1f} (longest); "
+        f"{descriptors} descriptors after the first tenth, {_descriptors(pid)} at the end; "
         f"private memory after each tenth, in kB: {', '.join(map(str, kilobytes))}"
     )
-    # What grows to a size and stays has grown in the first tenth.
-    growth = kilobytes[-1] - kilobytes[0]
-    expect(growth <= 1024, f"private memory grew by {growth} kB")
+    for each in times:
+        node.measure("a kubelet listens → 64 resources are listed", each, LONGEST_RECOVERY)
+    # What grows to a size and stays, such as what threads need, has grown in the first hundred.
+    growth, limit = kilobytes[-1] - kilobytes[0], 100 if count >= 1000 else 1024
+    expect(growth <= limit, f"private memory grew by {growth} kB")
 
 
 class Traps:
@@ -264,4 +275,5 @@ class Traps:
 
 def traps(node, count, seed):
     Traps(node, seed).run(count)
+    node.verified()
     node.notes.append(f"{count} rounds with seed {seed}, and nothing was stuck")

@@ -34,6 +34,9 @@ if [ "$minor" -ge 35 ]; then
 else
   shape=plain
 fi
+# Before 1.27 pod resources know nothing of dynamic ones.
+tags=
+[ "$minor" -ge 27 ] || tags=before_1_27
 
 # Tests that run side by side may all ask for the same build.
 exec 9>"$cache/lock"
@@ -69,13 +72,14 @@ else
   package=$cache/kubernetes/pkg/kubelet/cm/devicemanager
   cat >"$cache/overlay.json" <<JSON
 {"Replace": {
+  "$package/plughost_misled.go": "$sources/overlay/misled.go",
   "$package/plughost_observed.go": "$sources/overlay/observed.go",
   "$package/plughost_provoked.go": "$sources/overlay/provoked.go",
   "$package/plughost_$shape.go": "$sources/overlay/$shape.go"
 }}
 JSON
 
-  set -- -mod=mod -modfile="$cache/go.mod" -overlay="$cache/overlay.json" -p 2 -trimpath -buildvcs=false -o "$binary"
+  set -- -mod=mod -modfile="$cache/go.mod" -overlay="$cache/overlay.json" -tags "$tags" -p 2 -trimpath -buildvcs=false -o "$binary"
   echo "Kubernetes $version: building the $what"
   rm -f "$binary.key"
   case $what in

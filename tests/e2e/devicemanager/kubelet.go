@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	cadvisorapi "github.com/google/cadvisor/info/v1"
+	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/kubelet/cm/devicemanager"
 	"k8s.io/kubernetes/pkg/kubelet/cm/topologymanager"
@@ -17,6 +18,7 @@ var errStopped = errors.New("the kubelet is stopped")
 type kubelet struct {
 	socket         string
 	registry       string // the directory of plugins_registry; empty: none
+	podResources   string // its socket; empty: none
 	nodes          []cadvisorapi.Node
 	topologyPolicy string
 	topologyScope  string
@@ -26,6 +28,7 @@ type kubelet struct {
 	number  int
 	manager *devicemanager.ObservedManager // nil while stopped
 	leave   chan struct{}                  // closed when the manager's watch of the registry is to end
+	lister  *grpc.Server                   // of its pod resources; nil: none
 	pods    podSet
 }
 
@@ -46,6 +49,13 @@ func (k *kubelet) start() error {
 	if err != nil {
 		return err
 	}
+	// A kubelet serves them before its device manager listens.
+	var lister *grpc.Server
+	if k.podResources != "" {
+		if lister, err = servePodResources(k.podResources, manager, &k.pods); err != nil {
+			return err
+		}
+	}
 	if err := manager.Listen(k.pods.list); err != nil {
 		return err
 	}
@@ -58,6 +68,7 @@ func (k *kubelet) start() error {
 	k.mutex.Lock()
 	k.manager = manager
 	k.leave = leave
+	k.lister = lister
 	k.mutex.Unlock()
 	observer.started(k.socket)
 	if k.registry != "" {
@@ -75,9 +86,13 @@ func (k *kubelet) stop() error {
 	k.mutex.Lock()
 	k.manager = nil
 	close(k.leave)
+	lister := k.lister
 	observer := incarnation{k.out, k.number}
 	k.mutex.Unlock()
 	observer.stopping()
+	if lister != nil {
+		lister.Stop()
+	}
 	if err := manager.Close(); err != nil {
 		return err
 	}

@@ -24,6 +24,7 @@ func main() {
 	policy := flag.String("topology-policy", topologymanager.PolicyNone, "the topology manager's policy, as the kubelet names it")
 	scope := flag.String("topology-scope", "container", "the topology manager's scope: container or pod")
 	registry := flag.String("plugins-registry", "", "the directory of the plugin registry's sockets; made if absent; without it there is no registry")
+	podResources := flag.String("pod-resources", "", "a socket for the kubelet's pod resources, its directory made if absent; without it there is none")
 	wire := flag.Bool("wire", false, "every message between the kubelet and its plugins is an event")
 	wait := flag.Bool("wait", false, "no manager runs until `start`")
 	verbosity := flag.Int("v", 0, "the kubelet's log verbosity, for log events")
@@ -49,6 +50,7 @@ func main() {
 	kubelet := &kubelet{
 		socket:         filepath.Join(absolute, "kubelet.sock"),
 		registry:       *registry,
+		podResources:   *podResources,
 		nodes:          nodes,
 		topologyPolicy: *policy,
 		topologyScope:  *scope,

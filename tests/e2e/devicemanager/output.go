@@ -87,10 +87,18 @@ func (i incarnation) Connected(resource, socket string, options *pluginapi.Devic
 }
 
 func (i incarnation) Listed(resource string, devices []devicemanager.ListedDevice) {
+	i.list("listed", resource, devices)
+}
+
+func (i incarnation) Swallowed(resource string, devices []devicemanager.ListedDevice) {
+	i.list("swallowed", resource, devices)
+}
+
+func (i incarnation) list(event, resource string, devices []devicemanager.ListedDevice) {
 	i.out.write(struct {
 		happening
 		Devices []devicemanager.ListedDevice `json:"devices"`
-	}{i.happening("listed", resource), devices})
+	}{i.happening(event, resource), devices})
 }
 
 func (i incarnation) Disconnected(resource string) {

@@ -51,7 +51,7 @@ func logCallsFromTheStart() {
 	if os.Getenv(filter) != "" {
 		return
 	}
-	if err := os.Setenv(filter, "v1beta1.Registration/*,v1beta1.DevicePlugin/*{h;m:4096}"); err != nil {
+	if err := os.Setenv(filter, "v1beta1.Registration/*,v1beta1.DevicePlugin/*{h;m:4096},v1.PodResourcesLister/*{h}"); err != nil {
 		fail(err)
 	}
 	program, err := os.Executable()

@@ -35,7 +35,7 @@ struct Owner final : EndpointOwner {
   void on_dialed(Caller by) override { dialed.push_back(by); }
   void on_stream_opened(Caller by) override { opened.push_back(by); }
   void on_stream_closed(Caller by) override { closed.push_back(by); }
-  void on_registry_refused(const std::string&) override {}
+  void on_registry_refused(Caller, const std::string&) override {}
   void on_connection_trouble(const std::string& what) override { troubles.push_back(what); }
   void prepare_start(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
                      StartDone done) override {

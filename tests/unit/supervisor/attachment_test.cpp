@@ -696,12 +696,21 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
     CHECK(rig.incarnation == first + 1);
   }
   SUBCASE("a refusal is answered with a new socket, after a while") {
-    rig.feed(RegistryRefused{"it is taken"});
+    rig.dial();
+    rig.feed(RegistryRefused{{rig.incarnation, kKubelet}, "it is taken"});
     CHECK(rig.failures == Failures{"the kubelet refuses it: it is taken"});
     CHECK(rig.stage() == Stage::kBackingOff);
     CHECK(rig.wait() == 100ms);
     rig.pass(100ms);
     CHECK(rig.incarnation == first + 1);
+  }
+  SUBCASE("a refusal of the former socket, or by the former kubelet, changes nothing") {
+    rig.socket_gone();
+    rig.dial(kKubelet + 1);
+    rig.feed(RegistryRefused{{first, kKubelet + 1}, "it was taken"});
+    rig.feed(RegistryRefused{{rig.incarnation, kKubelet}, "it was taken"});
+    CHECK(rig.failures.empty());
+    CHECK_FALSE(rig.waits());
   }
   SUBCASE(
       "a socket that goes while the stream lives is left: the kubelet ends the stream, and then it is made") {
@@ -729,7 +738,7 @@ TEST_CASE("attachment: in plugins_registry a socket is made, and the kubelet fin
   SUBCASE("a refusal that comes late changes nothing while the stream lives") {
     rig.dial();
     rig.open();
-    rig.feed(RegistryRefused{"it was taken"});
+    rig.feed(RegistryRefused{{rig.incarnation, kKubelet}, "it was taken"});
     CHECK(rig.stage() == Stage::kAttached);
     CHECK(rig.failures.empty());
     CHECK_FALSE(rig.waits());

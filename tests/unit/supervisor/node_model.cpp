@@ -385,9 +385,9 @@ void NodeModel::make_kubelets(const Move& move, Kubelet& kubelet, Client& client
     case Kind::kRefuses:
     case Kind::kDialFails:
       kubelet.named = 0;  // by name, whoever it is now
+      if (scene_->finds) post({News::Kind::kRefused, client.incarnation, kubelet.process});
       drop(kubelet, client);
       if (called) answer(Result::kRefused);
-      if (scene_->finds) post({News::Kind::kRefused});
       break;
     case Kind::kAnswers:
       if (call_.client != 0) kubelet.clients[call_.client - 1U].idle = 0;
@@ -532,7 +532,7 @@ void NodeModel::hear(std::size_t index) {
     case News::Kind::kClosed:
       return tell(StreamClosed{by});
     case News::Kind::kRefused:
-      return tell(RegistryRefused{});
+      return tell(RegistryRefused{by, {}});
   }
 }
 

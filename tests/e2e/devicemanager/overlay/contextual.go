@@ -22,7 +22,7 @@ func NewObservedManager(socket string, nodes []cadvisorapi.Node, topology topolo
 	if err != nil {
 		return nil, err
 	}
-	observed := &ObservedManager{manager, topology, observer, newProvocations()}
+	observed := &ObservedManager{manager, topology, observer, newProvocations(), newMisled()}
 	if manager.server, err = plugin.NewServer(logger, socket, manager, observed); err != nil {
 		return nil, err
 	}
@@ -42,9 +42,12 @@ func (o *ObservedManager) PluginConnected(ctx context.Context, resource string, 
 	return nil
 }
 
-func (o *ObservedManager) PluginListAndWatchReceiver(logger klog.Logger, resource string, list *pluginapi.ListAndWatchResponse) {
-	o.ManagerImpl.PluginListAndWatchReceiver(logger, resource, list)
-	o.listed(resource, list)
+func (o *ObservedManager) PluginListAndWatchReceiver(_ klog.Logger, resource string, list *pluginapi.ListAndWatchResponse) {
+	o.receive(resource, list)
+}
+
+func (o *ObservedManager) takeIn(resource string, list *pluginapi.ListAndWatchResponse) {
+	o.ManagerImpl.PluginListAndWatchReceiver(klog.Background(), resource, list)
 }
 
 func (o *ObservedManager) PluginDisconnected(logger klog.Logger, resource string) {

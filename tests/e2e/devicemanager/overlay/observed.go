@@ -17,6 +17,8 @@ import (
 type Observer interface {
 	Connected(resource, socket string, options *pluginapi.DevicePluginOptions)
 	Listed(resource string, devices []ListedDevice)
+	// Swallowed is a list that the test keeps from the manager.
+	Swallowed(resource string, devices []ListedDevice)
 	Disconnected(resource string)
 	// Ending and Doubling come before the manager does so because the test asked for it.
 	Ending(resource string)
@@ -50,6 +52,7 @@ type ObservedManager struct {
 	topology topologymanager.Manager
 	observer Observer
 	provoked provocations
+	misled   misled
 }
 
 // Admit decides on a pod as the kubelet does, which allocates its devices.
@@ -116,12 +119,12 @@ func (o *ObservedManager) connected(resource, socket string) {
 	o.observer.Connected(resource, socket, options)
 }
 
-func (o *ObservedManager) listed(resource string, list *pluginapi.ListAndWatchResponse) {
+func listedDevices(list *pluginapi.ListAndWatchResponse) []ListedDevice {
 	devices := make([]ListedDevice, 0, len(list.Devices))
 	for _, device := range list.Devices {
 		devices = append(devices, ListedDevice{device.ID, device.Health, numaNodes(device.Topology)})
 	}
-	o.observer.Listed(resource, devices)
+	return devices
 }
 
 func numaNodes(topology *pluginapi.TopologyInfo) []int64 {

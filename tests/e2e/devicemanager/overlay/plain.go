@@ -18,7 +18,7 @@ func NewObservedManager(socket string, nodes []cadvisorapi.Node, topology topolo
 	if err != nil {
 		return nil, err
 	}
-	observed := &ObservedManager{manager, topology, observer, newProvocations()}
+	observed := &ObservedManager{manager, topology, observer, newProvocations(), newMisled()}
 	if manager.server, err = plugin.NewServer(socket, manager, observed); err != nil {
 		return nil, err
 	}
@@ -39,8 +39,11 @@ func (o *ObservedManager) PluginConnected(resource string, p plugin.DevicePlugin
 }
 
 func (o *ObservedManager) PluginListAndWatchReceiver(resource string, list *pluginapi.ListAndWatchResponse) {
+	o.receive(resource, list)
+}
+
+func (o *ObservedManager) takeIn(resource string, list *pluginapi.ListAndWatchResponse) {
 	o.ManagerImpl.PluginListAndWatchReceiver(resource, list)
-	o.listed(resource, list)
 }
 
 func (o *ObservedManager) PluginDisconnected(resource string) {

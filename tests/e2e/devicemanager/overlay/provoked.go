@@ -130,6 +130,7 @@ func (o *ObservedManager) noteConnected(resource string, client plugin.DevicePlu
 	o.provoked.connected = append(o.provoked.connected, client)
 	o.provoked.newest[resource] = client
 	delete(o.provoked.former, resource)
+	o.misled.undeceive(resource)
 }
 
 // closeForgotten ends the streams that the stopped manager left open. A kubelet's process takes them with it.

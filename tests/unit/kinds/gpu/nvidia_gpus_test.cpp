@@ -61,7 +61,8 @@ TEST_CASE("a card that is unbound is let go, and so are all when nobody asks any
   rig.scan();
   CHECK(fake.in_use());
   rig.source.reset();
-  CHECK(fake.is_let_go());
+  CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
+  CHECK_FALSE(fake.in_use());
 }
 
 TEST_CASE("nobody waits for a driver that hangs while it lets its cards go") {

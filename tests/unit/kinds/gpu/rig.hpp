@@ -15,6 +15,7 @@
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "kinds/gpu/gpu.hpp"
+#include "kinds/gpu/nvidia_gpus.hpp"
 #include "unit/fake_nvml.hpp"
 #include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
@@ -39,6 +40,12 @@ class GpuRig {
       source = read_gpu(fields, library, [this] { return now_; });
     }
     for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.path + ": " + each.what);
+  }
+
+  // The next rig's cards are not let go by this one's thread.
+  ~GpuRig() {
+    source.reset();
+    CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
   }
 
   Scan scan() const {
