@@ -24,9 +24,16 @@ def everything(trial):
     directory.mkdir()
     (directory / "stays").touch()
     extra = {f"example.com/extra-{number}": 2 + number for number in range(8)}
+    version = dict.fromkeys(extra, 0)  # in the ids: one that comes and goes too often would be held Unhealthy
 
     def entries():
-        counted = [Entry(name, f'- {{name: "{name}", count: {count}}}') for name, count in extra.items()]
+        counted = [
+            Entry(
+                name,
+                f'- {{name: "{name}", count: {count}, id: "{name[12:]}-{version[name]}-{{n}}", forgetAfter: 1s}}',
+            )
+            for name, count in extra.items()
+        ]
         churned = Entry(
             "example.com/churn", f'- {{name: "example.com/churn", directory: {{path: {directory}}}, forgetAfter: 1s}}'
         )
@@ -35,6 +42,7 @@ def everything(trial):
     def changed():
         name = random.choice(list(extra))
         extra[name] = random.randint(1, 20)
+        version[name] += 1
         made, expected = entries()
         trial.configure(*made, expected=expected)
         trial.hang_up()
