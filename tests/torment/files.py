@@ -100,7 +100,7 @@ def hung_files(trial):
         with _ConfigurationThere(trial, files, mount):
             trial.hang_up()
             trial.go_on_for(each * 0.4, reloads=False)
-        trial.did(f"times hung at {name}")
+        trial.did(f"hangs at {name}")
         files.answer()
         trial.reload()
         trial.settle()
