@@ -14,8 +14,6 @@ from .lines import Failed, expect
 from .node import counted, empty_and_remove, listed
 from .restarts import mixed
 
-# The contract's second; a machine that shows every commit does other things, too.
-LONGEST_RECOVERY = 2 if os.environ.get("CI") else 1
 LINE_46 = "1,000 kubelet restarts: descriptors and memory do not grow."
 
 
@@ -62,8 +60,10 @@ def restarts(node, count):
         f"{descriptors} descriptors after the first tenth, {_descriptors(pid)} at the end; "
         f"private memory after each tenth, in kB: {', '.join(map(str, kilobytes))}"
     )
+    # The contract's second, or two where other programs keep the processors busy.
+    limit = 2 if os.environ.get("CI") or os.getloadavg()[0] > 2 * os.cpu_count() else 1
     for each in times:
-        node.measure("a kubelet listens → 64 resources are listed", each, LONGEST_RECOVERY)
+        node.measure("a kubelet listens → 64 resources are listed", each, limit)
     # What grows to a size and stays, such as what threads need, has grown in the first hundred.
     growth, limit = kilobytes[-1] - kilobytes[0], 100 if count >= 1000 else 1024
     expect(growth <= limit, f"private memory grew by {growth} kB")
@@ -160,10 +160,12 @@ class Traps:
             ) from stuck
 
     def _counted(self, wanted):
-        """Without what is the kubelet's own mistake: a resource that goes while its last list is on its way."""
+        """Without the kubelet's own mistake: a resource that goes while its last list is on its way."""
         counts, resources = self.node.kubelet.allocatable(), self.node.kubelet.resources
         return {
-            name: count for name, count in counts.items() if count and (name in wanted or not resources[name].late)
+            name: count
+            for name, count in counts.items()
+            if count and (name in wanted or not resources[name].late)
         }
 
     def _free_pods(self):
