@@ -69,6 +69,26 @@ def restarts(node, count):
     expect(growth <= limit, f"private memory grew by {growth} kB")
 
 
+def reloads(node, count):
+    """Reloads so often. Each makes a count another one, and adds a resource or removes one."""
+    first, *others = mixed(node, 16)
+    node.run(first, *others)
+    kilobytes, tenth = [], max(count // 10, 1)
+    for number in range(count):
+        more = [counted(f"example.com/more-{number % 50}", 2)] * (number % 2)
+        node.reload(counted(first.name, 1 + number % 7), *others, *more)
+        node.attached()  # a Register of what is removed too soon stays open for as long as the kubelet dials
+        if (number + 1) % tenth == 0:
+            node.verified()
+            kilobytes.append(kilobytes_of(node.daemon.pid))
+    node.notes.append(
+        f"{count} reloads; private memory after each tenth, in kB: {', '.join(map(str, kilobytes))}"
+    )
+    # The log's history of 128 KiB fills meanwhile.
+    growth = kilobytes[-1] - kilobytes[0]
+    expect(growth <= 256, f"private memory grew by {growth} kB")
+
+
 class Traps:
     """Provokes what makes plugins lose their kubelet; every device must be allocatable each time."""
 
