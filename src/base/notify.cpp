@@ -9,7 +9,6 @@
 #include <ctime>
 
 #include "base/number.hpp"
-#include "base/unique_fd.hpp"
 
 namespace plughost {
 
@@ -23,7 +22,10 @@ std::optional<std::uint64_t> number_of(const char* variable) {
 }  // namespace
 
 Notifier::Notifier() {
-  if (const char* socket = std::getenv("NOTIFY_SOCKET")) socket_ = socket;
+  if (const char* socket = std::getenv("NOTIFY_SOCKET")) {
+    socket_ = socket;
+    from_ = UniqueFd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  }
   const auto pid = number_of("WATCHDOG_PID");
   const auto period = number_of("WATCHDOG_USEC");
   if (period && *period > 0 && (!pid || *pid == static_cast<std::uint64_t>(::getpid())))
@@ -36,10 +38,9 @@ void Notifier::send(std::string_view lines) const {
   if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
   if (socket_[0] == '@') address.sun_path[0] = '\0';  // the abstract namespace
-  const UniqueFd fd{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  if (fd)
-    ::sendto(fd.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
+  if (from_)
+    ::sendto(from_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
              reinterpret_cast<const sockaddr*>(&address), length);
 }
 

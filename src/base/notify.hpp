@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/unique_fd.hpp"
+
 namespace plughost {
 
 // Thread-safe. Does nothing where no manager listens (NOTIFY_SOCKET is not set).
@@ -21,6 +23,8 @@ class Notifier {
 
  private:
   std::string socket_;
+  // From the start: when no descriptor is left, the watchdog is still to be fed.
+  UniqueFd from_;
   std::optional<std::chrono::milliseconds> watchdog_;
 };
 

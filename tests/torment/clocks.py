@@ -69,6 +69,7 @@ def stopped_process(trial):
             trial.node.daemon.signal(signal.SIGCONT)
             trial.did("stops")
             trial.node.until(trial.attached, 10, "all resources are attached")
+            trial.free_all()
         trial.node.lists(WELL, 2)
         (trial.files / f"meanwhile-{number}").unlink()
         trial.node.lists(WELL, 1)

@@ -8,7 +8,13 @@ from .files import churn
 from .scenes import scene
 from .trial import WELL
 
-GARBAGE = ("resources: [", "resources:\n- {name: 7, count: x}\n", "\0", "domain: {}\n", "resources: [{name: example.com/a}]\n")
+GARBAGE = (
+    "resources: [",
+    "resources:\n- {name: 7, count: x}\n",
+    "\0",
+    "domain: {}\n",
+    "resources: [{name: example.com/a}]\n",
+)
 
 
 @scene("All together: kubelets are killed, SIGHUPs with a tenth of garbage, pods, 500 file events a second", share=12)
@@ -18,9 +24,16 @@ def everything(trial):
     directory.mkdir()
     (directory / "stays").touch()
     extra = {f"example.com/extra-{number}": 2 + number for number in range(8)}
+    version = dict.fromkeys(extra, 0)  # in the ids: one that comes and goes too often would be held Unhealthy
 
     def entries():
-        counted = [Entry(name, f'- {{name: "{name}", count: {count}}}') for name, count in extra.items()]
+        counted = [
+            Entry(
+                name,
+                f'- {{name: "{name}", count: {count}, id: "{name[12:]}-{version[name]}-{{n}}", forgetAfter: 1s}}',
+            )
+            for name, count in extra.items()
+        ]
         churned = Entry(
             "example.com/churn", f'- {{name: "example.com/churn", directory: {{path: {directory}}}, forgetAfter: 1s}}'
         )
@@ -29,6 +42,7 @@ def everything(trial):
     def changed():
         name = random.choice(list(extra))
         extra[name] = random.randint(1, 20)
+        version[name] += 1
         made, expected = entries()
         trial.configure(*made, expected=expected)
         trial.hang_up()
@@ -46,12 +60,18 @@ def everything(trial):
         for _ in range(20):
             trial.ask(random.choice([WELL, *trial.expected]))
 
+    def kubelets():
+        """The next one comes before the resources have found the former."""
+        for _ in range(random.randint(0, 3)):
+            node.replace_kubelet()
+            trial.did("kubelets killed")
+        trial.new_kubelet()
+
     made, expected = entries()
     trial.start(*made, expected=expected)
-    acts = [changed] * 9 + [garbage] + [pods] * 6 + [trial.new_kubelet] * 4 + [trial.go_on] * 4
+    acts = [changed] * 9 + [garbage] + [pods] * 6 + [kubelets] * 4 + [trial.go_on] * 4
     with churn(trial, directory, 500):
-        # A quarter of the time is the warm-up.
-        for number in trial.rounds(least=2):
+        for _ in trial.rounds(warm_share=0.25):
             for _ in range(30):
                 random.choice(acts)()
             trial.settle()

@@ -100,7 +100,7 @@ def hung_files(trial):
         with _ConfigurationThere(trial, files, mount):
             trial.hang_up()
             trial.go_on_for(each * 0.4, reloads=False)
-        trial.did(f"times hung at {name}")
+        trial.did(f"hangs at {name}")
         files.answer()
         trial.reload()
         trial.settle()
@@ -132,6 +132,28 @@ def churn(trial, directory, rate):
         child.write("end")
         child.wait(PATIENCE)
         trial.did("file events", int((child.lines() or ["0"])[-1]))
+
+
+@scene("Patterns over 10,000 directories, and without end")
+def endless_patterns(trial):
+    node = trial.node
+    tree = node.root / "tree"
+    for number in range(10000):
+        (tree / str(number)).mkdir(parents=True)
+    trial.start(
+        _matching("example.com/wide", f"{tree}/*/tty*"),
+        _matching("example.com/endless", "/*" * 12 + "/nothing-is-called-so"),
+    )
+    for number in trial.rounds():
+        (tree / str(number) / "new").touch()  # has everything looked at again
+        trial.did("looks at both")
+        trial.go_on_for(max(2, trial.seconds / 4))
+        trial.new_kubelet()
+        trial.reload()
+
+
+def _matching(name, pattern):
+    return Entry(name, f'- {{name: "{name}", groups: [{{paths: [{{path: "{pattern}", type: Mount}}]}}]}}')
 
 
 @scene("5,000 file events a second in a directory of devices")

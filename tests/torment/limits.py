@@ -9,7 +9,7 @@ import time
 from conformance.lines import NotShown, expect
 
 from .scenes import scene
-from .trial import COUNT, PATIENCE, PREPARED, WELL
+from .trial import CHECKED, COUNT, PATIENCE, PREPARED, WELL
 
 UID = 61234  # somebody who has no processes
 
@@ -45,6 +45,8 @@ def _without_descriptors(trial):
         trial.ask(PREPARED)
         (trial.files / "late").touch()
         trial.hang_up()
+    # A check that cannot be started says nothing of its device.
+    expect(node.kubelet.allocatable()[CHECKED] == 1, "a device is Unhealthy because its check cannot be started")
     node.replace_kubelet()
     trial.did("kubelets killed")
     (trial.files / "late").unlink()
@@ -60,7 +62,8 @@ def _user_limit(pid, which, value):
 
 
 def _needs_user_namespaces():
-    tried = subprocess.run(["unshare", "-Ur", "true"], capture_output=True, text=True)
+    write = "echo 1 > /proc/sys/user/max_inotify_instances"
+    tried = subprocess.run(["unshare", "-Ur", "sh", "-c", write], capture_output=True, text=True)
     if tried.returncode != 0:
         raise NotShown(f"no user namespace, and so no inotify limit of its own: {tried.stderr.strip()}")
 

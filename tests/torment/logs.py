@@ -13,12 +13,12 @@ from .trial import PATIENCE
 
 
 def _fill(trial):
-    """More lines than anybody keeps for us."""
+    """More lines than anybody keeps for us: 1 MiB of them is full after two rounds."""
     wrong = "".join(f"- {{name: example.com/wrong-{number}, count: none}}\n" for number in range(200))
-    for _ in trial.rounds(least=3):
+    for _ in trial.rounds(warm_after=3):
         kept = trial.node.configuration.read_text()
         trial.node.write_configuration(wrong)  # each of them is a line
-        for _ in range(20):
+        for _ in range(30):
             trial.hang_up()
             trial.status()
         trial.node.configuration.write_text(kept)

@@ -7,6 +7,7 @@ input: `rest`, `go on` and `tell`, and answers each with what it has seen so far
 
 import http.client
 import json
+import os
 import select
 import sys
 import time
@@ -15,21 +16,30 @@ EVERY = 0.02
 SILENCE = 30.0  # seconds; then nobody waits any longer
 
 
-def unscheduled(task):
-    """Seconds for which a thread wanted to run and no core was free; 0 where the kernel does not tell."""
+def scheduling(task):
+    """Seconds for which a thread wanted to run and no core was free, and how often it ran; zeros where nobody tells."""
     try:
         with open(f"/proc/{task}/schedstat") as file:
-            return int(file.read().split()[1]) / 1e9
-    except (OSError, IndexError):
-        return 0.0
+            _, waited, runs = file.read().split()
+            return int(waited) / 1e9, int(runs)
+    except (OSError, ValueError):
+        return 0.0, 0
 
 
 class LoopWatch:
     def __init__(self, pid, port):
-        self.loop = f"{pid}/task/{pid}"
         self.port = port
         self.connection = None
         self.seen = {"asked": 0, "worst": 0.0, "worst_own": 0.0, "late": 0.0, "lost": 0}
+        self.on_the_way = [f"{pid}/task/{pid}", self.http_thread(pid), "thread-self"]
+
+    def http_thread(self, pid):
+        """The one that runs when it is asked, beside the loop."""
+        threads = [f"{pid}/task/{each}" for each in os.listdir(f"/proc/{pid}/task") if each != str(pid)]
+        before = {each: scheduling(each)[1] for each in threads}
+        for _ in range(20):
+            self.ask()
+        return max(threads, key=lambda each: scheduling(each)[1] - before[each])
 
     def ask(self):
         """True when the loop has answered, False when it is busy still."""
@@ -54,7 +64,8 @@ class LoopWatch:
         seen["worst_own"] = max(seen["worst_own"], waited - (self.delays() - before))
 
     def delays(self):
-        return unscheduled(self.loop) + unscheduled("thread-self")
+        """Of whoever has a part in an answer."""
+        return sum(scheduling(each)[0] for each in self.on_the_way)
 
     def run(self):
         resting, due = False, time.monotonic()

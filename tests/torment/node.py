@@ -1,4 +1,4 @@
-"""A scene's node: the conformance suite's, with a unit around the daemon, and the stand-in where there is no device manager."""
+"""A scene's node: the conformance suite's, with a unit around the daemon, or the stand-in for a kubelet."""
 
 import os
 import signal

@@ -1,6 +1,5 @@
 """plughost's stand-in for the kubelet, where the real device manager is not built: the same questions."""
 
-import json
 import time
 
 from conformance.kubelet import PATIENCE, Kubelet, Refused

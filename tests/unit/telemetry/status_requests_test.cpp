@@ -3,7 +3,9 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "unit/run_until.hpp"
@@ -63,7 +65,23 @@ struct Reader final : FeedReader {
   std::atomic<bool> closed = false;
 };
 
+// Of this process, by number.
+std::set<std::string> threads() {
+  std::set<std::string> found;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    found.insert(thread.path().filename());
+  return found;
+}
+
 }  // namespace
+
+TEST_CASE("the thread that makes texts is there before anybody asks, so that none has to be had then") {
+  const std::set<std::string> before = threads();
+  const Asked asked;
+  std::set<std::string> added = threads();
+  for (const std::string& thread : before) added.erase(thread);
+  CHECK(added.size() == 1);
+}
 
 TEST_CASE("who asks for the status is answered with what the daemon says") {
   Answers answers;
