@@ -136,6 +136,7 @@ def churn(trial, directory, rate):
 
 @scene("Patterns over 10,000 directories, and without end")
 def endless_patterns(trial):
+    trial.most_kilobytes = 4096  # 50,000 paths are held while it looks
     node = trial.node
     tree = node.root / "tree"
     for number in range(10000):
