@@ -42,8 +42,9 @@ Disagreement compare(const Inventory& sent, const std::vector<std::string>& coun
   return found;
 }
 
-bool Agreement::take(const Inventory& sent, Disagreement disagreement, Time now) {
-  if (!sent.lists_same_as(sent_)) since_.reset();
+bool Agreement::take(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now) {
+  // Between two answers a kubelet may have gone and another come, whose list is just on its way again.
+  if (!sent.lists_same_as(sent_) || since_ < attached_since) since_.reset();
   sent_ = sent;
   found_ = std::move(disagreement);
   if (found_.none()) {
@@ -60,10 +61,6 @@ bool Agreement::take(const Inventory& sent, Disagreement disagreement, Time now)
   not_before_ = now + pause_.next();
   since_.reset();
   return true;
-}
-
-void Agreement::detached() {
-  since_.reset();
 }
 
 }  // namespace plughost

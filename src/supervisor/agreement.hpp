@@ -38,11 +38,10 @@ class Agreement {
   static constexpr std::chrono::seconds kFirstPause{10};
   static constexpr std::chrono::seconds kLongestPause{600};
 
-  // The kubelet was asked, and there is a stream to it. True: what it counts has been wrong for so long that
-  // it is to be registered anew.
-  bool take(const Inventory& sent, Disagreement disagreement, Time now);
-  // There is no stream: what the kubelet counts is nobody's fault.
-  void detached();
+  // The kubelet was asked, and there is a stream to it, which was opened at attached_since. True: what it
+  // counts has been wrong for so long that it is to be registered anew. While there is no stream, what the
+  // kubelet counts is nobody's fault.
+  bool take(const Inventory& sent, Time attached_since, Disagreement disagreement, Time now);
 
   // What was found last.
   const Disagreement& disagreement() const { return found_; }

@@ -11,7 +11,8 @@ AllocatableCheck::AllocatableCheck(Platform& platform, Hooks hooks)
     : platform_(platform), hooks_(std::move(hooks)), timer_(platform.loop, [this] { look(*link_); }) {}
 
 void AllocatableCheck::look(KubeletLink& link) {
-  if (std::ranges::none_of(hooks_.subjects(), &Subject::attached)) return;
+  const auto attached = [](const Subject& subject) { return subject.attached_since.has_value(); };
+  if (std::ranges::none_of(hooks_.subjects(), attached)) return;
   link_ = &link;
   again_ = link.allocatable().asking();
   if (again_) return;
@@ -57,11 +58,12 @@ void AllocatableCheck::take(const Allocatable::Count& count) {
 }
 
 void AllocatableCheck::judge(const Subject& subject, const std::vector<std::string>& counted) {
+  if (!subject.attached_since) return;
   Agreement& agreement = agreements_[subject.resource];
-  if (!subject.attached) return agreement.detached();
   Disagreement found = compare(subject.sent, counted);
   if (!found.none()) timer_.arm(kAgain);
-  const bool anew = agreement.take(subject.sent, std::move(found), EventLoop::Clock::now());
+  const bool anew =
+      agreement.take(subject.sent, *subject.attached_since, std::move(found), EventLoop::Clock::now());
   if (!agreement.disagrees()) {
     if (told_.erase(subject.resource) > 0)
       platform_.log.info("the kubelet counts what it was sent", {{"resource", subject.resource}});

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ class AllocatableCheck {
   struct Subject {
     std::string resource;
     Inventory sent;
-    bool attached = false;  // a stream is open
+    std::optional<EventLoop::Clock::time_point> attached_since;  // nullopt: no stream is open
   };
   struct Hooks {
     std::function<std::vector<Subject>()> subjects;

@@ -29,7 +29,7 @@ CdiWriter::~CdiWriter() {
   if (!waiting_.empty()) start();
 }
 
-void CdiWriter::write(std::vector<CdiFile> files, std::vector<Offer> offers, Done done) {
+void CdiWriter::write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done) {
   const auto outcome = std::make_shared<Outcome>();
   add({.body =
            [outcome, files = std::move(files), offers = std::move(offers)](CdiDirectory& directory) {

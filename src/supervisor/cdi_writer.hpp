@@ -44,7 +44,7 @@ class CdiWriter {
 
   // The files that another program made, then the specifications of the offers. done runs in the loop, once;
   // maybe at once.
-  void write(std::vector<CdiFile> files, std::vector<Offer> offers, Done done);
+  void write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done);
   // Removes the specifications of all other resources.
   void keep(std::set<std::string> resources);
 

@@ -29,6 +29,11 @@ class Resource final : private EndpointOwner {
 
   const std::string& name() const { return name_; }
   Stage stage() const { return attachment::stage_of(attachment_); }
+  // Since when the kubelet's stream is open; nullopt: there is none.
+  std::optional<EventLoop::Clock::time_point> attached_since() const {
+    if (stage() != Stage::kAttached) return std::nullopt;
+    return attachment_.attached_since;
+  }
   std::shared_ptr<const Offer> offer() const { return feed_->newest().offer; }
   // Has a container ever got one of its devices?
   bool has_given() const { return calls_->allocated.count() > 0; }

@@ -89,7 +89,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
                   entry->for_each_resource([&](const Resource& resource) {
                     subjects.push_back({.resource = resource.name(),
                                         .sent = resource.offer()->inventory,
-                                        .attached = resource.stage() == Stage::kAttached});
+                                        .attached_since = resource.attached_since()});
                   });
                 }
                 return subjects;

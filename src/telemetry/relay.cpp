@@ -53,7 +53,7 @@ struct Pipe {
 
 class Connection {
  public:
-  Connection(EventLoop& loop, UniqueFd client, UniqueFd server, std::function<void()> turn)
+  Connection(EventLoop& loop, UniqueFd client, UniqueFd server, const std::function<void()>& turn)
       : client_(std::move(client)),
         server_(std::move(server)),
         to_server_{.from = client_.get(), .to = server_.get(), .bytes = {}},

@@ -35,6 +35,7 @@ class Attachment:
     options: tuple = ()  # preStart, getPreferredAllocation
     live: bool = False  # there is a stream
     fed: bool = False  # and it brought a list
+    late: bool = False  # the last list was taken in when its stream had ended, and counts until the next one
 
 
 class Kubelet:
@@ -145,6 +146,7 @@ class Kubelet:
             resource.listed.append(at)
             resource.devices = {device["id"]: device["health"] for device in said["devices"]}
             resource.fed = resource.live
+            resource.late = not resource.live
         elif kind == "disconnected":
             resource.live = resource.fed = False
 

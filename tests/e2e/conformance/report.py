@@ -98,6 +98,7 @@ def write_page(options, versions, lines, outcomes):
         *(f"- Line {n}, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == 46),
         *(f"- The traps, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "traps"),
         *(f"- Misled, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "misled"),
+        *(f"- Reloads, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "reloads"),
     ]
     options.write.write_text("\n".join(page) + "\n")
 
@@ -109,7 +110,11 @@ def one_line(text):
 
 def table_of_traps(versions, cell, table):
     yield from TRAPS.splitlines()
-    rows = {"never stuck": "traps", "put right within 10 s, and no registration without need": "misled"}
+    rows = {
+        "never stuck": "traps",
+        "put right within 10 s, and no registration without need": "misled",
+        "1,000 reloads that each change something: memory does not grow": "reloads",
+    }
     yield from table(["", *versions], [[words, *(cell(n, v) for v in versions)] for words, n in rows.items()])
 
 
@@ -130,7 +135,7 @@ def figures(versions, outcomes):
 
 
 def notes(versions, outcomes):
-    return [(n, v, note) for v in versions for n in (46, "traps", "misled") for note in outcomes[n, v].notes]
+    return [(n, v, note) for v in versions for n in (46, "traps", "misled", "reloads") for note in outcomes[n, v].notes]
 
 
 def command(options):

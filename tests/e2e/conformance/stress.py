@@ -14,8 +14,6 @@ from .lines import Failed, expect
 from .node import counted, empty_and_remove, listed
 from .restarts import mixed
 
-# The contract's second; a machine that shows every commit does other things, too.
-LONGEST_RECOVERY = 2 if os.environ.get("CI") else 1
 LINE_46 = "1,000 kubelet restarts: descriptors and memory do not grow."
 
 
@@ -62,11 +60,33 @@ def restarts(node, count):
         f"{descriptors} descriptors after the first tenth, {_descriptors(pid)} at the end; "
         f"private memory after each tenth, in kB: {', '.join(map(str, kilobytes))}"
     )
+    # The contract's second, or two where other programs keep the processors busy.
+    limit = 2 if os.environ.get("CI") or os.getloadavg()[0] > 2 * os.cpu_count() else 1
     for each in times:
-        node.measure("a kubelet listens → 64 resources are listed", each, LONGEST_RECOVERY)
+        node.measure("a kubelet listens → 64 resources are listed", each, limit)
     # What grows to a size and stays, such as what threads need, has grown in the first hundred.
     growth, limit = kilobytes[-1] - kilobytes[0], 100 if count >= 1000 else 1024
     expect(growth <= limit, f"private memory grew by {growth} kB")
+
+
+def reloads(node, count):
+    """Reloads so often. Each makes a count another one, and adds a resource or removes one."""
+    first, *others = mixed(node, 16)
+    node.run(first, *others)
+    kilobytes, tenth = [], max(count // 10, 1)
+    for number in range(count):
+        more = [counted(f"example.com/more-{number % 50}", 2)] * (number % 2)
+        node.reload(counted(first.name, 1 + number % 7), *others, *more)
+        node.attached()  # a Register of what is removed too soon stays open for as long as the kubelet dials
+        if (number + 1) % tenth == 0:
+            node.verified()
+            kilobytes.append(kilobytes_of(node.daemon.pid))
+    node.notes.append(
+        f"{count} reloads; private memory after each tenth, in kB: {', '.join(map(str, kilobytes))}"
+    )
+    # The log's history of 128 KiB fills meanwhile.
+    growth = kilobytes[-1] - kilobytes[0]
+    expect(growth <= 256, f"private memory grew by {growth} kB")
 
 
 class Traps:
@@ -131,7 +151,7 @@ class Traps:
         wanted = {**self.expected, "example.com/files": len(os.listdir(self.files))}
 
         def settled():
-            if {name: count for name, count in node.kubelet.allocatable().items() if count} != wanted:
+            if self._counted(wanted) != wanted:
                 return False
             try:  # an endpoint that the kubelet believes to be gone admits no pod, whatever is allocatable
                 self._free_pods()
@@ -158,6 +178,15 @@ class Traps:
                 )
                 + "\n".join(node.kubelet.story(different))
             ) from stuck
+
+    def _counted(self, wanted):
+        """Without the kubelet's own mistake: a resource that goes while its last list is on its way."""
+        counts, resources = self.node.kubelet.allocatable(), self.node.kubelet.resources
+        return {
+            name: count
+            for name, count in counts.items()
+            if count and (name in wanted or not resources[name].late)
+        }
 
     def _free_pods(self):
         """A kubelet that starts brings back from its checkpoint what was freed since that was written."""

@@ -16,8 +16,8 @@ import (
 // asking is a harness that serves pod resources, and who asks it.
 type asking struct {
 	*harness
-	client podresourcesapi.PodResourcesListerClient
-	ctx    context.Context
+	podResources string
+	ctx          context.Context
 }
 
 func startAsking(t *testing.T) asking {
@@ -27,18 +27,23 @@ func startAsking(t *testing.T) asking {
 	h := startHarness(t, filepath.Join(directory, "plugins"), "-pod-resources", socket)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	connection, err := grpc.Dial("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.WaitForReady(true))) // over a restart, too
+	return asking{h, socket, ctx}
+}
+
+// client connects anew: a connection does not outlive the kubelet's manager.
+func (a asking) client() podresourcesapi.PodResourcesListerClient {
+	a.t.Helper()
+	connection, err := grpc.Dial("unix://"+a.podResources, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		t.Fatal(err)
+		a.t.Fatal(err)
 	}
-	t.Cleanup(func() { connection.Close() })
-	return asking{h, podresourcesapi.NewPodResourcesListerClient(connection), ctx}
+	a.t.Cleanup(func() { connection.Close() })
+	return podresourcesapi.NewPodResourcesListerClient(connection)
 }
 
 func (a asking) expectAllocatable(ids ...string) {
 	a.t.Helper()
-	answer, err := a.client.GetAllocatableResources(a.ctx, &podresourcesapi.AllocatableResourcesRequest{})
+	answer, err := a.client().GetAllocatableResources(a.ctx, &podresourcesapi.AllocatableResourcesRequest{})
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -65,7 +70,7 @@ func TestPodResourcesTellWhatTheManagerCounts(t *testing.T) {
 	attach(t, a.harness, servePlugin(t, a.directory, "a.sock", healthy("x"), unhealthy("y"), onNode(healthy("z"), 0)))
 	a.expectAllocatable("x", "z")
 	a.must("allocate "+widget+" 2 p", nil)
-	pods, err := a.client.List(a.ctx, &podresourcesapi.ListPodResourcesRequest{})
+	pods, err := a.client().List(a.ctx, &podresourcesapi.ListPodResourcesRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}

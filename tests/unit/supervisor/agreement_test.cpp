@@ -22,12 +22,13 @@ Inventory list(const Texts& healthy, const Texts& sick = {}) {
 const Inventory kTwo = list({"a", "b"});
 
 // The kubelet counts only a.
-bool take_wrong(Agreement& agreement, Agreement::Time now, const Inventory& sent = kTwo) {
-  return agreement.take(sent, compare(sent, {"a"}), now);
+bool take_wrong(Agreement& agreement, Agreement::Time now, const Inventory& sent = kTwo,
+                Agreement::Time attached_since = kStart) {
+  return agreement.take(sent, attached_since, compare(sent, {"a"}), now);
 }
 
 bool take_right(Agreement& agreement, Agreement::Time now) {
-  return agreement.take(kTwo, compare(kTwo, {"a", "b"}), now);
+  return agreement.take(kTwo, kStart, compare(kTwo, {"a", "b"}), now);
 }
 
 TEST_CASE("what is counted is held against the Healthy ids, replicas and all") {
@@ -86,9 +87,13 @@ TEST_CASE("another list, or another stream, has 5 s of its own") {
     CHECK(take_wrong(agreement, kStart + 10s, list({"a", "c"})));
   }
   SUBCASE("stream") {
-    agreement.detached();
-    CHECK_FALSE(take_wrong(agreement, kStart + 5s));
-    CHECK(take_wrong(agreement, kStart + 10s));
+    const auto opened = kStart + 1ms;
+    CHECK_FALSE(take_wrong(agreement, kStart + 5s, kTwo, opened));
+    CHECK_FALSE(take_wrong(agreement, kStart + 9999ms, kTwo, opened));
+    CHECK(take_wrong(agreement, kStart + 10s, kTwo, opened));
+  }
+  SUBCASE("but the same stream has not") {
+    CHECK(take_wrong(agreement, kStart + 5s, kTwo, kStart));
   }
 }
 
