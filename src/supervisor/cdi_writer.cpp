@@ -7,7 +7,7 @@ namespace plughost {
 
 // With the worker, which may hang for longer than the writer lives.
 struct CdiWriter::Shared {
-  std::mutex mutex;
+  std::mutex mutex;  // what is left when the writer ends does not wait for its turn
   CdiDirectory directory;
 };
 

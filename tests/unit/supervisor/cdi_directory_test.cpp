@@ -6,32 +6,13 @@
 #include <fstream>
 #include <iterator>
 
+#include "unit/supervisor/camera_offer.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
-using test::TempDir;
+using namespace plughost::test;
 
 namespace {
-
-const std::string kFile = "run/cdi/plughost-example.com_camera.json";
-
-Offer offer_of(const std::shared_ptr<const Recipe>& recipe, const std::string& node,
-               const std::string& resource = "example.com/camera") {
-  Device device;
-  device.id = "a";
-  device.nodes = {{.host_path = node, .container_path = "/dev/camera"}};
-  Offer offer;
-  offer.resource = resource;
-  offer.inventory = Inventory({device});
-  offer.recipe = recipe;
-  return offer;
-}
-
-std::shared_ptr<const Recipe> with_cdi() {
-  Recipe recipe;
-  recipe.cdi = CdiNames::kCri;
-  return std::make_shared<const Recipe>(recipe);
-}
 
 std::string content(const std::filesystem::path& file) {
   std::ifstream text(file);
@@ -59,9 +40,9 @@ TEST_CASE("a specification is there whole, and others can read it, whatever the 
   const mode_t before = ::umask(0077);
   CHECK(cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   ::umask(before);
-  CHECK(content(rig.tree.at(kFile)).find("/dev/video0") != std::string::npos);
+  CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video0") != std::string::npos);
   struct stat status {};
-  REQUIRE(::stat(rig.tree.at(kFile).c_str(), &status) == 0);
+  REQUIRE(::stat(rig.tree.at(kCameraFile).c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0644);
   REQUIRE(::stat(rig.tree.at("run/cdi").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0755);
@@ -70,22 +51,22 @@ TEST_CASE("a specification is there whole, and others can read it, whatever the 
 TEST_CASE("what has not changed is not written again, not even by the next plughost") {
   Rig rig;
   REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
-  const ino_t first = inode(rig.tree.at(kFile));
+  const ino_t first = inode(rig.tree.at(kCameraFile));
   CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
-  CHECK(inode(rig.tree.at(kFile)) == first);
+  CHECK(inode(rig.tree.at(kCameraFile)) == first);
   CdiDirectory next(rig.host, "/run/cdi", "plughost");
   CHECK(next.specify(offer_of(rig.recipe, "/dev/video0")).empty());
-  CHECK(inode(rig.tree.at(kFile)) == first);
+  CHECK(inode(rig.tree.at(kCameraFile)) == first);
   CHECK(next.specify(offer_of(rig.recipe, "/dev/video1")).empty());
-  CHECK(content(rig.tree.at(kFile)).find("/dev/video1") != std::string::npos);
+  CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video1") != std::string::npos);
 }
 
 TEST_CASE("a file that somebody removed is back with the next look") {
   Rig rig;
   REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
-  rig.tree.remove(kFile);
+  rig.tree.remove(kCameraFile);
   CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
-  CHECK(std::filesystem::exists(rig.tree.at(kFile)));
+  CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
 TEST_CASE("a resource without a specification has no file, and loses one that it had") {
@@ -96,7 +77,7 @@ TEST_CASE("a resource without a specification has no file, and loses one that it
   Offer none = offer_of(rig.recipe, "/dev/video0");
   none.inventory = {};
   CHECK(rig.cdi.specify(none).empty());
-  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kFile)));
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
 TEST_CASE("what no resource has any more is removed, and nothing that others wrote") {
@@ -128,7 +109,7 @@ TEST_CASE("a specification that cannot be written is no half file, and the reaso
   CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   // A directory where the file would be: rename fails when all is written.
   Rig other;
-  other.tree.directory(kFile + "/x");
+  other.tree.directory(kCameraFile + "/x");
   CHECK_FALSE(other.cdi.specify(offer_of(other.recipe, "/dev/video0")).empty());
   for (const auto& entry : std::filesystem::directory_iterator(other.tree.at("run/cdi")))
     CHECK(entry.path().filename() == "plughost-example.com_camera.json");
@@ -144,13 +125,13 @@ TEST_CASE("each kubelet's plughost has files of its own, and the usual one's hav
   REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   REQUIRE(second.specify(offer_of(rig.recipe, "/dev/video1", "example.com/other")).empty());
   rig.cdi.keep({});
-  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kFile)));
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
   const std::string file = "run/cdi/" + other + "-example.com_other.json";
   CHECK(std::filesystem::exists(rig.tree.at(file)));
   REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   second.keep({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(file)));
-  CHECK(std::filesystem::exists(rig.tree.at(kFile)));
+  CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
 TEST_CASE("a link where the unfinished file goes is not followed") {
@@ -159,6 +140,6 @@ TEST_CASE("a link where the unfinished file goes is not followed") {
   rig.tree.link("run/cdi/.plughost-plughost-example.com_camera.json.tmp", rig.tree.at("precious"));
   CHECK(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
   CHECK(content(rig.tree.at("precious")) == "words");
-  CHECK_FALSE(std::filesystem::is_symlink(rig.tree.at(kFile)));
-  CHECK(content(rig.tree.at(kFile)).find("/dev/video0") != std::string::npos);
+  CHECK_FALSE(std::filesystem::is_symlink(rig.tree.at(kCameraFile)));
+  CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video0") != std::string::npos);
 }

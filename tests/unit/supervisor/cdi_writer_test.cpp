@@ -7,46 +7,32 @@
 #include "host/file_text.hpp"
 #include "unit/leased_program.hpp"
 #include "unit/run_until.hpp"
+#include "unit/supervisor/camera_offer.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
+using namespace plughost::test;
 using namespace std::chrono_literals;
 
 namespace {
 
-const std::string kResource = "example.com/camera";
-const std::string kFile = "run/cdi/plughost-example.com_camera.json";
-
-Offer offer_of(const std::string& node) {
-  Recipe recipe;
-  recipe.cdi = CdiNames::kCri;
-  Device device;
-  device.id = "a";
-  device.nodes = {{.host_path = node, .container_path = "/dev/camera"}};
-  Offer offer;
-  offer.resource = kResource;
-  offer.inventory = Inventory({device});
-  offer.recipe = std::make_shared<const Recipe>(recipe);
-  return offer;
-}
-
 struct Rig {
-  test::TempDir tree;
+  TempDir tree;
   EventLoop loop;
+  std::shared_ptr<const Recipe> recipe = with_cdi();
   Workers workers{loop, 2};
   std::optional<CdiWriter> writer{std::in_place, workers,    HostRoot(tree.path()),
                                   "/run/cdi",    "plughost", 300ms};
   std::vector<std::string> told;  // the resource's trouble, by each of those who asked
 
   void write(const std::string& node, std::vector<CdiFile> files = {}) {
-    writer->write(std::move(files), {offer_of(node)}, [this](const CdiWriter::Outcome& outcome) {
-      told.push_back(outcome.trouble_of(kResource));
-    });
+    writer->write(std::move(files), {offer_of(recipe, node)},
+                  [this](const CdiWriter::Outcome& outcome) { told.push_back(outcome.trouble_of(kCamera)); });
   }
   bool told_all(std::size_t count) {
-    return test::run_until(loop, [&] { return told.size() == count; });
+    return run_until(loop, [&] { return told.size() == count; });
   }
-  std::string content() const { return file_text(tree.at(kFile), 1 << 20).value_or(""); }
+  std::string content() const { return file_text(tree.at(kCameraFile), 1 << 20).value_or(""); }
 };
 
 bool contains(const std::string& text, const char* part) {
@@ -72,9 +58,9 @@ TEST_CASE("CDI: a file that another program made is everybody's trouble, a speci
   CHECK(contains(rig.told[0], "/run/cdi/other.json cannot be written"));
   CHECK(contains(rig.content(), "/dev/video0"));
   rig.tree.remove("run/cdi/other.json");
-  rig.tree.remove(kFile);
-  rig.tree.directory(kFile + "/x");
-  rig.write("/dev/video0", {{.name = "other.json", .text = "{}"}});
+  rig.tree.remove(kCameraFile);
+  rig.tree.directory(kCameraFile + "/x");
+  rig.write("/dev/video1", {{.name = "other.json", .text = "{}"}});
   REQUIRE(rig.told_all(2));
   CHECK(contains(rig.told[1], "plughost-example.com_camera.json cannot be written"));
   CHECK(CdiWriter::Outcome{.common = "it hangs", .by_resource = {{"a", "no room"}}}.trouble_of("a") ==
@@ -87,10 +73,10 @@ TEST_CASE(
     "CDI: a directory that hangs is told after its deadline, at once from then on, and asked again later") {
   Rig rig;
   rig.tree.directory("run/cdi");
-  test::LeasedProgram hung(rig.tree.at(kFile));
+  LeasedProgram hung(rig.tree.at(kCameraFile));
   rig.write("/dev/video0");
   rig.write("/dev/video1");
-  test::run_once(rig.loop);
+  run_once(rig.loop);
   CHECK(rig.told.empty());
   REQUIRE(rig.told_all(2));
   CHECK(rig.told[0] ==
@@ -102,8 +88,8 @@ TEST_CASE(
 
   hung.give_back();
   // Nobody is told twice; what was under way is done after all.
-  REQUIRE(test::run_until(rig.loop, [&] { return contains(rig.content(), "/dev/video0"); }));
-  REQUIRE(test::run_until(rig.loop, [&] {
+  REQUIRE(run_until(rig.loop, [&] { return contains(rig.content(), "/dev/video0"); }));
+  REQUIRE(run_until(rig.loop, [&] {
     if (rig.told.back().empty()) return true;
     rig.write("/dev/video3");
     return rig.told.back().empty();
@@ -116,10 +102,10 @@ TEST_CASE(
   Rig rig;
   rig.tree.file("run/cdi/plughost-example.com_old.json");
   rig.write("/dev/video0");
-  rig.writer->keep({kResource});
+  rig.writer->keep({kCamera});
   rig.write("/dev/video1");
   REQUIRE(rig.told_all(2));
-  REQUIRE(test::run_until(rig.loop, [&] {
+  REQUIRE(run_until(rig.loop, [&] {
     return !std::filesystem::exists(rig.tree.at("run/cdi/plughost-example.com_old.json"));
   }));
   CHECK(contains(rig.content(), "/dev/video1"));
@@ -136,5 +122,5 @@ TEST_CASE("CDI: the end of the writer drops nothing that it was told") {
   rig.writer.reset();
   REQUIRE(rig.told_all(3));
   CHECK(rig.told == std::vector<std::string>(3));
-  CHECK(test::run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at(kFile)); }));
+  CHECK(run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at(kCameraFile)); }));
 }
