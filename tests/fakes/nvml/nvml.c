@@ -224,6 +224,7 @@ static int start(const char *function) {
 
 int nvmlShutdown(void) {
   int lock __attribute__((cleanup(unlock), unused)) = locked();
+  begin("nvmlShutdown"); /* may hang; whatever it says, the library is released */
   if (opened > 0 && --opened == 0) mark(0);
   memset(registered, 0, sizeof registered);
   return OK;

@@ -73,8 +73,11 @@ TEST_CASE("nobody waits for a driver that hangs while it lets its cards go") {
   const auto begin = std::chrono::steady_clock::now();
   rig.source.reset();
   CHECK(std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(400));
+  CHECK_FALSE(NvidiaGpus::all_let_go(50ms));
   CHECK(fake.in_use());
   fake.show(kTwoCards);
+  CHECK(NvidiaGpus::all_let_go(10s));
+  CHECK_FALSE(fake.in_use());
 }
 
 TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") {
