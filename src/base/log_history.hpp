@@ -21,9 +21,9 @@ namespace plughost {
 
 class LogHistory {
  public:
-  static constexpr std::size_t kMost = 1000;
+  static constexpr std::size_t kMost = 500;
   static constexpr std::size_t kMostText =
-      128 * 1024;  // bytes; of one that is longer than 16 KiB the rest is left out
+      64 * 1024;  // bytes; of one that is longer than 16 KiB the rest is left out
 
   struct Record {
     std::uint64_t number = 0;  // from 1; none is left out

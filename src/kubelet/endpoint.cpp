@@ -2,6 +2,7 @@
 
 #include <grpcpp/server_posix.h>
 
+#include <optional>
 #include <random>
 
 #include "kubelet/grpc_server.hpp"
@@ -22,17 +23,17 @@ constexpr std::chrono::seconds kShutdownIsWedged{5};
 // What gRPC's threads use, and what a worker takes down when the endpoint goes.
 struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner)
-      : plugin(resource, owner, callers), registry(resource.name, owner, callers) {
-    server = resource.announcement == Announcement::kPluginsRegistry
-                 ? start_grpc_server({&plugin, &registry}, ServerFilters::kNone)
-                 : start_grpc_server({&plugin}, ServerFilters::kNone);
+      : plugin(resource, owner, callers) {
+    if (resource.announcement == Announcement::kPluginsRegistry) registry.emplace(resource.name, owner, callers);
+    server = registry ? start_grpc_server({&plugin, &*registry}, ServerFilters::kNone)
+                      : start_grpc_server({&plugin}, ServerFilters::kNone);
   }
   ~Server() { server->Shutdown(deadline); }
 
   std::chrono::system_clock::time_point deadline = std::chrono::system_clock::now();
   Callers callers;
   PluginService plugin;
-  RegistryService registry;
+  std::optional<RegistryService> registry;
   std::unique_ptr<grpc::Server> server;
 };
 

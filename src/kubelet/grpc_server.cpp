@@ -20,6 +20,8 @@ std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Serv
   // The peer is on this machine: no ping tells more than the socket's end. Both would keep timers running.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  // Room that each connection has for sends without a copy, which unix sockets have not.
+  builder.AddChannelArgument(GRPC_ARG_TCP_TX_ZEROCOPY_MAX_SIMULT_SENDS, 1);
   if (filters == ServerFilters::kNone) {
     builder.AddChannelArgument(GRPC_ARG_MINIMAL_STACK, 1);
     builder.AddChannelArgument(GRPC_ARG_ENABLE_CHANNELZ, 0);

@@ -2,8 +2,8 @@
 // One entry of the configuration, running: what its scanner finds becomes lists, and resources serve them.
 // Loop thread only.
 
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -128,7 +128,7 @@ class Entry {
   std::map<std::string, Served> served_;  // by resource
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
   Timer retry_;
-  std::deque<Finding> findings_;  // the first one is being specified
+  std::list<Finding> findings_;  // the first one is being specified
   Neighbours neighbours_;
   std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
   std::set<std::string> remarked_;  // by the last scan
