@@ -4,6 +4,7 @@
 
 #include "commands/command.hpp"
 #include "config/config.hpp"
+#include "config/selection.hpp"
 
 namespace plughost {
 
@@ -15,6 +16,8 @@ int check(const CheckOptions& options) {
     std::cout << options.file << ": " << config.resources.size()
               << (config.resources.size() == 1 ? " entry" : " entries") << " in " << config.files.size()
               << (config.files.size() == 1 ? " file" : " files") << ", no errors\n";
+    for (const NotHere& other : select(config, HostRoot()).others)
+      std::cout << other.text() << '\n';
     return 0;
   } catch (const ConfigError& error) {
     std::cerr << error.what() << '\n';

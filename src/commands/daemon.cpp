@@ -1,5 +1,6 @@
 #include "commands/daemon.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <utility>
 #include <variant>
@@ -54,7 +55,12 @@ Daemon::Daemon(RunOptions options, Config config)
             {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
   const TelemetryConfig telemetry = config.telemetry;
-  supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config), [this] { on_change(); });
+  const auto whole = std::make_shared<const Config>(std::move(config));
+  Selection first = not_asked_yet(*whole, {});
+  supervisor_ = std::make_unique<Supervisor>(platform_, applying(*whole, first), [this] { on_change(); });
+  conditions_ =
+      std::make_unique<Conditions>(platform_, [this](Config part) { on_conditions(std::move(part)); });
+  conditions_->follow(whole, std::move(first));
   servers_.open(telemetry);
 }
 
@@ -132,12 +138,21 @@ void Daemon::load() {
 }
 
 void Daemon::on_loaded(Loaded& loaded) {
+  if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
+    return finish_reload([&] { return refuse(std::move(*errors)); });
+  const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
+  const std::vector<ResourceConfig>& running = supervisor_->config().resources;
+  if (!has_conditions(*config))
+    return finish_reload([&] { return apply(config, not_asked_yet(*config, running)); });
+  conditions_->ask(config, running, [this, config](Selection selection) {
+    finish_reload([&] { return apply(config, std::move(selection)); });
+  });
+}
+
+void Daemon::finish_reload(const std::function<ReloadAnswer()>& apply_or_refuse) {
   const ReloadQueue::Batch reload = reloads_.end();
   asked_level_ = reload.level;
-  auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result);
-  const ReloadAnswer answer = stopping_ ? refuse({"plughost is stopping"})
-                              : errors  ? refuse(std::move(*errors))
-                                        : apply(std::move(std::get<Config>(loaded.result)));
+  const ReloadAnswer answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse();
   notifier_.send("READY=1");
   on_change();
   for (const StatusRequests::ReloadDone& done : reload.waiting) done(answer);
@@ -155,17 +170,21 @@ ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
   return {.errors = std::move(errors)};
 }
 
-ReloadAnswer Daemon::apply(Config config) {
-  const LogConfig log = config.log;
-  ReloadAnswer answer{.warnings = texts_of(config.warnings)};
-  log_.configure(log_level(config), log.format);
+ReloadAnswer Daemon::apply(const std::shared_ptr<const Config>& config, Selection selection) {
+  ReloadAnswer answer{.warnings = texts_of(config->warnings)};
+  log_.configure(log_level(*config), config->log.format);
   Servers::Opened servers;
   try {
-    servers = servers_.prepare(config.telemetry);
-    answer.changes = supervisor_->apply(std::move(config));
+    servers = servers_.prepare(config->telemetry);
+    answer.changes = supervisor_->apply(applying(*config, selection));
   } catch (const std::runtime_error& error) {
     return refuse({error.what()});
   }
+  conditions_->follow(config, std::move(selection));
+  log_.info("configuration reloaded", {{"added", std::to_string(answer.changes.added.size())},
+                                       {"changed", std::to_string(answer.changes.changed.size())},
+                                       {"removed", std::to_string(answer.changes.removed.size())},
+                                       {"unchanged", std::to_string(answer.changes.unchanged)}});
   for (const std::string& warning : answer.warnings) log_.warn(warning);
   ++reloads_applied_;
   loaded_at_ = std::chrono::system_clock::now();
@@ -175,10 +194,24 @@ ReloadAnswer Daemon::apply(Config config) {
   return answer;
 }
 
+// The entries of a configuration that is in force: neither the kubelet's directory nor a server moves.
+void Daemon::on_conditions(Config part) {
+  if (stopping_) return;
+  const Changes changes = supervisor_->apply(std::move(part));
+  for (const std::string& name : changes.added) log_.info("the entry applies here now", {{"entry", name}});
+  for (const std::string& name : changes.removed) {
+    const auto& others = conditions_->selection().others;
+    const auto its = std::ranges::find(others, name, &NotHere::name);
+    log_.info("the entry does not apply here any more",
+              {{"entry", name}, {"reason", its == others.end() ? "" : its->why}});
+  }
+}
+
 void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
   supervisor_->ask_status([this, done = std::move(done)](DaemonStatus status) {
     status.version = PLUGHOST_VERSION;
     status.started_at = started_at_;
+    status.configuration.others = conditions_->selection().others;
     status.configuration.loaded_at = loaded_at_;
     status.configuration.refused_at = refused_at_;
     status.tallies = {.reloads_applied = reloads_applied_,

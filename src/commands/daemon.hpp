@@ -16,6 +16,7 @@
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "programs/programs.hpp"
+#include "supervisor/conditions.hpp"
 #include "supervisor/supervisor.hpp"
 #include "telemetry/reload_queue.hpp"
 #include "telemetry/servers.hpp"
@@ -50,7 +51,9 @@ class Daemon {
   void reload(std::optional<LogLevel> level, StatusRequests::ReloadDone done);
   void load();
   void on_loaded(Loaded& loaded);
-  ReloadAnswer apply(Config config);
+  void finish_reload(const std::function<ReloadAnswer()>& apply_or_refuse);
+  ReloadAnswer apply(const std::shared_ptr<const Config>& config, Selection selection);
+  void on_conditions(Config part);
   ReloadAnswer refuse(std::vector<std::string> errors);
   LogLevel log_level(const Config& config) const;
   void tell_status(std::function<void(DaemonStatus)> done);
@@ -80,6 +83,7 @@ class Daemon {
   bool stopping_ = false;
   ReloadQueue reloads_;
   std::unique_ptr<Supervisor> supervisor_;
+  std::unique_ptr<Conditions> conditions_;
   StatusRequests requests_;
   Servers servers_;
 };

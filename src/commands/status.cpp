@@ -81,6 +81,9 @@ void print_head(const Json& status) {
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])
               << " ago, was refused: `plughost check` says why\n";
+  for (const Json& other : configuration["notHere"].array())
+    std::cout << "not here: " << other["entry"].text() << " (" << other["where"].text()
+              << "): " << other["why"].text() << '\n';
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
   if (!kubelet["unverified"].text().empty())

@@ -25,16 +25,22 @@ std::string named(const EntryDraft& entry) {
   return entry.path + " (" + entry.config.where + ')';
 }
 
+// Which of them apply is known on a node, and there one is refused if both do.
+bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b) {
+  return !a.config.when.empty() && !b.config.when.empty();
+}
+
 void check_names(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::unordered_map<std::string_view, const EntryDraft*> first;
   for (const EntryDraft& entry : entries) {
     const std::string& name = entry.config.recipe->name.text();
     if (name.empty()) continue;
     const auto [other, is_new] = first.try_emplace(name, &entry);
-    if (is_new) continue;
-    diagnostics.error(
-        mark_of(entry, "name"), entry.path + ".name",
-        quote(name) + " is the name of " + named(*other->second) + " already; each entry needs its own");
+    if (is_new || may_exclude_each_other(entry, *other->second)) continue;
+    const bool one_has = !entry.config.when.empty() || !other->second->config.when.empty();
+    diagnostics.error(mark_of(entry, "name"), entry.path + ".name",
+                      quote(name) + " is the name of " + named(*other->second) +
+                          " already; each entry needs its own" + (one_has ? ", or a `when` each" : ""));
   }
 }
 
@@ -54,7 +60,7 @@ class KnownResources {
 
   void add(const EntryDraft& entry, const std::string& resource) {
     const auto [owner, is_new] = owners_.try_emplace(resource, &entry);
-    if (is_new || owner->second == &entry) return;
+    if (is_new || owner->second == &entry || may_exclude_each_other(entry, *owner->second)) return;
     // Two entries of one name are reported as that.
     if (owner->second->config.recipe->name.text() == entry.config.recipe->name.text()) return;
     diagnostics_.error(mark_of(entry, "name"), entry.path + ".name",
@@ -155,6 +161,7 @@ class FixedIds {
     });
     // Two entries of one name are reported as that.
     if (!clash || (clash->second.entry != &entry && clash->second.resource == resource)) return;
+    if (clash->second.entry != &entry && may_exclude_each_other(entry, *clash->second.entry)) return;
     const std::string_view key = entry.document.find("id") ? "id" : std::string_view(entry.kind);
     diagnostics_.error(
         mark_of(entry, key), entry.path + '.' + std::string(key),
@@ -259,7 +266,8 @@ class Claims {
   }
 
   static bool differ(const Claim& a, const Claim& b) {
-    return a.entry != b.entry && (a.varies || b.varies || a.value != b.value);
+    return a.entry != b.entry && !may_exclude_each_other(*a.entry, *b.entry) &&
+           (a.varies || b.varies || a.value != b.value);
   }
 
   void report(const Claim& claim, const std::string& other) {

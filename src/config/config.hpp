@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "config/condition.hpp"
 #include "config/places.hpp"
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
@@ -58,8 +59,11 @@ struct LogConfig {
 struct ResourceConfig {
   std::shared_ptr<const Recipe> recipe;
   std::shared_ptr<const DeviceSource> source;
-  std::string content;  // content_of what was written: entries of one name are the same if it is the same
-  std::string where;    // "file:line:col", for messages
+  // On which nodes: each of them has to apply, that of the `include` and its own.
+  std::vector<std::shared_ptr<const Condition>> when;
+  // content_of what was written, but for `when`: entries of one name are the same if it is the same.
+  std::string content;
+  std::string where;  // "file:line:col", for messages
 };
 
 struct Config {
@@ -67,6 +71,7 @@ struct Config {
   LogConfig log;
   CdiConfig cdi;
   TelemetryConfig telemetry;
+  std::filesystem::path node_labels;  // who knows the node's labels; empty: nobody
   std::vector<ResourceConfig> resources;
   std::vector<std::filesystem::path> files;  // every file that was read, the main one first
   std::uint64_t hash = 0;                    // of what they say: the same on every machine

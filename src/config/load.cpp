@@ -98,9 +98,13 @@ class Loader {
   void read_cdi(Fields& top);
   void read_telemetry(Fields& top, const Overrides& overrides);
   std::string read_domain(Fields& top, std::string_view fallback);
-  void read_resources(Fields& top, std::string_view domain);
+  using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: on every node
+  void read_resources(Fields& top, std::string_view domain, const When& when);
   void read_includes(Fields& top, const fs::path& file, std::string_view domain);
-  void include(const fs::path& file, const Place& place, std::string_view domain);
+  void include_all(Fields& where, const std::string& key, const std::string& pattern, const Place& place,
+                   const fs::path& base, std::string_view domain, const When& when);
+  void include(const fs::path& file, const Place& place, std::string_view domain, const When& when);
+  void check_conditions();
   bool is_new(const fs::path& file);
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const;
 
@@ -144,7 +148,8 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   read_log(top);
   read_cdi(top);
   read_telemetry(top, overrides);
-  read_resources(top, domain);
+  if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
+  read_resources(top, domain, nullptr);
   read_includes(top, file, domain);
 }
 
@@ -239,7 +244,7 @@ std::string Loader::read_domain(Fields& top, std::string_view fallback) {
   return "vendor.example";
 }
 
-void Loader::read_resources(Fields& top, std::string_view domain) {
+void Loader::read_resources(Fields& top, std::string_view domain, const When& when) {
   if (top.has("resources") && top.has("devices"))
     top.error("devices",
               "this is another word for `resources`, which is here already; move its entries there");
@@ -248,38 +253,78 @@ void Loader::read_resources(Fields& top, std::string_view domain) {
     for (std::size_t i = 0; i < items.size(); ++i) {
       entries_.push_back(
           read_entry(items[i], std::string(key) + '[' + std::to_string(i) + ']', domain, diagnostics_));
+      if (when) entries_.back().config.when.insert(entries_.back().config.when.begin(), when);
     }
   }
 }
 
+// A pattern, or a map of one and the nodes where it counts.
 void Loader::read_includes(Fields& top, const fs::path& file, std::string_view domain) {
-  const Node* const node = top.node("include");
-  const Place place = node ? Place{node->mark, "include"} : Place{{.file = file.string()}, "include"};
   const fs::path base = file.parent_path();
-  const auto patterns = node ? top.texts("include") : std::vector{std::string(kDefaultInclude)};
-  for (const std::string& pattern : patterns) {
-    if (pattern.find_first_of(kWildcards) == std::string::npos) {
-      include(base / pattern, place, domain);
+  const Node* const node = top.node("include");
+  if (!node) {
+    const Place place{{.file = file.string()}, "include"};
+    return include_all(top, "include", std::string(kDefaultInclude), place, base, domain, nullptr);
+  }
+  const bool has_maps =
+      node->kind == Node::Kind::kSequence &&
+      std::ranges::any_of(node->items, [](const Node& item) { return item.kind == Node::Kind::kMap; });
+  if (!has_maps) {
+    for (const std::string& pattern : top.texts("include"))
+      include_all(top, "include", pattern, {node->mark, "include"}, base, domain, nullptr);
+    return;
+  }
+  for (std::size_t i = 0; i < node->items.size(); ++i) {
+    const Node& item = node->items[i];
+    const Place place{item.mark, "include[" + std::to_string(i) + ']'};
+    if (item.kind == Node::Kind::kScalar) {
+      include_all(top, "include", item.scalar, place, base, domain, nullptr);
       continue;
     }
-    try {
-      for (const fs::path& path : expand(base, pattern)) include(path, place, domain);
-    } catch (const std::system_error& error) {
-      top.error("include", "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
-    }
+    Fields fields(item, place.path, diagnostics_);
+    const std::string pattern = fields.require_text("file");
+    When when;
+    if (const Node* const condition = fields.node("when"))
+      when = std::make_shared<const Condition>(
+          Condition::read(*condition, fields.path_of("when"), diagnostics_));
+    if (!pattern.empty()) include_all(fields, "file", pattern, place, base, domain, when);
   }
 }
 
-void Loader::include(const fs::path& file, const Place& place, std::string_view domain) {
+void Loader::include_all(Fields& where, const std::string& key, const std::string& pattern,
+                         const Place& place, const fs::path& base, std::string_view domain,
+                         const When& when) {
+  if (pattern.find_first_of(kWildcards) == std::string::npos)
+    return include(base / pattern, place, domain, when);
+  try {
+    for (const fs::path& path : expand(base, pattern)) include(path, place, domain, when);
+  } catch (const std::system_error& error) {
+    where.error(key, "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
+  }
+}
+
+void Loader::include(const fs::path& file, const Place& place, std::string_view domain, const When& when) {
   if (!is_new(file)) return;
   const auto root = read_document(file, &place);
   if (!root) return;
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
-  read_resources(top, own_domain);
-  for (const std::string_view key : {"kubelet", "log", "cdi", "listen", "control", "include"}) {
+  read_resources(top, own_domain, when);
+  for (const std::string_view key : {"kubelet", "log", "cdi", "listen", "control", "nodeLabels", "include"}) {
     if (root->find(key))
       top.error(key, "this belongs into the main file; an included one has only domain and resources");
+  }
+}
+
+void Loader::check_conditions() {
+  if (!config_.node_labels.empty()) return;
+  std::set<const Condition*> reported;  // one of an `include` is that of many entries
+  for (const EntryDraft& entry : entries_) {
+    for (const auto& condition : entry.config.when) {
+      if (!condition->names_labels() || !reported.insert(condition.get()).second) continue;
+      diagnostics_.error(condition->mark(), condition->path() + ".label",
+                         "nobody says which labels the node has; set `nodeLabels: FILE` in the main file");
+    }
   }
 }
 
@@ -310,6 +355,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
                          "a node that offers nothing yet says `resources: []`");
     }
   }
+  check_conditions();
   check_entries(entries_, diagnostics_);
 
   std::vector<Diagnostic> errors;

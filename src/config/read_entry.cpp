@@ -304,7 +304,9 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
                       Diagnostics& diagnostics) {
   EntryDraft draft;
   draft.document = node;
-  draft.config.content = content_of(node);
+  Node lasting = node;
+  std::erase_if(lasting.members, [](const Node::Member& member) { return member.first.scalar == "when"; });
+  draft.config.content = content_of(lasting);
   draft.config.where = node.mark.text();
   draft.path = path;
   const auto recipe = std::make_shared<Recipe>();
@@ -327,6 +329,9 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     }
     const Words known = with({std::begin(kCommonNames), std::end(kCommonNames)}, attributes);
 
+    if (const Node* const when = entry.node("when"))
+      draft.config.when.push_back(
+          std::make_shared<const Condition>(Condition::read(*when, entry.path_of("when"), diagnostics)));
     recipe->name = read_name(entry, domain, with({"id"}, attributes));
     for (const Kind* kind : found) {
       draft.kind = kind->key;

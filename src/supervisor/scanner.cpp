@@ -1,30 +1,9 @@
 #include "supervisor/scanner.hpp"
 
 #include <algorithm>
-#include <set>
 #include <variant>
 
 namespace plughost {
-
-namespace {
-
-// With more names than this in one directory, one watch for all of it is cheaper.
-constexpr std::size_t kNamesPerDirectory = 8;
-
-std::set<WatchedDirectory> few_watches(std::span<const WatchedDirectory> wanted) {
-  std::map<std::filesystem::path, std::set<std::string>> by_path;
-  for (const WatchedDirectory& each : wanted) by_path[each.path].insert(each.name);
-  std::set<WatchedDirectory> few;
-  for (const auto& [path, names] : by_path) {
-    if (names.size() > kNamesPerDirectory || names.contains("*"))
-      few.insert({path, "*"});
-    else
-      for (const std::string& name : names) few.insert({path, name});
-  }
-  return few;
-}
-
-}  // namespace
 
 // What a worker brings back.
 struct Scanner::Outcome {
@@ -40,6 +19,7 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
       hooks_(std::move(hooks)),
       schedule_(former),
       deadline_(deadline),
+      directories_(platform.directories, platform.host, [this] { hint(); }),
       timer_(platform.loop, [this] { look(); }),
       watch_(source_->watch(platform.programs, [this] { hint(); })) {
   schedule_.replace(Clock::now());
@@ -107,14 +87,8 @@ void Scanner::on_ended(Outcome& outcome) {
 }
 
 bool Scanner::follow(const Scan& scan) {
-  const std::set<WatchedDirectory> few = few_watches(scan.watch);
-  std::erase_if(directories_, [&](const auto& item) { return !few.contains(item.first); });
+  directories_.follow(scan.watch);
   bool more = false;
-  for (const WatchedDirectory& each : few) {
-    if (directories_.contains(each)) continue;
-    directories_[each] = platform_.directories.watch(platform_.host.at(each.path), each.name,
-                                                     [this](std::string_view) { hint(); });
-  }
   std::erase_if(subsystems_, [&](const auto& item) {
     return std::ranges::find(scan.subsystems, item.first) == scan.subsystems.end();
   });

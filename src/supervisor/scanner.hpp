@@ -11,6 +11,7 @@
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
+#include "supervisor/followed_directories.hpp"
 #include "supervisor/platform.hpp"
 #include "supervisor/scan_schedule.hpp"
 
@@ -65,7 +66,7 @@ class Scanner {
   Hooks hooks_;
   ScanSchedule schedule_;
   std::chrono::milliseconds deadline_;
-  std::map<WatchedDirectory, std::unique_ptr<DirWatch>> directories_;
+  FollowedDirectories directories_;
   std::map<std::string, std::unique_ptr<UdevWatch>> subsystems_;
   Timer timer_;
   Lifetime lifetime_;

@@ -86,10 +86,14 @@ Json ResourceStatus::devices_json(const Holdings* holdings) const {
 Json ConfigurationStatus::json() const {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  return {{"files", files},
-          {"hash", digits},
-          {"loadedAt", time_json(loaded_at)},
-          {"refusedAt", time_json(refused_at)}};
+  Json told{{"files", files},
+            {"hash", digits},
+            {"loadedAt", time_json(loaded_at)},
+            {"refusedAt", time_json(refused_at)},
+            {"notHere", Json::Array()}};
+  for (const NotHere& other : others)
+    told["notHere"].push_back({{"entry", other.name}, {"where", other.where}, {"why", other.why}});
+  return told;
 }
 
 Json DaemonStatus::json() const {

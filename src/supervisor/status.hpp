@@ -14,6 +14,7 @@
 
 #include "base/json.hpp"
 #include "base/tally.hpp"
+#include "config/selection.hpp"
 #include "device/health_times.hpp"
 #include "device/offer.hpp"
 #include "kubelet/call_tally.hpp"
@@ -108,6 +109,7 @@ struct ConfigurationStatus {
   std::vector<std::string> files;  // the main one first
   std::uint64_t hash = 0;          // of what they say
   WallTime loaded_at;
+  std::vector<NotHere> others;         // entries that do not apply on this node
   std::optional<WallTime> refused_at;  // when a reload failed last; nullopt: not since loaded_at
 
   Json json() const;

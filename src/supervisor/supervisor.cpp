@@ -192,10 +192,6 @@ void Supervisor::tell(const Changes& changes) {
         "resource removed: its name stays on the node, with a count of 0, until the node is "
         "made anew (kubernetes/kubernetes#52510)",
         {{"resource", name}});
-  platform_.log.info("configuration reloaded", {{"added", std::to_string(changes.added.size())},
-                                                {"changed", std::to_string(changes.changed.size())},
-                                                {"removed", std::to_string(changes.removed.size())},
-                                                {"unchanged", std::to_string(changes.unchanged)}});
 }
 
 Supervisor::Summary Supervisor::summary() const {

@@ -11,7 +11,12 @@ namespace plughost {
 
 Survey survey(const Config& config, const HostRoot& host) {
   Survey all;
-  for (const ResourceConfig& entry : config.resources) {
+  Selection selection = select(config, host);
+  std::ranges::move(selection.troubles, std::back_inserter(all.troubles));
+  all.others = std::move(selection.others);
+  for (std::size_t i = 0; i < config.resources.size(); ++i) {
+    if (!selection.applies[i]) continue;
+    const ResourceConfig& entry = config.resources[i];
     try {
       Scan scan = entry.source->scan(host);
       Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));

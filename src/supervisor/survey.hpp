@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/selection.hpp"
 #include "device/offer.hpp"
 #include "host/host_root.hpp"
 
@@ -14,6 +15,7 @@ struct Survey {
   std::vector<Offer> offers;          // by name
   std::vector<std::string> troubles;  // entries that could not be looked at
   std::vector<std::string> remarks;
+  std::vector<NotHere> others;  // entries that do not apply
 };
 Survey survey(const Config& config, const HostRoot& host);
 

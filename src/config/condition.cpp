@@ -1,0 +1,205 @@
+#include "config/condition.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/joined.hpp"
+#include "document/fields.hpp"
+
+namespace plughost {
+namespace {
+
+using Kind = Verdict::Kind;
+
+bool matches(const std::vector<std::string>& patterns, const std::string& text) {
+  return std::ranges::any_of(
+      patterns, [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0; });
+}
+
+// Texts to compare with; they are there, and not empty.
+std::vector<std::string> read_patterns(Fields& fields, std::string_view key) {
+  std::vector<std::string> patterns = fields.texts(key);
+  if (patterns.empty() || std::ranges::find(patterns, "") != patterns.end())
+    fields.error(key, "a text or a list of texts is expected here, and none of them empty; * stands for any");
+  return patterns;
+}
+
+}  // namespace
+
+Condition Condition::read(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  Condition condition;
+  condition.mark_ = node.mark;
+  condition.path_ = path;
+  condition.cases_ = read_cases(node, path, diagnostics);
+  return condition;
+}
+
+std::vector<Condition::Case> Condition::read_cases(const Node& node, const std::string& path,
+                                                   Diagnostics& diagnostics) {
+  if (node.kind != Node::Kind::kSequence) return {read_case(node, path, diagnostics)};
+  if (node.items.empty()) diagnostics.error(node.mark, path, "the list has no condition in it");
+  std::vector<Case> cases;
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    cases.push_back(read_case(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics));
+  return cases;
+}
+
+Condition::Case Condition::read_case(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  Case all;
+  const std::size_t errors = diagnostics.error_count();
+  Fields fields(node, path, diagnostics);
+  const auto read = [&all](Fields& map, std::string_view key, Subject subject, std::string name) {
+    if (map.has(key))
+      all.terms.push_back(
+          {.subject = subject, .name = std::move(name), .label = {}, .patterns = read_patterns(map, key)});
+  };
+  read(fields, "hostname", Subject::kHostname, "hostname");
+  read(fields, "arch", Subject::kArch, "arch");
+  read(fields, "kernel", Subject::kKernel, "kernel");
+  read(fields, "node", Subject::kNode, "node");
+  read(fields, "exists", Subject::kExists, "exists");
+  if (fields.has("exists")) {
+    for (const std::string& pattern : all.terms.back().patterns) {
+      if (const std::string trouble = path_trouble(pattern); !pattern.empty() && !trouble.empty())
+        fields.error("exists", trouble);
+    }
+  }
+  if (const Node* const dmi = fields.node("dmi")) {
+    Fields table(*dmi, fields.path_of("dmi"), diagnostics);
+    read(table, "vendor", Subject::kVendor, "dmi.vendor");
+    read(table, "product", Subject::kProduct, "dmi.product");
+  }
+  if (const Node* const labels = fields.node("label")) {
+    Fields map(*labels, fields.path_of("label"), diagnostics);
+    for (const auto& [key, value] : labels->members) {
+      read(map, key.scalar, Subject::kLabel, "label " + key.scalar);
+      all.terms.back().label = key.scalar;
+    }
+  }
+  if (const Node* const excluded = fields.node("not"))
+    all.excluded = read_cases(*excluded, fields.path_of("not"), diagnostics);
+  if (all.terms.empty() && all.excluded.empty() && diagnostics.error_count() == errors)
+    diagnostics.error(node.mark, path,
+                      "the condition is empty; leave it out where the entry applies to every node");
+  return all;
+}
+
+Verdict Condition::Term::ask(const NodeView& node) const {
+  const auto compare = [&](const std::string& is, const std::string& also = {}) -> Verdict {
+    if (matches(patterns, is) || (!also.empty() && matches(patterns, also))) return {};
+    return {Kind::kDoesNot, name + " is " + quote(is) + ", not " + joined(patterns, " or ")};
+  };
+  switch (subject) {
+    case Subject::kHostname:
+      return compare(node.machine.hostname);
+    case Subject::kArch:
+      return compare(node.machine.arch, kubernetes_arch(node.machine.arch));
+    case Subject::kKernel:
+      return compare(node.machine.kernel);
+    case Subject::kVendor:
+      return compare(node.machine.vendor);
+    case Subject::kProduct:
+      return compare(node.machine.product);
+    case Subject::kNode:
+      if (node.labels.node.empty())
+        return {Kind::kUnknown, "the node's name is not known: " + node.labels.trouble};
+      return compare(node.labels.node);
+    case Subject::kLabel: {
+      if (!node.labels.trouble.empty())
+        return {Kind::kUnknown, "the node's labels are not known: " + node.labels.trouble};
+      const auto found = node.labels.labels.find(label);
+      return found == node.labels.labels.end() ? Verdict{Kind::kDoesNot, "the node has no " + name}
+                                               : compare(found->second);
+    }
+    case Subject::kExists:
+      for (const std::string& pattern : patterns) {
+        if (!node.exists(pattern)) return {Kind::kDoesNot, pattern + " does not exist"};
+      }
+      return {};
+  }
+  return {};
+}
+
+Verdict Condition::Case::ask(const NodeView& node) const {
+  Verdict unknown;
+  for (const Term& term : terms) {
+    Verdict verdict = term.ask(node);
+    if (verdict.kind == Kind::kDoesNot) return verdict;
+    if (verdict.kind == Kind::kUnknown) unknown = std::move(verdict);
+  }
+  for (const Case& other : excluded) {
+    Verdict verdict = other.ask(node);
+    if (verdict.kind == Kind::kApplies) return {Kind::kDoesNot, "what `not` excludes is so: " + other.text()};
+    if (verdict.kind == Kind::kUnknown) unknown = std::move(verdict);
+  }
+  return unknown;
+}
+
+Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) {
+  Verdict none{Kind::kDoesNot, {}};
+  for (const Case& each : cases) {
+    Verdict verdict = each.ask(node);
+    if (verdict.kind == Kind::kApplies) return verdict;
+    if (verdict.kind == Kind::kUnknown) none.kind = Kind::kUnknown;
+    none.why += (none.why.empty() ? "" : "; ") + verdict.why;
+  }
+  return none;
+}
+
+Verdict Condition::ask(const NodeView& node) const {
+  return any_of(cases_, node);
+}
+
+std::string Condition::Term::text() const {
+  return name + ' ' + joined(patterns, subject == Subject::kExists ? " and " : " or ");
+}
+
+std::string Condition::Case::text() const {
+  std::vector<std::string> texts;
+  for (const Term& term : terms) texts.push_back(term.text());
+  if (!excluded.empty()) texts.push_back("not " + text_of(excluded));
+  return joined(texts, ", ");
+}
+
+std::string Condition::text_of(const std::vector<Case>& cases) {
+  std::vector<std::string> texts;
+  for (const Case& each : cases) texts.push_back(each.text());
+  return texts.size() == 1 ? texts[0] : '(' + joined(texts, ") or (") + ')';
+}
+
+std::string Condition::text() const {
+  return text_of(cases_);
+}
+
+void Condition::Case::for_each_term(const std::function<void(const Term&)>& take) const {
+  for (const Term& term : terms) take(term);
+  for (const Case& other : excluded) other.for_each_term(take);
+}
+
+void Condition::for_each_term(const std::function<void(const Term&)>& take) const {
+  for (const Case& each : cases_) each.for_each_term(take);
+}
+
+void Condition::for_each_path(const std::function<void(const std::string& pattern)>& take) const {
+  for_each_term([&](const Term& term) {
+    if (term.subject == Subject::kExists) std::ranges::for_each(term.patterns, take);
+  });
+}
+
+bool Condition::has(Subject subject) const {
+  bool found = false;
+  for_each_term([&](const Term& term) { found = found || term.subject == subject; });
+  return found;
+}
+
+bool Condition::names_labels() const {
+  return has(Subject::kLabel);
+}
+
+bool Condition::names_node() const {
+  return has(Subject::kNode);
+}
+
+}  // namespace plughost

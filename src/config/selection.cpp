@@ -1,0 +1,140 @@
+#include "config/selection.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+// /proc and /sys tell nobody of what comes and goes in them.
+bool is_silent(const std::string& path) {
+  return path.starts_with("/sys/") || path.starts_with("/proc/");
+}
+
+// Answers conditions, and looks at each thing once.
+class Asker {
+ public:
+  Asker(const Config& config, const HostRoot& host, Selection& selection)
+      : host_(host), selection_(selection), labels_file_(config.node_labels) {}
+
+  Verdict ask(const Condition& condition) {
+    condition.for_each_path([this](const std::string& pattern) { look_at(pattern); });
+    if (condition.names_labels() || condition.names_node()) follow_labels();
+    return condition.ask(view());
+  }
+
+ private:
+  const NodeView& view() {
+    if (!view_) {
+      view_ = NodeView{.machine = machine_of(host_),
+                       .labels = {},
+                       .exists = [this](const std::string& pattern) { return found_.at(pattern); }};
+    }
+    return *view_;
+  }
+
+  // Every pattern is looked at, whatever the others say: each of them is followed.
+  void look_at(const std::string& pattern) {
+    if (found_.contains(pattern)) return;
+    HostRoot::Match match = host_.glob(pattern);
+    found_[pattern] = !match.paths.empty();
+    std::ranges::move(match.watch, std::back_inserter(selection_.watch));
+    selection_.look_again = selection_.look_again || is_silent(pattern);
+  }
+
+  void follow_labels() {
+    if (std::exchange(labels_read_, true)) return;
+    view();
+    view_->labels = read_node_labels(labels_file_.empty() ? labels_file_ : host_.at(labels_file_));
+    if (const char* const name = std::getenv("NODE_NAME"); view_->labels.node.empty() && name)
+      view_->labels.node = name;
+    // A volume of Kubernetes' switches a link beside the file.
+    if (!labels_file_.empty()) selection_.watch.push_back({.path = labels_file_.parent_path(), .name = "*"});
+  }
+
+  const HostRoot& host_;
+  Selection& selection_;
+  std::filesystem::path labels_file_;
+  std::optional<NodeView> view_;
+  std::map<std::string, bool> found_;
+  bool labels_read_ = false;
+};
+
+Verdict ask_all(const ResourceConfig& entry, Asker& asker) {
+  Verdict verdict;
+  for (const auto& condition : entry.when) {
+    Verdict its = asker.ask(*condition);
+    if (its.kind == Verdict::Kind::kDoesNot) return its;
+    if (its.kind == Verdict::Kind::kUnknown) verdict = std::move(its);
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Selection select(const Config& config, const HostRoot& host, const Selection& former) {
+  Selection selection;
+  Asker asker(config, host, selection);
+  std::map<std::string_view, const ResourceConfig*> owners;
+  std::set<std::string> troubles;
+  for (std::size_t i = 0; i < config.resources.size(); ++i) {
+    const ResourceConfig& entry = config.resources[i];
+    const std::string& name = entry.recipe->name.text();
+    Verdict verdict = ask_all(entry, asker);
+    bool applies = verdict.kind == Verdict::Kind::kApplies;
+    if (verdict.kind == Verdict::Kind::kUnknown) {
+      troubles.insert(verdict.why);
+      applies = i < former.applies.size() && former.applies[i];
+    }
+    if (applies) {
+      const auto [owner, is_first] = owners.try_emplace(name, &entry);
+      if (!is_first) {
+        applies = false;
+        verdict.why = owner->second->where + " has the same name and applies, too";
+      }
+    }
+    selection.applies.push_back(applies);
+    if (!applies) selection.others.push_back({.name = name, .where = entry.where, .why = verdict.why});
+  }
+  selection.troubles.assign(troubles.begin(), troubles.end());
+  std::ranges::sort(selection.watch);
+  selection.watch.erase(std::unique(selection.watch.begin(), selection.watch.end()), selection.watch.end());
+  return selection;
+}
+
+Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running) {
+  std::map<std::string_view, const ResourceConfig*> former;
+  for (const ResourceConfig& entry : running) former.emplace(entry.recipe->name.text(), &entry);
+  Selection selection;
+  for (const ResourceConfig& entry : config.resources) {
+    const std::string& name = entry.recipe->name.text();
+    const auto found = former.find(name);
+    const bool applied = found != former.end() && found->second->content == entry.content;
+    selection.applies.push_back(entry.when.empty() || applied);
+    if (selection.applies.back())
+      former.erase(name);  // of several with one name and content one applies
+    else
+      selection.others.push_back({.name = name, .where = entry.where, .why = "nobody has looked yet"});
+  }
+  return selection;
+}
+
+bool has_conditions(const Config& config) {
+  return std::ranges::any_of(config.resources,
+                             [](const ResourceConfig& entry) { return !entry.when.empty(); });
+}
+
+Config applying(const Config& config, const Selection& selection) {
+  Config part = config;
+  part.resources.clear();
+  for (std::size_t i = 0; i < config.resources.size(); ++i) {
+    if (selection.applies[i]) part.resources.push_back(config.resources[i]);
+  }
+  return part;
+}
+
+}  // namespace plughost

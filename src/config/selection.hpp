@@ -1,0 +1,49 @@
+#pragma once
+// Which entries of a configuration apply on this node. Values; select may block on the file system.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+// An entry that does not apply.
+struct NotHere {
+  std::string name;   // its text
+  std::string where;  // "file:line:col"
+  std::string why;    // one line
+
+  std::string text() const { return "not here: " + name + " (" + where + "): " + why; }
+  bool operator==(const NotHere&) const = default;
+};
+
+struct Selection {
+  // What the kernel tells by no event is asked again after so long.
+  static constexpr std::chrono::seconds kLookAgain{5};
+
+  std::vector<bool> applies;    // by position in Config::resources
+  std::vector<NotHere> others;  // in their order
+  std::vector<std::string>
+      troubles;  // why a condition could not be asked: for these entries it stays as it was
+  std::vector<WatchedDirectory> watch;  // a change here is a reason to ask again
+  bool look_again = false;              // and time is one
+
+  bool operator==(const Selection&) const = default;
+};
+
+// former: of the same configuration, for what cannot be told now; empty: nothing was told before.
+Selection select(const Config& config, const HostRoot& host, const Selection& former = {});
+
+// What applies as long as nobody has looked: what has no condition, and what applied before and says the
+// same. running: the entries that apply now.
+Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running);
+
+bool has_conditions(const Config& config);
+
+// The configuration with those of its entries alone that apply.
+Config applying(const Config& config, const Selection& selection);
+
+}  // namespace plughost

@@ -1,0 +1,89 @@
+#include "host/node_labels.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "host/file_text.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::size_t kMostText = 1 << 20;
+constexpr const char* kName = "kubernetes.io/hostname";
+
+struct IsText {
+  bool operator()(const std::string&) const { return true; }
+  template <typename Other>
+  bool operator()(const Other&) const {
+    return false;
+  }
+};
+
+std::map<std::string, std::string> labels_of(const Json& map) {
+  std::map<std::string, std::string> labels;
+  IsText is_text;
+  for (const auto& [key, value] : map.object()) {
+    bool text = false;
+    auto look = [&](const auto& each) { text = is_text(each); };
+    value.visit(look);
+    if (!text) throw std::runtime_error("the value of " + one_word(key) + " is no text");
+    labels[key] = value.text();
+  }
+  return labels;
+}
+
+NodeLabels of_json(const Json& json) {
+  const Json& metadata = json["metadata"].object().empty() ? json : json["metadata"];
+  const bool is_metadata = !metadata["labels"].object().empty() || &metadata != &json;
+  if (!is_metadata) return {.node = {}, .labels = labels_of(json), .trouble = {}};
+  return {.node = metadata["name"].text(), .labels = labels_of(metadata["labels"]), .trouble = {}};
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
+  return text.substr(0, text.find_last_not_of(kSpace) + 1);
+}
+
+NodeLabels of_lines(std::string_view text) {
+  NodeLabels found;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::size_t equals = line.find('=');
+    if (equals == 0 || equals == std::string_view::npos)
+      throw std::runtime_error("line " + std::to_string(number) + " is no key=value: " + one_word(line));
+    const std::string_view value = trimmed(line.substr(equals + 1));
+    found.labels[std::string(trimmed(line.substr(0, equals)))] =
+        value.starts_with('"') ? Json::parse(value).text() : std::string(value);
+  }
+  return found;
+}
+
+}  // namespace
+
+NodeLabels node_labels_of(std::string_view text) {
+  try {
+    NodeLabels found = trimmed(text).starts_with('{') ? of_json(Json::parse(text)) : of_lines(text);
+    if (const auto name = found.labels.find(kName); found.node.empty() && name != found.labels.end())
+      found.node = name->second;
+    return found;
+  } catch (const std::runtime_error& error) {
+    return {.node = {}, .labels = {}, .trouble = error.what()};
+  }
+}
+
+NodeLabels read_node_labels(const std::filesystem::path& file) {
+  if (file.empty()) return {.node = {}, .labels = {}, .trouble = "`nodeLabels` names no file"};
+  const auto text = file_text(file, kMostText);
+  NodeLabels found =
+      text ? node_labels_of(*text) : NodeLabels{.node = {}, .labels = {}, .trouble = "it cannot be read"};
+  if (!found.trouble.empty()) found.trouble = file.string() + ": " + found.trouble;
+  return found;
+}
+
+}  // namespace plughost

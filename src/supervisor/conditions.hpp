@@ -1,0 +1,64 @@
+#pragma once
+// Which entries of the configuration apply, asked again whenever what their conditions look at changes. Loop
+// thread only.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/lifetime.hpp"
+#include "config/config.hpp"
+#include "config/selection.hpp"
+#include "supervisor/followed_directories.hpp"
+#include "supervisor/platform.hpp"
+#include "supervisor/scan_schedule.hpp"
+
+namespace plughost {
+
+class Conditions {
+ public:
+  using Clock = ScanSchedule::Clock;
+  // Looking takes longer: a dead network file system. What applied before goes on to apply.
+  static constexpr std::chrono::seconds kDeadline{2};
+  static constexpr std::chrono::seconds kSafetyInterval{60};
+
+  // changed is called with what applies now, if that is another part of the configuration than before.
+  // platform outlives it.
+  Conditions(Platform& platform, std::function<void(Config part)> changed,
+             std::chrono::milliseconds deadline = kDeadline);
+  Conditions(const Conditions&) = delete;
+  Conditions& operator=(const Conditions&) = delete;
+
+  // done is called once, in the loop: with what the conditions say, or after the deadline with
+  // not_asked_yet(*config, running).
+  void ask(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
+           std::function<void(Selection)> done);
+  // From now on this configuration, of which those entries apply.
+  void follow(std::shared_ptr<const Config> config, Selection selection);
+
+  const Selection& selection() const { return selection_; }
+
+ private:
+  void hint();
+  void look();
+  void on_looked(Selection found);
+  void tell_troubles(const std::vector<std::string>& troubles);
+  void arm();
+
+  Platform& platform_;
+  std::function<void(Config part)> changed_;
+  std::chrono::milliseconds deadline_;
+  std::shared_ptr<const Config> config_;  // nullptr: no entry has a condition
+  Selection selection_;
+  ScanSchedule schedule_;
+  std::vector<std::string> told_;  // troubles
+  FollowedDirectories directories_;
+  Timer timer_;
+  Lifetime following_;  // this configuration
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost
