@@ -42,6 +42,7 @@ struct DirWatcher::Placing {
   std::string path;
   Inotify::Owner former = 0;
   std::vector<Inotify::Interest> formerly;
+  WatchFor what = WatchFor::kEntries;
 
   std::mutex mutex;
   std::filesystem::path at;  // what it may hang at
@@ -51,7 +52,7 @@ struct DirWatcher::Placing {
   enum class Wait { kOnTime, kStuck, kPassedOver } wait = Wait::kOnTime;
 
   void run(const Place& place) {
-    found = place(*inotify, owner, path, [this](const std::filesystem::path& step) {
+    found = place(*inotify, owner, path, what, [this](const std::filesystem::path& step) {
       const std::lock_guard lock(mutex);
       at = step;
     });
@@ -63,10 +64,12 @@ struct DirWatcher::Placing {
   }
 };
 
-DirWatch::DirWatch(DirWatcher& watcher, std::string path, std::string pattern, Callback callback)
+DirWatch::DirWatch(DirWatcher& watcher, std::string path, std::string pattern, WatchFor what,
+                   Callback callback)
     : watcher_(watcher),
       path_(std::move(path)),
       pattern_(std::move(pattern)),
+      what_(what),
       callback_(std::move(callback)) {}
 
 DirWatch::~DirWatch() {
@@ -110,9 +113,9 @@ bool DirWatcher::open() {
 }
 
 std::unique_ptr<DirWatch> DirWatcher::watch(const std::filesystem::path& path, std::string pattern,
-                                            DirWatch::Callback callback) {
+                                            DirWatch::Callback callback, WatchFor what) {
   std::unique_ptr<DirWatch> watch(
-      new DirWatch(*this, path.string(), std::move(pattern), std::move(callback)));
+      new DirWatch(*this, path.string(), std::move(pattern), what, std::move(callback)));
   watches_.insert(watch.get());
   Path& place = path_of(*watch);
   place.watches.push_back(watch.get());
@@ -196,6 +199,9 @@ void DirWatcher::launch(Path& path) {
   placing->path = path.name;
   placing->former = path.owner;
   placing->formerly = path.placement.interests;
+  if (std::ranges::any_of(path.watches,
+                          [](const DirWatch* watch) { return watch->what_ == WatchFor::kContents; }))
+    placing->what = WatchFor::kContents;
   owners_[placing->owner] = &path;
   path.under_way = placing;
   path.again = false;
@@ -343,8 +349,10 @@ void DirWatcher::on_event(const Inotify::Event& event) {
     path.moved = true;
     return want(path);
   }
-  tell(std::vector(path.watches), event.name,
-       [&](const DirWatch& watch) { return ::fnmatch(watch.pattern_.c_str(), event.name.c_str(), 0) == 0; });
+  tell(std::vector(path.watches), event.name, [&](const DirWatch& watch) {
+    return (event.what == Inotify::What::kEntry || watch.what_ == WatchFor::kContents) &&
+           ::fnmatch(watch.pattern_.c_str(), event.name.c_str(), 0) == 0;
+  });
 }
 
 void DirWatcher::on_lost() {

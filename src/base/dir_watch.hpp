@@ -27,9 +27,9 @@ class DirWatcher;
 // Lives as long as somebody wants to know. Its DirWatcher outlives it.
 class DirWatch {
  public:
-  // name: the entry that came or went. Empty: everything may be different (the watch has just come into
-  // force, the directory itself came, went or was replaced, a link on the way to it changed, or the kernel
-  // lost events).
+  // name: the entry that came or went, or that was written. Empty: everything may be different (the watch has
+  // just come into force, the directory itself came, went or was replaced, a link on the way to it changed,
+  // or the kernel lost events).
   using Callback = std::function<void(std::string_view name)>;
 
   ~DirWatch();
@@ -38,11 +38,12 @@ class DirWatch {
 
  private:
   friend class DirWatcher;
-  DirWatch(DirWatcher& watcher, std::string path, std::string pattern, Callback callback);
+  DirWatch(DirWatcher& watcher, std::string path, std::string pattern, WatchFor what, Callback callback);
 
   DirWatcher& watcher_;
   std::string path_;
   std::string pattern_;
+  WatchFor what_;
   Callback callback_;
   bool told_ = false;  // that it is in force
 };
@@ -80,7 +81,7 @@ class DirWatcher {
   // again. The first call, with an empty name, says that the watch is in force: whoever scans has to scan
   // then, and what changes from then on is told. Nothing is called from within.
   std::unique_ptr<DirWatch> watch(const std::filesystem::path& path, std::string pattern,
-                                  DirWatch::Callback callback);
+                                  DirWatch::Callback callback, WatchFor what = WatchFor::kEntries);
   // Looks again at every path, for what no event tells, and calls back where something is another.
   void refresh();
 

@@ -82,12 +82,13 @@ void Inotify::hear(int descriptor, std::uint32_t mask, const std::string& name, 
     return;
   }
   if (name.empty()) return;
-  if (const auto way = directory.find(name); way != directory.end())
+  const bool written = (mask & IN_CLOSE_WRITE) != 0;
+  if (const auto way = directory.find(name); way != directory.end() && !written)
     for (const Owner owner : way->second)
       events.push_back({.what = What::kMoved, .owner = owner, .name = {}});
   if (const auto all = directory.find(""); all != directory.end())
     for (const Owner owner : all->second)
-      events.push_back({.what = What::kEntry, .owner = owner, .name = name});
+      events.push_back({.what = written ? What::kWritten : What::kEntry, .owner = owner, .name = name});
 }
 
 }  // namespace plughost

@@ -40,11 +40,11 @@ class Inotify {
   // May hang as well: who lets go of a removed file last may have to put it away.
   void drop(Owner owner, const std::vector<Interest>& interests);
 
-  enum class What { kEntry, kMoved, kLost };
+  enum class What { kEntry, kWritten, kMoved, kLost };
   struct Event {
     What what = What::kLost;  // kMoved: the directory's own entry that mattered, or the directory itself
     Owner owner = 0;          // not for kLost, which is for all
-    std::string name;         // kEntry: what came or went
+    std::string name;         // kEntry: what came or went; kWritten: the file
   };
   // The next events, without waiting; nothing: there are none.
   std::vector<Event> read();

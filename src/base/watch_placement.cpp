@@ -33,11 +33,11 @@ class Walk {
   Walk(Inotify& inotify, Inotify::Owner owner, const AtPath& at)
       : inotify_(inotify), owner_(owner), at_(at) {}
 
-  WatchPlacement run(const fs::path& path) {
+  WatchPlacement run(const fs::path& path, WatchFor what) {
     rest_ = components(path);
     bool reached = true;
     while (reached && !rest_.empty()) reached = step();
-    if (reached) add(kEntries, "");
+    if (reached) add(what == WatchFor::kContents ? kEntries | IN_CLOSE_WRITE : kEntries, "");
     return std::move(placement_);
   }
 
@@ -102,9 +102,9 @@ class Walk {
 
 }  // namespace
 
-WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const fs::path& directory,
+WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const fs::path& directory, WatchFor what,
                              const AtPath& at) {
-  return Walk(inotify, owner, at).run(directory);
+  return Walk(inotify, owner, at).run(directory, what);
 }
 
 }  // namespace plughost

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/inotify.hpp"
+#include "base/watch_for.hpp"
 
 namespace plughost {
 
@@ -20,6 +21,6 @@ struct WatchPlacement {
 // at.
 using AtPath = std::function<void(const std::filesystem::path& at)>;
 WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const std::filesystem::path& directory,
-                             const AtPath& at);
+                             WatchFor what, const AtPath& at);
 
 }  // namespace plughost

@@ -18,11 +18,10 @@ bool matches(const std::vector<std::string>& patterns, const std::string& text) 
       patterns, [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0; });
 }
 
-// Texts to compare with; they are there, and not empty.
+// At least one.
 std::vector<std::string> read_patterns(Fields& fields, std::string_view key) {
   std::vector<std::string> patterns = fields.texts(key);
-  if (patterns.empty() || std::ranges::find(patterns, "") != patterns.end())
-    fields.error(key, "a text or a list of texts is expected here, and none of them empty; * stands for any");
+  if (patterns.empty()) fields.error(key, "a text or a list of texts is expected here; \"*\" stands for any");
   return patterns;
 }
 
@@ -62,7 +61,7 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   read(fields, "exists", Subject::kExists, "exists");
   if (fields.has("exists")) {
     for (const std::string& pattern : all.terms.back().patterns) {
-      if (const std::string trouble = path_trouble(pattern); !pattern.empty() && !trouble.empty())
+      if (const std::string trouble = path_trouble(pattern); !trouble.empty())
         fields.error("exists", trouble);
     }
   }
@@ -80,7 +79,7 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   }
   if (const Node* const excluded = fields.node("not"))
     all.excluded = read_cases(*excluded, fields.path_of("not"), diagnostics);
-  if (all.terms.empty() && all.excluded.empty() && diagnostics.error_count() == errors)
+  if (node.members.empty() && diagnostics.error_count() == errors)
     diagnostics.error(node.mark, path,
                       "the condition is empty; leave it out where the entry applies to every node");
   return all;

@@ -9,14 +9,14 @@
 
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
-#include "host/machine.hpp"
+#include "host/machine_facts.hpp"
 #include "host/node_labels.hpp"
 
 namespace plughost {
 
 // What conditions are asked about.
 struct NodeView {
-  Machine machine;
+  MachineFacts machine;
   NodeLabels labels;
   // Whether the path is there, or something that the pattern matches. May block on the file system.
   std::function<bool(const std::string& pattern)> exists;

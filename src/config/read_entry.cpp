@@ -329,9 +329,6 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     }
     const Words known = with({std::begin(kCommonNames), std::end(kCommonNames)}, attributes);
 
-    if (const Node* const when = entry.node("when"))
-      draft.config.when.push_back(
-          std::make_shared<const Condition>(Condition::read(*when, entry.path_of("when"), diagnostics)));
     recipe->name = read_name(entry, domain, with({"id"}, attributes));
     for (const Kind* kind : found) {
       draft.kind = kind->key;
@@ -354,6 +351,9 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
     recipe->cdi = read_cdi(entry, node, path, recipe->name);
+    if (const Node* const when = entry.node("when"))
+      draft.config.when.push_back(
+          std::make_shared<const Condition>(Condition::read(*when, entry.path_of("when"), diagnostics)));
   }
   draft.sound = diagnostics.error_count() == errors;
   return draft;

@@ -30,7 +30,7 @@ class Asker {
  private:
   const NodeView& view() {
     if (!view_) {
-      view_ = NodeView{.machine = machine_of(host_),
+      view_ = NodeView{.machine = machine_facts(host_),
                        .labels = {},
                        .exists = [this](const std::string& pattern) { return found_.at(pattern); }};
     }
@@ -53,7 +53,8 @@ class Asker {
     if (const char* const name = std::getenv("NODE_NAME"); view_->labels.node.empty() && name)
       view_->labels.node = name;
     // A volume of Kubernetes' switches a link beside the file.
-    if (!labels_file_.empty()) selection_.watch.push_back({.path = labels_file_.parent_path(), .name = "*"});
+    if (!labels_file_.empty())
+      selection_.watch.push_back({labels_file_.parent_path(), "*", WatchFor::kContents});
   }
 
   const HostRoot& host_;

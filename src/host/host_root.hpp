@@ -6,12 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "base/watch_for.hpp"
+
 namespace plughost {
 
-// A directory whose changes can change a scan's result: entries whose name matches the pattern come or go.
+// A directory whose changes can change a scan's result: entries whose name matches the pattern come or go, or
+// are written.
 struct WatchedDirectory {
   std::filesystem::path path;  // as on the machine, without the prefix; need not exist
   std::string name = "*";      // fnmatch(3) pattern
+  WatchFor what = WatchFor::kEntries;
 
   auto operator<=>(const WatchedDirectory&) const = default;
 };

@@ -12,14 +12,15 @@ namespace {
 constexpr std::size_t kNamesPerDirectory = 8;
 
 std::set<WatchedDirectory> few_watches(std::span<const WatchedDirectory> wanted) {
-  std::map<std::filesystem::path, std::set<std::string>> by_path;
-  for (const WatchedDirectory& each : wanted) by_path[each.path].insert(each.name);
+  std::map<std::pair<std::filesystem::path, WatchFor>, std::set<std::string>> by_path;
+  for (const WatchedDirectory& each : wanted) by_path[{each.path, each.what}].insert(each.name);
   std::set<WatchedDirectory> few;
-  for (const auto& [path, names] : by_path) {
+  for (const auto& [directory, names] : by_path) {
+    const auto& [path, what] = directory;
     if (names.size() > kNamesPerDirectory || names.contains("*"))
-      few.insert({path, "*"});
+      few.insert({path, "*", what});
     else
-      for (const std::string& name : names) few.insert({path, name});
+      for (const std::string& name : names) few.insert({path, name, what});
   }
   return few;
 }
@@ -35,7 +36,8 @@ void FollowedDirectories::follow(std::span<const WatchedDirectory> wanted) {
   std::erase_if(watches_, [&](const auto& item) { return !few.contains(item.first); });
   for (const WatchedDirectory& each : few) {
     if (watches_.contains(each)) continue;
-    watches_[each] = watcher_.watch(host_.at(each.path), each.name, [this](std::string_view) { changed_(); });
+    watches_[each] = watcher_.watch(
+        host_.at(each.path), each.name, [this](std::string_view) { changed_(); }, each.what);
   }
 }
 

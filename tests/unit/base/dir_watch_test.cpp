@@ -82,12 +82,13 @@ class Hanging {
   }
   // Stands between the watcher and the machine.
   DirWatcher::Place place() {
-    return [this](Inotify& inotify, Inotify::Owner owner, const fs::path& directory, const AtPath& at) {
+    return [this](Inotify& inotify, Inotify::Owner owner, const fs::path& directory, WatchFor what,
+                  const AtPath& at) {
       {
         const std::lock_guard lock(mutex_);
         ++looks_[directory];
       }
-      return place_watches(inotify, owner, directory, [&](const fs::path& step) {
+      return place_watches(inotify, owner, directory, what, [&](const fs::path& step) {
         at(step);
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return !hanging_.contains(step); });
@@ -162,6 +163,24 @@ TEST_CASE("files that come, go and are renamed are told by name") {
   watched.forget();
   fs::remove(dir.path() / "b");
   CHECK(watched.sees("b"));
+}
+
+TEST_CASE("a file that is written is told to those who want to know, whoever watched the directory before") {
+  const test::TempDir dir;
+  touch(dir.path() / "a");
+  touch(dir.path() / "b");
+  Watched watched(dir.path());
+  Names contents;
+  const auto second = watched.watcher.watch(
+      dir.path(), "a", [&](std::string_view name) { contents.emplace_back(name); }, WatchFor::kContents);
+  CHECK(test::run_until(watched.loop, [&] { return contents == Names{""}; }));
+  std::ofstream(dir.path() / "b") << "b";
+  std::ofstream(dir.path() / "a") << "a";
+  CHECK(test::run_until(watched.loop, [&] { return contents == Names{"", "a"}; }));
+  fs::remove(dir.path() / "a");
+  CHECK(watched.sees("a"));
+  CHECK(watched.seen == Names{"a"});
+  CHECK(contents == Names{"", "a", "a"});
 }
 
 TEST_CASE("names that do not match the pattern wake nobody") {
@@ -481,16 +500,18 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   std::atomic<bool> starving = true;
   Names troubles;
   Names reliefs;
-  DirWatcher watcher(
-      loop, {.trouble = [&](std::string text) { troubles.push_back(std::move(text)); },
-             .relief = [&](std::string text) { reliefs.push_back(std::move(text)); },
-             .retry = 20ms,
-             .place =
-                 [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path, const AtPath& at) {
-                   if (path.filename() != "poor" || !starving) return place_watches(inotify, owner, path, at);
-                   return WatchPlacement{.interests = {},
-                                         .starved = std::make_error_code(std::errc::no_space_on_device)};
-                 }});
+  DirWatcher watcher(loop, {.trouble = [&](std::string text) { troubles.push_back(std::move(text)); },
+                            .relief = [&](std::string text) { reliefs.push_back(std::move(text)); },
+                            .retry = 20ms,
+                            .place =
+                                [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path,
+                                    WatchFor what, const AtPath& at) {
+                                  if (path.filename() != "poor" || !starving)
+                                    return place_watches(inotify, owner, path, what, at);
+                                  return WatchPlacement{
+                                      .interests = {},
+                                      .starved = std::make_error_code(std::errc::no_space_on_device)};
+                                }});
   Names poor;
   Names rich;
   auto first = watcher.watch(dir.at("poor"), "*", [&](std::string_view name) { poor.emplace_back(name); });

@@ -49,6 +49,7 @@ include: []
 resources:
 - name: example.com/a
   qqqqqqqq: 1
+  when: {qqqqqqqq: 1, dmi: {qqqqqqqq: 1}}
   health: {exec: [/a], qqqqqqqq: 1}
   preStart: {exec: [/a], qqqqqqqq: 1}
   allocate: {exec: [/a], qqqqqqqq: 1}
@@ -73,7 +74,7 @@ resources:
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 23);
+    CHECK(error.diagnostics.size() == 25);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

@@ -279,8 +279,8 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
   CHECK(wrong(dir) ==
         "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
         "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
-        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, listen, control, resources, "
-        "devices, include\n"
+        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, listen, control, nodeLabels, "
+        "resources, devices, include\n"
         "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
         "a.yaml:1:1: unknown key 'y'; known here: domain, resources, devices");
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What a machine says of itself, whatever is plugged in. Values; machine_of may block on the file system.
+// What a machine says of itself, whatever is plugged in. Values; machine_facts may block on the file system.
 
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace plughost {
 
-struct Machine {
+struct MachineFacts {
   std::string hostname;
   std::string kernel;  // the release: "6.1.0-28-amd64"
   std::string arch;    // as the kernel says it: "x86_64"
@@ -16,7 +16,7 @@ struct Machine {
   std::string product;
 };
 
-Machine machine_of(const HostRoot& host);
+MachineFacts machine_facts(const HostRoot& host);
 
 // What Kubernetes calls an architecture: "amd64"; one that it has no other word for is called the same.
 std::string kubernetes_arch(const std::string& arch);

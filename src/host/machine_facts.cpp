@@ -1,4 +1,4 @@
-#include "host/machine.hpp"
+#include "host/machine_facts.hpp"
 
 #include <sys/utsname.h>
 
@@ -21,8 +21,8 @@ std::string line_of(const HostRoot& host, const char* path) {
 
 }  // namespace
 
-Machine machine_of(const HostRoot& host) {
-  Machine machine{.hostname = line_of(host, "/proc/sys/kernel/hostname"),
+MachineFacts machine_facts(const HostRoot& host) {
+  MachineFacts machine{.hostname = line_of(host, "/proc/sys/kernel/hostname"),
                   .kernel = line_of(host, "/proc/sys/kernel/osrelease"),
                   .arch = line_of(host, "/proc/sys/kernel/arch"),  // since 6.1
                   .vendor = line_of(host, "/sys/class/dmi/id/sys_vendor"),

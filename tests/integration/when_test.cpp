@@ -1,0 +1,64 @@
+// `when`: one file for a fleet.
+
+#include <doctest/doctest.h>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "example.com/a";
+const std::string kB = "example.com/b";
+
+std::string counted_when(const std::string& name, unsigned count, const std::string& condition) {
+  return "- name: " + name + "\n  count: " + std::to_string(count) + "\n  when: " + condition + "\n";
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a device node that appears makes its entry apply within a second, and takes it away, without a reload") {
+  Node node;
+  const std::string file = node.path("one");
+  node.configure(counted_when(kA, 2, "{exists: " + file + '}') + counted(kB, 3));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kB}));
+  CHECK(node.of(kA).registrations.empty());
+  node.files().file("one");
+  CHECK(node.count(kA, 2, limit(1s)));
+  node.files().remove("one");
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 0; }, limit(1s)));
+  CHECK(node.of(kB).registrations.size() == 1);
+  CHECK(node.of(kB).lists == 1);
+}
+
+TEST_CASE("a reload asks conditions before it answers") {
+  Node node;
+  node.configure(counted(kB, 3));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kB}));
+  node.files().file("one");
+  node.configure(counted_when(kA, 2, "{exists: " + node.path("one") + '}') +
+                 counted_when(kB, 3, "{exists: " + node.path("two") + '}'));
+  REQUIRE(node.reload());
+  CHECK(node.count(kA, 2));
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kB).streams == 0; }));
+}
+
+TEST_CASE("entries of one name follow each other as a reload would have them") {
+  Node node;
+  node.files().file("labels", "pool=desk");
+  node.set_top("nodeLabels: " + node.path("labels") + '\n');
+  node.configure(counted_when(kA, 2, "{label: {pool: desk}}") + counted_when(kA, 5, "{label: {pool: hall}}"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(kA, 2));
+  node.files().file("labels", "pool=hall");
+  CHECK(node.count(kA, 5));
+  CHECK(node.of(kA).registrations.size() == 1);
+}

@@ -1,0 +1,137 @@
+#include "config/condition.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "config/yaml.hpp"
+
+namespace plughost {
+namespace {
+
+using Kind = Verdict::Kind;
+
+Condition condition(const std::string& text) {
+  Diagnostics diagnostics;
+  const auto node = parse_yaml(text, "when.yaml", diagnostics);
+  REQUIRE(node);
+  Condition read = Condition::read(*node, "when", diagnostics);
+  CAPTURE(text);
+  for (const Diagnostic& diagnostic : diagnostics.all()) FAIL(diagnostic.text());
+  return read;
+}
+
+// A machine with two files.
+NodeView view() {
+  return {
+      .machine = {.hostname = "gpu-7",
+                  .kernel = "6.1.0-28-amd64",
+                  .arch = "x86_64",
+                  .vendor = "Example",
+                  .product = "Blade 3"},
+      .labels = {.node = "n1", .labels = {{"rack", "a1"}, {"empty", ""}}, .trouble = {}},
+      .exists = [](const std::string& pattern) { return pattern == "/dev/kvm" || pattern == "/dev/tun"; }};
+}
+
+Verdict ask(const std::string& text) {
+  return condition(text).ask(view());
+}
+
+bool applies(const std::string& text) {
+  return ask(text).kind == Kind::kApplies;
+}
+
+std::string why_not(const std::string& text) {
+  const Verdict verdict = ask(text);
+  CHECK(verdict.kind == Kind::kDoesNot);
+  return verdict.why;
+}
+
+TEST_CASE("each word of a condition looks at what it says") {
+  CHECK(applies("hostname: gpu-*"));
+  CHECK(why_not("hostname: web-*") == "hostname is 'gpu-7', not web-*");
+  CHECK(applies("kernel: 6.1.*"));
+  CHECK(why_not("kernel: 5.*") == "kernel is '6.1.0-28-amd64', not 5.*");
+  CHECK(applies("arch: x86_64"));
+  CHECK(applies("arch: amd64"));
+  CHECK(why_not("arch: arm64") == "arch is 'x86_64', not arm64");
+  CHECK(applies("dmi: {vendor: Example}"));
+  CHECK(why_not("dmi: {vendor: Blade*}") == "dmi.vendor is 'Example', not Blade*");
+  CHECK(applies("dmi: {product: 'Blade ?'}"));
+  CHECK(why_not("dmi: {vendor: Example, product: Rack*}") == "dmi.product is 'Blade 3', not Rack*");
+  CHECK(applies("node: n?"));
+  CHECK(why_not("node: m1") == "node is 'n1', not m1");
+  CHECK(applies("label: {rack: a*}"));
+  CHECK(applies("label: {empty: ''}"));
+  CHECK(applies("label: {empty: '*'}"));
+  CHECK_FALSE(applies("label: {rack: ''}"));
+  CHECK(why_not("label: {rack: b*}") == "label rack is 'a1', not b*");
+  CHECK(why_not("label: {zone: '*'}") == "the node has no label zone");
+  CHECK(applies("exists: /dev/kvm"));
+  CHECK(why_not("exists: /dev/nothing") == "/dev/nothing does not exist");
+}
+
+TEST_CASE("a list means any of them, but of files all") {
+  CHECK(applies("hostname: [web-*, gpu-*]"));
+  CHECK(why_not("hostname: [web-*, db-*]") == "hostname is 'gpu-7', not web-* or db-*");
+  CHECK(applies("exists: [/dev/kvm, /dev/tun]"));
+  CHECK(why_not("exists: [/dev/kvm, /dev/nothing]") == "/dev/nothing does not exist");
+}
+
+TEST_CASE("all words have to hold") {
+  CHECK(applies("{hostname: gpu-*, arch: amd64}"));
+  CHECK_FALSE(applies("{hostname: gpu-*, arch: arm64}"));
+  CHECK_FALSE(applies("{hostname: web-*, arch: amd64}"));
+}
+
+TEST_CASE("a list of conditions means any of them") {
+  CHECK(applies("[{hostname: web-*}, {arch: amd64}]"));
+  CHECK(why_not("[{hostname: web-*}, {arch: arm64}]") ==
+        "hostname is 'gpu-7', not web-*; arch is 'x86_64', not arm64");
+}
+
+TEST_CASE("what `not` says must not hold as a whole") {
+  CHECK(applies("not: {hostname: web-*}"));
+  CHECK(why_not("not: {hostname: gpu-*}") == "what `not` excludes is so: hostname gpu-*");
+  CHECK(applies("not: {hostname: gpu-*, arch: arm64}"));
+  CHECK(why_not("not: [{hostname: web-*}, {exists: [/dev/kvm, /dev/tun], arch: [amd64, arm64]}]") ==
+        "what `not` excludes is so: arch amd64 or arm64, exists /dev/kvm and /dev/tun");
+  CHECK(applies("not: {not: {arch: amd64}}"));
+  CHECK_FALSE(applies("{arch: amd64, not: {hostname: gpu-*}}"));
+}
+
+TEST_CASE("labels that nobody can tell decide nothing, unless something else does") {
+  NodeView unknown = view();
+  unknown.labels = {.node = {}, .labels = {}, .trouble = "/labels: it cannot be read"};
+  const Verdict verdict = condition("label: {rack: a*}").ask(unknown);
+  CHECK(verdict.kind == Kind::kUnknown);
+  CHECK(verdict.why == "the node's labels are not known: /labels: it cannot be read");
+  CHECK(condition("node: n1").ask(unknown).kind == Kind::kUnknown);
+  CHECK(condition("not: {label: {rack: a*}}").ask(unknown).kind == Kind::kUnknown);
+  CHECK(condition("{label: {rack: a*}, arch: arm64}").ask(unknown).kind == Kind::kDoesNot);
+  CHECK(condition("[{label: {rack: a*}}, {arch: amd64}]").ask(unknown).kind == Kind::kApplies);
+  CHECK(condition("[{label: {rack: a*}}, {arch: arm64}]").ask(unknown).kind == Kind::kUnknown);
+  CHECK(condition("{label: {rack: a*}, arch: amd64}").ask(unknown).kind == Kind::kUnknown);
+  // The name may be known from elsewhere.
+  unknown.labels.node = "n1";
+  CHECK(condition("node: n1").ask(unknown).kind == Kind::kApplies);
+}
+
+TEST_CASE("what a condition says it says in a few words") {
+  CHECK(condition("[{hostname: [a, b], not: {arch: arm64}}, {label: {rack: a*}}]").text() ==
+        "(hostname a or b, not arch arm64) or (label rack a*)");
+}
+
+TEST_CASE("a condition tells what has to be looked at for it") {
+  const Condition all = condition("[{exists: [/a, /b]}, {not: {exists: /c}}]");
+  std::vector<std::string> paths;
+  all.for_each_path([&](const std::string& path) { paths.push_back(path); });
+  CHECK(paths == std::vector<std::string>{"/a", "/b", "/c"});
+  CHECK_FALSE(all.names_labels());
+  CHECK(condition("not: {label: {a: b}}").names_labels());
+  CHECK_FALSE(condition("label: {a: b}").names_node());
+  CHECK(condition("node: a").names_node());
+}
+
+}  // namespace
+}  // namespace plughost

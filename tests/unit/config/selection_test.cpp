@@ -1,0 +1,167 @@
+#include "config/selection.hpp"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+
+#include "unit/config/config_of.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using test::config_of;
+using Applies = std::vector<bool>;
+
+// A configuration of that list of entries, and a machine that a test makes.
+struct Made {
+  test::TempDir tree;
+  Config config;
+  HostRoot host{tree.path()};
+
+  explicit Made(const std::string& text) : config(config_of("domain: x.com\n" + text)) {
+    tree.file("/proc/sys/kernel/hostname", "gpu-7");
+  }
+  Selection look(const Selection& former = {}) const { return select(config, host, former); }
+  bool follows(const Selection& selection, const WatchedDirectory& directory) const {
+    return std::ranges::find(selection.watch, directory) != selection.watch.end();
+  }
+};
+
+std::vector<std::string> names_of(const Config& config) {
+  std::vector<std::string> names;
+  for (const ResourceConfig& entry : config.resources) names.push_back(entry.recipe->name.text());
+  return names;
+}
+
+TEST_CASE("an entry without a condition applies, and nothing is looked at for it") {
+  const Made made("resources: [{name: a, count: 1}]");
+  const Selection selection = made.look();
+  CHECK(selection.applies == Applies{true});
+  CHECK(selection.others.empty());
+  CHECK(selection.watch.empty());
+  CHECK_FALSE(selection.look_again);
+  CHECK_FALSE(has_conditions(made.config));
+}
+
+TEST_CASE("an entry that does not apply says why, and where it stands") {
+  const Made made(
+      "resources:\n- {name: a, count: 1, when: {hostname: web-*}}\n- {name: b, count: 1, when: {hostname: "
+      "gpu-*}}");
+  CHECK(has_conditions(made.config));
+  const Selection selection = made.look();
+  CHECK(selection.applies == Applies{false, true});
+  REQUIRE(selection.others.size() == 1);
+  CHECK(selection.others[0].name == "x.com/a");
+  CHECK(selection.others[0].where == made.config.resources[0].where);
+  CHECK(selection.others[0].why == "hostname is 'gpu-7', not web-*");
+  CHECK(selection.others[0].text() ==
+        "not here: x.com/a (" + selection.others[0].where + "): hostname is 'gpu-7', not web-*");
+  CHECK(names_of(applying(made.config, selection)) == std::vector<std::string>{"x.com/b"});
+}
+
+TEST_CASE("what a condition on files looks at is followed, also behind one that is missing") {
+  Made made("resources: [{name: a, count: 1, when: {exists: [/dev/one, /dev/video*]}}]");
+  CHECK(made.look().applies == Applies{false});
+  CHECK(made.follows(made.look(), {"/dev", "one"}));
+  CHECK(made.follows(made.look(), {"/dev", "video*"}));
+  CHECK_FALSE(made.look().look_again);
+  made.tree.file("/dev/one");
+  CHECK(made.look().applies == Applies{false});
+  made.tree.file("/dev/video3");
+  CHECK(made.look().applies == Applies{true});
+}
+
+TEST_CASE("what the kernel does not tell of is looked at again after a while") {
+  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().look_again);
+  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().look_again);
+  CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().look_again);
+}
+
+TEST_CASE("labels come from their file, whose whole directory is followed") {
+  Made made("nodeLabels: /etc/podinfo/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+  made.tree.file("/etc/podinfo/labels", "rack=\"a1\"\n");
+  CHECK(made.look().applies == Applies{true});
+  CHECK(made.look().troubles.empty());
+  CHECK(made.follows(made.look(), {"/etc/podinfo", "*", WatchFor::kContents}));
+  made.tree.file("/etc/podinfo/labels", "rack=\"b1\"\n");
+  CHECK(made.look().applies == Applies{false});
+}
+
+TEST_CASE("what cannot be told stays as it was, and is no reason to begin") {
+  Made made(
+      "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: "
+      "1}]");
+  const Selection first = made.look();
+  CHECK(first.applies == Applies{false, true});
+  CHECK(first.troubles ==
+        std::vector<std::string>{"the node's labels are not known: " + made.tree.at("/etc/labels").string() +
+                                 ": it cannot be read"});
+  CHECK(first.others[0].why == first.troubles[0]);
+  made.tree.file("/etc/labels", "rack=a");
+  const Selection known = made.look(first);
+  CHECK(known.applies == Applies{true, true});
+  made.tree.file("/etc/labels", "ra");
+  CHECK(made.look(known).applies == Applies{true, true});
+  CHECK(made.look(known).troubles.size() == 1);
+  CHECK(made.look(known).others.empty());
+}
+
+TEST_CASE("the name of the node is told by the environment where the labels do not say it") {
+  const Made made("resources: [{name: a, count: 1, when: {node: n1}}]");
+  ::unsetenv("NODE_NAME");
+  CHECK(made.look().applies == Applies{false});
+  CHECK(made.look().troubles.size() == 1);
+  ::setenv("NODE_NAME", "n1", 1);
+  CHECK(made.look().applies == Applies{true});
+  ::unsetenv("NODE_NAME");
+}
+
+TEST_CASE("of two entries with one name the first that applies has it") {
+  const Made made(
+      "resources:\n- {name: a, count: 1, when: {hostname: web-*}}\n- {name: a, count: 2, when: {hostname: "
+      "gpu-*}}\n- {name: a, count: 3, when: {hostname: '*-7'}}");
+  const Selection selection = made.look();
+  CHECK(selection.applies == Applies{false, true, false});
+  REQUIRE(selection.others.size() == 2);
+  CHECK(selection.others[1].why == made.config.resources[1].where + " has the same name and applies, too");
+}
+
+TEST_CASE("the condition of an include and the entry's own have to hold both") {
+  const test::TempDir dir;
+  dir.file("more.yaml", "resources: [{name: a, count: 1}, {name: b, count: 1, when: {arch: none}}]");
+  dir.file("main.yaml",
+           "domain: x.com\ninclude: [{file: '*ore.yaml', when: {hostname: gpu-*}}]\nresources: [{name: c, "
+           "count: 1}]");
+  const Config config = load_config(dir.at("main.yaml"));
+  const test::TempDir tree;
+  tree.file("/proc/sys/kernel/hostname", "gpu-7");
+  const HostRoot host(tree.path());
+  CHECK(names_of(applying(config, select(config, host))) == std::vector<std::string>{"x.com/c", "x.com/a"});
+  tree.file("/proc/sys/kernel/hostname", "web-7");
+  CHECK(names_of(applying(config, select(config, host))) == std::vector<std::string>{"x.com/c"});
+}
+
+TEST_CASE("until somebody has looked, what applied and says the same goes on to apply") {
+  const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1}, {name: b, count: 1}]");
+  const Config config = config_of(
+      "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: b, count: 2, when: "
+      "{arch: "
+      "none}}\n- {name: c, count: 1, when: {arch: none}}\n- {name: d, count: 1}\n- {name: a, count: 1, when: "
+      "{arch: "
+      "no}}");
+  const Selection selection = not_asked_yet(config, before.resources);
+  CHECK(selection.applies == Applies{true, false, false, true, false});
+  REQUIRE(selection.others.size() == 3);
+  CHECK(selection.others[0].why == "nobody has looked yet");
+}
+
+TEST_CASE("a condition that is written differently is no other entry") {
+  const Config before = config_of("domain: x.com\nresources: [{name: a, count: 1, when: {arch: none}}]");
+  const Config after = config_of("domain: x.com\nresources: [{name: a, count: 1, when: {arch: other}}]");
+  CHECK(diff(before, after).unchanged.size() == 1);
+}
+
+}  // namespace
+}  // namespace plughost
