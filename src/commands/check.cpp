@@ -14,10 +14,9 @@ int check(const CheckOptions& options) {
     for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
     if (options.strict && !config.warnings.empty()) return 1;
     std::cout << options.file << ": " << config.resources.size()
-              << (config.resources.size() == 1 ? " entry" : " entries") << " in " << config.files.size()
-              << (config.files.size() == 1 ? " file" : " files") << ", no errors\n";
-    for (const NotHere& other : select(config, HostRoot()).others)
-      std::cout << other.text() << '\n';
+              << (config.resources.size() == 1 ? " entry" : " entries") << " in " << config.files.paths.size()
+              << (config.files.paths.size() == 1 ? " file" : " files") << ", no errors\n";
+    for (const NotHere& other : select(config, HostRoot()).others) std::cout << other.text() << '\n';
     return 0;
   } catch (const ConfigError& error) {
     std::cerr << error.what() << '\n';

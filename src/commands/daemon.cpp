@@ -15,6 +15,7 @@ constexpr unsigned kWorkers = 4;
 // A configuration on a file system that hangs is a thing to know of.
 constexpr std::chrono::seconds kLoadDeadline{10};
 constexpr std::chrono::milliseconds kStatusInterval{200};
+constexpr std::size_t kMostErrors = 10;  // that the status has; the log has all
 
 std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
   std::vector<std::string> texts;
@@ -31,6 +32,7 @@ Overrides overrides_of(const RunOptions& options) {
 // What a worker brings back.
 struct Daemon::Loaded {
   std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
+  ConfigurationFiles files;
 };
 
 Daemon::Daemon(RunOptions options, Config config)
@@ -45,6 +47,8 @@ Daemon::Daemon(RunOptions options, Config config)
       signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
       status_(loop_, [this] { send_status(); }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
+      files_(config.files),
+      watch_(loop_, directories_, host_, [this] { on_files_changed(); }),
       requests_(loop_, log_.history(),
                 {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
                  .reload = [this](std::optional<LogLevel> level,
@@ -62,6 +66,7 @@ Daemon::Daemon(RunOptions options, Config config)
       std::make_unique<Conditions>(platform_, [this](Config part) { on_conditions(std::move(part)); });
   conditions_->follow(whole, std::move(first));
   servers_.open(telemetry);
+  follow_files();
 }
 
 Daemon::~Daemon() {
@@ -124,8 +129,11 @@ void Daemon::load() {
   workers_.run(
       [loaded, file = options_.config, overrides = overrides_of(options_)] {
         try {
-          loaded->result = load_config(file, overrides);
+          Config config = load_config(file, overrides);
+          loaded->files = config.files;
+          loaded->result = std::move(config);
         } catch (const ConfigError& error) {
+          loaded->files = error.files;
           loaded->result = texts_of(error.diagnostics);
         } catch (const std::exception& error) {
           loaded->result = std::vector<std::string>{error.what()};
@@ -137,32 +145,50 @@ void Daemon::load() {
       });
 }
 
+void Daemon::on_files_changed() {
+  reloads_.ask_if_changed();
+  if (reloads_.begin()) load();
+}
+
 void Daemon::on_loaded(Loaded& loaded) {
   if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
-    return finish_reload([&] { return refuse(std::move(*errors)); });
+    return finish_reload(std::move(loaded.files), [&] { return refuse(std::move(*errors)); });
   const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
   const std::vector<ResourceConfig>& running = supervisor_->config().resources;
   if (!has_conditions(*config))
-    return finish_reload([&] { return apply(config, not_asked_yet(*config, running)); });
+    return finish_reload(config->files, [&] { return apply(config, not_asked_yet(*config, running)); });
   conditions_->ask(config, running, [this, config](Selection selection) {
-    finish_reload([&] { return apply(config, std::move(selection)); });
+    finish_reload(config->files, [&] { return apply(config, std::move(selection)); });
   });
 }
 
-void Daemon::finish_reload(const std::function<ReloadAnswer()>& apply_or_refuse) {
+void Daemon::finish_reload(ConfigurationFiles files, const std::function<ReloadAnswer()>& apply_or_refuse) {
   const ReloadQueue::Batch reload = reloads_.end();
-  asked_level_ = reload.level;
-  const ReloadAnswer answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse();
+  const bool is_needed = !reload.waiting.empty() || !files.same_as(files_);
+  files_ = std::move(files);
+  std::optional<ReloadAnswer> answer;
+  if (is_needed) {
+    asked_level_ = reload.level;
+    answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse();
+    on_change();
+  }
   notifier_.send("READY=1");
-  on_change();
-  for (const StatusRequests::ReloadDone& done : reload.waiting) done(answer);
+  follow_files();
+  for (const StatusRequests::ReloadDone& done : reload.waiting) done(*answer);
   if (reloads_.begin()) return load();
   servers_.end_former();  // those who asked them are answered
+}
+
+void Daemon::follow_files() {
+  watch_.follow(supervisor_->config().watch ? std::span<const WatchedDirectory>(files_.sources)
+                                            : std::span<const WatchedDirectory>());
 }
 
 ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
   ++reloads_refused_;
   refused_at_ = std::chrono::system_clock::now();
+  errors_.assign(errors.begin(),
+                 errors.begin() + static_cast<std::ptrdiff_t>(std::min(errors.size(), kMostErrors)));
   log_.configure(log_level(supervisor_->config()), supervisor_->config().log.format);
   for (const std::string& error : errors) log_.error(error);
   log_.error("the configuration was not reloaded: the old one stays in force",
@@ -189,6 +215,7 @@ ReloadAnswer Daemon::apply(const std::shared_ptr<const Config>& config, Selectio
   ++reloads_applied_;
   loaded_at_ = std::chrono::system_clock::now();
   refused_at_.reset();
+  errors_.clear();
   for (std::string& trouble : servers_.take(std::move(servers)))
     answer.warnings.push_back(std::move(trouble));
   return answer;
@@ -214,6 +241,7 @@ void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
     status.configuration.others = conditions_->selection().others;
     status.configuration.loaded_at = loaded_at_;
     status.configuration.refused_at = refused_at_;
+    status.configuration.errors = errors_;
     status.tallies = {.reloads_applied = reloads_applied_,
                       .reloads_refused = reloads_refused_,
                       .kubelets = tallies_.kubelets.count(),

@@ -17,6 +17,7 @@
 #include "config/config.hpp"
 #include "programs/programs.hpp"
 #include "supervisor/conditions.hpp"
+#include "supervisor/configuration_watch.hpp"
 #include "supervisor/supervisor.hpp"
 #include "telemetry/reload_queue.hpp"
 #include "telemetry/servers.hpp"
@@ -51,7 +52,9 @@ class Daemon {
   void reload(std::optional<LogLevel> level, StatusRequests::ReloadDone done);
   void load();
   void on_loaded(Loaded& loaded);
-  void finish_reload(const std::function<ReloadAnswer()>& apply_or_refuse);
+  void on_files_changed();
+  void follow_files();
+  void finish_reload(ConfigurationFiles files, const std::function<ReloadAnswer()>& apply_or_refuse);
   ReloadAnswer apply(const std::shared_ptr<const Config>& config, Selection selection);
   void on_conditions(Config part);
   ReloadAnswer refuse(std::vector<std::string> errors);
@@ -62,6 +65,7 @@ class Daemon {
   WallTime started_at_ = std::chrono::system_clock::now();
   WallTime loaded_at_ = started_at_;
   std::optional<WallTime> refused_at_;
+  std::vector<std::string> errors_;  // of what was refused then, the first ones
   std::uint64_t reloads_applied_ = 0;
   std::uint64_t reloads_refused_ = 0;
   std::optional<LogLevel> asked_level_;  // by the last reload
@@ -82,6 +86,8 @@ class Daemon {
   Supervisor::Summary last_summary_;
   bool stopping_ = false;
   ReloadQueue reloads_;
+  ConfigurationFiles files_;  // that were read last, whatever became of it
+  ConfigurationWatch watch_;
   std::unique_ptr<Supervisor> supervisor_;
   std::unique_ptr<Conditions> conditions_;
   StatusRequests requests_;

@@ -80,7 +80,8 @@ void print_head(const Json& status) {
             << age(configuration["loadedAt"]) << " ago, hash " << configuration["hash"].text() << '\n';
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])
-              << " ago, was refused: `plughost check` says why\n";
+              << " ago, was refused, and the configuration before it is in force\n";
+  for (const Json& error : configuration["errors"].array()) std::cout << "error: " << error.text() << '\n';
   for (const Json& other : configuration["notHere"].array())
     std::cout << "not here: " << other["entry"].text() << " (" << other["where"].text()
               << "): " << other["why"].text() << '\n';

@@ -14,6 +14,7 @@
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
+#include "host/host_root.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {
@@ -66,6 +67,17 @@ struct ResourceConfig {
   std::string where;  // "file:line:col", for messages
 };
 
+// What a configuration was read from.
+struct ConfigurationFiles {
+  std::vector<std::filesystem::path> paths;  // every file that was read, the main one first
+  std::uint64_t hash = 0;                    // of what they say: the same on every machine
+  // A change here may change what is read. Nothing where nobody wants to know.
+  std::vector<WatchedDirectory> sources;
+
+  // Reading them once more would say the same.
+  bool same_as(const ConfigurationFiles& other) const { return hash == other.hash && paths == other.paths; }
+};
+
 struct Config {
   KubeletConfig kubelet;
   LogConfig log;
@@ -73,15 +85,16 @@ struct Config {
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;  // who knows the node's labels; empty: nobody
   std::vector<ResourceConfig> resources;
-  std::vector<std::filesystem::path> files;  // every file that was read, the main one first
-  std::uint64_t hash = 0;                    // of what they say: the same on every machine
+  bool watch = false;  // a change of the files is a reload
+  ConfigurationFiles files;
   std::vector<Diagnostic> warnings;
 };
 
 // The configuration cannot be used. what() is every diagnostic's text, one per line.
 struct ConfigError : std::runtime_error {
-  explicit ConfigError(std::vector<Diagnostic> found);
+  explicit ConfigError(std::vector<Diagnostic> found, ConfigurationFiles read = {});
   std::vector<Diagnostic> diagnostics;
+  ConfigurationFiles files;  // as far as they were read
 };
 
 // Command-line settings, which win over the file's.

@@ -106,6 +106,7 @@ class Loader {
   void include(const fs::path& file, const Place& place, std::string_view domain, const When& when);
   void check_conditions();
   bool is_new(const fs::path& file);
+  void follow(const fs::path& pattern);
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const;
 
   Diagnostics diagnostics_;
@@ -116,7 +117,8 @@ class Loader {
 };
 
 std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
-  config_.files.push_back(file);
+  config_.files.paths.push_back(file);
+  follow(file);
   const Mark whole{.file = file.string()};
   const auto text = read_text_file(file);
   if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
@@ -127,7 +129,8 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
     }
     return std::nullopt;
   }
-  config_.hash = fnv1a(std::get<std::string>(text), config_.hash == 0 ? kFnvStart : config_.hash);
+  std::uint64_t& hash = config_.files.hash;
+  hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
   auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
   if (root && !included_at) other_plugin_ = other_plugin(*root);
   if (!root || root->kind == Node::Kind::kMap) return root;
@@ -148,6 +151,7 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   read_log(top);
   read_cdi(top);
   read_telemetry(top, overrides);
+  config_.watch = top.flag("watch", false);
   if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
   read_resources(top, domain, nullptr);
   read_includes(top, file, domain);
@@ -296,6 +300,7 @@ void Loader::include_all(Fields& where, const std::string& key, const std::strin
                          const When& when) {
   if (pattern.find_first_of(kWildcards) == std::string::npos)
     return include(base / pattern, place, domain, when);
+  follow(base / pattern);
   try {
     for (const fs::path& path : expand(base, pattern)) include(path, place, domain, when);
   } catch (const std::system_error& error) {
@@ -310,7 +315,8 @@ void Loader::include(const fs::path& file, const Place& place, std::string_view 
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
   read_resources(top, own_domain, when);
-  for (const std::string_view key : {"kubelet", "log", "cdi", "listen", "control", "nodeLabels", "include"}) {
+  for (const std::string_view key :
+       {"kubelet", "log", "cdi", "listen", "control", "nodeLabels", "watch", "include"}) {
     if (root->find(key))
       top.error(key, "this belongs into the main file; an included one has only domain and resources");
   }
@@ -325,6 +331,15 @@ void Loader::check_conditions() {
       diagnostics_.error(condition->mark(), condition->path() + ".label",
                          "nobody says which labels the node has; set `nodeLabels: FILE` in the main file");
     }
+  }
+}
+
+// The directories that lead to the files, links included.
+void Loader::follow(const fs::path& pattern) {
+  std::error_code failed;
+  for (WatchedDirectory& each : HostRoot().glob(fs::absolute(pattern, failed).lexically_normal()).watch) {
+    each.what = WatchFor::kContents;
+    config_.files.sources.push_back(std::move(each));
   }
 }
 
@@ -365,23 +380,24 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   }
   // As somebody who goes through the files would find them.
   const auto position = [this](const Diagnostic& diagnostic) {
-    const auto in = std::ranges::find(config_.files, fs::path(diagnostic.mark.file));
-    return std::tuple(in - config_.files.begin(), diagnostic.mark.line, diagnostic.mark.column);
+    const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file));
+    return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
   };
   std::ranges::stable_sort(errors, {}, position);
   std::ranges::stable_sort(config_.warnings, {}, position);
   if (const std::size_t more = diagnostics_.error_count() - errors.size(); more > 0)
     errors.push_back({.mark = {.file = file.string()}, .what = std::to_string(more) + " more errors"});
-  if (!errors.empty()) throw ConfigError(with_hint(std::move(errors), file));
+  if (!errors.empty()) throw ConfigError(with_hint(std::move(errors), file), std::move(config_.files));
 
+  if (!config_.watch) config_.files.sources.clear();
   for (EntryDraft& entry : entries_) config_.resources.push_back(std::move(entry.config));
   return std::move(config_);
 }
 
 }  // namespace
 
-ConfigError::ConfigError(std::vector<Diagnostic> found)
-    : std::runtime_error(texts_of(found)), diagnostics(std::move(found)) {}
+ConfigError::ConfigError(std::vector<Diagnostic> found, ConfigurationFiles read)
+    : std::runtime_error(texts_of(found)), diagnostics(std::move(found)), files(std::move(read)) {}
 
 Config load_config(const fs::path& file, const Overrides& overrides) {
   return Loader().load(file, overrides);

@@ -23,7 +23,7 @@ Finding of_diagnostic(const Diagnostic& diagnostic, const fs::path& file) {
 }
 
 bool is_read(const Config& config, const fs::path& file) {
-  return std::ranges::any_of(config.files, [&](const fs::path& read) {
+  return std::ranges::any_of(config.files.paths, [&](const fs::path& read) {
     std::error_code failed;
     return fs::equivalent(read, file, failed);
   });
@@ -38,7 +38,7 @@ Findings check_configuration(const HostRoot&, const Observed& observed) {
   if (found.empty() && observed.config)
     found.push_back({.where = observed.file,
                      .what = counted(observed.config->resources.size(), "entry", "entries") + " in " +
-                             counted(observed.config->files.size(), "file", "files") + ", no errors"});
+                             counted(observed.config->files.paths.size(), "file", "files") + ", no errors"});
   return found;
 }
 

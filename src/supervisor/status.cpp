@@ -90,6 +90,7 @@ Json ConfigurationStatus::json() const {
             {"hash", digits},
             {"loadedAt", time_json(loaded_at)},
             {"refusedAt", time_json(refused_at)},
+            {"errors", errors},
             {"notHere", Json::Array()}};
   for (const NotHere& other : others)
     told["notHere"].push_back({{"entry", other.name}, {"where", other.where}, {"why", other.why}});

@@ -111,6 +111,7 @@ struct ConfigurationStatus {
   WallTime loaded_at;
   std::vector<NotHere> others;         // entries that do not apply on this node
   std::optional<WallTime> refused_at;  // when a reload failed last; nullopt: not since loaded_at
+  std::vector<std::string> errors;     // why
 
   Json json() const;
 };

@@ -216,8 +216,8 @@ DaemonStatus Supervisor::status() const {
   if (present == status.kubelet.present) status.kubelet.since = kubelet_since_;
   if (process && *process != 0) status.kubelet.process = process;
   status.kubelet.unverified = allocatable_.unknown();
-  for (const auto& file : config_.files) status.configuration.files.push_back(file.string());
-  status.configuration.hash = config_.hash;
+  for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
+  status.configuration.hash = config_.files.hash;
   for (const auto& [name, entry] : entries_) {
     const EntryStatus& its_entry = status.entries.emplace_back(entry->status());
     entry->for_each_resource([&, text = name](const Resource& resource) {

@@ -16,7 +16,7 @@ class ReloadQueue {
  public:
   struct Batch {
     std::optional<LogLevel> level;
-    std::vector<StatusRequests::ReloadDone> waiting;
+    std::vector<StatusRequests::ReloadDone> waiting;  // nobody: it is for what has changed
   };
 
   void ask(std::optional<LogLevel> level, StatusRequests::ReloadDone done) {
@@ -24,6 +24,10 @@ class ReloadQueue {
     const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().level == level;
     if (!joins) batches_.push_back({level, {}});
     batches_.back().waiting.push_back(std::move(done));
+  }
+  // For nobody who waits: if the files say the same as before, nothing is to be done.
+  void ask_if_changed() {
+    if (batches_.size() == (under_way_ ? 1u : 0u)) batches_.push_back({});
   }
   // True: a reload is to begin now; end() follows.
   bool begin() {

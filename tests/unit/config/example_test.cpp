@@ -86,7 +86,7 @@ resources:
 TEST_CASE("the example is loaded together with the drop-ins beside it, without a warning") {
   const Config config = load_config(kSource / "config.example.yaml");
   CHECK(config.warnings.empty());
-  std::set<fs::path> read(config.files.begin(), config.files.end());
+  std::set<fs::path> read(config.files.paths.begin(), config.files.paths.end());
   for (const char* name : {"kvm", "fuse", "tun", "gopher", "count", "loop"}) {
     CAPTURE(name);
     CHECK(read.contains(kSource / "plugins.d" / (std::string(name) + ".yaml")));

@@ -41,7 +41,7 @@ TEST_CASE("a small configuration has the defaults") {
   CHECK(config.kubelet.directory == "/var/lib/kubelet/device-plugins");
   CHECK(config.log == LogConfig{});
   CHECK(config.warnings.empty());
-  CHECK(config.files == std::vector{dir.at("main.yaml")});
+  CHECK(config.files.paths == std::vector{dir.at("main.yaml")});
   REQUIRE(config.resources.size() == 1);
   const ResourceConfig& resource = config.resources[0];
   CHECK(resource.source);
@@ -182,7 +182,7 @@ TEST_CASE("drop-ins are read in the order of their names, and once") {
   dir.file("plugins.d/note.txt", "not read");
   const Config config = load_config(dir.at("main.yaml"));
   CHECK(names(config) == Names{"example.com/main", "example.com/a", "example.com/b"});
-  CHECK(config.files ==
+  CHECK(config.files.paths ==
         std::vector{dir.at("main.yaml"), dir.at("plugins.d/a.yaml"), dir.at("plugins.d/b.yaml")});
 
   dir.file("main.yaml", "include: [plugins.d/b.yaml, plugins.d/*.yaml, link.yaml, main.yaml]\n");
@@ -209,7 +209,7 @@ TEST_CASE("an empty include reads nothing") {
   const TempDir dir;
   dir.file("main.yaml", "include: []\n" + entry("example.com/a"));
   dir.file("plugins.d/a.yaml", "not read");
-  CHECK(load_config(dir.at("main.yaml")).files.size() == 1);
+  CHECK(load_config(dir.at("main.yaml")).files.paths.size() == 1);
 }
 
 TEST_CASE("a drop-in's domain is its own, or the main file's") {
@@ -279,10 +279,55 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
   CHECK(wrong(dir) ==
         "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
         "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
-        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, listen, control, nodeLabels, "
-        "resources, devices, include\n"
+        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, listen, control, watch, "
+        "nodeLabels, resources, devices, include\n"
         "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
         "a.yaml:1:1: unknown key 'y'; known here: domain, resources, devices");
+}
+
+TEST_CASE("with `watch` it is known where the files are, those included that are not there yet") {
+  const TempDir dir;
+  dir.file("real/main.yaml", "watch: true\nresources: []\ninclude: [more.d/*.yaml, other.yaml]\n");
+  dir.file("real/other.yaml", "resources: []");
+  dir.link("main.yaml", "real/main.yaml");
+  dir.link("other.yaml", "real/other.yaml");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.watch);
+  const auto follows = [&](const std::filesystem::path& directory, const std::string& name) {
+    const WatchedDirectory wanted{directory, name, WatchFor::kContents};
+    return std::ranges::find(config.files.sources, wanted) != config.files.sources.end();
+  };
+  CHECK(follows(dir.path(), "main.yaml"));
+  CHECK(follows(dir.at("real"), "main.yaml"));
+  CHECK(follows(dir.at("more.d"), "*.yaml"));
+  CHECK(follows(dir.at("real"), "other.yaml"));
+}
+
+TEST_CASE("without `watch` nobody wants to know where the files are, unless they cannot be read") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: []");
+  CHECK(load_config(dir.at("main.yaml")).files.sources.empty());
+  dir.file("main.yaml", "resources: [");
+  try {
+    load_config(dir.at("main.yaml"));
+    FAIL("it was loaded");
+  } catch (const ConfigError& error) {
+    CHECK(error.files.paths == std::vector{dir.at("main.yaml")});
+    CHECK(error.files.sources ==
+          std::vector<WatchedDirectory>{{dir.path(), "main.yaml", WatchFor::kContents}});
+  }
+}
+
+TEST_CASE("what is read twice is the same, and what says something else is not") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: []");
+  const Config first = load_config(dir.at("main.yaml"));
+  CHECK(first.files.same_as(load_config(dir.at("main.yaml")).files));
+  dir.file("plugins.d/a.yaml", "resources: []");
+  CHECK_FALSE(first.files.same_as(load_config(dir.at("main.yaml")).files));
+  dir.file("main.yaml", "resources: [] ");
+  dir.remove("plugins.d/a.yaml");
+  CHECK_FALSE(first.files.same_as(load_config(dir.at("main.yaml")).files));
 }
 
 TEST_CASE("names and ids are unique over all files") {

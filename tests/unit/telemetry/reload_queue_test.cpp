@@ -77,3 +77,28 @@ TEST_CASE("who asks alike while one is under way waits for the next all the same
   for (const auto& done : second.waiting) done({});
   CHECK(order == "first second ");
 }
+
+TEST_CASE("a change of the files is a reload for nobody, unless somebody waits for one that has not begun") {
+  ReloadQueue queue;
+  queue.ask_if_changed();
+  REQUIRE(queue.begin());
+  queue.ask_if_changed();  // after that one may have read the file
+  queue.ask_if_changed();
+  CHECK(queue.end().waiting.empty());
+  REQUIRE(queue.begin());
+  queue.ask(kPlain, kNobody);
+  queue.ask_if_changed();
+  CHECK(queue.end().waiting.empty());
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1);
+  CHECK_FALSE(queue.begin());
+}
+
+TEST_CASE("who asks while a change waits for its turn is answered by the same reload") {
+  ReloadQueue queue;
+  queue.ask_if_changed();
+  queue.ask(kPlain, kNobody);
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1);
+  CHECK_FALSE(queue.begin());
+}

@@ -1,0 +1,100 @@
+// `watch`: who edits the file need not say so.
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "example.com/a";
+const std::string kB = "example.com/b";
+
+void start(Node& node) {
+  node.set_top("watch: true\n");
+  node.configure(counted(kA, 2));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+}
+
+bool says(Node& node, std::string_view words) {
+  return node.daemon().wait_for_line({words}, kLong);
+}
+
+}  // namespace
+
+TEST_CASE("a file that is written in place, replaced, or joined by another is in force without a word") {
+  Node node;
+  start(node);
+  node.configure(counted(kA, 3));
+  REQUIRE(node.count(kA, 3));
+  std::filesystem::copy(node.configuration(), node.path("next"));
+  node.configure(counted(kA, 4));
+  REQUIRE(node.count(kA, 4));
+  std::filesystem::rename(node.path("next"), node.configuration());
+  REQUIRE(node.count(kA, 3));
+  node.files().file("plugins.d/b.yaml", "resources:\n" + counted(kB, 5));
+  REQUIRE(node.count(kB, 5));
+  node.files().remove("plugins.d/b.yaml");
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kB).streams == 0; }));
+  CHECK(node.of(kA).registrations.size() == 1);
+}
+
+TEST_CASE("a ConfigMap that is switched as the kubelet does is in force") {
+  Node node;
+  node.set_top("watch: true\n");
+  node.configure(counted(kA, 2));
+  node.files().directory("..first");
+  node.files().directory("..second");
+  std::filesystem::copy(node.configuration(), node.path("..first/config.yaml"));
+  node.configure(counted(kA, 3));
+  std::filesystem::rename(node.configuration(), node.path("..second/config.yaml"));
+  node.files().link("..data", "..first");
+  node.files().link("config.yaml", "..data/config.yaml");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(kA, 2));
+  node.files().link("..next", "..second");
+  std::filesystem::rename(node.path("..next"), node.path("..data"));
+  node.files().remove("..first");
+  CHECK(node.count(kA, 3));
+}
+
+TEST_CASE("half a file is an error with its place, is tried again when it changes, and harms nobody") {
+  Node node;
+  start(node);
+  node.files().file("config.yaml", "watch: true\nresources: [{name: ");
+  REQUIRE(says(node, "config.yaml:2:"));
+  CHECK(says(node, "the configuration was not reloaded"));
+  CHECK(node.of(kA).lists == 1);
+  // Somebody touches it, and it says the same: nobody wants to know once more.
+  node.files().file("config.yaml", "watch: true\nresources: [{name: ");
+  node.configure(counted(kA, 7));
+  CHECK(node.count(kA, 7));
+  CHECK(node.daemon().count_lines("the configuration was not reloaded") == 1);
+}
+
+TEST_CASE("a file that is written with the same words is no reload, but SIGHUP is one") {
+  Node node;
+  start(node);
+  node.configure(counted(kA, 2));
+  node.configure(counted(kA, 2));
+  REQUIRE(node.reload());
+  CHECK(node.daemon().count_lines("configuration reloaded") == 1);
+}
+
+TEST_CASE("without `watch` a file is read when somebody says so") {
+  Node node;
+  node.configure(counted(kA, 2));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kA}));
+  node.configure(counted(kA, 3));
+  CHECK_FALSE(node.count(kA, 3, 400ms));
+}
