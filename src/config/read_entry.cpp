@@ -110,6 +110,18 @@ std::string read_near(Fields& entry, std::string_view domain) {
   return Template::escape(domain) + '/' + near;
 }
 
+// The maps of a list, each read by read(fields, item).
+template <class Item, class Read>
+std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
+  std::vector<Item> read_items;
+  const std::vector<Node>& items = entry.items(key);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
+    read(fields, read_items.emplace_back());
+  }
+  return read_items;
+}
+
 // A number, or a map from devices to numbers with `default` for the others.
 void read_replicas(Fields& entry, Recipe& recipe) {
   const Node* const node = entry.node("replicas");
@@ -120,9 +132,27 @@ void read_replicas(Fields& entry, Recipe& recipe) {
   Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
   recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
   for (const auto& [device, replicas] : node->members) {
-    if (device.scalar != "default")
-      recipe.replicas_of[device.scalar] = fields.number(device.scalar, 1, 1, kMostReplicas);
+    if (device.scalar == "default") continue;
+    const unsigned number = fields.number(device.scalar, 1, 1, kMostReplicas);
+    if (device.scalar.find_first_of("*?[") != std::string::npos)
+      recipe.replicas_by_pattern.emplace_back(device.scalar, number);
+    else
+      recipe.replicas_of[device.scalar] = number;
   }
+}
+
+// `only` or `except`: maps of attributes and patterns.
+std::vector<DevicePattern> read_patterns(Fields& entry, const std::string& key, const Words& attributes) {
+  std::vector<DevicePattern> patterns =
+      read_each<DevicePattern>(entry, key, [&](Fields& fields, DevicePattern& pattern) {
+        for (const std::string_view attribute : attributes)
+          if (fields.has(attribute)) pattern.attributes[std::string(attribute)] = fields.texts(attribute);
+        if (pattern.attributes.empty())
+          fields.diagnostics().error(fields.mark(), fields.path_of(""),
+                                     "a pattern of at least one attribute is expected here");
+      });
+  for (std::size_t i = 0; i < patterns.size(); ++i) patterns[i].where = key + '[' + std::to_string(i) + ']';
+  return patterns;
 }
 
 void read_sharing(Fields& entry, Recipe& recipe) {
@@ -185,18 +215,6 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
   if (const std::string trouble = path_trouble(attribute_first ? '/' + text : text); !trouble.empty())
     fields.error(key, trouble);
   return path;
-}
-
-// The maps of a list, each read by read(fields, item).
-template <class Item, class Read>
-std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
-  std::vector<Item> read_items;
-  const std::vector<Node>& items = entry.items(key);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
-    read(fields, read_items.emplace_back());
-  }
-  return read_items;
 }
 
 std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
@@ -334,6 +352,9 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
+    const Words chosen_by = with({"id"}, attributes);
+    recipe->choice = {.only = read_patterns(entry, "only", chosen_by),
+                      .except = read_patterns(entry, "except", chosen_by)};
     read_sharing(entry, *recipe);
     recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
     recipe->near = read_near(entry, domain);

@@ -69,11 +69,15 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
 }
 
 unsigned replicas_of(const Recipe& recipe, const Device& device) {
-  if (recipe.replicas_of.empty()) return recipe.replicas;
+  if (recipe.replicas_of.empty() && recipe.replicas_by_pattern.empty()) return recipe.replicas;
   for (const std::string_view name : {"id", "uuid", "pci", "index"}) {
     const std::string* const word = device.attribute(name);
     const auto found = word ? recipe.replicas_of.find(*word) : recipe.replicas_of.end();
     if (found != recipe.replicas_of.end()) return found->second;
+  }
+  for (const auto& [pattern, replicas] : recipe.replicas_by_pattern) {
+    const auto match = [&](const Attribute& each) { return matches(pattern, each.value); };
+    if (matches(pattern, device.id) || std::ranges::any_of(device.attributes, match)) return replicas;
   }
   return recipe.replicas;
 }
@@ -199,6 +203,7 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed) {
   Assembly assembly;
   Remarks remarks;
+  choose(recipe.choice, scanned, assembly.remarks);
   std::optional<std::string> only_resource;
   if (recipe.name.literal()) {
     only_resource = recipe.name.expand([](std::string_view) { return std::nullopt; });

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/choice.hpp"
 #include "device/template.hpp"
 
 namespace plughost {
@@ -81,9 +82,12 @@ struct Recipe {
 
   Template name;          // the resource's full name; with placeholders: one resource per distinct value
   Template id;            // empty: the kind's own id. Here {n} is the device's position in the entry
+  Choice choice;          // of the kind's devices, those that the entry takes
   unsigned replicas = 1;  // 1 to 10000
   // Of single devices: by the id that their kind gave them, or their uuid, pci or index.
   std::map<std::string, unsigned> replicas_of;
+  // Of those of which any attribute matches the fnmatch(3) pattern: the first one's.
+  std::vector<std::pair<std::string, unsigned>> replicas_by_pattern;
   bool rename_shared = false;   // a device with replicas belongs to <name>.shared
   bool one_share_only = false;  // a container that asks for several replicas is refused
   AllocationPolicy policy = AllocationPolicy::kNone;
