@@ -48,8 +48,7 @@ class KnownResources {
     if (!recipe.name.literal()) return;
     const auto name = recipe.name.expand([](std::string_view) { return std::nullopt; });
     add(entry, *name);
-    const bool shared = recipe.rename_shared && (recipe.replicas > 1 || !recipe.replicas_of.empty() ||
-                                                 !recipe.replicas_by_pattern.empty());
+    const bool shared = recipe.rename_shared && (recipe.replicas > 1 || !recipe.replicas_of.empty());
     if (shared) add(entry, *name + ".shared");
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/words.hpp"
+#include "config/read_choice.hpp"
 #include "device/cdi.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
@@ -38,7 +39,6 @@ constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
 // The usual time, and the longest: the kubelet admits no other pod until it has its answer.
 constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
-constexpr unsigned kMostReplicas = 10'000;
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
@@ -110,53 +110,18 @@ std::string read_near(Fields& entry, std::string_view domain) {
   return Template::escape(domain) + '/' + near;
 }
 
-// The maps of a list, each read by read(fields, item).
-template <class Item, class Read>
-std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
-  std::vector<Item> read_items;
-  const std::vector<Node>& items = entry.items(key);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
-    read(fields, read_items.emplace_back());
-  }
-  return read_items;
-}
-
-// A number, or a map from devices to numbers with `default` for the others.
-void read_replicas(Fields& entry, Recipe& recipe) {
-  const Node* const node = entry.node("replicas");
-  if (!node || node->kind != Node::Kind::kMap) {
-    recipe.replicas = entry.number("replicas", 1, 1, kMostReplicas);
-    return;
-  }
-  Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
-  recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
-  for (const auto& [device, replicas] : node->members) {
-    if (device.scalar == "default") continue;
-    const unsigned number = fields.number(device.scalar, 1, 1, kMostReplicas);
-    if (device.scalar.find_first_of("*?[") != std::string::npos)
-      recipe.replicas_by_pattern.emplace_back(device.scalar, number);
-    else
-      recipe.replicas_of[device.scalar] = number;
+// Devices that only their number tells of have nothing to be chosen by.
+void refuse_choice_of_alike(Fields& entry, const Kind& kind) {
+  if (!kind.attributes.empty() || kind.declared) return;
+  for (const std::string_view key : {"only", "except"}) {
+    if (entry.has(key))
+      entry.error(key, "the devices of `" + std::string(kind.key) +
+                           "` are all alike; say there how many there are to be");
   }
 }
 
-// `only` or `except`: maps of attributes and patterns.
-std::vector<DevicePattern> read_patterns(Fields& entry, const std::string& key, const Words& attributes) {
-  std::vector<DevicePattern> patterns =
-      read_each<DevicePattern>(entry, key, [&](Fields& fields, DevicePattern& pattern) {
-        for (const std::string_view attribute : attributes)
-          if (fields.has(attribute)) pattern.attributes[std::string(attribute)] = fields.texts(attribute);
-        if (pattern.attributes.empty())
-          fields.diagnostics().error(fields.mark(), fields.path_of(""),
-                                     "a pattern of at least one attribute is expected here");
-      });
-  for (std::size_t i = 0; i < patterns.size(); ++i) patterns[i].where = key + '[' + std::to_string(i) + ']';
-  return patterns;
-}
-
-void read_sharing(Fields& entry, Recipe& recipe) {
-  read_replicas(entry, recipe);
+void read_sharing(Fields& entry, const Words& attributes, Recipe& recipe) {
+  read_replicas(entry, attributes, recipe);
   recipe.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
   recipe.rename_shared = entry.flag("renameByDefault", false);
   if (!recipe.rename_shared || recipe.name.empty()) return;
@@ -215,6 +180,18 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
   if (const std::string trouble = path_trouble(attribute_first ? '/' + text : text); !trouble.empty())
     fields.error(key, trouble);
   return path;
+}
+
+// The maps of a list, each read by read(fields, item).
+template <class Item, class Read>
+std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
+  std::vector<Item> read_items;
+  const std::vector<Node>& items = entry.items(key);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
+    read(fields, read_items.emplace_back());
+  }
+  return read_items;
 }
 
 std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
@@ -352,10 +329,10 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
-    const Words chosen_by = with({"id"}, attributes);
-    recipe->choice = {.only = read_patterns(entry, "only", chosen_by),
-                      .except = read_patterns(entry, "except", chosen_by)};
-    read_sharing(entry, *recipe);
+    const Words of_kind = with({"id"}, attributes);
+    recipe->choice = read_choice(entry, of_kind);
+    for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
+    read_sharing(entry, of_kind, *recipe);
     recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
     recipe->near = read_near(entry, domain);
     recipe->forget_after =

@@ -45,6 +45,7 @@ class Gpu final : public DeviceSource {
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
+  void finish(Scan& taken) const override { divide(taken); }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
   }
@@ -77,7 +78,6 @@ Scan Gpu::scan(const HostRoot& host) const {
     add(drm_gpus(host, {.name = "intel", .id = "8086", .drivers = {"i915", "xe"}, .shared_nodes = {}}, scan));
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
   if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
-  divide(scan);
   return scan;
 }
 

@@ -8,11 +8,12 @@ namespace plughost {
 namespace {
 
 using Texts = std::vector<std::string>;
+using Attributes = std::map<std::string, Texts>;
 
 Device card(std::string id, const std::string& name, const std::string& pci) {
   Device made;
   made.id = std::move(id);
-  made.attributes = {{"name", name}, {"pci", pci}};
+  made.attributes = {{"name", name}, {"pci", pci}, {"serial", ""}};
   return made;
 }
 
@@ -21,91 +22,96 @@ std::vector<Device> cards() {
           card("GPU-c", "NVIDIA A100-SXM4-80GB", "0000:af:00.0")};
 }
 
-struct Chosen {
-  Texts ids;
-  Texts remarks;
-};
+std::vector<DevicePattern> patterns(const std::vector<Attributes>& all) {
+  std::vector<DevicePattern> made;
+  for (const Attributes& each : all)
+    made.push_back({.attributes = each, .where = std::to_string(made.size())});
+  return made;
+}
 
-Chosen chosen(const Choice& choice) {
-  Chosen result;
+// The ids of those that are left.
+Texts chosen(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
   std::vector<Device> devices = cards();
-  choose(choice, devices, result.remarks);
-  for (const Device& device : devices) result.ids.push_back(device.id);
-  return result;
+  choose({.only = patterns(only), .except = patterns(except)}, devices);
+  Texts ids;
+  for (const Device& device : devices) ids.push_back(device.id);
+  return ids;
+}
+
+Texts unmatched(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
+  std::vector<Device> devices = cards();
+  return choose({.only = patterns(only), .except = patterns(except)}, devices);
 }
 
 TEST_CASE("without a choice every device is taken") {
-  CHECK(chosen({}).ids == Texts{"GPU-a", "GPU-b", "GPU-c"});
-  CHECK(chosen({}).remarks.empty());
+  CHECK(chosen({}, {}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
+  CHECK(unmatched({}, {}).empty());
 }
 
-TEST_CASE("`only` takes those that match one of its patterns, in all of its attributes") {
-  CHECK(chosen({.only = {{{{"name", {"*A100*"}}}, "only[0]"}}, .except = {}}).ids == Texts{"GPU-a", "GPU-c"});
-  CHECK(chosen({.only = {{{{"name", {"*A100*"}}, {"pci", {"0000:3b:*"}}}, "only[0]"}}, .except = {}}).ids ==
-        Texts{"GPU-a"});
-  CHECK(chosen({.only = {{{{"id", {"GPU-b"}}}, "only[0]"}, {{{"pci", {"*:af:*"}}}, "only[1]"}}, .except = {}})
-            .ids == Texts{"GPU-b", "GPU-c"});
+TEST_CASE("`only` takes the devices that match one of its patterns") {
+  CHECK(chosen({{{"name", {"*A100*"}}}}, {}) == Texts{"GPU-a", "GPU-c"});
+  CHECK(chosen({{{"id", {"GPU-b"}}}, {{"pci", {"*:af:*"}}}}, {}) == Texts{"GPU-b", "GPU-c"});
 }
 
-TEST_CASE("of several patterns of an attribute one has to match, and all of its value") {
-  CHECK(chosen({.only = {{{{"id", {"GPU-a", "GPU-b"}}}, "only[0]"}}, .except = {}}).ids ==
+TEST_CASE("a device has to match all attributes of a pattern, and one word of each") {
+  CHECK(chosen({{{"name", {"*A100*"}}, {"pci", {"0000:3b:*"}}}}, {}) == Texts{"GPU-a"});
+  CHECK(chosen({{{"name", {"Tesla*"}}, {"pci", {"0000:3b:*"}}}}, {}).empty());
+  CHECK(chosen({{{"id", {"GPU-a", "GPU-b"}}, {"pci", {"0000:3b:*", "0000:86:*"}}}}, {}) ==
         Texts{"GPU-a", "GPU-b"});
-  CHECK(chosen({.only = {{{{"name", {"A100", "Tesla"}}}, "only[0]"}}, .except = {}}).ids.empty());
+}
+
+TEST_CASE("a pattern is for the whole of a value, and its letters are as they are written") {
+  CHECK(chosen({{{"name", {"A100", "Tesla", "T4*"}}}}, {}).empty());
+  CHECK(chosen({{{"name", {"tesla*"}}}}, {}).empty());
+  CHECK(chosen({{{"name", {"Tesla T?"}}}}, {}) == Texts{"GPU-b"});
+  CHECK(chosen({{{"pci", {"0000:[38]?:00.0"}}}}, {}) == Texts{"GPU-a", "GPU-b"});
+}
+
+TEST_CASE("a value that looks like a pattern matches itself") {
+  std::vector<Device> disks = {card("disk[1]", "", ""), card("disk1", "", "")};
+  choose({.only = patterns({{{"id", {"disk[1]"}}}}), .except = {}}, disks);
+  CHECK(disks.size() == 2);
+  std::vector<Device> quoted = {card("a[", "", "")};
+  choose({.only = patterns({{{"id", {"a\\["}}}}), .except = {}}, quoted);
+  CHECK(quoted.size() == 1);
 }
 
 TEST_CASE("`except` leaves out those that match, whatever `only` says") {
-  CHECK(chosen({.only = {}, .except = {{{{"pci", {"0000:3b:00.0"}}}, "except[0]"}}}).ids ==
-        Texts{"GPU-b", "GPU-c"});
-  CHECK(
-      chosen({.only = {{{{"name", {"*A100*"}}}, "only[0]"}}, .except = {{{{"id", {"GPU-c"}}}, "except[0]"}}})
-          .ids == Texts{"GPU-a"});
+  CHECK(chosen({}, {{{"pci", {"0000:3b:00.0"}}}}) == Texts{"GPU-b", "GPU-c"});
+  CHECK(chosen({{{"name", {"*A100*"}}}}, {{{"id", {"GPU-c"}}}}) == Texts{"GPU-a"});
+  CHECK(chosen({{{"id", {"GPU-a"}}}}, {{{"id", {"*"}}}}).empty());
+  CHECK(chosen({}, {{{"id", {"GPU-a"}}}, {{"id", {"GPU-b"}}}}) == Texts{"GPU-c"});
 }
 
-TEST_CASE("a device without the attribute does not match, and a pattern without a device is remarked on") {
-  const Chosen none = chosen({.only = {{{{"serial", {"*"}}}, "only[0]"}}, .except = {}});
-  CHECK(none.ids.empty());
-  CHECK(none.remarks == Texts{"`only[0]` matches no device that is here now"});
-  const Chosen excepted =
-      chosen({.only = {{{{"name", {"*"}}}, "only[0]"}},
-              .except = {{{{"id", {"GPU-b"}}}, "except[0]"}, {{{"id", {"GPU-x"}}}, "except[1]"}}});
-  CHECK(excepted.ids == Texts{"GPU-a", "GPU-c"});
-  CHECK(excepted.remarks == Texts{"`except[1]` matches no device that is here now"});
+TEST_CASE("a value that a device does not have, or that is empty, matches nothing") {
+  CHECK(chosen({{{"serial", {"*"}}}}, {}).empty());
+  CHECK(chosen({{{"uuid", {"*"}}}}, {}).empty());
+  CHECK(chosen({}, {{{"serial", {"*"}}}, {{"uuid", {"*"}}}}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
 }
 
-TEST_CASE("'*' matches what a path has: '/', and a leading '.'") {
-  CHECK(matches("/dev/*", "/dev/snd/.hidden"));
-  CHECK(matches("*", ""));
-  CHECK_FALSE(matches("a?", "a"));
-  CHECK_FALSE(matches("a", "ab"));
+TEST_CASE("where a pattern stands that matches no device is told, whatever became of the others") {
+  CHECK(unmatched({{{"serial", {"*"}}}}, {}) == Texts{"0"});
+  CHECK(unmatched({{{"name", {"*"}}}, {{"name", {"H100"}}}}, {{{"id", {"GPU-b"}}}, {{"id", {"GPU-x"}}}}) ==
+        Texts{"1", "1"});
+  // A device that is left out matches all the same.
+  CHECK(unmatched({{{"id", {"GPU-a"}}}}, {{{"id", {"GPU-b"}}}}).empty());
 }
 
-TEST_CASE("positions in an entry are counted among the devices that it takes") {
-  Recipe recipe;
-  recipe.name = Template("example.com/x");
-  recipe.id = Template("{n}");
-  recipe.choice.except = {{{{"id", {"GPU-a"}}}, "except[0]"}};
-  const Assembly assembly = assemble(recipe, cards());
-  Texts ids;
-  for (const Device& device : assembly.resources.at("example.com/x")) ids.push_back(device.id);
-  CHECK(ids == Texts{"0", "1"});
+ReplicaRule rule(const std::vector<Attributes>& devices, unsigned replicas, std::string where) {
+  return {.devices = patterns(devices), .replicas = replicas, .where = std::move(where)};
 }
 
-TEST_CASE("replicas by pattern: any attribute, the first pattern's, and what is named alone comes before") {
+TEST_CASE("the first rule of replicas that matches a device counts, and for the others the usual number") {
   Recipe recipe;
   recipe.name = Template("example.com/x");
   recipe.replicas = 3;
-  recipe.replicas_by_pattern = {{"*T4", 2}, {"*80GB", 5}, {"*A100*", 4}};
-  recipe.replicas_of = {{"GPU-c", 7}};
+  recipe.replicas_of = {rule({{{"name", {"*80GB"}}}, {{"id", {"GPU-x"}}}}, 5, "a"),
+                        rule({{{"name", {"*A100*"}}}}, 4, "b"), rule({{{"name", {"*H100*"}}}}, 9, "c")};
   const Assembly assembly = assemble(recipe, cards());
   std::vector<unsigned> replicas;
   for (const Device& device : assembly.resources.at("example.com/x")) replicas.push_back(device.replicas);
-  CHECK(replicas == std::vector<unsigned>{4, 2, 7});
-  recipe.replicas_of.clear();
-  recipe.replicas_by_pattern = {{"*80GB", 5}, {"*A100*", 4}};
-  replicas.clear();
-  for (const Device& device : assemble(recipe, cards()).resources.at("example.com/x"))
-    replicas.push_back(device.replicas);
   CHECK(replicas == std::vector<unsigned>{4, 3, 5});
+  CHECK(assembly.unmatched == Texts{"c"});
 }
 
 }  // namespace
