@@ -110,6 +110,16 @@ TEST_CASE("a map of replicas names devices, or patterns of their names") {
   CHECK(cards.with("replicas: {default: 3, \"T4*\": 2}") == Texts{"L4*3", "T4-a*2", "T4-b*2", "V100*3"});
 }
 
+TEST_CASE("a map of replicas names devices by id, uuid, pci, index or name, and by nothing else") {
+  const std::string cards =
+      R"(exec: {attributes: [uuid, pci, index, name, zone], discover: [/bin/echo, '{"devices": [)"
+      R"({"id": "a", "attributes": {"uuid": "U1"}}, {"id": "b", "attributes": {"pci": "P1"}}, )"
+      R"({"id": "c", "attributes": {"index": "7"}}, {"id": "d", "attributes": {"name": "N1"}}, )"
+      R"({"id": "e"}, {"id": "f", "attributes": {"zone": "Z1"}}]}']})";
+  CHECK(listed(MadeSysfs(), cards + ", replicas: {U1: 2, P1: 3, \"7\": 4, N1: 5, e: 6, Z1: 9}") ==
+        Texts{"a*2", "b*3", "c*4", "d*5", "e*6", "f"});
+}
+
 TEST_CASE("in a map of replicas a whole name comes before a pattern, and of patterns the smallest number") {
   const Files cards({"T4-a", "T4-b"});
   CHECK(cards.with("replicas: {\"T4*\": 2, T4-a: 7}") == Texts{"T4-a*7", "T4-b*2"});
