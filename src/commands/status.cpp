@@ -81,6 +81,9 @@ void print_head(const Json& status) {
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])
               << " ago, was refused: `plughost check` says why\n";
+  for (const Json& pattern : status["unmatched"].array())
+    std::cout << "no device matches: " << pattern["pattern"].text() << " of " << pattern["entry"].text()
+              << " (" << pattern["where"].text() << ")\n";
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
   if (!kubelet["unverified"].text().empty())

@@ -66,6 +66,8 @@ void Entry::set_neighbours(Neighbours neighbours) {
 
 EntryStatus Entry::status() const {
   return {.name = config_.recipe->name.text(),
+          .where = config_.where,
+          .unmatched = {unmatched_.begin(), unmatched_.end()},
           .scans_completed = scans_completed_,
           .scans_failed = scans_failed_,
           .stalled = scanner_->schedule().stalled(),

@@ -107,6 +107,8 @@ TEST_CASE(
   CHECK(node.daemon().wait_for_line({"a pattern matches no device that is here now", "pattern=only[1]"},
                                     kLong));
 
+  CHECK(run_plughost({"status", "--control", node.control()})
+            .output.find("no device matches: only[1] of " + kGpu) != std::string::npos);
   node.configure(cards(R"(only: [{name: "*"}, {name: "*H200*"}], except: [{index: 0}])" + replicas));
   REQUIRE(node.reload());
   CHECK(node.count(kGpu, 5));
