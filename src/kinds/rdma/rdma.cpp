@@ -134,9 +134,7 @@ class Rdma final : public DeviceSource {
         clock_(std::move(clock)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken) const override {
-    if (!pool_id_.empty() && !taken.devices.empty()) taken.devices = {pool_of(taken.devices, pool_id_)};
-  }
+  void finish(Scan& taken) const override;
 
  private:
   Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
@@ -147,8 +145,9 @@ class Rdma final : public DeviceSource {
   std::string permissions_;
   std::string pool_id_;
   RdmaClock clock_;
-  // By the cards' ids: were their ports as the policy wants them? Without a mutex, because no source is
-  // scanned twice at once.
+  // Without a mutex, because no source is scanned twice at once. By the cards' ids: what the scan found, for
+  // finish() to ask for their ports; and were those as the policy wants them?
+  mutable std::map<std::string, RdmaCard> found_;
   mutable std::map<std::string, Lasting> ports_good_;
 };
 
@@ -157,13 +156,25 @@ Scan Rdma::scan(const HostRoot& host) const {
   scan.subsystems = {"infiniband", "infiniband_verbs", "infiniband_mad", "net", "pci", "misc"};
   if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host);
+  found_.clear();
   for (const RdmaCard& card : rdma_cards(host)) {
-    if (is_wanted(card, wanted_)) scan.devices.push_back(device_of(card, nodes[card.name()]));
+    if (!is_wanted(card, wanted_)) continue;
+    scan.devices.push_back(device_of(card, nodes[card.name()]));
+    found_.emplace(card.id(), card);
+  }
+  return scan;
+}
+
+// The driver of a card that the entry does not take may hang: only now is one asked for its ports.
+void Rdma::finish(Scan& taken) const {
+  for (Device& device : taken.devices) {
+    const std::string trouble = port_trouble(found_.at(device.id));
+    if (device.healthy()) device.trouble = trouble;
   }
   std::erase_if(ports_good_, [&](const auto& known) {
-    return std::ranges::find(scan.devices, known.first, &Device::id) == scan.devices.end();
+    return std::ranges::find(taken.devices, known.first, &Device::id) == taken.devices.end();
   });
-  return scan;
+  if (!pool_id_.empty() && !taken.devices.empty()) taken.devices = {pool_of(taken.devices, pool_id_)};
 }
 
 // The facts that the SR-IOV network device plugin tells of an RDMA device.
@@ -198,7 +209,6 @@ Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   add("linkType", joined(card.link_types(), ","));
   add("numa", numa ? std::to_string(*numa) : "");
 
-  device.trouble = port_trouble(card);
   if (nodes.uverbs.empty())
     device.trouble = card.name() + " has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?";
   return device;

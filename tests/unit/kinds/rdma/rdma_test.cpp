@@ -345,6 +345,15 @@ TEST_CASE("a pool is made of the cards that the entry takes") {
   CHECK(rig.scan(named("*")).devices.empty());
 }
 
+TEST_CASE("the ports of a card that the entry leaves out are not asked for") {
+  const Rig rig;
+  const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
+  rig.set_port(card, 1, "1: DOWN");
+  CHECK(rig.scan({.only = {}, .except = {{.attributes = {{"pci", {kFirst}}}, .where = {}}}}).devices.empty());
+  rig.set_port(card, 1, "4: ACTIVE");
+  CHECK(rig.card().healthy());  // a change would have to last
+}
+
 TEST_CASE("a pool without a card that works says why") {
   const Rig rig{{{"pool", text("true")}}};
   rig.set_port(rig.add_card(kFirst, "mlx5_0", 0), 1, "1: DOWN");
