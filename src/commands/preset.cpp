@@ -49,7 +49,9 @@ Survey look(const Preset& preset) {
                   [](const ResourceConfig& entry) { return !entry.source->fixed_devices().empty(); });
     return survey(config, HostRoot());
   } catch (const ConfigError& error) {
-    return {.offers = {}, .troubles = {error.what()}, .remarks = {}, .unmatched = {}};
+    Survey nothing;
+    nothing.troubles = {error.what()};
+    return nothing;
   }
 }
 
