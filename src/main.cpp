@@ -37,6 +37,7 @@ class CommandLine {
   void add_check();
   void add_convert();
   void add_discover();
+  void add_preset();
   void add_simulate();
   void add_checkpoint();
   void add_doctor();
@@ -123,6 +124,35 @@ void CommandLine::add_discover() {
   add_output(*command, options->format);
 }
 
+void CommandLine::add_preset() {
+  static const std::map<std::string, PresetAction> kActions{{"list", PresetAction::kList},
+                                                            {"show", PresetAction::kShow},
+                                                            {"enable", PresetAction::kEnable},
+                                                            {"disable", PresetAction::kDisable}};
+  const auto [command, options] = add<PresetOptions>(
+      "preset", "ready-made entries: show them, and link them to the configuration", &preset);
+  CLI::Option* const action = command->add_option("action", options->action, "what to do")
+                                  ->required()
+                                  ->transform(CLI::CheckedTransformer(kActions))
+                                  ->option_text("ACTION:{list,show,enable,disable}");
+  CLI::Option* const names =
+      command->add_option("names", options->names, "the presets")->option_text("NAME ...");
+  CLI::Option* const here =
+      command->add_flag("--here", options->here, "list: those that find something on this machine now");
+  add_config(*command, options->config);
+  command->add_option("--presets", options->presets, "where the presets are")
+      ->capture_default_str()
+      ->type_name("DIR");
+  add_output(*command, options->format);
+  command->parse_complete_callback([options = options, action, names, here] {
+    if (action->count() == 0) return;
+    const bool listing = options->action == PresetAction::kList;
+    if (!listing && names->count() == 0) throw CLI::RequiredError("the name of a preset");
+    if (listing && names->count() > 0) throw CLI::ValidationError("list", "it takes no names");
+    if (!listing && here->count() > 0) throw CLI::ValidationError("--here", "it belongs to list");
+  });
+}
+
 void CommandLine::add_simulate() {
   const auto [command, options] =
       add<SimulateOptions>("simulate", "the exact answer that a container would get", &simulate);
@@ -200,6 +230,7 @@ CommandLine::CommandLine() {
   add_check();
   add_convert();
   add_discover();
+  add_preset();
   add_simulate();
   add_checkpoint();
   add_doctor();

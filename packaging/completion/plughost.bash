@@ -33,7 +33,17 @@ _plughost() {
     local commands
     commands=$(_plughost_help "$program" | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p')
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$cur")
+  elif [[ $command == preset && $cword -gt 2 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$("$program" preset list 2>/dev/null | sed '1d;s/ .*//')" -- "$cur")
   else
-    _filedir
+    # A first word of which there is a choice: the help has {list,show,enable,disable}.
+    local choice=
+    [[ $cword -eq 2 ]] &&
+      choice=$(_plughost_help "$program" "$command" | sed -n '/^Positionals:/,/^Options:/s/^  [a-z]* [^ ]*{\([a-z,]*\)}.*/\1/p')
+    if [[ -n $choice ]]; then
+      mapfile -t COMPREPLY < <(compgen -W "${choice//,/ }" -- "$cur")
+    else
+      _filedir
+    fi
   fi
 } && complete -F _plughost plughost

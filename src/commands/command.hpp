@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/log_line.hpp"
 #include "config/places.hpp"
@@ -44,6 +45,18 @@ struct SimulateOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int simulate(const SimulateOptions& options);
+
+enum class PresetAction { kList, kShow, kEnable, kDisable };
+
+struct PresetOptions {
+  PresetAction action = PresetAction::kList;
+  std::vector<std::string> names;
+  bool here = false;
+  std::string config = kConfigFile;
+  std::string presets = kPresetDirectory;
+  OutputFormat format = OutputFormat::kTable;
+};
+int preset(const PresetOptions& options);
 
 struct CheckpointOptions {
   std::string file = kKubeletCheckpoint;

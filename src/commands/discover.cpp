@@ -71,6 +71,7 @@ int discover(const DiscoverOptions& options) {
       print(std::cout, json_of_offers(found), options.format);
     for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
     for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
+    for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
     for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
     return found.troubles.empty() ? 0 : 1;
   } catch (const ConfigError& error) {

@@ -85,6 +85,9 @@ void print_head(const Json& status) {
   for (const Json& other : configuration["notHere"].array())
     std::cout << "not here: " << other["entry"].text() << " (" << other["where"].text()
               << "): " << other["why"].text() << '\n';
+  for (const Json& pattern : status["unmatched"].array())
+    std::cout << "no device matches: " << pattern["pattern"].text() << " of " << pattern["entry"].text()
+              << " (" << pattern["where"].text() << ")\n";
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
   if (!kubelet["unverified"].text().empty())

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -101,6 +103,9 @@ struct ConfigError : std::runtime_error {
 struct Overrides {
   std::filesystem::path plugin_directory;  // empty: not given
   std::filesystem::path control;           // likewise
+  // Included files of which something else is taken to be so: what stands there, in another file; or that
+  // nothing does. For a change that is to be checked before it is made.
+  std::map<std::filesystem::path, std::optional<std::filesystem::path>> supposed;
 };
 
 // Reads file and what it includes. Throws ConfigError with all errors at once. May block on the file system.

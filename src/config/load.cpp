@@ -1,4 +1,5 @@
 #include <arpa/inet.h>
+#include <fnmatch.h>
 #include <glob.h>
 
 #include <algorithm>
@@ -48,8 +49,8 @@ int stop_at_unreadable(const char*, int error) {
   return error != ENOENT && error != ENOTDIR;
 }
 
-// The paths that match, sorted. Throws std::system_error if a directory cannot be read.
-std::vector<fs::path> expand(const fs::path& base, const fs::path& pattern) {
+// The pattern of paths: a wildcard in the base's own name is none.
+std::string pattern_below(const fs::path& base, const fs::path& pattern) {
   std::string whole;
   if (pattern.is_relative() && !base.empty()) {
     for (const char c : (base / "").string()) {
@@ -57,10 +58,14 @@ std::vector<fs::path> expand(const fs::path& base, const fs::path& pattern) {
       whole += c;
     }
   }
-  whole += pattern.string();
+  return whole + pattern.string();
+}
+
+// The paths that match, sorted. Throws std::system_error if a directory cannot be read.
+std::vector<fs::path> expand(const std::string& pattern) {
   glob_t found{};
   errno = 0;
-  const int result = ::glob(whole.c_str(), 0, stop_at_unreadable, &found);
+  const int result = ::glob(pattern.c_str(), 0, stop_at_unreadable, &found);
   const int error = errno;
   const std::unique_ptr<glob_t, decltype(&::globfree)> owner(&found, &::globfree);
   if (result == GLOB_NOSPACE) throw std::bad_alloc();
@@ -103,12 +108,14 @@ class Loader {
   void read_includes(Fields& top, const fs::path& file, std::string_view domain);
   void include_all(Fields& where, const std::string& key, const std::string& pattern, const Place& place,
                    const fs::path& base, std::string_view domain, const When& when);
-  void include(const fs::path& file, const Place& place, std::string_view domain, const When& when);
+  void include(const fs::path& path, const Place& place, std::string_view domain, const When& when);
   void check_conditions();
+  std::vector<fs::path> suppose(const std::string& pattern, std::vector<fs::path> paths) const;
   bool is_new(const fs::path& file);
   void follow(const fs::path& pattern);
   std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const;
 
+  decltype(Overrides::supposed) supposed_;
   Diagnostics diagnostics_;
   Config config_;
   std::vector<EntryDraft> entries_;
@@ -302,13 +309,28 @@ void Loader::include_all(Fields& where, const std::string& key, const std::strin
     return include(base / pattern, place, domain, when);
   follow(base / pattern);
   try {
-    for (const fs::path& path : expand(base, pattern)) include(path, place, domain, when);
+    const std::string whole = pattern_below(base, pattern);
+    for (const fs::path& path : suppose(whole, expand(whole))) include(path, place, domain, when);
   } catch (const std::system_error& error) {
     where.error(key, "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
   }
 }
 
-void Loader::include(const fs::path& file, const Place& place, std::string_view domain, const When& when) {
+// The paths that would match the pattern if the supposed ones were as it is supposed, sorted.
+std::vector<fs::path> Loader::suppose(const std::string& pattern, std::vector<fs::path> paths) const {
+  for (const auto& [path, file] : supposed_) {
+    if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
+    std::erase(paths, path);
+    if (file) paths.insert(std::ranges::lower_bound(paths, path), path);
+  }
+  return paths;
+}
+
+void Loader::include(const fs::path& path, const Place& place, std::string_view domain, const When& when) {
+  const auto supposed = supposed_.find(path);
+  if (supposed != supposed_.end() && !supposed->second)
+    return diagnostics_.error(place.mark, place.path, quote(path.string()) + " would not be there");
+  const fs::path& file = supposed == supposed_.end() ? path : *supposed->second;
   if (!is_new(file)) return;
   const auto root = read_document(file, &place);
   if (!root) return;
@@ -361,6 +383,7 @@ std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const 
 }
 
 Config Loader::load(const fs::path& file, const Overrides& overrides) {
+  supposed_ = overrides.supposed;
   is_new(file);
   if (const auto root = read_document(file, nullptr)) {
     read_main(*root, file, overrides);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/words.hpp"
+#include "config/read_choice.hpp"
 #include "device/cdi.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
@@ -38,7 +39,6 @@ constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
 // The usual time, and the longest: the kubelet admits no other pod until it has its answer.
 constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
-constexpr unsigned kMostReplicas = 10'000;
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
@@ -110,23 +110,18 @@ std::string read_near(Fields& entry, std::string_view domain) {
   return Template::escape(domain) + '/' + near;
 }
 
-// A number, or a map from devices to numbers with `default` for the others.
-void read_replicas(Fields& entry, Recipe& recipe) {
-  const Node* const node = entry.node("replicas");
-  if (!node || node->kind != Node::Kind::kMap) {
-    recipe.replicas = entry.number("replicas", 1, 1, kMostReplicas);
-    return;
-  }
-  Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
-  recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
-  for (const auto& [device, replicas] : node->members) {
-    if (device.scalar != "default")
-      recipe.replicas_of[device.scalar] = fields.number(device.scalar, 1, 1, kMostReplicas);
+// Devices that only their number tells of have nothing to be chosen by.
+void refuse_choice_of_alike(Fields& entry, const Kind& kind) {
+  if (!kind.attributes.empty() || kind.declared) return;
+  for (const std::string_view key : {"only", "except"}) {
+    if (entry.has(key))
+      entry.error(key, "the devices of `" + std::string(kind.key) +
+                           "` are all alike; say there how many there are to be");
   }
 }
 
-void read_sharing(Fields& entry, Recipe& recipe) {
-  read_replicas(entry, recipe);
+void read_sharing(Fields& entry, const Words& attributes, Recipe& recipe) {
+  read_replicas(entry, attributes, recipe);
   recipe.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
   recipe.rename_shared = entry.flag("renameByDefault", false);
   if (!recipe.rename_shared || recipe.name.empty()) return;
@@ -336,7 +331,10 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
-    read_sharing(entry, *recipe);
+    const Words of_kind = with({"id"}, attributes);
+    recipe->choice = read_choice(entry, of_kind);
+    for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
+    read_sharing(entry, of_kind, *recipe);
     recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
     recipe->near = read_near(entry, domain);
     recipe->forget_after =

@@ -69,13 +69,18 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
 }
 
 unsigned replicas_of(const Recipe& recipe, const Device& device) {
-  if (recipe.replicas_of.empty()) return recipe.replicas;
-  for (const std::string_view name : {"id", "uuid", "pci", "index"}) {
-    const std::string* const word = device.attribute(name);
-    const auto found = word ? recipe.replicas_of.find(*word) : recipe.replicas_of.end();
-    if (found != recipe.replicas_of.end()) return found->second;
+  const auto rule =
+      std::ranges::find_if(recipe.replicas_of, [&](const ReplicaRule& each) { return each.matches(device); });
+  return rule == recipe.replicas_of.end() ? recipe.replicas : rule->replicas;
+}
+
+std::vector<std::string> unmatched_rules(const Recipe& recipe, const std::vector<Device>& devices) {
+  std::vector<std::string> unmatched;
+  for (const ReplicaRule& rule : recipe.replicas_of) {
+    if (std::ranges::none_of(devices, [&](const Device& each) { return rule.matches(each); }))
+      unmatched.push_back(rule.where);
   }
-  return recipe.replicas;
+  return unmatched;
 }
 
 // Gives the device the id under which it is listed. false and a remark if it can have none.
@@ -199,6 +204,7 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed) {
   Assembly assembly;
   Remarks remarks;
+  assembly.unmatched = unmatched_rules(recipe, scanned);
   std::optional<std::string> only_resource;
   if (recipe.name.literal()) {
     only_resource = recipe.name.expand([](std::string_view) { return std::nullopt; });

@@ -17,7 +17,8 @@ inline constexpr std::size_t kMostResources = 1000;
 struct Assembly {
   // By the resource's full name. An entry without placeholders in its name has exactly one, maybe empty.
   std::map<std::string, std::vector<Device>> resources;
-  std::vector<std::string> remarks;  // devices that were left out, and why
+  std::vector<std::string> remarks;    // devices that were left out, and why
+  std::vector<std::string> unmatched;  // where the rules of replicas stand that match no device
 };
 
 // Applies the recipe's name, id and replicas. Devices whose name value cannot be made a valid resource name,

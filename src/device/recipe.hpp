@@ -3,12 +3,12 @@
 // allocated device brings into a container. A plain value.
 
 #include <chrono>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "device/choice.hpp"
 #include "device/template.hpp"
 
 namespace plughost {
@@ -81,11 +81,11 @@ struct Recipe {
 
   Template name;          // the resource's full name; with placeholders: one resource per distinct value
   Template id;            // empty: the kind's own id. Here {n} is the device's position in the entry
+  Choice choice;          // of the kind's devices, those that the entry takes
   unsigned replicas = 1;  // 1 to 10000
-  // Of single devices: by the id that their kind gave them, or their uuid, pci or index.
-  std::map<std::string, unsigned> replicas_of;
-  bool rename_shared = false;   // a device with replicas belongs to <name>.shared
-  bool one_share_only = false;  // a container that asks for several replicas is refused
+  std::vector<ReplicaRule> replicas_of;  // of single devices: the first rule that matches
+  bool rename_shared = false;            // a device with replicas belongs to <name>.shared
+  bool one_share_only = false;           // a container that asks for several replicas is refused
   AllocationPolicy policy = AllocationPolicy::kNone;
   // The name of another entry: of devices that are equal to the policy, those near that one's come first.
   std::string near;

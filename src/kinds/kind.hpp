@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/choice.hpp"
 #include "device/device.hpp"
 #include "document/fields.hpp"
 #include "host/host_root.hpp"
@@ -30,6 +31,7 @@ struct Scan {
   std::vector<Device> devices;          // in a stable order
   std::vector<WatchedDirectory> watch;  // a change here is a reason to look again
   std::vector<std::string> remarks;     // what somebody should know, one log line each
+  std::vector<std::string> unmatched;   // where the entry's patterns stand that match none of the devices
   std::vector<std::string> subsystems;  // a udev event of one of these is a reason to look again
   std::vector<CdiFile> cdi;             // to be written before the devices are offered
   std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
@@ -54,6 +56,16 @@ class DeviceSource {
   // Worker thread; may block. Never runs twice at once for one source. Throws std::system_error when the
   // machine does not let it look: what was known before then stands.
   virtual Scan scan(const HostRoot& host) const = 0;
+  // Worker thread, after each scan, when those that the entry does not take are out of its devices: what is
+  // to be said of the others together, or made of them. Throws as scan does.
+  virtual void finish(Scan& /*taken*/) const {}
+  // A scan of which an entry takes what it chooses. Worker thread, throws and never runs twice as they do.
+  Scan look(const HostRoot& host, const Choice& choice) const {
+    Scan taken = scan(host);
+    taken.unmatched = choose(choice, taken.devices);
+    finish(taken);
+    return taken;
+  }
   // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
   // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
   // something else. programs outlives what is returned, which is destroyed before or after the source.

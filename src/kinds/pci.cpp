@@ -1,8 +1,6 @@
 // `pci: {vendors, devices, classes, drivers, nodes, permissions}`: PCI cards that have no kind of their own,
 // with the device nodes that their drivers made.
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -10,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "base/pattern.hpp"
 #include "device/pci_info.hpp"
 #include "document/hex_id.hpp"
 #include "host/pci_function.hpp"
@@ -18,8 +17,9 @@
 namespace plughost {
 namespace {
 
-constexpr std::string_view kPciAttributes[] = {"pci",   "name",   "path", "vendor",  "device",
-                                               "class", "driver", "numa", "pciInfo", "pciPath"};
+constexpr std::string_view kPciAttributes[] = {"pci",     "name",    "path",       "vendor",
+                                               "device",  "class",   "driver",     "numa",
+                                               "pciInfo", "pciPath", "iommuGroup", "physfn"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
 // Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
@@ -90,6 +90,8 @@ Device device_of(const Card& card, const std::string& permissions) {
     add("name", card.nodes.front().name);
     add("path", card.nodes.front().path);
   }
+  if (!card.group.empty()) add("iommuGroup", card.group);
+  if (!card.physical_function.empty()) add("physfn", card.physical_function);
   std::map<std::string, std::string> facts;
   if (!card.group.empty() && !card.nodes.empty())
     facts = {{"dev-mount", card.nodes.front().path}, {"mount", std::string(kVfioContainer)}};
@@ -101,26 +103,6 @@ Device device_of(const Card& card, const std::string& permissions) {
   return device;
 }
 
-// What one container would take from another.
-void remark(const std::vector<Card>& cards, Scan& scan) {
-  std::map<std::string, std::string> first_in;
-  std::set<std::string> partitioned;
-  for (const Card& card : cards) {
-    const std::string& address = card.function.address;
-    if (!card.physical_function.empty()) partitioned.insert(card.physical_function);
-    const auto [first, is_new] = first_in.try_emplace(card.group, address);
-    if (!card.group.empty() && !is_new)
-      scan.remarks.push_back(address + " and " + first->second + " are in one IOMMU group, " + card.group +
-                             ", which only one container can use at a time; select one of them");
-  }
-  for (const Card& card : cards) {
-    if (partitioned.contains(card.function.address))
-      scan.remarks.push_back(card.function.address +
-                             " is listed together with virtual functions of its own: a container that gets "
-                             "it can disturb theirs; select one or the other by `devices`");
-  }
-}
-
 class Pci final : public DeviceSource {
  public:
   // nodes: fnmatch(3) patterns of the subsystems whose device nodes belong to a card; empty: of all.
@@ -128,6 +110,7 @@ class Pci final : public DeviceSource {
       : wanted_(std::move(wanted)), nodes_(std::move(nodes)), permissions_(std::move(permissions)) {}
 
   Scan scan(const HostRoot& host) const override;
+  void finish(Scan& taken) const override;
 
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
@@ -140,9 +123,8 @@ class Pci final : public DeviceSource {
 };
 
 bool Pci::takes_nodes_of(const std::string& subsystem) const {
-  return nodes_.empty() || std::ranges::any_of(nodes_, [&](const std::string& pattern) {
-           return ::fnmatch(pattern.c_str(), subsystem.c_str(), 0) == 0;
-         });
+  return nodes_.empty() ||
+         std::ranges::any_of(nodes_, [&](const std::string& pattern) { return matches(pattern, subsystem); });
 }
 
 void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const {
@@ -185,8 +167,29 @@ Scan Pci::scan(const HostRoot& host) const {
   std::ranges::sort(scan.subsystems);
   scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
   for (const Card& card : cards) scan.devices.push_back(device_of(card, permissions_));
-  remark(cards, scan);
   return scan;
+}
+
+// What one container would take from another.
+void Pci::finish(Scan& taken) const {
+  std::map<std::string, std::string> first_in;
+  std::set<std::string> partitioned;
+  for (const Device& card : taken.devices) {
+    if (const std::string* const whole = card.attribute("physfn")) partitioned.insert(*whole);
+    const std::string* const group = card.attribute("iommuGroup");
+    if (!group) continue;
+    const auto [first, is_new] = first_in.try_emplace(*group, card.id);
+    if (!is_new)
+      taken.remarks.push_back(card.id + " and " + first->second + " are in one IOMMU group, " + *group +
+                              ", which only one container can use at a time; leave one of them out with "
+                              "`except`");
+  }
+  for (const Device& card : taken.devices) {
+    if (partitioned.contains(card.id))
+      taken.remarks.push_back(card.id +
+                              " is listed together with virtual functions of its own: a container that gets "
+                              "it can disturb theirs; leave one or the other out with `except`");
+  }
 }
 
 std::vector<std::string> read_classes(Fields& fields) {

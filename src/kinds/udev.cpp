@@ -1,12 +1,11 @@
 // `udev: {subsystem, name, properties, attributes, attributesOfParents, tags, links, permissions}`: any
 // device that the kernel's device model shows.
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "base/pattern.hpp"
 #include "host/stable_link.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/kind.hpp"
@@ -20,10 +19,6 @@ constexpr std::string_view kUdevAttributes[] = {"name",   "path",   "link",    "
                                                 "driver", "vendor", "product", "serial"};
 
 using Patterns = std::vector<std::pair<std::string, std::string>>;  // by name; fnmatch(3)
-
-bool matches(const std::string& pattern, const std::string& text) {
-  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-}
 
 struct Wanted {
   std::vector<std::string> subsystems;

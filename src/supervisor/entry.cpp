@@ -37,6 +37,7 @@ void Entry::update(ResourceConfig config) {
   const ScanSchedule former = scanner_->schedule();
   scanner_.reset();
   config_ = std::move(config);
+  unmatched_.clear();
   scanner_ = make_scanner(former);
 }
 
@@ -65,6 +66,8 @@ void Entry::set_neighbours(Neighbours neighbours) {
 
 EntryStatus Entry::status() const {
   return {.name = config_.recipe->name.text(),
+          .where = config_.where,
+          .unmatched = {unmatched_.begin(), unmatched_.end()},
           .scans_completed = scans_completed_,
           .scans_failed = scans_failed_,
           .stalled = scanner_->schedule().stalled(),
@@ -92,6 +95,7 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
           " resources that are not forgotten yet: further ones wait; name the resources "
           "by something coarser");
     remark(found.scan.remarks, found.assembly.remarks);
+    tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
   }
   specify(std::move(finding));
   return roster_.next_change();
@@ -284,6 +288,18 @@ void Entry::remark(const std::vector<std::string>& of_scan, const std::vector<st
       platform_.log.warn(text, {{"entry", config_.recipe->name.text()}, {"at", config_.where}});
   }
   remarked_ = std::move(now);
+}
+
+void Entry::tell_unmatched(const std::vector<std::string>& of_choice,
+                           const std::vector<std::string>& of_replicas) {
+  std::set<std::string> now(of_choice.begin(), of_choice.end());
+  now.insert(of_replicas.begin(), of_replicas.end());
+  for (const std::string& place : now) {
+    if (!unmatched_.contains(place))
+      platform_.log.info("a pattern matches no device that is here now",
+                         {{"entry", config_.recipe->name.text()}, {"pattern", place}, {"at", config_.where}});
+  }
+  unmatched_ = std::move(now);
 }
 
 void Entry::tell_health(const Roster::Listing& listing) {

@@ -116,6 +116,7 @@ class Entry {
 
   void note(const std::string& trouble);
   void remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices);
+  void tell_unmatched(const std::vector<std::string>& of_choice, const std::vector<std::string>& of_replicas);
   void tell_health(const Roster::Listing& listing);
   void tell_specification(const std::string& resource, const std::string& before, const std::string& now);
 
@@ -131,8 +132,9 @@ class Entry {
   std::list<Finding> findings_;  // the first one is being specified
   Neighbours neighbours_;
   std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
-  std::set<std::string> remarked_;  // by the last scan
-  std::string scan_trouble_;        // of the last scan; empty: it has ended well
+  std::set<std::string> remarked_;   // by the last scan
+  std::set<std::string> unmatched_;  // in the last scan
+  std::string scan_trouble_;         // of the last scan; empty: it has ended well
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;
   std::string last_trouble_;  // of a scan, even when it is over

@@ -54,7 +54,7 @@ void Scanner::look_on_worker() {
       [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed()] {
         const auto began = Clock::now();
         try {
-          Scan seen = source->scan(host);
+          Scan seen = source->look(host, recipe->choice);
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
           outcome->found = Found{std::move(seen), std::move(assembly)};
         } catch (const std::exception& error) {

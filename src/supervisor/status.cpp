@@ -105,6 +105,10 @@ Json DaemonStatus::json() const {
             {"holdersUnknown", holders_unknown},
             {"resources", Json::Array()}};
   for (const ResourceStatus& resource : resources) told["resources"].push_back(resource.json(holdings.get()));
+  for (const EntryStatus& entry : entries) {
+    for (const std::string& pattern : entry.unmatched)
+      told["unmatched"].push_back({{"entry", entry.name}, {"where", entry.where}, {"pattern", pattern}});
+  }
   return told;
 }
 

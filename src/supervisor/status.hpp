@@ -79,9 +79,11 @@ struct ResourceStatus {
   }
 };
 
-// For metrics and readiness only.
+// For metrics and readiness, and for what its patterns do not match.
 struct EntryStatus {
-  std::string name;  // its text in the configuration
+  std::string name;                    // its text in the configuration
+  std::string where;                   // its place there
+  std::vector<std::string> unmatched;  // places in it of patterns that match no device now
   std::uint64_t scans_completed = 0;
   std::uint64_t scans_failed = 0;
   bool stalled = false;

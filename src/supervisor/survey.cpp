@@ -18,10 +18,15 @@ Survey survey(const Config& config, const HostRoot& host) {
     if (!selection.applies[i]) continue;
     const ResourceConfig& entry = config.resources[i];
     try {
-      Scan scan = entry.source->scan(host);
+      Scan scan = entry.source->look(host, entry.recipe->choice);
       Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
       std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
       std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
+      for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
+        for (const std::string& place : *places)
+          all.unmatched.push_back(entry.where + ": " + entry.recipe->name.text() + ": `" + place +
+                                  "` matches no device that is here now");
+      }
       for (auto& [name, devices] : assembly.resources)
         all.offers.push_back({name, Inventory(std::move(devices)), entry.recipe});
     } catch (const std::exception& error) {

@@ -65,6 +65,25 @@ TEST_CASE("7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s, and th
   CHECK(node.of(kSerial).streams_ever == 1);
 }
 
+TEST_CASE(
+    "a dongle that the entry leaves out is never listed, and its pattern is told of once while none is "
+    "there") {
+  const MadeMachine machine;
+  Node node;
+  node.configure(kDongles + "  except: [{serial: B2}]\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kSerial}));
+  CHECK(node.daemon().wait_for_line({"a pattern matches no device that is here now", "pattern=except[0]"},
+                                    kLong));
+  plug_in(machine, "1-2", "B2", "ttyUSB0");
+  plug_in(machine, "1-3", "A1", "ttyUSB1");
+  REQUIRE(node.healthy(kSerial, "1a86:7523:A1", limit(1s)));
+  CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB1"});
+  CHECK(node.of(kSerial).devices->size() == 1);
+  CHECK(node.daemon().count_lines("a pattern matches no device that is here now") == 1);
+}
+
 TEST_CASE("dongles that swap ports keep their ids, and their containers get the right nodes") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");

@@ -91,6 +91,36 @@ TEST_CASE("an error of a card makes all of its replicas Unhealthy, and they reco
   CHECK(node.count(kGpu, 16, 40s + kLong));
 }
 
+TEST_CASE(
+    "an entry takes the cards that it chooses, with the replicas of each, and another choice is a reload") {
+  const FakeNvml fake(
+      "card GPU-a minor=0 pci=0000:3b:00.0 name=NVIDIA_A100\n"
+      "card GPU-b minor=1 pci=0000:86:00.0 name=Tesla_T4\n"
+      "card GPU-c minor=2 pci=0000:af:00.0 name=NVIDIA_A100\n");
+  const std::string replicas = R"(, replicas: {"*A100*": 2, "*T4*": 3})";
+  Node node;
+  start(node,
+        cards(R"(only: [{name: "*A100*"}, {name: "*H100*"}], except: [{pci: "0000:af:00.0"}])" + replicas));
+  REQUIRE(node.count(kGpu, 2));
+  CHECK(ids_of(node.of(kGpu)) == std::vector<std::string>{"GPU-a::0", "GPU-a::1"});
+  CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-a::1"})) == "GPU-a");
+  CHECK(node.daemon().wait_for_line({"a pattern matches no device that is here now", "pattern=only[1]"},
+                                    kLong));
+
+  CHECK(run_plughost({"status", "--control", node.control()})
+            .output.find("no device matches: only[1] of " + kGpu) != std::string::npos);
+  node.configure(cards(R"(only: [{name: "*"}, {name: "*H200*"}], except: [{index: 0}])" + replicas));
+  REQUIRE(node.reload());
+  CHECK(node.count(kGpu, 5));
+  CHECK(node.healthy(kGpu, "GPU-b::2"));
+  CHECK(node.healthy(kGpu, "GPU-c::1"));
+  CHECK(node.unhealthy(kGpu, "GPU-a::0"));
+  CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a::0"}).text.find("left out by its entry") !=
+        std::string::npos);
+  CHECK(node.of(kGpu).registrations.size() == 1);
+  CHECK(node.daemon().count_lines("a pattern matches no device that is here now") == 3);
+}
+
 TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card") {
   std::string machine;
   for (int n = 0; n < 16; ++n)

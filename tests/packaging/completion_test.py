@@ -82,6 +82,12 @@ class Completion(unittest.TestCase):
                 self.assertEqual(self.complete(shell, "run", "--log-level", ""), {"debug", "info", "warn", "error"})
                 self.assertEqual(self.complete(shell, "discover", "-o", ""), {"table", "json", "yaml"})
 
+    def test_an_action_and_what_it_is_done_to(self):
+        self.assertEqual(self.complete("bash", "preset", ""), {"list", "show", "enable", "disable"})
+        self.assertEqual(self.complete("zsh", "preset", ""), {"list", "show", "enable", "disable"})
+        self.assertEqual(self.complete("bash", "preset", "enable", "kv"), {"kvm", "kvm-vhost"})
+        self.assertIn("kvm-vhost", self.complete("zsh", "preset", "enable", ""))
+
     def test_files(self):
         self.machine.run("touch /tmp/mine.yaml")
         self.assertEqual(self.complete("bash", "run", "--config", "/tmp/mi"), {"/tmp/mine.yaml"})

@@ -85,9 +85,12 @@ class InADebian(unittest.TestCase):
     def test_a_drop_in_that_is_linked_is_offered_after_a_reload(self):
         self.machine.install(deb())
         kubelet = self.kubelet()
-        self.machine.run("ln -s /usr/share/plughost/plugins.d/count.yaml /etc/plughost/plugins.d/ && "
-                         "systemctl reload plughost")
+        self.machine.run("plughost preset enable count && systemctl reload plughost")
         kubelet.wait_for_line("healthy", 10)
+        self.assertEqual(self.machine.run("readlink /etc/plughost/plugins.d/count.yaml").strip(),
+                         "/usr/share/plughost/plugins.d/count.yaml")
+        self.machine.run("plughost preset disable count && plughost check")
+        self.assertFalse(self.is_there("/etc/plughost/plugins.d/count.yaml"))
 
     def test_an_upgrade_keeps_the_configuration_and_the_pods(self):
         self.machine.install(deb())

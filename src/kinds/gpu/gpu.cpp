@@ -45,6 +45,7 @@ class Gpu final : public DeviceSource {
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
+  void finish(Scan& taken) const override { divide(taken); }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
   }
@@ -71,13 +72,23 @@ Scan Gpu::scan(const HostRoot& host) const {
     std::ranges::move(devices, std::back_inserter(scan.devices));
   };
   if (wants(GpuVendor::kAmd))
-    add(drm_gpus(host, {.name = "amd", .id = "1002", .drivers = {"amdgpu"}, .shared_nodes = {"/dev/kfd"}},
+    add(drm_gpus(host,
+                 {.name = "amd",
+                  .id = "1002",
+                  .classes = {"0300", "0302", "0380", "1200"},
+                  .drivers = {"amdgpu"},
+                  .shared_nodes = {"/dev/kfd"}},
                  scan));
-  if (wants(GpuVendor::kIntel))
-    add(drm_gpus(host, {.name = "intel", .id = "8086", .drivers = {"i915", "xe"}, .shared_nodes = {}}, scan));
+  if (wants(GpuVendor::kIntel))  // its processing accelerators (1200) are NPUs
+    add(drm_gpus(host,
+                 {.name = "intel",
+                  .id = "8086",
+                  .classes = {"0300", "0302", "0380"},
+                  .drivers = {"i915", "xe"},
+                  .shared_nodes = {}},
+                 scan));
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
   if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
-  divide(scan);
   return scan;
 }
 

@@ -14,13 +14,11 @@
 namespace plughost {
 namespace {
 
-// VGA, 3D and other display controllers, and processing accelerators.
-constexpr std::string_view kClasses[] = {"0300", "0302", "0380", "1200"};
 constexpr std::chrono::seconds kStateInterval{30};
 constexpr std::string_view kIluvatarControl = "/dev/itrctl";
 
 bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
-  return function.vendor == vendor.id && std::ranges::any_of(kClasses, [&](std::string_view beginning) {
+  return function.vendor == vendor.id && std::ranges::any_of(vendor.classes, [&](std::string_view beginning) {
            return function.class_code.starts_with(beginning);
          });
 }

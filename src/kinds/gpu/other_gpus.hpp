@@ -14,11 +14,12 @@ namespace plughost {
 struct DrmVendor {
   std::string_view name;                       // "amd"
   std::string_view id;                         // "1002"
+  std::vector<std::string_view> classes;       // of PCI: what their codes begin with
   std::vector<std::string_view> drivers;       // those that make them GPUs
   std::vector<std::string_view> shared_nodes;  // that all of its cards need
 };
 
-// Every display or accelerator of the vendor, but virtual functions and what is given to virtual machines.
+// Every card of the vendor in these classes, but virtual functions and what is given to virtual machines.
 // Unhealthy: no driver, another driver, a node is missing, or the driver shows that the card needs a reset.
 std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan& scan);
 

@@ -3,8 +3,6 @@
 
 #include "kinds/rdma/rdma.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,6 +11,7 @@
 
 #include "base/ascii.hpp"
 #include "base/joined.hpp"
+#include "base/pattern.hpp"
 #include "base/words.hpp"
 #include "device/pci_info.hpp"
 #include "document/hex_id.hpp"
@@ -48,9 +47,6 @@ bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::str
 
 // A card's driver is asked only once all else fits: another entry's card may hang.
 bool is_wanted(const RdmaCard& card, const Wanted& wanted) {
-  const auto matches = [](const std::string& pattern, const std::string& text) {
-    return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-  };
   if (!wanted.pci.take(card.pci().value_or(PciFunction{}))) return false;
   if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
   return wanted.link_types.empty() || any_fits(wanted.link_types, card.link_types(), std::equal_to<>());
@@ -102,32 +98,6 @@ class Lasting {
   std::optional<steady_clock::time_point> other_since_;
 };
 
-class Rdma final : public DeviceSource {
- public:
-  // pool_id: the id of the one device that stands for all cards; empty: each card is a device.
-  Rdma(Wanted wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
-      : wanted_(std::move(wanted)),
-        policy_(policy),
-        permissions_(std::move(permissions)),
-        pool_id_(std::move(pool_id)),
-        clock_(std::move(clock)) {}
-
-  Scan scan(const HostRoot& host) const override;
-
- private:
-  Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
-  std::string port_trouble(const RdmaCard& card) const;
-
-  Wanted wanted_;
-  PortPolicy policy_;
-  std::string permissions_;
-  std::string pool_id_;
-  RdmaClock clock_;
-  // By the cards' ids: were their ports as the policy wants them? Without a mutex, because no source is
-  // scanned twice at once.
-  mutable std::map<std::string, Lasting> ports_good_;
-};
-
 // All cards as one device, Healthy while one of them is.
 Device pool_of(const std::vector<Device>& cards, const std::string& id) {
   Device pool;
@@ -153,19 +123,58 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
   return pool;
 }
 
+class Rdma final : public DeviceSource {
+ public:
+  // pool_id: the id of the one device that stands for all cards; empty: each card is a device.
+  Rdma(Wanted wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
+      : wanted_(std::move(wanted)),
+        policy_(policy),
+        permissions_(std::move(permissions)),
+        pool_id_(std::move(pool_id)),
+        clock_(std::move(clock)) {}
+
+  Scan scan(const HostRoot& host) const override;
+  void finish(Scan& taken) const override;
+
+ private:
+  Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
+  std::string port_trouble(const RdmaCard& card) const;
+
+  Wanted wanted_;
+  PortPolicy policy_;
+  std::string permissions_;
+  std::string pool_id_;
+  RdmaClock clock_;
+  // Without a mutex, because no source is scanned twice at once. By the cards' ids: what the scan found, for
+  // finish() to ask for their ports; and were those as the policy wants them?
+  mutable std::map<std::string, RdmaCard> found_;
+  mutable std::map<std::string, Lasting> ports_good_;
+};
+
 Scan Rdma::scan(const HostRoot& host) const {
   Scan scan;
   scan.subsystems = {"infiniband", "infiniband_verbs", "infiniband_mad", "net", "pci", "misc"};
   if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host);
+  found_.clear();
   for (const RdmaCard& card : rdma_cards(host)) {
-    if (is_wanted(card, wanted_)) scan.devices.push_back(device_of(card, nodes[card.name()]));
+    if (!is_wanted(card, wanted_)) continue;
+    scan.devices.push_back(device_of(card, nodes[card.name()]));
+    found_.emplace(card.id(), card);
+  }
+  return scan;
+}
+
+// The driver of a card that the entry does not take may hang: only now is one asked for its ports.
+void Rdma::finish(Scan& taken) const {
+  for (Device& device : taken.devices) {
+    const std::string trouble = port_trouble(found_.at(device.id));
+    if (device.healthy()) device.trouble = trouble;
   }
   std::erase_if(ports_good_, [&](const auto& known) {
-    return std::ranges::find(scan.devices, known.first, &Device::id) == scan.devices.end();
+    return std::ranges::find(taken.devices, known.first, &Device::id) == taken.devices.end();
   });
-  if (!pool_id_.empty() && !scan.devices.empty()) scan.devices = {pool_of(scan.devices, pool_id_)};
-  return scan;
+  if (!pool_id_.empty() && !taken.devices.empty()) taken.devices = {pool_of(taken.devices, pool_id_)};
 }
 
 // The facts that the SR-IOV network device plugin tells of an RDMA device.
@@ -200,7 +209,6 @@ Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   add("linkType", joined(card.link_types(), ","));
   add("numa", numa ? std::to_string(*numa) : "");
 
-  device.trouble = port_trouble(card);
   if (nodes.uverbs.empty())
     device.trouble = card.name() + " has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?";
   return device;

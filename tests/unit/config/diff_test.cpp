@@ -49,6 +49,17 @@ TEST_CASE("a changed value, kind or number touches its entry only") {
                 "- {name: x.example/b, directory: {path: /b}}\n") == "changed b, kept a");
 }
 
+TEST_CASE("another choice is a change of the entry") {
+  const auto card = [](const std::string& keys) {
+    return "resources: [{name: x.example/a, directory: {path: /a}" + keys + "}]\n";
+  };
+  CHECK(changes(card(", only: [{name: a}]"), card(", only: [{name: a}]")) == "kept a");
+  CHECK(changes(card(", only: [{name: a}]"), card(", only: [{name: b}]")) == "changed a");
+  CHECK(changes(card(", only: [{name: a}]"), card(", except: [{name: a}]")) == "changed a");
+  CHECK(changes(card(""), card(", except: [{name: a}]")) == "changed a");
+  CHECK(changes(card(", replicas: {\"a*\": 2}"), card(", replicas: {\"a*\": 3}")) == "changed a");
+}
+
 TEST_CASE("entries come and go by their names") {
   CHECK(changes(kBefore, "resources:\n- {name: x.example/c, count: 1}\n- {name: x.example/b, count: 2}\n") ==
         "added c, removed a, kept b");

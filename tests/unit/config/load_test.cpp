@@ -190,6 +190,41 @@ TEST_CASE("drop-ins are read in the order of their names, and once") {
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/b", "example.com/a"});
 }
 
+TEST_CASE("included files may be supposed to be there, or gone") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/main"));
+  dir.file("plugins.d/a.yaml", entry("example.com/a"));
+  dir.file("plugins.d/c.yaml", entry("example.com/c"));
+  dir.file("presets/p.yaml", entry("example.com/p"));
+  const auto load = [&](const std::string& path, const std::optional<std::string>& file) {
+    Overrides overrides;
+    overrides.supposed[dir.at(path)] = file ? std::optional(dir.at(*file)) : std::nullopt;
+    return load_config(dir.at("main.yaml"), overrides);
+  };
+  const Config more = load("plugins.d/b.yaml", "presets/p.yaml");
+  CHECK(names(more) == Names{"example.com/main", "example.com/a", "example.com/p", "example.com/c"});
+  CHECK(more.files[2] == dir.at("presets/p.yaml"));
+  CHECK(names(load("plugins.d/a.yaml", std::nullopt)) == Names{"example.com/main", "example.com/c"});
+  CHECK(names(load("plugins.d/a.yaml", "presets/p.yaml")) ==
+        Names{"example.com/main", "example.com/p", "example.com/c"});
+  for (const char* path : {"plugins.d/b.yml", "plugins.d/.b.yaml", "plugins.d/below/b.yaml", "b.yaml"}) {
+    CAPTURE(path);
+    CHECK(load(path, "presets/p.yaml").resources.size() == 3);
+  }
+  dir.file("main.yaml", "include: [plugins.d/c.yaml]\n");
+  CHECK(names(load("plugins.d/c.yaml", "presets/p.yaml")) == Names{"example.com/p"});
+  CHECK_THROWS_AS(load("plugins.d/c.yaml", std::nullopt), ConfigError);
+}
+
+TEST_CASE("drop-ins are supposed beside a configuration whose directory has wildcards in its name") {
+  const TempDir dir;
+  dir.file("node[1]/main.yaml", "resources: []\n");
+  dir.file("p.yaml", entry("example.com/p"));
+  Overrides overrides;
+  overrides.supposed[dir.at("node[1]/plugins.d/b.yaml")] = dir.at("p.yaml");
+  CHECK(names(load_config(dir.at("node[1]/main.yaml"), overrides)) == Names{"example.com/p"});
+}
+
 TEST_CASE("the main file may have nothing but drop-ins") {
   const TempDir dir;
   dir.file("main.yaml", "log: {level: debug}\n");

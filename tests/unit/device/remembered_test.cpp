@@ -45,7 +45,7 @@ TEST_CASE("a device that vanished stays Unhealthy until it is forgotten") {
   CHECK(remembered.next_forgetting() == Clock::time_point::max());
   const auto merged = remembered.merge(devices({"a", "c"}), kStart + 10s, 60s);
   CHECK(summary(merged) == "a b! c");
-  CHECK(merged[1].trouble == "it is gone: unplugged or removed");
+  CHECK(merged[1].trouble == "it is gone: unplugged, removed, or left out by its entry");
   CHECK(remembered.next_forgetting() == kStart + 70s);
   CHECK(summary(remembered.merge(devices({"a", "c"}), kStart + 69s, 60s)) == "a b! c");
   CHECK(summary(remembered.merge(devices({"a", "c"}), kStart + 70s, 60s)) == "a c");

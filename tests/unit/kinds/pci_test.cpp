@@ -20,10 +20,11 @@ Node one(const std::string& word) {
   return list({text(word)});
 }
 
-Scan scan_of(const MadeSysfs& machine, std::vector<std::pair<std::string, Node>> keys) {
+Scan scan_of(const MadeSysfs& machine, std::vector<std::pair<std::string, Node>> keys,
+             const Choice& choice = {}) {
   const Entry entry = read_entry("pci", map(std::move(keys)));
   REQUIRE(entry.problems == Texts{});
-  return entry.source->scan(machine.host());
+  return entry.source->look(machine.host(), choice);
 }
 
 void add_card(const MadeSysfs& machine, const std::string& path, const std::string& vendor,
@@ -183,6 +184,24 @@ TEST_CASE("cards that cannot be used beside each other are remarked on") {
   CHECK(scan_of(machine, {{"vendors", one("10de")}, {"classes", one("03")}}).remarks.empty());
 }
 
+TEST_CASE("cards that the entry leaves out are not remarked on") {
+  const MadeSysfs machine;
+  for (const char* n : {"0", "1", "2"}) {
+    const std::string card = kRoot + "0000:00:02.0/0000:03:00." + n;
+    add_card(machine, card, "10de", "2230", "030000", "vfio-pci");
+    add_group(machine, card, "42");
+  }
+  const auto without = [&](std::vector<std::string> addresses) {
+    return scan_of(machine, {{"vendors", one("10de")}},
+                   {.only = {}, .except = {{.attributes = {{"pci", addresses}}, .where = {}}}});
+  };
+  CHECK(value(without({"none"}).devices.at(0), "iommuGroup") == "42");
+  CHECK(without({"none"}).remarks.size() == 2);
+  REQUIRE(without({"0000:03:00.0"}).remarks.size() == 1);
+  CHECK(without({"0000:03:00.0"}).remarks[0].starts_with("0000:03:00.2 and 0000:03:00.1 are in one"));
+  CHECK(without({"0000:03:00.0", "0000:03:00.2"}).remarks.empty());
+}
+
 TEST_CASE("virtual functions are cards like others, and their physical one is remarked on") {
   const MadeSysfs machine;
   const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
@@ -194,6 +213,11 @@ TEST_CASE("virtual functions are cards like others, and their physical one is re
   CHECK(ids_of(both) == Texts{"0000:05:00.0", "0000:05:00.1"});
   REQUIRE(both.remarks.size() == 1);
   CHECK(both.remarks[0].starts_with("0000:05:00.0 is listed together with virtual functions of its own"));
+  CHECK(value(both.devices[1], "physfn") == "0000:05:00.0");
+  CHECK(value(both.devices[0], "physfn") == "(none)");
+  const Choice whole{.only = {}, .except = {{.attributes = {{"physfn", {"*"}}}, .where = {}}}};
+  CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, whole)) == Texts{"0000:05:00.0"});
+  CHECK(scan_of(machine, {{"vendors", one("15b3")}}, whole).remarks.empty());
   const Scan only_virtual = scan_of(machine, {{"devices", one("1018")}});
   CHECK(ids_of(only_virtual) == Texts{"0000:05:00.1"});
   CHECK(only_virtual.remarks.empty());

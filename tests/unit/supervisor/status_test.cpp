@@ -111,6 +111,12 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
   CHECK(json["kubelet"].dump() ==
         R"({"present":false,"directory":"","since":null,"process":null,"unverified":""})");
   CHECK(json["configuration"]["refusedAt"].text() == kThenText);
+  CHECK(json["unmatched"].is_null());
+  status.entries = {{.name = "x.example/a", .where = "c:1:1", .unmatched = {"only[0]", "replicas.*T4*"}}};
+  const Json told = status.json();
+  REQUIRE(told["unmatched"].array().size() == 2);
+  CHECK(told["unmatched"].array()[1].dump() ==
+        R"({"entry":"x.example/a","where":"c:1:1","pattern":"replicas.*T4*"})");
   REQUIRE(json["resources"].array().size() == 1);
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
 }

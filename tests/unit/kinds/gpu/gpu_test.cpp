@@ -58,19 +58,33 @@ TEST_CASE("units that do not fit into a message are refused with one that would"
   CHECK(bytes <= kListLimit);
 }
 
+ReplicaRule rule(const std::string& attribute, const std::string& pattern, unsigned replicas) {
+  return {
+      .devices = {{.attributes = {{attribute, {pattern}}}, .where = {}}}, .replicas = replicas, .where = {}};
+}
+
+TEST_CASE("cards that the entry leaves out need not fit into a list") {
+  const FakeNvml fake("card GPU-a minor=0 memory=819200\ncard GPU-b minor=1 memory=16384\n");
+  const GpuRig rig({{"unit", map({{"memory", text("1MiB")}})}});
+  CHECK_THROWS(rig.scan());
+  const Scan small = rig.scan({.only = {{.attributes = {{"memory", {"16384"}}}, .where = {}}}, .except = {}});
+  REQUIRE(ids_of(small) == Texts{"GPU-b"});
+  CHECK(small.devices[0].replicas == 16384);
+}
+
 TEST_CASE("single cards may have replicas of their own, and what is shared another name") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
   Recipe recipe;
   recipe.name = Template("nvidia.com/gpu");
-  recipe.replicas_of = {{"GPU-b", 4}};
+  recipe.replicas_of = {rule("uuid", "GPU-b", 4)};
   recipe.rename_shared = true;
   const Assembly assembly = assemble(recipe, rig.scan().devices);
   REQUIRE(assembly.resources.size() == 2);
   CHECK(assembly.resources.at("nvidia.com/gpu").at(0).id == "GPU-a");
   CHECK(assembly.resources.at("nvidia.com/gpu").at(0).replicas == 1);
   CHECK(assembly.resources.at("nvidia.com/gpu.shared").at(0).replicas == 4);
-  recipe.replicas_of = {{"1", 3}, {"GPU-a", 2}};
+  recipe.replicas_of = {rule("index", "1", 3), rule("id", "GPU-a", 2)};
   const Assembly by_index = assemble(recipe, rig.scan().devices);
   REQUIRE(by_index.resources.size() == 1);
   CHECK(by_index.resources.at("nvidia.com/gpu.shared").at(1).replicas == 3);

@@ -77,6 +77,14 @@ TEST_CASE("cards of Intel are told apart by their driver, and virtual functions 
   CHECK(nodes_of(scan.devices[1]) == Texts{"/dev/dri/card1", "/dev/dri/renderD129"});
 }
 
+TEST_CASE("an NPU of Intel's is no GPU, with and without its driver") {
+  const GpuRig rig({{"vendor", text("intel")}}, "");
+  add_pci(rig.machine, "0000:00:0b.0", "8086", "120000", "intel_vpu");
+  add_pci(rig.machine, "0000:00:0c.0", "8086", "120000", "");
+  add_pci(rig.machine, "0000:07:00.0", "8086", "038000", "");
+  CHECK(ids_of(rig.scan()) == Texts{"0000:07:00.0"});
+}
+
 TEST_CASE("cards of Iluvatar are numbered from 0 in a container") {
   const GpuRig rig({{"vendor", text("iluvatar")}}, "");
   for (const char* node : {"/dev/iluvatar3", "/dev/iluvatar7", "/dev/iluvatar_ctl", "/dev/itrctl"})

@@ -48,9 +48,9 @@ class GpuRig {
     CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
   }
 
-  Scan scan() const {
+  Scan scan(const Choice& choice = {}) const {
     REQUIRE(problems == Texts{});
-    return source->scan(machine.host());
+    return source->look(machine.host(), choice);
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 

@@ -40,7 +40,7 @@ class Rig {
     for (const Diagnostic& diagnostic : diagnostics.all()) FAIL(diagnostic.what);
   }
 
-  Scan scan() const { return source_->scan(machine.host()); }
+  Scan scan(const Choice& choice = {}) const { return source_->look(machine.host(), choice); }
   // The only device.
   Device card() const {
     const Scan found = scan();
@@ -328,6 +328,30 @@ TEST_CASE("a pool is one device with all cards' nodes, Healthy while one card is
   CHECK(pool.numa_nodes == std::vector{1});
   CHECK(value(pool, "pci") == "0000:03:00.0,0000:81:00.0");
   CHECK(value(pool, "netdevs") == "ib0,ib1");
+}
+
+TEST_CASE("a pool is made of the cards that the entry takes") {
+  const Rig rig{{{"pool", text("true")}}};
+  rig.set_port(rig.add_card(kFirst, "mlx5_0", 0), 1, "1: DOWN");
+  rig.set_port(rig.add_card(kSecond, "mlx5_1", 1), 1, "4: ACTIVE");
+  const auto named = [](const std::string& name) {
+    return Choice{.only = {}, .except = {{.attributes = {{"name", {name}}}, .where = "except[0]"}}};
+  };
+  const Scan storage = rig.scan(named("mlx5_1"));
+  REQUIRE(ids_of(storage) == Texts{"rdma/hca"});
+  CHECK(nodes_of(storage.devices[0]) == Texts{"/dev/infiniband/uverbs0"});
+  CHECK(storage.devices[0].trouble == "none of its cards works; 0000:03:00.0: port 1 is DOWN");
+  CHECK(rig.scan(named("mlx5_0")).devices.at(0).healthy());
+  CHECK(rig.scan(named("*")).devices.empty());
+}
+
+TEST_CASE("the ports of a card that the entry leaves out are not asked for") {
+  const Rig rig;
+  const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
+  rig.set_port(card, 1, "1: DOWN");
+  CHECK(rig.scan({.only = {}, .except = {{.attributes = {{"pci", {kFirst}}}, .where = {}}}}).devices.empty());
+  rig.set_port(card, 1, "4: ACTIVE");
+  CHECK(rig.card().healthy());  // a change would have to last
 }
 
 TEST_CASE("a pool without a card that works says why") {

@@ -1,0 +1,168 @@
+#include "config/presets.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/joined.hpp"
+#include "config/config.hpp"
+#include "document/diagnostics.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first sentence of the comment that the file begins with.
+std::string purpose(const fs::path& file) {
+  std::ifstream text(file);
+  std::string words;
+  for (std::string line; std::getline(text, line) && line.starts_with("# ");)
+    words += (words.empty() ? "" : " ") + line.substr(2);
+  const std::size_t end = words.find(". ");
+  if (end != std::string::npos) words.resize(end);
+  if (words.ends_with('.')) words.pop_back();
+  return words;
+}
+
+// The names of the directory's *.yaml, without that.
+std::set<std::string> names_in(const fs::path& directory) {
+  std::set<std::string> names;
+  std::error_code failed;
+  for (fs::directory_iterator entry(directory, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    const fs::path& path = entry->path();
+    if (path.extension() == ".yaml" && !path.filename().string().starts_with('.')) names.insert(path.stem());
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory)
+    throw PresetError(directory.string() + " cannot be read: " + failed.message());
+  return names;
+}
+
+bool same_file(const fs::path& a, const fs::path& b) {
+  std::error_code failed;
+  const bool same = fs::equivalent(a, b, failed);
+  return same && !failed;
+}
+
+}  // namespace
+
+Presets::Presets(const fs::path& directory, fs::path config)
+    : directory_(fs::absolute(directory).lexically_normal()),
+      config_(std::move(config)),
+      links_(config_.parent_path() / "plugins.d") {}
+
+Preset::Link Presets::state(const Preset& preset) const {
+  std::error_code failed;
+  const fs::path link = link_of(preset);
+  const fs::file_type type = fs::symlink_status(link, failed).type();
+  if (type == fs::file_type::not_found) return Preset::Link::kNone;
+  if (type != fs::file_type::symlink) return Preset::Link::kOther;
+  const bool ours = fs::read_symlink(link, failed) == preset.file || same_file(link, preset.file);
+  return ours ? Preset::Link::kOurs : Preset::Link::kOther;
+}
+
+Preset Presets::described(std::string name) const {
+  Preset preset{.name = std::move(name), .file = {}, .what = {}};
+  preset.file = directory_ / (preset.name + ".yaml");
+  preset.what = purpose(preset.file);
+  std::error_code failed;
+  preset.there = fs::exists(preset.file, failed);
+  preset.link = state(preset);
+  return preset;
+}
+
+std::vector<Preset> Presets::list() const {
+  const std::set<std::string> names = names_in(directory_);
+  if (names.empty())
+    throw PresetError("there are no presets in " + directory_.string() +
+                      "; they come with the package, and --presets names another directory");
+  std::vector<Preset> presets;
+  for (const std::string& name : names) presets.push_back(described(name));
+  for (const std::string& name : names_in(links_)) {
+    if (names.contains(name)) continue;
+    Preset gone = described(name);
+    if (gone.link == Preset::Link::kOurs) presets.push_back(std::move(gone));
+  }
+  std::ranges::sort(presets, {}, &Preset::name);
+  return presets;
+}
+
+Preset Presets::get(const std::string& name) const {
+  std::vector<Preset> presets = list();
+  const auto found = std::ranges::find(presets, name, &Preset::name);
+  if (found != presets.end()) return std::move(*found);
+  std::vector<std::string_view> known;
+  for (const Preset& preset : presets) known.push_back(preset.name);
+  throw PresetError("there is no preset " + quote(name) + " in " + directory_.string() +
+                    did_you_mean(name, known) + "; `plughost preset list` shows them");
+}
+
+std::vector<Preset> Presets::enable(std::span<const std::string> names) const {
+  std::vector<Preset> missing;
+  Overrides after;
+  for (const std::string& name : names) {
+    Preset preset = get(name);
+    if (preset.link == Preset::Link::kOther)
+      throw PresetError(link_of(preset).string() + " is there, and no link to " + preset.file.string() +
+                        "; nothing was changed: move it away first, or keep it and leave the preset out");
+    if (!preset.there)
+      throw PresetError(preset.file.string() +
+                        " is not there any more, and its link leads nowhere; `plughost preset disable " +
+                        name + "` takes that away");
+    if (preset.link == Preset::Link::kOurs || !after.supposed.emplace(link_of(preset), preset.file).second)
+      continue;
+    missing.push_back(std::move(preset));
+  }
+  if (missing.empty()) return missing;
+
+  const Config config = load_config(config_, after);
+  for (const Preset& preset : missing) {
+    const auto is_it = [&](const fs::path& file) { return same_file(file, preset.file); };
+    if (std::ranges::none_of(config.files, is_it))
+      throw PresetError(config_.string() + " does not include " + link_of(preset).string() +
+                        "; nothing was changed: add plugins.d/*.yaml to its `include`");
+  }
+  std::error_code failed;
+  fs::create_directory(links_, failed);  // if it cannot be, no link can
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    fs::create_symlink(missing[i].file, link_of(missing[i]), failed);
+    if (!failed) continue;
+    const std::string why = failed.message();
+    for (std::size_t made = 0; made < i; ++made) fs::remove(link_of(missing[made]), failed);
+    throw PresetError(link_of(missing[i]).string() + " cannot be made: " + why + "; nothing was changed");
+  }
+  return missing;
+}
+
+std::vector<Preset> Presets::disable(std::span<const std::string> names) const {
+  std::vector<Preset> linked;
+  Overrides after;
+  for (const std::string& name : names) {
+    Preset preset = get(name);
+    if (preset.link == Preset::Link::kOther)
+      throw PresetError(link_of(preset).string() + " is no link to " + preset.file.string() +
+                        "; nothing was changed: if it is to go, remove it by hand");
+    if (preset.link == Preset::Link::kNone || !after.supposed.emplace(link_of(preset), std::nullopt).second)
+      continue;
+    linked.push_back(std::move(preset));
+  }
+  if (linked.empty()) return linked;
+
+  load_config(config_, after);
+  for (std::size_t i = 0; i < linked.size(); ++i) {
+    std::error_code failed;
+    fs::remove(link_of(linked[i]), failed);
+    if (!failed) continue;
+    const std::string why = failed.message();
+    for (std::size_t gone = 0; gone < i; ++gone)
+      fs::create_symlink(linked[gone].file, link_of(linked[gone]), failed);
+    throw PresetError(link_of(linked[i]).string() + " cannot be removed: " + why + "; nothing was changed");
+  }
+  return linked;
+}
+
+}  // namespace plughost

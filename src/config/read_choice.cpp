@@ -1,0 +1,117 @@
+#include "config/read_choice.hpp"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/joined.hpp"
+
+namespace plughost {
+namespace {
+
+using AttributeNames = std::span<const std::string_view>;
+
+constexpr unsigned kMostReplicas = 10'000;
+// What a device is called in a map of `replicas`.
+constexpr std::string_view kDeviceNames[] = {"id", "uuid", "pci", "index", "name"};
+
+// Attributes, each with a pattern or a list of them.
+DevicePattern read_pattern(const Node& node, const std::string& path, AttributeNames attributes,
+                           Diagnostics& diagnostics) {
+  DevicePattern pattern;
+  Fields fields(node, path, diagnostics);
+  for (const std::string_view attribute : attributes) {
+    if (!fields.has(attribute)) continue;
+    const std::size_t errors = diagnostics.error_count();
+    std::vector<std::string> texts = fields.texts(attribute);
+    const bool empty = texts.empty() || std::ranges::find(texts, "") != texts.end();
+    if (empty && diagnostics.error_count() == errors)
+      fields.error(attribute, "a pattern is expected here; \"*\" is whatever is not empty");
+    pattern.attributes[std::string(attribute)] = std::move(texts);
+  }
+  const bool is_map = node.kind == Node::Kind::kMap || node.kind == Node::Kind::kNull;
+  if (is_map && node.members.empty())
+    diagnostics.error(node.mark, path,
+                      "an attribute with a pattern is expected here, of " + joined(attributes, ", "));
+  return pattern;
+}
+
+// A list of such maps; one alone is a list of one.
+std::vector<DevicePattern> read_patterns(Fields& fields, const std::string& key, AttributeNames attributes) {
+  std::vector<DevicePattern> patterns;
+  const auto read = [&](const Node& node, const std::string& where) {
+    patterns.push_back(read_pattern(node, fields.path_of(where), attributes, fields.diagnostics()));
+    patterns.back().where = where;
+  };
+  const Node* const node = fields.node(key);
+  if (!node) return patterns;
+  if (node->kind == Node::Kind::kMap) {
+    read(*node, key);
+    return patterns;
+  }
+  const std::vector<Node>& items = fields.items(key);
+  if (items.empty()) fields.error(key, "the list is empty; leave the key out to take every device");
+  for (std::size_t i = 0; i < items.size(); ++i) read(items[i], key + '[' + std::to_string(i) + ']');
+  return patterns;
+}
+
+// Devices by what they are called, or by patterns of it.
+void read_replicas_by_name(Fields& fields, const Node& node, Recipe& recipe) {
+  recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
+  for (const auto& [device, replicas] : node.members) {
+    if (device.scalar == "default") continue;
+    ReplicaRule& rule = recipe.replicas_of.emplace_back();
+    for (const std::string_view name : kDeviceNames)
+      rule.devices.push_back({.attributes = {{std::string(name), {device.scalar}}}, .where = {}});
+    rule.replicas = fields.number(device.scalar, 1, 1, kMostReplicas);
+    rule.where = "replicas." + device.scalar;
+  }
+  // The order of a map says nothing: whole names come before patterns, and of several the smallest number.
+  std::ranges::sort(recipe.replicas_of, {}, [](const ReplicaRule& rule) {
+    const bool pattern = rule.where.find_first_of("*?[") != std::string::npos;
+    return std::tuple(pattern, rule.replicas, std::string_view(rule.where));
+  });
+}
+
+// Rules, of which the first that matches counts; one without `only` is for the others.
+void read_replica_rules(Fields& entry, AttributeNames attributes, Recipe& recipe) {
+  const std::vector<Node>& items = entry.items("replicas");
+  if (items.empty()) entry.error("replicas", "the list is empty; leave the key out for one each");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string where = "replicas[" + std::to_string(i) + ']';
+    Fields fields(items[i], entry.path_of(where), entry.diagnostics());
+    if (!fields.has("count")) fields.error("count", "the key 'count' is missing, as in count: 4");
+    const unsigned count = fields.number("count", 1, 1, kMostReplicas);
+    if (fields.has("only")) {
+      recipe.replicas_of.push_back(
+          {.devices = read_patterns(fields, "only", attributes), .replicas = count, .where = where});
+      continue;
+    }
+    recipe.replicas = count;
+    if (i + 1 < items.size())
+      fields.error("only", "what has no `only` is for all the others; it stands at the end of the list");
+  }
+}
+
+}  // namespace
+
+Choice read_choice(Fields& entry, AttributeNames attributes) {
+  return {.only = read_patterns(entry, "only", attributes),
+          .except = read_patterns(entry, "except", attributes)};
+}
+
+void read_replicas(Fields& entry, AttributeNames attributes, Recipe& recipe) {
+  const Node* const node = entry.node("replicas");
+  if (node && node->kind == Node::Kind::kSequence) {
+    read_replica_rules(entry, attributes, recipe);
+  } else if (node && node->kind == Node::Kind::kMap) {
+    Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
+    read_replicas_by_name(fields, *node, recipe);
+  } else {
+    recipe.replicas = entry.number("replicas", 1, 1, kMostReplicas);
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,87 @@
+// plughost preset, from the command line to what the daemon serves.
+
+#include <doctest/doctest.h>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+
+Finished preset(const Node& node, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "preset");
+  arguments.insert(arguments.end(), {"--config", node.configuration(), "--presets", node.path("presets")});
+  return run_plughost(arguments);
+}
+
+bool has(const Finished& finished, const std::string& part) {
+  return finished.output.find(part) != std::string::npos;
+}
+
+// One preset that finds a device, one that finds none, and one whose devices are there because it says so.
+void add_presets(const Node& node) {
+  const auto add = [&](const std::string& name, const std::string& words, const std::string& keys) {
+    node.files().file("presets/" + name + ".yaml",
+                      "# " + words + "\nresources:\n- {name: example.com/" + name + ", " + keys + "}\n");
+  };
+  node.files().file("gophers/amy");
+  add("gopher", "Gophers", "directory: {path: " + node.path("gophers") + "}");
+  add("mole", "Moles", "directory: {path: " + node.path("moles") + "}");
+  add("token", "Tokens", "count: 2");
+}
+
+}  // namespace
+
+TEST_CASE("a preset that is enabled is served after a reload, and its resource goes when it is disabled") {
+  Node node;
+  node.configure(counted("example.com/a", 1));
+  add_presets(node);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/a"}));
+  const Finished enabled = preset(node, {"enable", "gopher"});
+  CHECK(enabled.exit_code == 0);
+  CHECK(has(enabled, "enabled: gopher; `plughost reload` makes the daemon read it"));
+  CHECK(has(preset(node, {"enable", "gopher"}), "nothing to do: gopher is enabled already"));
+  REQUIRE(node.reload());
+  CHECK(node.healthy(kGopher, "amy"));
+  CHECK(has(preset(node, {"list"}), "gopher  yes      Gophers"));
+  CHECK(has(preset(node, {"disable", "gopher"}), "disabled: gopher;"));
+  REQUIRE(node.reload());
+  CHECK(node.count(kGopher, 0));
+}
+
+TEST_CASE("`preset list --here` shows those that find a device, and which") {
+  Node node;
+  node.configure(counted("example.com/a", 1));
+  add_presets(node);
+  const Finished here = preset(node, {"list", "--here"});
+  CHECK(here.exit_code == 0);
+  CHECK(has(here, kGopher + ": amy"));
+  CHECK_FALSE(has(here, "mole"));
+  CHECK_FALSE(has(here, "token"));
+  CHECK(has(preset(node, {"list", "--here", "-o", "json"}), "\"id\": \"amy\""));
+  CHECK(has(preset(node, {"list"}), "Moles"));
+  CHECK(has(preset(node, {"show", "mole"}), "# Moles\nresources:"));
+}
+
+TEST_CASE("`preset` says no with 1, and with 2 where it is used wrongly") {
+  Node node;
+  node.configure(counted(kGopher, 1));
+  add_presets(node);
+  const Finished twice = preset(node, {"enable", "gopher"});
+  CHECK(twice.exit_code == 1);
+  CHECK(has(twice, "'" + kGopher + "' is the name of"));
+  CHECK(has(twice, "nothing was changed"));
+  const Finished unknown = preset(node, {"show", "gophers"});
+  CHECK(unknown.exit_code == 1);
+  CHECK(has(unknown, "did you mean 'gopher'?"));
+  node.files().file("presets/broken.yaml", "# Broken\nresources: [{}]\n");
+  CHECK(has(preset(node, {"list", "--here"}), "broken.yaml:2:13"));
+  const std::vector<std::vector<std::string>> wrong{
+      {}, {"frob"}, {"enable"}, {"list", "gopher"}, {"show", "--here", "gopher"}};
+  for (const std::vector<std::string>& arguments : wrong) CHECK(preset(node, arguments).exit_code == 2);
+}
