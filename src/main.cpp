@@ -43,6 +43,8 @@ class CommandLine {
   void add_status();
   void add_events();
   void add_reload();
+  void add_drain();
+  void add_undrain();
   void add_kubelet();
 
   CLI::App app_{"Kubernetes extended resources from a YAML file", "plughost"};
@@ -92,6 +94,10 @@ void CommandLine::add_run() {
       ->add_option("--control", options->control,
                    "the control service's socket, instead of the configuration's")
       ->type_name("FILE");
+  command
+      ->add_option("--state-directory", options->state_directory, "where what has to outlive it is written")
+      ->capture_default_str()
+      ->type_name("DIR");
   command->add_option("--log-level", options->log_level, "instead of the configuration's")
       ->transform(CLI::CheckedTransformer(log_levels()))
       ->type_name("LEVEL")
@@ -177,6 +183,29 @@ void CommandLine::add_reload() {
   add_output(*command, options->format);
 }
 
+void CommandLine::add_drain() {
+  const auto [command, options] =
+      add<DrainOptions>("drain", "take a device out of service: no other pod gets it", &drain);
+  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      ->required()
+      ->option_text("NAME=ID");
+  command->add_option("--reason", options->reason, "why, for whoever looks")->type_name("TEXT");
+  command->add_option("--for", options->duration, "then it is back in service; absent: after undrain")
+      ->type_name("DURATION");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_undrain() {
+  const auto [command, options] =
+      add<UndrainOptions>("undrain", "take a drained device back into service", &undrain);
+  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      ->required()
+      ->option_text("NAME=ID");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
 void CommandLine::add_kubelet() {
   const auto [command, options] = add<KubeletOptions>(
       "kubelet", "a stand-in kubelet: registrations and lists live, allocations on request", &kubelet);
@@ -206,6 +235,8 @@ CommandLine::CommandLine() {
   add_status();
   add_events();
   add_reload();
+  add_drain();
+  add_undrain();
   add_kubelet();
 }
 

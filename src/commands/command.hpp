@@ -14,8 +14,9 @@ enum class OutputFormat { kTable, kJson, kYaml };
 
 struct RunOptions {
   std::string config = kConfigFile;
-  std::string plugin_directory;       // empty: the configuration's
-  std::string control;                // likewise
+  std::string plugin_directory;  // empty: the configuration's
+  std::string control;           // likewise
+  std::string state_directory = kStateDirectory;
   std::optional<LogLevel> log_level;  // nullopt: the configuration's
 };
 int run(const RunOptions& options);
@@ -79,6 +80,22 @@ struct ReloadOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int reload(const ReloadOptions& options);
+
+struct DrainOptions {
+  std::string control = kControlSocket;
+  std::string what;  // NAME=ID
+  std::string reason;
+  std::string duration;  // "2h"; empty: until undrain
+  OutputFormat format = OutputFormat::kTable;
+};
+int drain(const DrainOptions& options);
+
+struct UndrainOptions {
+  std::string control = kControlSocket;
+  std::string what;  // NAME=ID
+  OutputFormat format = OutputFormat::kTable;
+};
+int undrain(const UndrainOptions& options);
 
 struct KubeletOptions {
   std::string directory = kKubeletDirectory;

@@ -44,17 +44,21 @@ Daemon::Daemon(RunOptions options, Config config)
       signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
       status_(loop_, [this] { send_status(); }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
-      requests_(loop_, log_.history(),
-                {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
-                 .reload = [this](std::optional<LogLevel> level,
-                                  StatusRequests::ReloadDone done) { reload(level, std::move(done)); }}),
+      requests_(
+          loop_, log_.history(),
+          {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
+           .reload = [this](std::optional<LogLevel> level,
+                            StatusRequests::ReloadDone done) { reload(level, std::move(done)); },
+           .drain = [this](DrainOrder order,
+                           StatusRequests::DrainDone done) { drain(std::move(order), std::move(done)); }}),
       servers_(loop_, log_, requests_) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
   const TelemetryConfig telemetry = config.telemetry;
-  supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config), [this] { on_change(); });
+  supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config),
+                                             DrainFile(options_.state_directory), [this] { on_change(); });
   servers_.open(telemetry);
 }
 
@@ -173,6 +177,10 @@ ReloadAnswer Daemon::apply(Config config) {
   for (std::string& trouble : servers_.take(std::move(servers)))
     answer.warnings.push_back(std::move(trouble));
   return answer;
+}
+
+void Daemon::drain(DrainOrder order, StatusRequests::DrainDone done) {
+  supervisor_->drain(std::move(order), std::move(done));
 }
 
 void Daemon::tell_status(std::function<void(DaemonStatus)> done) {

@@ -53,6 +53,7 @@ class Daemon {
   ReloadAnswer apply(Config config);
   ReloadAnswer refuse(std::vector<std::string> errors);
   LogLevel log_level(const Config& config) const;
+  void drain(DrainOrder order, StatusRequests::DrainDone done);
   void tell_status(std::function<void(DaemonStatus)> done);
 
   RunOptions options_;

@@ -83,6 +83,13 @@ void print_head(const Json& status) {
               << " ago, was refused: `plughost check` says why\n";
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
+  for (const Json& drain : status["drains"].array()) {
+    std::cout << printable(drain["resource"].text() + '=' + drain["device"].text()) << " is drained for "
+              << age(drain["since"]);
+    if (!drain["until"].is_null()) std::cout << ", and for " << age(drain["until"]) << " more";
+    if (!drain["reason"].text().empty()) std::cout << ": " << printable(drain["reason"].text());
+    std::cout << '\n';
+  }
   if (!kubelet["unverified"].text().empty())
     std::cout << "which devices the kubelet counts is not verified: " << kubelet["unverified"].text() << '\n';
 }

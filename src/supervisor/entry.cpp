@@ -57,6 +57,13 @@ void Entry::on_sockets() {
   for_each_resource([](Resource& resource) { resource.on_sockets(); });
 }
 
+// Without a look at the machine: a driver that hangs is a reason to drain.
+void Entry::on_drains() {
+  std::vector<Roster::Listing> listings = roster_.take(hooks_.drains());
+  if (listings.empty()) return;
+  specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
+}
+
 void Entry::set_neighbours(Neighbours neighbours) {
   if (neighbours == neighbours_) return;
   neighbours_ = std::move(neighbours);
@@ -136,7 +143,7 @@ std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Devic
   }
   const Roster::Terms terms{.forget_after = config_.recipe->forget_after,
                             .named_after_devices = !config_.recipe->name.literal()};
-  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
+  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains());
   ask_for_holders();
   return listings;
 }

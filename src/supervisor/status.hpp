@@ -14,6 +14,7 @@
 
 #include "base/json.hpp"
 #include "base/tally.hpp"
+#include "device/drains.hpp"
 #include "device/health_times.hpp"
 #include "device/offer.hpp"
 #include "kubelet/call_tally.hpp"
@@ -29,6 +30,9 @@ Json time_json(std::optional<WallTime> time);
 
 // What people and programs call it: "attached".
 const char* name_of(Stage stage);
+
+// Which containers hold the device. holdings: nullptr where nobody knows.
+Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings);
 
 // What became of what a resource asked of kubelets.
 struct RegistrationTally {
@@ -57,6 +61,7 @@ struct ResourceStatus {
     std::size_t healthy = 0;
     std::size_t unhealthy = 0;
     std::size_t held = 0;
+    std::size_t drained = 0;
 
     Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
   };
@@ -135,6 +140,7 @@ struct DaemonStatus {
   // Who holds what; nullptr: not known, for the reason that follows.
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
+  Drains drains;
   std::vector<ResourceStatus> resources;  // by name
   std::vector<EntryStatus> entries;       // by name
   ProcessTallies tallies;

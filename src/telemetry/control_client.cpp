@@ -131,6 +131,19 @@ Json ControlClient::reload(const std::string& log_level) {
   return connection_->ask(&v1::Control::Stub::Reload, request);
 }
 
+Json ControlClient::drain(const DrainOrder& order) {
+  const auto name = [&](auto request) {
+    request.set_resource(order.resource);
+    request.set_device(order.device);
+    return request;
+  };
+  if (!order.terms) return connection_->ask(&v1::Control::Stub::Undrain, name(v1::UndrainRequest()));
+  auto request = name(v1::DrainRequest());
+  request.set_reason(order.terms->reason);
+  if (order.terms->duration) request.set_seconds(static_cast<std::uint64_t>(order.terms->duration->count()));
+  return connection_->ask(&v1::Control::Stub::Drain, request);
+}
+
 void ControlClient::watch_status(const Tell& tell) {
   if (connection_->follow(&v1::Control::Stub::WatchStatus, v1::WatchStatusRequest(), tell))
     throw NoAnswer("plughost has stopped");

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/json.hpp"
+#include "supervisor/drain_order.hpp"
 
 namespace plughost {
 
@@ -28,6 +29,7 @@ class ControlClient {
   // Each throws NoAnswer: within seconds, if no answer comes at all.
   Json status();
   Json reload(const std::string& log_level);
+  Json drain(const DrainOrder& order);
   // Calls tell for each until it says false, or the daemon ends; then NoAnswer is thrown.
   void watch_status(const Tell& tell);
   // The newest ones, at most limit (0: all there are); with follow those to come, until tell says false.

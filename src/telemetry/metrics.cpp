@@ -90,6 +90,9 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(counts.healthy, {{"resource", resource.name}, {"health", "healthy"}});
     families.add(counts.unhealthy, {{"resource", resource.name}, {"health", "unhealthy"}});
   }
+  families.gauge("plughost_devices_drained", "Devices that are drained, each replica counted.");
+  for (const ResourceStatus& resource : status.resources)
+    families.add(resource.counts(nullptr).drained, {{"resource", resource.name}});
   if (!status.holdings) return;
   families.gauge("plughost_devices_held", "Devices that pods hold, each replica counted.");
   for (const ResourceStatus& resource : status.resources)
