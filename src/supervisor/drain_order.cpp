@@ -1,5 +1,7 @@
 #include "supervisor/drain_order.hpp"
 
+#include <algorithm>
+
 #include "base/joined.hpp"
 #include "supervisor/status.hpp"
 
@@ -29,6 +31,13 @@ Json DrainAnswer::json() const {
   told["holders"] = holders_json(device, name.resource, holdings.get());
   told["holdersUnknown"] = holders_unknown;
   return told;
+}
+
+const Device* device_named(const Inventory& inventory, std::string_view id) {
+  if (const Device* const found = inventory.find(id)) return found;
+  const auto devices = inventory.devices();
+  const auto device = std::ranges::lower_bound(devices, id, {}, &Device::id);
+  return device != devices.end() && device->id == id ? &*device : nullptr;
 }
 
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.hpp"
@@ -44,6 +45,9 @@ struct DrainAnswer {
 
   Json json() const;
 };
+
+// The device that is meant: by its own id, or by that of a replica. nullptr: there is none.
+const Device* device_named(const Inventory& inventory, std::string_view id);
 
 // "there is no resource x.com/c; there are x.com/a and x.com/b": however many there are, it is short.
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);

@@ -278,14 +278,14 @@ std::string Supervisor::why_not(const DrainOrder& order, const Drains::Name& nam
     std::ranges::sort(known);
     return no_such("resource", name.resource, known);
   }
-  if (offer->inventory.find(name.device)) return {};
+  if (device_named(offer->inventory, name.device)) return {};
   for (const Device& device : offer->inventory.devices()) known.push_back(device.id);
   return no_such("device of " + name.resource, name.device, known);
 }
 
 void Supervisor::drain(DrainOrder order, DrainDone done) {
   const std::shared_ptr<const Offer> offer = offer_of(order.resource);
-  const Device* const device = offer ? offer->inventory.find(order.device) : nullptr;
+  const Device* const device = offer ? device_named(offer->inventory, order.device) : nullptr;
   DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
   answer.error = why_not(order, answer.name, offer.get());
   if (!answer.error.empty()) return done(answer);
@@ -308,7 +308,7 @@ void Supervisor::answer_drain(DrainAnswer answer, DrainDone done) {
   holdings_.read(*link_, [this, answer = std::move(answer),
                           done = std::move(done)](const PodResources::Answer& told) mutable {
     const std::shared_ptr<const Offer> offer = offer_of(answer.name.resource);
-    const Device* const device = offer ? offer->inventory.find(answer.name.device) : nullptr;
+    const Device* const device = offer ? device_named(offer->inventory, answer.name.device) : nullptr;
     if (device) answer.device = *device;
     answer.holdings = told.holdings;
     answer.holders_unknown = told.why;

@@ -181,7 +181,7 @@ TEST_CASE("a file of drains that is broken is an error with its name, and is kep
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   running.node.start_daemon();
   CHECK(running.node.daemon().wait_for_line(
-      {"ERROR", "not all devices that were drained are known any more", file, "kept as " + file + ".broken"},
+      {"error", "not all devices that were drained are known any more", file, "kept as " + file + ".broken"},
       kLong));
   CHECK(running.node.attached({kGopher}));
   CHECK(std::filesystem::exists(file + ".broken"));
@@ -194,7 +194,7 @@ TEST_CASE("a drain that cannot be written down is one nevertheless, and says so"
                                                 running.node.path("state/drains.json"));
   CHECK(running.node.unhealthy(kGopher, "amy"));
   CHECK(running.node.daemon().wait_for_line(
-      {"ERROR", "which devices are drained is not written down: a restart would not know"}, kLong));
+      {"error", "which devices are drained is not written down: a restart would not know"}, kLong));
   running.node.files().remove("state");
   CHECK(running.node.daemon().wait_for_line({"which devices are drained is written down after all"}, kLong));
   CHECK(std::filesystem::exists(running.node.path("state/drains.json")));

@@ -25,6 +25,14 @@ TEST_CASE("a device is drained for a second to 1000 days, or without an end") {
   CHECK(trouble_of({.resource = "x", .device = "0", .terms = std::nullopt}) == "");
 }
 
+TEST_CASE("a device is meant by its own id, and by those of its replicas") {
+  const Inventory inventory({{.id = "a"}, {.id = "b", .replicas = 2}});
+  CHECK(device_named(inventory, "a")->id == "a");
+  CHECK(device_named(inventory, "b")->id == "b");
+  CHECK(device_named(inventory, "b::1")->id == "b");
+  for (const char* id : {"", "a::0", "b::2", "aa", "c"}) CHECK(device_named(inventory, id) == nullptr);
+}
+
 TEST_CASE("who asks for what is not there is told what there is, however much it is") {
   std::vector<std::string> known;
   CHECK(no_such("resource", "c", known) == "there is no resource c; there is none at all");
