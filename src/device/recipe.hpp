@@ -57,6 +57,13 @@ struct ProgramRecipe {
   bool operator==(const ProgramRecipe&) const = default;
 };
 
+// A program that hears of a device that has been Unhealthy for so long.
+struct UnhealthyRecipe {
+  ProgramRecipe program;
+  std::chrono::milliseconds after{30'000};
+  bool operator==(const UnhealthyRecipe&) const = default;
+};
+
 // What a kind brings into a container for the devices that share it: the same templates as in Recipe, and
 // {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an annotation
 // that the entry sets itself is the entry's.
@@ -97,6 +104,8 @@ struct Recipe {
   std::optional<ProgramRecipe> allocate;
   // Is run for each device of a resource that is not offered any more.
   std::optional<ProgramRecipe> on_remove;
+  // Is run once for each bad spell of a device.
+  std::optional<UnhealthyRecipe> when_unhealthy;
   Pairs env;
   Pairs annotations;
   std::vector<MountRecipe> mounts;

@@ -210,6 +210,7 @@ void Entry::publish(const Roster::Listing& listing, Offer offer, const std::stri
   serve(served, std::move(offer));
   tell_specification(listing.resource, former_trouble, served.cdi_trouble);
   tell_health(listing);
+  if (served.resource) hooks_.offered(*served.resource->offer());
   if (!ends) return;
   if (before && !before->inventory.empty()) hooks_.emptied(*before);
   drop(listing.resource);

@@ -63,6 +63,8 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
                 [this] {
                   for (const auto& [name, entry] : entries_) entry->on_drains();
                 }),
+      unhealthy_(platform.programs, platform.log,
+                 [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); }),
       allocatable_(platform, allocatable_hooks()) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -124,7 +126,12 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
           .drains = [this]() -> const Drains& { return draining_.drains(); },
-          .emptied = [this](const Offer& last) { removals_.run(last); },
+          .offered = [this](const Offer& offer) { unhealthy_.follow(offer); },
+          .emptied =
+              [this](const Offer& last) {
+                unhealthy_.forget(last.resource);
+                removals_.run(last);
+              },
           .changed =
               [this] {
                 if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
@@ -155,7 +162,10 @@ void Supervisor::retire(const std::string& name) {
   std::vector<std::shared_ptr<const Offer>> offers;
   entry->second->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
   end(name);
-  for (const auto& offer : offers) removals_.run(*offer);
+  for (const auto& offer : offers) {
+    unhealthy_.forget(offer->resource);
+    removals_.run(*offer);
+  }
 }
 
 void Supervisor::stop(std::function<void()> done) {

@@ -18,6 +18,7 @@
 #include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
+#include "supervisor/unhealthy_programs.hpp"
 
 namespace plughost {
 
@@ -102,6 +103,7 @@ class Supervisor {
   std::unique_ptr<CdiWriter> cdi_;
   HoldingsReader holdings_;
   Draining draining_;
+  UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };

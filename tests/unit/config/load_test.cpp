@@ -67,6 +67,7 @@ devices:
   forgetAfter: 1m30s
   health: {exec: [/bin/check, "{id}", "--path={path}"], interval: 1m, timeout: 2500ms}
   preStart: {exec: [/bin/format, "{name}"], timeout: 10s}
+  whenUnhealthy: {exec: [/bin/tell, "{id}"], after: 1m, timeout: 10s}
   env: {A: "{id}", B: 1, C: true}
   annotations: {example.com/a: "{n}"}
   mounts:
@@ -94,6 +95,10 @@ devices:
                      .timeout = std::chrono::milliseconds(2500)});
   CHECK(recipe.pre_start == ProgramRecipe{.command = {Template("/bin/format"), Template("{name}")},
                                           .timeout = std::chrono::seconds(10)});
+  CHECK(recipe.when_unhealthy ==
+        UnhealthyRecipe{.program = {.command = {Template("/bin/tell"), Template("{id}")},
+                                    .timeout = std::chrono::seconds(10)},
+                        .after = std::chrono::minutes(1)});
   CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
                                     {Template("B"), Template("1")},
                                     {Template("C"), Template("true")}});
@@ -103,6 +108,15 @@ devices:
   CHECK(recipe.mounts[1] == MountRecipe{Template("/b"), Template("/b"), false});
   REQUIRE(recipe.nodes.size() == 1);
   CHECK(recipe.nodes[0] == NodeRecipe{Template("/dev/null"), Template("/dev/null"), "r"});
+}
+
+TEST_CASE("a device is Unhealthy for half a minute before anybody is told, who has as long") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: [{name: example.com/a, count: 1, whenUnhealthy: {exec: [/bin/tell]}}]");
+  const auto told = load_config(dir.at("main.yaml")).resources[0].recipe->when_unhealthy;
+  REQUIRE(told);
+  CHECK(told->after == std::chrono::seconds(30));
+  CHECK(told->program.timeout == std::chrono::seconds(30));
 }
 
 TEST_CASE("an entry without an id takes the kind's") {
