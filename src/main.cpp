@@ -156,8 +156,13 @@ void CommandLine::add_doctor() {
 void CommandLine::add_status() {
   const auto [command, options] = add<StatusOptions>(
       "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them", &status);
-  command->add_option("name", options->name, "a resource: its devices");
-  command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+  CLI::Option* const name = command->add_option("name", options->name, "a resource: its devices");
+  CLI::Option* const watch = command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+  command
+      ->add_flag("--check", options->check,
+                 "is the node ready? One line; exit code 0: yes, 1: no, 2: it is not known")
+      ->excludes(name)
+      ->excludes(watch);
   add_control(*command, options->control);
   add_output(*command, options->format);
 }

@@ -62,6 +62,7 @@ struct StatusOptions {
   std::string control = kControlSocket;
   std::string name;  // empty: every resource
   bool watch = false;
+  bool check = false;  // one line and an exit code, for node-problem-detector
   OutputFormat format = OutputFormat::kTable;
 };
 int status(const StatusOptions& options);

@@ -350,6 +350,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     read_sharing(entry, *recipe);
     recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
     recipe->near = read_near(entry, domain);
+    recipe->required = entry.flag("required", false);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
     recipe->health = read_health(entry, attributes);

@@ -13,28 +13,26 @@ namespace plughost {
 
 namespace {
 
-using Clock = Drain::Clock;
-
 constexpr int kVersion = 1;
 
-std::string utc_of(Clock::time_point time) {
+std::string utc_of(Drain::Clock::time_point time) {
   return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
 }
 
-std::optional<Clock::time_point> time_of(const Json& text) {
+std::optional<Drain::Clock::time_point> time_of(const Json& text) {
   // What the clock can hold: to the year 2262.
-  constexpr auto kLatest =
-      std::chrono::duration_cast<std::chrono::microseconds>(Clock::time_point::max().time_since_epoch());
+  constexpr auto kLatest = std::chrono::duration_cast<std::chrono::microseconds>(
+      Drain::Clock::time_point::max().time_since_epoch());
   const std::optional<std::int64_t> microseconds = microseconds_of(text.text());
   if (!microseconds || *microseconds < 0 || *microseconds > kLatest.count()) return std::nullopt;
-  return Clock::time_point(std::chrono::microseconds(*microseconds));
+  return Drain::Clock::time_point(std::chrono::microseconds(*microseconds));
 }
 
 // Empty, or why the item is none of a document's.
 std::string read_item(const Json& item, Drains& drains) {
   const Drains::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
   if (name.resource.empty() || name.device.empty()) return "it names no resource and device";
-  const std::optional<Clock::time_point> since = time_of(item["since"]);
+  const std::optional<Drain::Clock::time_point> since = time_of(item["since"]);
   if (!since) return "its 'since' is no time";
   Drain drain{.reason = item["reason"].text(), .since = *since, .until = time_of(item["until"])};
   if (!drain.until && !item["until"].is_null()) return "its 'until' is no time";
@@ -71,7 +69,7 @@ bool Drains::remove(const Name& name) {
   return true;
 }
 
-std::vector<Drains::Name> Drains::expire(Clock::time_point now) {
+std::vector<Drains::Name> Drains::expire(Drain::Clock::time_point now) {
   std::vector<Name> over;
   for (const auto& [resource, devices] : all_) {
     for (const auto& [device, drain] : devices) {
@@ -82,8 +80,8 @@ std::vector<Drains::Name> Drains::expire(Clock::time_point now) {
   return over;
 }
 
-std::optional<Clock::time_point> Drains::next_end() const {
-  std::optional<Clock::time_point> first;
+std::optional<Drain::Clock::time_point> Drains::next_end() const {
+  std::optional<Drain::Clock::time_point> first;
   for (const auto& [resource, devices] : all_) {
     for (const auto& [device, drain] : devices) {
       if (drain.until) first = std::min(first.value_or(*drain.until), *drain.until);

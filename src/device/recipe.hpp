@@ -96,6 +96,7 @@ struct Recipe {
   AllocationPolicy policy = AllocationPolicy::kNone;
   // The name of another entry: of devices that are equal to the policy, those near that one's come first.
   std::string near;
+  bool required = false;                   // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
   // Prepares a device before each start of a container that has it; the time-out is for all of these.

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
 #include "host/file_text.hpp"
 
 namespace plughost {
@@ -19,15 +20,6 @@ namespace fs = std::filesystem;
 // A node has some hundred devices, and a drain has some hundred bytes.
 constexpr std::size_t kMostBytes = 16u << 20;
 constexpr int kMostBroken = 100;
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_errno("write");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-}
 
 void sync_directory(const fs::path& directory) {
   const UniqueFd fd{check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open")};

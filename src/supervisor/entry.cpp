@@ -75,6 +75,7 @@ EntryStatus Entry::status() const {
           .scans_completed = scans_completed_,
           .scans_failed = scans_failed_,
           .stalled = scanner_->schedule().stalled(),
+          .required = config_.recipe->required,
           .trouble = last_trouble_,
           .trouble_at = last_trouble_at_};
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "supervisor/readiness.hpp"
 
 namespace plughost {
 
@@ -114,6 +115,7 @@ Json DaemonStatus::json() const {
             {"configuration", configuration.json()},
             {"holdersUnknown", holders_unknown},
             {"drains", drains_json(drains)},
+            {"problems", problems(*this)},
             {"resources", Json::Array()}};
   for (const ResourceStatus& resource : resources) told["resources"].push_back(resource.json(holdings.get()));
   return told;

@@ -89,6 +89,7 @@ struct EntryStatus {
   std::uint64_t scans_completed = 0;
   std::uint64_t scans_failed = 0;
   bool stalled = false;
+  bool required = false;
   std::string trouble;  // the last scan's that failed or hung; it may be over
   std::optional<WallTime> trouble_at;
 };

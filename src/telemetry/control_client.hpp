@@ -1,6 +1,7 @@
 #pragma once
 // Asks a running daemon. Blocks; any thread.
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -16,6 +17,10 @@ namespace plughost {
 struct NoAnswer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+// Nobody listens there.
+struct NotThere : NoAnswer {
+  using NoAnswer::NoAnswer;
+};
 
 class ControlClient {
  public:
@@ -26,8 +31,11 @@ class ControlClient {
   explicit ControlClient(const std::filesystem::path& socket);
   ~ControlClient();
 
+  // The daemon asks the kubelet, which may take two seconds, and reads files.
+  static constexpr std::chrono::seconds kDeadline{15};
+
   // Each throws NoAnswer: within seconds, if no answer comes at all.
-  Json status();
+  Json status(std::chrono::seconds deadline = kDeadline);
   Json reload(const std::string& log_level);
   Json drain(const DrainOrder& order);
   // Calls tell for each until it says false, or the daemon ends; then NoAnswer is thrown.

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/readiness.hpp"
+
 namespace plughost {
 
 namespace {
@@ -77,6 +79,8 @@ double seconds(WallTime time) {
 }
 
 void write_node(const DaemonStatus& status, Families& families) {
+  families.gauge("plughost_ready", "1: nothing is wrong with the node.")
+      .add(problems(status).empty() ? 1.0 : 0.0);
   families.gauge("plughost_kubelet_up", "1: a kubelet is there.").add(status.kubelet.present ? 1.0 : 0.0);
   families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
   for (const ResourceStatus& resource : status.resources)

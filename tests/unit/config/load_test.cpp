@@ -65,6 +65,7 @@ devices:
   replicas: 4
   allocationPolicy: distributed
   forgetAfter: 1m30s
+  required: true
   health: {exec: [/bin/check, "{id}", "--path={path}"], interval: 1m, timeout: 2500ms}
   preStart: {exec: [/bin/format, "{name}"], timeout: 10s}
   whenUnhealthy: {exec: [/bin/tell, "{id}"], after: 1m, timeout: 10s}
@@ -89,6 +90,7 @@ devices:
   CHECK(recipe.replicas == 4);
   CHECK(recipe.policy == AllocationPolicy::kDistributed);
   CHECK(recipe.forget_after == std::chrono::seconds(90));
+  CHECK(recipe.required);
   CHECK(recipe.health ==
         HealthRecipe{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
                      .interval = std::chrono::minutes(1),

@@ -117,7 +117,8 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
           R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
           R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
           R"("loadedAt":")" +
-          kThenText + R"(","refusedAt":null},"holdersUnknown":"nobody tells","drains":[],"resources":[]})");
+          kThenText +
+          R"(","refusedAt":null},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
   status.kubelet = {};
   status.configuration.refused_at = kThen;
   status.resources = {resource()};
