@@ -33,7 +33,7 @@ void print_holders(const Json& answer) {
   print_table(std::cout, {"NAMESPACE", "POD", "CONTAINER", "ID"}, rows);
 }
 
-void print_answer(const Json& answer) {
+void print_drained(const Json& answer) {
   std::cout << printable(answer["resource"].text() + '=' + answer["device"].text()) << " is "
             << printable(answer["drained"].truth() ? answer["what"].text() : "back in service") << '\n';
   if (const std::string& why = answer["unsaved"].text(); !why.empty())
@@ -63,7 +63,7 @@ int carry_out(DrainOrder order, const std::string& what, const std::string& cont
     if (format != OutputFormat::kTable)
       print(std::cout, answer, format);
     else if (error.empty())
-      print_answer(answer);
+      print_drained(answer);
     else
       std::cerr << printable(error) << '\n';
     return error.empty() ? 0 : 1;

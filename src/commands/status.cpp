@@ -84,7 +84,7 @@ void print_head(const Json& status) {
               << " ago, was refused: `plughost check` says why\n";
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
-  if (!status["problems"].array().empty()) std::cout << "not ready: " << check_of(status).line << '\n';
+  if (!status["problems"].array().empty()) std::cout << "not ready: " << readiness_of(status).line << '\n';
   for (const Json& drain : status["drains"].array()) {
     std::cout << printable(drain["resource"].text() + '=' + drain["device"].text()) << " is drained for "
               << age(drain["since"]);
@@ -161,13 +161,13 @@ void show(const Json& status, const StatusOptions& options) {
 constexpr std::chrono::seconds kCheckDeadline{4};
 
 int check_node(const std::string& control) {
-  Check check;
+  Readiness check;
   try {
-    check = check_of(ControlClient(control).status(kCheckDeadline));
+    check = readiness_of(ControlClient(control).status(kCheckDeadline));
   } catch (const NotThere&) {
-    check = {Check::Verdict::kProblem, "plughost does not run"};
+    check = {Readiness::Verdict::kProblem, "plughost does not run"};
   } catch (const NoAnswer& error) {
-    check = unknown(error.what());
+    check = unknown_readiness(error.what());
   }
   std::cout << check.line << '\n';
   return static_cast<int>(check.verdict);

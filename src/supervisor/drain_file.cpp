@@ -68,7 +68,10 @@ fs::path DrainFile::set_aside() {
   fs::path aside = path_.string() + ".broken";
   for (int n = 2; n <= kMostBroken && fs::exists(aside); ++n)
     aside = path_.string() + ".broken-" + std::to_string(n);
-  check(::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE), "rename");
+  int renamed = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE);
+  // Not every file system can promise that.
+  if (renamed < 0 && errno == EINVAL && !fs::exists(aside)) renamed = ::rename(path_.c_str(), aside.c_str());
+  check(renamed, "rename");
   broken_ = false;
   return aside;
 }

@@ -20,8 +20,8 @@ std::string cut(const std::string& text) {
     const bool plain = !is_control(c) && static_cast<unsigned char>(c) < 0x80;
     line += plain ? c : '?';
   }
-  if (line.size() <= Check::kMostBytes) return line;
-  line.resize(Check::kMostBytes - kMore.size());
+  if (line.size() <= Readiness::kMostBytes) return line;
+  line.resize(Readiness::kMostBytes - kMore.size());
   return line.append(kMore);
 }
 
@@ -52,17 +52,17 @@ std::vector<std::string> problems(const DaemonStatus& status) {
   return missing;
 }
 
-Check check_of(const Json& status) {
+Readiness readiness_of(const Json& status) {
   const Json::Array& wrong = status["problems"].array();
   if (!wrong.empty()) {
     const std::string more = wrong.size() == 1 ? "" : " (and " + std::to_string(wrong.size() - 1) + " more)";
     // The first one's name may be long, and how many there are is worth more than its end.
     std::string first = cut(wrong.front().text());
-    if (first.size() + more.size() > Check::kMostBytes) {
-      first.resize(Check::kMostBytes - more.size() - 3);
+    if (first.size() + more.size() > Readiness::kMostBytes) {
+      first.resize(Readiness::kMostBytes - more.size() - 3);
       first += "...";
     }
-    return {Check::Verdict::kProblem, first + more};
+    return {Readiness::Verdict::kProblem, first + more};
   }
   std::int64_t healthy = 0;
   std::int64_t all = 0;
@@ -71,12 +71,12 @@ Check check_of(const Json& status) {
     all += resource["devices"]["healthy"].number() + resource["devices"]["unhealthy"].number();
   }
   const auto resources = static_cast<std::int64_t>(status["resources"].array().size());
-  return {Check::Verdict::kOk, counted(resources, "resource") + " attached, " + std::to_string(healthy) +
-                                   " of " + counted(all, "device") + " Healthy"};
+  return {Readiness::Verdict::kOk, counted(resources, "resource") + " attached, " + std::to_string(healthy) +
+                                       " of " + counted(all, "device") + " Healthy"};
 }
 
-Check unknown(const std::string& why) {
-  return {Check::Verdict::kUnknown, cut(why)};
+Readiness unknown_readiness(const std::string& why) {
+  return {Readiness::Verdict::kUnknown, cut(why)};
 }
 
 }  // namespace plughost

@@ -15,18 +15,18 @@ namespace plughost {
 std::vector<std::string> problems(const DaemonStatus& status);
 
 // What `plughost status --check` says, as node-problem-detector's custom plugin monitor takes it.
-struct Check {
+struct Readiness {
   // Its exit codes.
   enum class Verdict { kOk = 0, kProblem = 1, kUnknown = 2 };
   // What it cuts a line to, unless it is told otherwise.
   static constexpr std::size_t kMostBytes = 80;
 
-  Verdict verdict;
+  Verdict verdict = Verdict::kUnknown;
   std::string line;  // ASCII, without a newline
 };
 // Of a status as DaemonStatus::json() writes it.
-Check check_of(const Json& status);
+Readiness readiness_of(const Json& status);
 // why: it is not known.
-Check unknown(const std::string& why);
+Readiness unknown_readiness(const std::string& why);
 
 }  // namespace plughost

@@ -74,32 +74,32 @@ TEST_CASE("the check says that all is well, with figures") {
   DaemonStatus status =
       node({resource("x.com/a", "x.com/a", {{.id = "0", .replicas = 3}, {.id = "1", .trouble = "sick"}})},
            {kEntry});
-  Check check = check_of(status.json());
-  CHECK(check.verdict == Check::Verdict::kOk);
+  Readiness check = readiness_of(status.json());
+  CHECK(check.verdict == Readiness::Verdict::kOk);
   CHECK(static_cast<int>(check.verdict) == 0);
   CHECK(check.line == "1 resource attached, 3 of 4 devices Healthy");
-  check = check_of(status_with({}));
+  check = readiness_of(status_with({}));
   CHECK(check.line == "0 resources attached, 0 of 0 devices Healthy");
 }
 
 TEST_CASE("the check says what is wrong, and how much more is, on a line of 80 bytes at most") {
-  Check check = check_of(status_with({"not attached: x.com/a"}));
+  Readiness check = readiness_of(status_with({"not attached: x.com/a"}));
   CHECK(static_cast<int>(check.verdict) == 1);
   CHECK(check.line == "not attached: x.com/a");
-  check = check_of(status_with({"not attached: x.com/a", "b", "c"}));
+  check = readiness_of(status_with({"not attached: x.com/a", "b", "c"}));
   CHECK(check.line == "not attached: x.com/a (and 2 more)");
 
-  CHECK(check_of(status_with({std::string(80, 'x')})).line == std::string(80, 'x'));
-  CHECK(check_of(status_with({std::string(81, 'x')})).line == std::string(77, 'x') + "...");
+  CHECK(readiness_of(status_with({std::string(80, 'x')})).line == std::string(80, 'x'));
+  CHECK(readiness_of(status_with({std::string(81, 'x')})).line == std::string(77, 'x') + "...");
   const std::string more = " (and 1 more)";  // 13 bytes
-  CHECK(check_of(status_with({std::string(67, 'x'), "b"})).line == std::string(67, 'x') + more);
-  CHECK(check_of(status_with({std::string(68, 'x'), "b"})).line == std::string(64, 'x') + "..." + more);
-  CHECK(check_of(status_with({std::string(200, 'x'), "b"})).line == std::string(64, 'x') + "..." + more);
-  CHECK(check_of(status_with({"l\xc3\xbc\n"})).line == "l???");
+  CHECK(readiness_of(status_with({std::string(67, 'x'), "b"})).line == std::string(67, 'x') + more);
+  CHECK(readiness_of(status_with({std::string(68, 'x'), "b"})).line == std::string(64, 'x') + "..." + more);
+  CHECK(readiness_of(status_with({std::string(200, 'x'), "b"})).line == std::string(64, 'x') + "..." + more);
+  CHECK(readiness_of(status_with({"l\xc3\xbc\n"})).line == "l???");
 }
 
 TEST_CASE("the check says that nothing is known, and why") {
-  const Check check = unknown("plughost does not answer: " + std::string(100, 'x'));
+  const Readiness check = unknown_readiness("plughost does not answer: " + std::string(100, 'x'));
   CHECK(static_cast<int>(check.verdict) == 2);
   CHECK(check.line.size() == 80);
   CHECK(check.line.starts_with("plughost does not answer: "));

@@ -345,6 +345,15 @@ TEST_CASE("a device that is drained and taken back again and again does not flap
   for (int i = 0; i < 10; ++i)
     entry.roster.take(seen, kStart + std::chrono::seconds(i), entry.terms, i % 2 == 0 ? drains : Drains());
   CHECK(text_of(entry.roster.listed(kA)) == "a");
+  // Changes of its own count as ever: five are not too many.
+  for (std::size_t i = 0; i < Damping::kMostChanges; ++i) {
+    seen[kA].devices[0].trouble = i % 2 == 0 ? "sick" : "";
+    entry.take(seen, kStart + 10s + std::chrono::seconds(i));
+  }
+  CHECK(entry.roster.next_change() == kNever);
+  seen[kA].devices[0].trouble = "";
+  entry.take(seen, kStart + 20s);
+  CHECK(entry.roster.next_change() == kStart + 20s + Damping::kCalm);
 }
 
 TEST_CASE("an entry has a thousand resources at the most, with those that are remembered") {
