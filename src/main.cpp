@@ -169,7 +169,7 @@ void CommandLine::add_status() {
 
 void CommandLine::add_events() {
   const auto [command, options] =
-      add<EventsOptions>("events", "the running daemon's last 1,000 changes, a line each", &events);
+      add<EventsOptions>("events", "the running daemon's last 500 changes, a line each", &events);
   command->add_option("-n,--limit", options->limit, "the newest so many")
       ->check(CLI::Range(1, 1000))
       ->option_text("N");

@@ -104,24 +104,24 @@ TEST_CASE("somebody else's JOURNAL_STREAM is no journal of ours") {
   CHECK(line.find("warning not attached\n") != std::string::npos);
 }
 
-TEST_CASE("the history has the last thousand lines, whatever the level lets through") {
+TEST_CASE("the history has the last 500 lines, whatever the level lets through") {
   written([] {
     Log log(LogLevel::kError, LogFormat::kAuto);
     log.debug("never kept");
-    for (int i = 1; i <= 1001; ++i)
+    for (int i = 1; i <= 501; ++i)
       log.info("line " + std::to_string(i), {{"n", std::to_string(i)}, {"empty", ""}});
     const auto oldest = log.history().after(0);
     REQUIRE(oldest);
     CHECK(oldest->number == 2);
     CHECK(oldest->words == "line 2");
-    const auto newest = log.history().after(1000);
+    const auto newest = log.history().after(500);
     REQUIRE(newest);
-    CHECK(newest->words == "line 1001");
+    CHECK(newest->words == "line 501");
     CHECK(newest->level == LogLevel::kInfo);
     using Pair = std::pair<std::string, std::string>;
-    CHECK(newest->fields == std::vector<Pair>{{"n", "1001"}, {"empty", ""}});
-    CHECK_FALSE(log.history().after(1001));
-    CHECK(log.history().newest() == 1001);
+    CHECK(newest->fields == std::vector<Pair>{{"n", "501"}, {"empty", ""}});
+    CHECK_FALSE(log.history().after(501));
+    CHECK(log.history().newest() == 501);
   });
 }
 
