@@ -26,7 +26,8 @@ std::set<std::string> held_devices(const Inventory& listed, const std::string& r
 
 // One that says the same is the same.
 Inventory newer(const Inventory& former, Inventory list) {
-  return list == former ? former : std::move(list);
+  if (list == former) return former;
+  return list;
 }
 
 }  // namespace

@@ -95,6 +95,26 @@ TEST_CASE("a container that asks for a drained device is told why not, until it 
   CHECK(running.drains().empty());
 }
 
+TEST_CASE("a look at the machine that never ends keeps nobody from draining") {
+  Node node;
+  node.files().file(
+      "list",
+      "cd \"$1\"; [ ! -e hang ] || { touch began; exec sleep 1000; }; echo '{\"devices\": [{\"id\": "
+      "\"a\"}, {\"id\": \"b\"}]}'\n");
+  node.configure("- {name: " + kGopher + ", exec: {discover: [/bin/sh, " + node.path("list") + ", " +
+                 node.files().path().string() + "], interval: 1s, timeout: 1m}}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  node.files().file("hang");
+  REQUIRE(eventually([&] { return std::filesystem::exists(node.path("began")); }));
+  CHECK(run_plughost({"drain", kGopher + "=a", "--control", node.control()}).exit_code == 0);
+  CHECK(node.unhealthy(kGopher, "a"));
+  CHECK(node.healthy(kGopher, "b", 0ms));
+  CHECK(run_plughost({"undrain", kGopher + "=a", "--control", node.control()}).exit_code == 0);
+  CHECK(node.healthy(kGopher, "a"));
+}
+
 TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the device's absence") {
   Running running;
   Node& node = running.node;
