@@ -43,7 +43,7 @@ void Draining::undrain(const Drains::Name& name, DrainStore::Done saved) {
   drains_.remove(name);
   change(std::move(saved));
   log_.info("a device is not drained any more",
-            {{"resource", name.resource}, {"device", name.device}, {"why", "somebody said so"}});
+            {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
 }
 
 bool Draining::expire() {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "host/file_text.hpp"
+
 using namespace plughost;
 
 namespace {
@@ -96,6 +98,21 @@ TEST_CASE("the check says what is wrong, and how much more is, on a line of 80 b
   CHECK(readiness_of(status_with({std::string(68, 'x'), "b"})).line == std::string(64, 'x') + "..." + more);
   CHECK(readiness_of(status_with({std::string(200, 'x'), "b"})).line == std::string(64, 'x') + "..." + more);
   CHECK(readiness_of(status_with({"l\xc3\xbc\n"})).line == "l???");
+}
+
+TEST_CASE("the page's monitor runs the check, and cuts nothing of its line") {
+  const std::string page = file_text(PLUGHOST_SOURCE_DIR "/docs/node-condition.md").value_or("");
+  const std::string begin = "```json\n";
+  const std::size_t from = page.find(begin);
+  REQUIRE(from != std::string::npos);
+  const std::size_t text = from + begin.size();
+  const Json monitor = Json::parse(page.substr(text, page.find("```", text) - text));
+  CHECK(monitor["pluginConfig"]["max_output_length"].number() == Readiness::kMostBytes);
+  REQUIRE(monitor["rules"].array().size() == 1);
+  const Json& rule = monitor["rules"].array()[0];
+  CHECK(rule["path"] == Json("/usr/bin/plughost"));
+  CHECK(rule["args"] == Json(Texts{"status", "--check"}));
+  CHECK(rule["condition"] == monitor["conditions"].array().at(0)["type"]);
 }
 
 TEST_CASE("the check says that nothing is known, and why") {
