@@ -22,9 +22,9 @@ constexpr std::chrono::seconds kShutdownIsWedged{5};
 
 // What gRPC's threads use, and what a worker takes down when the endpoint goes.
 struct Endpoint::Server {
-  Server(const ServedResource& resource, const OwnerInLoop& owner)
-      : plugin(resource, owner, callers) {
-    if (resource.announcement == Announcement::kPluginsRegistry) registry.emplace(resource.name, owner, callers);
+  Server(const ServedResource& resource, const OwnerInLoop& owner) : plugin(resource, owner, callers) {
+    if (resource.announcement == Announcement::kPluginsRegistry)
+      registry.emplace(resource.name, owner, callers);
     server = registry ? start_grpc_server({&plugin, &*registry}, ServerFilters::kNone)
                       : start_grpc_server({&plugin}, ServerFilters::kNone);
   }

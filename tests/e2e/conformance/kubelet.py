@@ -186,6 +186,19 @@ class Kubelet:
                 told.append(f"{event['time'][14:26]} {event['event']} {name or ''} {words}")
         return told[-length:]
 
+    def last_list_came_in(self):
+        """When a message of a ListAndWatch came in last."""
+        streams, last = set(), 0
+        for event in self.events:
+            if event["event"] != "wire":
+                continue
+            call = event["by"], event["call"]
+            if event["step"] == "CLIENT_HEADER" and event["method"].endswith("/ListAndWatch"):
+                streams.add(call)
+            if event["step"] == "SERVER_MESSAGE" and call in streams:
+                last = event["at"]
+        return last
+
     def wire(self, method):
         """The calls of a method, in their order: dictionaries from step to event, each step's first."""
         calls = {}

@@ -235,11 +235,11 @@ class Node:
         self.until(agrees, PATIENCE, "plughost's status says that they agree")
 
     def _was_asked(self):
-        """After the last list, and the answer was a good one."""
-        last = max(self.kubelet.resources[name].listed[-1] for name in self.names)
+        """With a good answer, after the last list had come in: that it was taken is told once it is on the disk."""
+        last = self.kubelet.last_list_came_in()
         for call in self.kubelet.wire("GetAllocatableResources"):
             answer = call.get("SERVER_TRAILER")
-            if answer and "status" not in answer and call["CLIENT_HEADER"]["at"] >= last:
+            if answer and "status" not in answer and answer["at"] >= last:
                 return True
         return False
 
