@@ -44,6 +44,8 @@ class CommandLine {
   void add_status();
   void add_events();
   void add_reload();
+  void add_drain();
+  void add_undrain();
   void add_kubelet();
 
   CLI::App app_{"Kubernetes extended resources from a YAML file", "plughost"};
@@ -93,6 +95,10 @@ void CommandLine::add_run() {
       ->add_option("--control", options->control,
                    "the control service's socket, instead of the configuration's")
       ->type_name("FILE");
+  command
+      ->add_option("--state-directory", options->state_directory, "where what has to outlive it is written")
+      ->capture_default_str()
+      ->type_name("DIR");
   command->add_option("--log-level", options->log_level, "instead of the configuration's")
       ->transform(CLI::CheckedTransformer(log_levels()))
       ->type_name("LEVEL")
@@ -180,8 +186,13 @@ void CommandLine::add_doctor() {
 void CommandLine::add_status() {
   const auto [command, options] = add<StatusOptions>(
       "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them", &status);
-  command->add_option("name", options->name, "a resource: its devices");
-  command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+  CLI::Option* const name = command->add_option("name", options->name, "a resource: its devices");
+  CLI::Option* const watch = command->add_flag("-w,--watch", options->watch, "go on, and show each change");
+  command
+      ->add_flag("--check", options->check,
+                 "is the node ready? One line; exit code 0: yes, 1: no, 2: it is not known")
+      ->excludes(name)
+      ->excludes(watch);
   add_control(*command, options->control);
   add_output(*command, options->format);
 }
@@ -203,6 +214,29 @@ void CommandLine::add_reload() {
   command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
       ->check(CLI::IsMember(log_levels()))
       ->option_text(log_levels_text());
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_drain() {
+  const auto [command, options] =
+      add<DrainOptions>("drain", "take a device out of service: no other pod gets it", &drain);
+  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      ->required()
+      ->option_text("NAME=ID");
+  command->add_option("--reason", options->reason, "why, for whoever looks")->type_name("TEXT");
+  command->add_option("--for", options->duration, "then it is back in service; absent: after undrain")
+      ->type_name("DURATION");
+  add_control(*command, options->control);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_undrain() {
+  const auto [command, options] =
+      add<UndrainOptions>("undrain", "take a drained device back into service", &undrain);
+  command->add_option("what", options->what, "NAME=ID: the resource and the device's id")
+      ->required()
+      ->option_text("NAME=ID");
   add_control(*command, options->control);
   add_output(*command, options->format);
 }
@@ -237,6 +271,8 @@ CommandLine::CommandLine() {
   add_status();
   add_events();
   add_reload();
+  add_drain();
+  add_undrain();
   add_kubelet();
 }
 

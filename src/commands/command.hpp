@@ -15,8 +15,9 @@ enum class OutputFormat { kTable, kJson, kYaml };
 
 struct RunOptions {
   std::string config = kConfigFile;
-  std::string plugin_directory;       // empty: the configuration's
-  std::string control;                // likewise
+  std::string plugin_directory;  // empty: the configuration's
+  std::string control;           // likewise
+  std::string state_directory = kStateDirectory;
   std::optional<LogLevel> log_level;  // nullopt: the configuration's
 };
 int run(const RunOptions& options);
@@ -74,6 +75,7 @@ struct StatusOptions {
   std::string control = kControlSocket;
   std::string name;  // empty: every resource
   bool watch = false;
+  bool check = false;  // one line and an exit code, for node-problem-detector
   OutputFormat format = OutputFormat::kTable;
 };
 int status(const StatusOptions& options);
@@ -92,6 +94,22 @@ struct ReloadOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int reload(const ReloadOptions& options);
+
+struct DrainOptions {
+  std::string control = kControlSocket;
+  std::string what;  // NAME=ID
+  std::string reason;
+  std::string duration;  // "2h"; empty: until undrain
+  OutputFormat format = OutputFormat::kTable;
+};
+int drain(const DrainOptions& options);
+
+struct UndrainOptions {
+  std::string control = kControlSocket;
+  std::string what;  // NAME=ID
+  OutputFormat format = OutputFormat::kTable;
+};
+int undrain(const UndrainOptions& options);
 
 struct KubeletOptions {
   std::string directory = kKubeletDirectory;

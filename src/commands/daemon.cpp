@@ -49,10 +49,13 @@ Daemon::Daemon(RunOptions options, Config config)
       watchdog_(loop_, [this] { feed_watchdog(); }),
       files_(config.files),
       watch_(loop_, directories_, host_, [this] { on_files_changed(); }),
-      requests_(loop_, log_.history(),
-                {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
-                 .reload = [this](std::optional<LogLevel> level,
-                                  StatusRequests::ReloadDone done) { reload(level, std::move(done)); }}),
+      requests_(
+          loop_, log_.history(),
+          {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
+           .reload = [this](std::optional<LogLevel> level,
+                            StatusRequests::ReloadDone done) { reload(level, std::move(done)); },
+           .drain = [this](DrainOrder order,
+                           StatusRequests::DrainDone done) { drain(std::move(order), std::move(done)); }}),
       servers_(loop_, log_, requests_) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
@@ -61,7 +64,8 @@ Daemon::Daemon(RunOptions options, Config config)
   const TelemetryConfig telemetry = config.telemetry;
   const auto whole = std::make_shared<const Config>(std::move(config));
   Selection first = not_asked_yet(*whole, {});
-  supervisor_ = std::make_unique<Supervisor>(platform_, applying(*whole, first), [this] { on_change(); });
+  supervisor_ = std::make_unique<Supervisor>(platform_, applying(*whole, first),
+                                             DrainFile(options_.state_directory), [this] { on_change(); });
   conditions_ =
       std::make_unique<Conditions>(platform_, [this](Config part) { on_conditions(std::move(part)); });
   conditions_->follow(whole, std::move(first));
@@ -232,6 +236,10 @@ void Daemon::on_conditions(Config part) {
     log_.info("the entry does not apply here any more",
               {{"entry", name}, {"reason", its == others.end() ? "" : its->why}});
   }
+}
+
+void Daemon::drain(DrainOrder order, StatusRequests::DrainDone done) {
+  supervisor_->drain(std::move(order), std::move(done));
 }
 
 void Daemon::tell_status(std::function<void(DaemonStatus)> done) {

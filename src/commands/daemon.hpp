@@ -59,6 +59,7 @@ class Daemon {
   void on_conditions(Config part);
   ReloadAnswer refuse(std::vector<std::string> errors);
   LogLevel log_level(const Config& config) const;
+  void drain(DrainOrder order, StatusRequests::DrainDone done);
   void tell_status(std::function<void(DaemonStatus)> done);
 
   RunOptions options_;

@@ -13,6 +13,7 @@
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "commands/table.hpp"
+#include "supervisor/readiness.hpp"
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
@@ -90,6 +91,14 @@ void print_head(const Json& status) {
               << " (" << pattern["where"].text() << ")\n";
   if (!status["holdersUnknown"].text().empty())
     std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
+  if (!status["problems"].array().empty()) std::cout << "not ready: " << readiness_of(status).line << '\n';
+  for (const Json& drain : status["drains"].array()) {
+    std::cout << printable(drain["resource"].text() + '=' + drain["device"].text()) << " is drained for "
+              << age(drain["since"]);
+    if (!drain["until"].is_null()) std::cout << ", and for " << age(drain["until"]) << " more";
+    if (!drain["reason"].text().empty()) std::cout << ": " << printable(drain["reason"].text());
+    std::cout << '\n';
+  }
   if (!kubelet["unverified"].text().empty())
     std::cout << "which devices the kubelet counts is not verified: " << kubelet["unverified"].text() << '\n';
 }
@@ -155,9 +164,26 @@ void show(const Json& status, const StatusOptions& options) {
   std::cout.flush();
 }
 
+// A custom plugin of node-problem-detector has 5 s, unless it is told otherwise.
+constexpr std::chrono::seconds kCheckDeadline{4};
+
+int check_node(const std::string& control) {
+  Readiness check;
+  try {
+    check = readiness_of(ControlClient(control).status(kCheckDeadline));
+  } catch (const NotThere&) {
+    check = {Readiness::Verdict::kProblem, "plughost does not run"};
+  } catch (const NoAnswer& error) {
+    check = unknown_readiness(error.what());
+  }
+  std::cout << check.line << '\n';
+  return static_cast<int>(check.verdict);
+}
+
 }  // namespace
 
 int status(const StatusOptions& options) {
+  if (options.check) return check_node(options.control);
   bool known = true;
   const auto tell = [&](Json status) {
     known = select(status, options.name);

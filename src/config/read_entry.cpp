@@ -39,6 +39,8 @@ constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
 // The usual time, and the longest: the kubelet admits no other pod until it has its answer.
 constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
 constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
@@ -259,6 +261,17 @@ std::optional<ProgramRecipe> read_program(Fields& entry, std::string_view key, c
                        .timeout = fields.duration("timeout", usual, kShortestTimeout, longest)};
 }
 
+std::optional<UnhealthyRecipe> read_when_unhealthy(Fields& entry, const Words& known) {
+  const Node* const node = entry.node("whenUnhealthy");
+  if (!node) return std::nullopt;
+  Fields fields(*node, entry.path_of("whenUnhealthy"), entry.diagnostics());
+  UnhealthyRecipe recipe;
+  recipe.after = fields.duration("after", recipe.after, std::chrono::milliseconds(0), kLongestAfter);
+  recipe.program.command = read_command(fields, known);
+  recipe.program.timeout = fields.duration("timeout", kWhenUnhealthy, kShortestTimeout, kLongestTimeout);
+  return recipe;
+}
+
 bool names_position(const std::string& text) {
   try {
     return Template(text).names("n");
@@ -337,6 +350,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     read_sharing(entry, of_kind, *recipe);
     recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
     recipe->near = read_near(entry, domain);
+    recipe->required = entry.flag("required", false);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
     recipe->health = read_health(entry, attributes);
@@ -344,6 +358,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
     recipe->allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
     recipe->on_remove = read_program(entry, "onRemove", of_device, kOnRemove, kLongestTimeout);
+    recipe->when_unhealthy = read_when_unhealthy(entry, of_device);
     recipe->env = read_env(entry, known);
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);

@@ -59,6 +59,7 @@ struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy, in words; empty: Healthy
   bool gone = false;            // it was there, and is listed for a while yet
+  bool drained = false;         // somebody has taken it out of service, and its trouble begins with that
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<Mount> mounts;

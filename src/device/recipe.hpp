@@ -57,6 +57,13 @@ struct ProgramRecipe {
   bool operator==(const ProgramRecipe&) const = default;
 };
 
+// A program that hears of a device that has been Unhealthy for so long.
+struct UnhealthyRecipe {
+  ProgramRecipe program;
+  std::chrono::milliseconds after{30'000};
+  bool operator==(const UnhealthyRecipe&) const = default;
+};
+
 // What a kind brings into a container for the devices that share it: the same templates as in Recipe, and
 // {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an annotation
 // that the entry sets itself is the entry's.
@@ -89,6 +96,7 @@ struct Recipe {
   AllocationPolicy policy = AllocationPolicy::kNone;
   // The name of another entry: of devices that are equal to the policy, those near that one's come first.
   std::string near;
+  bool required = false;                   // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
   // Prepares a device before each start of a container that has it; the time-out is for all of these.
@@ -97,6 +105,8 @@ struct Recipe {
   std::optional<ProgramRecipe> allocate;
   // Is run for each device of a resource that is not offered any more.
   std::optional<ProgramRecipe> on_remove;
+  // Is run once for each bad spell of a device.
+  std::optional<UnhealthyRecipe> when_unhealthy;
   Pairs env;
   Pairs annotations;
   std::vector<MountRecipe> mounts;

@@ -28,27 +28,6 @@ std::optional<unsigned> decimal(std::string_view text) {
   return number_in<unsigned>(text);
 }
 
-// nullopt unless the text is <number><unit>…, the units falling, and no longer than kLongestDuration.
-std::optional<milliseconds> parse_duration(std::string_view text) {
-  milliseconds total{0};
-  milliseconds last_unit = milliseconds::max();
-  while (!text.empty()) {
-    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-    const std::string_view rest = text.substr(digits);
-    const std::string_view word = rest.substr(0, rest.find_first_of("0123456789"));
-    const auto* const unit =
-        std::ranges::find(kUnits, word, &std::pair<std::string_view, milliseconds>::first);
-    const auto count = decimal(text.substr(0, digits));
-    if (!count || unit == std::end(kUnits) || unit->second >= last_unit) return std::nullopt;
-    if (*count > kLongestDuration / unit->second) return std::nullopt;
-    total += *count * unit->second;
-    last_unit = unit->second;
-    text = rest.substr(word.size());
-  }
-  if (last_unit == milliseconds::max() || total > kLongestDuration) return std::nullopt;
-  return total;
-}
-
 // In the largest unit that it is a multiple of: "90s", "1d".
 std::string written(milliseconds duration) {
   for (const auto& [word, unit] : kUnits) {
@@ -70,6 +49,26 @@ std::string flag_hint(const Node& value) {
 }
 
 }  // namespace
+
+std::optional<milliseconds> duration_of(std::string_view text) {
+  milliseconds total{0};
+  milliseconds last_unit = milliseconds::max();
+  while (!text.empty()) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view rest = text.substr(digits);
+    const std::string_view word = rest.substr(0, rest.find_first_of("0123456789"));
+    const auto* const unit =
+        std::ranges::find(kUnits, word, &std::pair<std::string_view, milliseconds>::first);
+    const auto count = decimal(text.substr(0, digits));
+    if (!count || unit == std::end(kUnits) || unit->second >= last_unit) return std::nullopt;
+    if (*count > kLongestDuration / unit->second) return std::nullopt;
+    total += *count * unit->second;
+    last_unit = unit->second;
+    text = rest.substr(word.size());
+  }
+  if (last_unit == milliseconds::max() || total > kLongestDuration) return std::nullopt;
+  return total;
+}
 
 Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
     : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
@@ -151,7 +150,7 @@ milliseconds Fields::duration(std::string_view key, milliseconds fallback, milli
                               milliseconds max) {
   const Node* const value = scalar(key);
   if (!value) return fallback;
-  if (const auto parsed = parse_duration(value->scalar)) {
+  if (const auto parsed = duration_of(value->scalar)) {
     if (*parsed >= min && *parsed <= max) return *parsed;
     refuse(key, "the range is from " + written(min) + " to " + written(max));
     return fallback;

@@ -91,6 +91,10 @@ class Fields {
 Template read_template(std::string_view text, std::span<const std::string_view> known, const Mark& mark,
                        const std::string& path, Diagnostics& diagnostics);
 
+// What `duration` reads: numbers with units, the units falling, at most 1000 days. nullopt: it is no such
+// text.
+std::optional<std::chrono::milliseconds> duration_of(std::string_view text);
+
 // What to say of a list, a map or nothing where a scalar should stand.
 std::string not_a_scalar(const Node& node);
 

@@ -18,6 +18,7 @@ enum class Purpose : std::size_t {
   kHealth,
   kAllocate,
   kPreStart,
+  kUnhealthy,
   kRemove,
 };
 

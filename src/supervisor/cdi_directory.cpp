@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <system_error>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "base/write_all.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
 #include "device/hash.hpp"
@@ -33,15 +33,6 @@ std::string content_of(const fs::path& file) {
   std::error_code failed;
   if (!fs::is_regular_file(file, failed)) return {};
   return file_text(file, std::string::npos).value_or("");
-}
-
-void write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_errno("write");
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
 }
 
 std::string advice(const std::error_code& error, const fs::path& directory) {

@@ -58,6 +58,13 @@ void Entry::on_sockets() {
   for_each_resource([](Resource& resource) { resource.on_sockets(); });
 }
 
+// Without a look at the machine: a driver that hangs is a reason to drain.
+void Entry::on_drains() {
+  std::vector<Roster::Listing> listings = roster_.take(hooks_.drains());
+  if (listings.empty()) return;
+  specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
+}
+
 void Entry::set_neighbours(Neighbours neighbours) {
   if (neighbours == neighbours_) return;
   neighbours_ = std::move(neighbours);
@@ -71,6 +78,7 @@ EntryStatus Entry::status() const {
           .scans_completed = scans_completed_,
           .scans_failed = scans_failed_,
           .stalled = scanner_->schedule().stalled(),
+          .required = config_.recipe->required,
           .trouble = last_trouble_,
           .trouble_at = last_trouble_at_};
 }
@@ -140,7 +148,7 @@ std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Devic
   }
   const Roster::Terms terms{.forget_after = config_.recipe->forget_after,
                             .named_after_devices = !config_.recipe->name.literal()};
-  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
+  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains());
   ask_for_holders();
   return listings;
 }
@@ -207,6 +215,7 @@ void Entry::publish(const Roster::Listing& listing, Offer offer, const std::stri
   serve(served, std::move(offer));
   tell_specification(listing.resource, former_trouble, served.cdi_trouble);
   tell_health(listing);
+  if (served.resource) hooks_.offered(*served.resource->offer());
   if (!ends) return;
   if (before && !before->inventory.empty()) hooks_.emptied(*before);
   drop(listing.resource);

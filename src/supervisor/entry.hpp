@@ -38,6 +38,8 @@ class Entry {
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
     std::function<CdiWriter&()> cdi;                           // the present one
+    std::function<const Drains&()> drains;                     // as they are now
+    std::function<void(const Offer& offer)> offered;           // a resource of ours, from now on
     // A resource that was named after its devices goes with the last of them: what it offered before.
     std::function<void(const Offer& last)> emptied;
     std::function<void()> changed;  // a stage, a list, or the set of resources
@@ -58,6 +60,8 @@ class Entry {
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
   void hint() { scanner_->hint(); }
+  // Other devices are drained now.
+  void on_drains();
   // See Recipe::near.
   void set_neighbours(Neighbours neighbours);
   const std::shared_ptr<LastGiven>& given() const { return given_; }

@@ -24,10 +24,16 @@ std::set<std::string> held_devices(const Inventory& listed, const std::string& r
   return held;
 }
 
+// One that says the same is the same.
+Inventory newer(const Inventory& former, Inventory list) {
+  if (list == former) return former;
+  return list;
+}
+
 }  // namespace
 
 std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Clock::time_point now,
-                                          const Terms& terms) {
+                                          const Terms& terms, const Drains& drains) {
   for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
   complete_ = true;
   crowded_ = false;
@@ -45,17 +51,36 @@ std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Cloc
       continue;
     }
     Row& row = rows_[resource];
-    Inventory list(settle(row, std::move(there.devices), now, terms));
-    // One that says the same is the same.
-    Inventory before = std::exchange(row.listed, list == row.listed ? row.listed : std::move(list));
-    listings.push_back({resource, std::move(before), row.listed});
+    row.undrained = newer(row.undrained, Inventory(settle(row, std::move(there.devices), now, terms)));
+    listings.push_back(list(resource, row, drains));
   }
   return listings;
 }
 
+std::vector<Roster::Listing> Roster::take(const Drains& drains) {
+  std::vector<Listing> listings;
+  for (auto& [resource, row] : rows_) {
+    Listing listing = list(resource, row, drains);
+    if (listing.now != listing.before) listings.push_back(std::move(listing));
+  }
+  return listings;
+}
+
+Roster::Listing Roster::list(const std::string& resource, Row& row, const Drains& drains) {
+  Inventory list = row.undrained;
+  if (!drains.of(resource).empty()) {
+    std::vector<Device> devices(list.devices().begin(), list.devices().end());
+    drains.apply(resource, devices);
+    list = newer(row.undrained, Inventory(std::move(devices)));
+  }
+  Inventory before = row.listed;
+  row.listed = newer(before, std::move(list));
+  return {resource, std::move(before), row.listed};
+}
+
 std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock::time_point now,
                                    const Terms& terms) {
-  const auto before = row.listed.devices();
+  const auto before = row.undrained.devices();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
   const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
   const std::chrono::seconds later = at_once ? terms.forget_after : 0s;
@@ -113,7 +138,7 @@ void Roster::learn(const Holdings* holdings, Clock::time_point asked, Clock::tim
   told_ = holdings != nullptr;
   bool some_held = false;
   for (auto& [resource, row] : rows_) {
-    if (holdings) row.held = held_devices(row.listed, resource, *holdings);
+    if (holdings) row.held = held_devices(row.undrained, resource, *holdings);
     if (holdings && holdings->contains(resource)) row.ever_held = true;
     some_held = some_held || !row.held.empty();
   }

@@ -11,6 +11,7 @@
 
 #include "base/backoff.hpp"
 #include "device/damping.hpp"
+#include "device/drains.hpp"
 #include "device/inventory.hpp"
 #include "device/remembered.hpp"
 #include "kubelet/holdings.hpp"
@@ -48,7 +49,11 @@ class Roster {
   // begins with all of its devices, or the kubelet would take those of running pods away: until none is
   // waited for, a new one has no list. Nor has one that would be more than kMostResources with those that are
   // remembered.
-  std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms);
+  std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms,
+                            const Drains& drains = {});
+  // Those that are others because other devices are drained now. A device that comes back into service is as
+  // well as it is, and has not flapped.
+  std::vector<Listing> take(const Drains& drains);
   // A container has got one of its devices.
   void note_held(const std::string& resource);
   // It ends, and what it has listed is forgotten.
@@ -75,6 +80,7 @@ class Roster {
 
  private:
   struct Row {
+    Inventory undrained;  // as if none of them were drained
     Inventory listed;
     Remembered remembered;
     Damping damping;
@@ -82,6 +88,7 @@ class Roster {
     bool ever_held = false;      // any of its devices
   };
 
+  static Listing list(const std::string& resource, Row& row, const Drains& drains);
   std::vector<Device> settle(Row& row, std::vector<Device> devices, Clock::time_point now,
                              const Terms& terms);
   // Does the device, which has been due to be forgotten since then, stay? later: without the kubelet's word

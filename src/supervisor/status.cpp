@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/text.hpp"
+#include "supervisor/readiness.hpp"
 
 namespace plughost {
 
@@ -21,6 +22,28 @@ void for_each_holder(const Device& device, const std::string& resource, const Ho
   }
 }
 
+Json nodes_json(const Device& device) {
+  Json::Array nodes;
+  for (const DeviceNode& node : device.nodes) nodes.emplace_back(node.host_path);
+  return nodes;
+}
+
+Json drains_json(const Drains& drains) {
+  Json::Array all;
+  for (const auto& [resource, devices] : drains.all()) {
+    for (const auto& [device, drain] : devices) {
+      all.push_back({{"resource", resource},
+                     {"device", device},
+                     {"reason", drain.reason},
+                     {"since", time_json(drain.since)},
+                     {"until", time_json(drain.until)}});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings) {
   Json::Array holders;
   for_each_holder(device, resource, holdings, [&](const std::string& id, const Holder& holder) {
@@ -31,14 +54,6 @@ Json holders_json(const Device& device, const std::string& resource, const Holdi
   });
   return holders;
 }
-
-Json nodes_json(const Device& device) {
-  Json::Array nodes;
-  for (const DeviceNode& node : device.nodes) nodes.emplace_back(node.host_path);
-  return nodes;
-}
-
-}  // namespace
 
 Json time_json(std::optional<WallTime> time) {
   if (!time || *time == WallTime()) return {};
@@ -63,6 +78,7 @@ ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
   Counts counts;
   for (const Device& device : offer->inventory.devices()) {
     (device.healthy() ? counts.healthy : counts.unhealthy) += device.replicas;
+    if (device.drained) counts.drained += device.replicas;
     for_each_holder(device, name, holdings, [&](const std::string&, const Holder&) { ++counts.held; });
   }
   return counts;
@@ -103,6 +119,8 @@ Json DaemonStatus::json() const {
             {"kubelet", kubelet.json()},
             {"configuration", configuration.json()},
             {"holdersUnknown", holders_unknown},
+            {"drains", drains_json(drains)},
+            {"problems", problems(*this)},
             {"resources", Json::Array()}};
   for (const ResourceStatus& resource : resources) told["resources"].push_back(resource.json(holdings.get()));
   for (const EntryStatus& entry : entries) {

@@ -15,6 +15,7 @@
 #include "base/json.hpp"
 #include "base/tally.hpp"
 #include "config/selection.hpp"
+#include "device/drains.hpp"
 #include "device/health_times.hpp"
 #include "device/offer.hpp"
 #include "kubelet/call_tally.hpp"
@@ -30,6 +31,9 @@ Json time_json(std::optional<WallTime> time);
 
 // What people and programs call it: "attached".
 const char* name_of(Stage stage);
+
+// Which containers hold the device. holdings: nullptr where nobody knows.
+Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings);
 
 // What became of what a resource asked of kubelets.
 struct RegistrationTally {
@@ -58,6 +62,7 @@ struct ResourceStatus {
     std::size_t healthy = 0;
     std::size_t unhealthy = 0;
     std::size_t held = 0;
+    std::size_t drained = 0;
 
     Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
   };
@@ -87,6 +92,7 @@ struct EntryStatus {
   std::uint64_t scans_completed = 0;
   std::uint64_t scans_failed = 0;
   bool stalled = false;
+  bool required = false;
   std::string trouble;  // the last scan's that failed or hung; it may be over
   std::optional<WallTime> trouble_at;
 };
@@ -140,6 +146,7 @@ struct DaemonStatus {
   // Who holds what; nullptr: not known, for the reason that follows.
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
+  Drains drains;
   std::vector<ResourceStatus> resources;  // by name
   std::vector<EntryStatus> entries;       // by name
   ProcessTallies tallies;

@@ -44,7 +44,8 @@ std::string Supervisor::Summary::text() const {
   return std::to_string(attached) + " of " + count(resources, "resource") + " attached";
 }
 
-Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> on_change)
+Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drains,
+                       std::function<void()> on_change)
     : platform_(platform),
       config_(std::move(config)),
       on_change_(std::move(on_change)),
@@ -58,6 +59,12 @@ Supervisor::Supervisor(Platform& platform, Config config, std::function<void()> 
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(make_cdi(config_)),
       holdings_(platform.workers),
+      draining_(platform.loop, platform.workers, platform.log, drains,
+                [this] {
+                  for (const auto& [name, entry] : entries_) entry->on_drains();
+                }),
+      unhealthy_(platform.programs, platform.log,
+                 [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); }),
       allocatable_(platform, allocatable_hooks()) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -118,7 +125,13 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
                 names_.release(resource, entry);
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
-          .emptied = [this](const Offer& last) { removals_.run(last); },
+          .drains = [this]() -> const Drains& { return draining_.drains(); },
+          .offered = [this](const Offer& offer) { unhealthy_.follow(offer); },
+          .emptied =
+              [this](const Offer& last) {
+                unhealthy_.forget(last.resource);
+                removals_.run(last);
+              },
           .changed =
               [this] {
                 if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
@@ -149,7 +162,10 @@ void Supervisor::retire(const std::string& name) {
   std::vector<std::shared_ptr<const Offer>> offers;
   entry->second->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
   end(name);
-  for (const auto& offer : offers) removals_.run(*offer);
+  for (const auto& offer : offers) {
+    unhealthy_.forget(offer->resource);
+    removals_.run(*offer);
+  }
 }
 
 void Supervisor::stop(std::function<void()> done) {
@@ -218,6 +234,7 @@ DaemonStatus Supervisor::status() const {
   status.kubelet.unverified = allocatable_.unknown();
   for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
   status.configuration.hash = config_.files.hash;
+  status.drains = draining_.drains();
   for (const auto& [name, entry] : entries_) {
     const EntryStatus& its_entry = status.entries.emplace_back(entry->status());
     entry->for_each_resource([&, text = name](const Resource& resource) {
@@ -240,6 +257,68 @@ void Supervisor::ask_status(StatusDone done) {
     told.holdings = answer.holdings;
     told.holders_unknown = answer.why;
     done(std::move(told));
+  });
+}
+
+std::shared_ptr<const Offer> Supervisor::offer_of(const std::string& resource) const {
+  std::shared_ptr<const Offer> found;
+  for (const auto& [name, entry] : entries_)
+    entry->for_each_resource([&](const Resource& each) {
+      if (each.name() == resource) found = each.offer();
+    });
+  return found;
+}
+
+std::string Supervisor::why_not(const DrainOrder& order, const Drains::Name& name, const Offer* offer) const {
+  if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
+  if (draining_.drains().find(name)) return {};  // there or not
+  std::vector<std::string> known;
+  if (!order.terms) {
+    for (const auto& [resource, devices] : draining_.drains().all())
+      for (const auto& [device, drain] : devices) known.push_back(resource + '=' + device);
+    return no_such("drained device", name.resource + '=' + name.device, known);
+  }
+  if (!offer) {
+    for (const auto& [text, entry] : entries_)
+      entry->for_each_resource([&](const Resource& each) { known.push_back(each.name()); });
+    std::ranges::sort(known);
+    return no_such("resource", name.resource, known);
+  }
+  if (device_named(offer->inventory, name.device)) return {};
+  for (const Device& device : offer->inventory.devices()) known.push_back(device.id);
+  return no_such("device of " + name.resource, name.device, known);
+}
+
+void Supervisor::drain(DrainOrder order, DrainDone done) {
+  const std::shared_ptr<const Offer> offer = offer_of(order.resource);
+  const Device* const device = offer ? device_named(offer->inventory, order.device) : nullptr;
+  DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
+  answer.error = why_not(order, answer.name, offer.get());
+  if (!answer.error.empty()) return done(answer);
+  if (order.terms) {
+    const auto now = Drain::Clock::now();
+    answer.drain = Drain{.reason = order.terms->reason, .since = now};
+    if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
+  }
+  const auto saved = [this, answer, done = std::move(done)](const std::string& unsaved) mutable {
+    answer.unsaved = unsaved;
+    answer_drain(std::move(answer), std::move(done));
+  };
+  if (answer.drain)
+    draining_.drain(answer.name, *answer.drain, saved);
+  else
+    draining_.undrain(answer.name, saved);
+}
+
+void Supervisor::answer_drain(DrainAnswer answer, DrainDone done) {
+  holdings_.read(*link_, [this, answer = std::move(answer),
+                          done = std::move(done)](const PodResources::Answer& told) mutable {
+    const std::shared_ptr<const Offer> offer = offer_of(answer.name.resource);
+    const Device* const device = offer ? device_named(offer->inventory, answer.name.device) : nullptr;
+    if (device) answer.device = *device;
+    answer.holdings = told.holdings;
+    answer.holders_unknown = told.why;
+    done(answer);
   });
 }
 

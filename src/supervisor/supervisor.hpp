@@ -10,12 +10,15 @@
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/changes.hpp"
+#include "supervisor/drain_order.hpp"
+#include "supervisor/draining.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/holdings_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
+#include "supervisor/unhealthy_programs.hpp"
 
 namespace plughost {
 
@@ -34,9 +37,9 @@ class Supervisor {
     bool operator==(const Summary&) const = default;
   };
 
-  // on_change is called when summary() may be another. Throws DirectoryHeld, or std::system_error.
-  // platform outlives it.
-  Supervisor(Platform& platform, Config config, std::function<void()> on_change);
+  // Reads what is drained, and may block. on_change is called when summary() may be another. Throws
+  // DirectoryHeld, or std::system_error. platform outlives it.
+  Supervisor(Platform& platform, Config config, const DrainFile& drains, std::function<void()> on_change);
   ~Supervisor();
 
   // Throws as the constructor does, and then nothing has changed.
@@ -52,11 +55,21 @@ class Supervisor {
   using StatusDone = std::function<void(DaemonStatus)>;
   void ask_status(StatusDone done);
 
+  // Takes a device out of service, or back into it. done runs in the loop, when that is written down and it
+  // is known who holds the device; maybe at once; never, if this is gone by then.
+  using DrainDone = std::function<void(const DrainAnswer& answer)>;
+  void drain(DrainOrder order, DrainDone done);
+
  private:
   std::unique_ptr<CdiWriter> make_cdi(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
   DaemonStatus status() const;
+  // nullptr: nobody serves it.
+  std::shared_ptr<const Offer> offer_of(const std::string& resource) const;
+  // Why the order cannot be carried out; empty: it can.
+  std::string why_not(const DrainOrder& order, const Drains::Name& name, const Offer* offer) const;
+  void answer_drain(DrainAnswer answer, DrainDone done);
   void add(const ResourceConfig& resource);
   void end(const std::string& name);
   // Its entry ends for good.
@@ -89,6 +102,8 @@ class Supervisor {
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiWriter> cdi_;
   HoldingsReader holdings_;
+  Draining draining_;
+  UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };

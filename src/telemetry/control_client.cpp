@@ -14,8 +14,6 @@ namespace plughost {
 
 namespace {
 
-// The daemon asks the kubelet, which may take two seconds, and reads files.
-constexpr std::chrono::seconds kAnswerDeadline{15};
 // A node's list of devices may be longer than gRPC's usual 4 MiB.
 constexpr int kMostBytes = 256 << 20;
 
@@ -23,22 +21,21 @@ UniqueFd connected(const std::filesystem::path& socket) {
   try {
     return connect_unix(socket);
   } catch (const std::system_error& error) {
-    const bool denied = error.code() == std::errc::permission_denied;
-    throw NoAnswer("plughost does not answer: " + std::string(error.what()) +
-                   (denied
-                        ? " (root and members of the group plughost may ask)"
-                        : " (is it running? `systemctl status plughost`; --control names another socket)"));
+    const std::string why = "plughost does not answer: " + std::string(error.what());
+    if (error.code() == std::errc::permission_denied)
+      throw NoAnswer(why + " (root and members of the group plughost may ask)");
+    throw NotThere(why + " (is it running? `systemctl status plughost`; --control names another socket)");
   }
 }
 
-// Cancels a call whose first answer does not come within kAnswerDeadline: a stream has no deadline of its
-// own.
+// Cancels a call whose first answer does not come within ControlClient::kDeadline: a stream has no deadline
+// of its own.
 class FirstAnswer {
  public:
   explicit FirstAnswer(grpc::ClientContext& context)
       : thread_([this, &context](const std::stop_token& came) {
           std::unique_lock lock(mutex_);
-          wake_.wait_for(lock, came, kAnswerDeadline, [] { return false; });
+          wake_.wait_for(lock, came, ControlClient::kDeadline, [] { return false; });
           if (came.stop_requested()) return;
           late_ = true;
           context.TryCancel();
@@ -78,9 +75,9 @@ struct ControlClient::Connection {
 
   template <typename Request>
   Json ask(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, v1::JsonText*),
-           const Request& request) {
+           const Request& request, std::chrono::seconds deadline = kDeadline) {
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kAnswerDeadline);
+    context.set_deadline(std::chrono::system_clock::now() + deadline);
     v1::JsonText answer;
     check(((*stub).*method)(&context, request, &answer));
     return parsed(answer);
@@ -105,7 +102,7 @@ struct ControlClient::Connection {
     const grpc::Status status = reader->Finish();
     if (first.late())
       throw NoAnswer("plughost does not answer on " + socket.string() + ": no answer within " +
-                     std::to_string(kAnswerDeadline.count()) + " seconds");
+                     std::to_string(ControlClient::kDeadline.count()) + " seconds");
     check(status);
     return true;
   }
@@ -121,14 +118,27 @@ ControlClient::ControlClient(const std::filesystem::path& socket)
 
 ControlClient::~ControlClient() = default;
 
-Json ControlClient::status() {
-  return connection_->ask(&v1::Control::Stub::GetStatus, v1::GetStatusRequest());
+Json ControlClient::status(std::chrono::seconds deadline) {
+  return connection_->ask(&v1::Control::Stub::GetStatus, v1::GetStatusRequest(), deadline);
 }
 
 Json ControlClient::reload(const std::string& log_level) {
   v1::ReloadRequest request;
   request.set_log_level(log_level);
   return connection_->ask(&v1::Control::Stub::Reload, request);
+}
+
+Json ControlClient::drain(const DrainOrder& order) {
+  const auto name = [&](auto request) {
+    request.set_resource(order.resource);
+    request.set_device(order.device);
+    return request;
+  };
+  if (!order.terms) return connection_->ask(&v1::Control::Stub::Undrain, name(v1::UndrainRequest()));
+  auto request = name(v1::DrainRequest());
+  request.set_reason(order.terms->reason);
+  if (order.terms->duration) request.set_seconds(static_cast<std::uint64_t>(order.terms->duration->count()));
+  return connection_->ask(&v1::Control::Stub::Drain, request);
 }
 
 void ControlClient::watch_status(const Tell& tell) {

@@ -163,13 +163,33 @@ class Streams {
   const std::shared_ptr<std::atomic<unsigned>> count_ = std::make_shared<std::atomic<unsigned>>(0);
 };
 
+// Who is at the other end of the connections that gRPC was handed. Thread-safe.
+class Users {
+ public:
+  void note(int connection, uid_t user) {
+    const std::lock_guard lock(mutex_);
+    by_peer_["fd:" + std::to_string(connection)] = user;
+  }
+  // peer: of a call.
+  bool may_drain(const std::string& peer) const {
+    const std::lock_guard lock(mutex_);
+    const auto user = by_peer_.find(peer);
+    return user != by_peer_.end() && (user->second == 0 || user->second == ::geteuid());
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, uid_t> by_peer_;  // never forgotten: descriptors are few and reused
+};
+
 class Service final : public v1::Control::CallbackService {
  public:
-  explicit Service(StatusRequests& requests) : requests_(requests) {}
+  Service(StatusRequests& requests, const Users& users) : requests_(requests), users_(users) {}
 
   void close() {
     status_calls_->close();
     reload_calls_->close();
+    drain_calls_->close();
   }
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext*, const v1::GetStatusRequest*,
@@ -207,6 +227,20 @@ class Service final : public v1::Control::CallbackService {
     return opened.reactor;
   }
 
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context, const v1::DrainRequest* request,
+                                  v1::JsonText* response) override {
+    DrainOrder::Terms terms{.reason = request->reason(), .duration = std::nullopt};
+    // What no duration can be is refused as too long.
+    if (request->seconds() > 0)
+      terms.duration =
+          std::chrono::seconds(std::min<std::uint64_t>(request->seconds(), DrainOrder::kLongest.count() + 1));
+    return drain(*context, {request->resource(), request->device(), std::move(terms)}, response);
+  }
+  grpc::ServerUnaryReactor* Undrain(grpc::CallbackServerContext* context, const v1::UndrainRequest* request,
+                                    v1::JsonText* response) override {
+    return drain(*context, {request->resource(), request->device(), std::nullopt}, response);
+  }
+
   grpc::ServerWriteReactor<v1::JsonText>* ListEvents(grpc::CallbackServerContext*,
                                                      const v1::ListEventsRequest* request) override {
     LogHistory& history = requests_.history();
@@ -217,10 +251,30 @@ class Service final : public v1::Control::CallbackService {
   }
 
  private:
+  grpc::ServerUnaryReactor* drain(grpc::CallbackServerContext& context, DrainOrder order,
+                                  v1::JsonText* response) {
+    if (!users_.may_drain(context.peer())) {
+      grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
+      response->set_text(
+          DrainAnswer{.error = "only root may take a device out of service, and back into it"}.json().dump());
+      reactor->Finish(grpc::Status::OK);
+      return reactor;
+    }
+    const Calls::Opened opened = drain_calls_->open();
+    if (opened.call.expired()) return opened.reactor;
+    requests_.ask_drain(std::move(order),
+                        [calls = drain_calls_, call = opened.call, response](const DrainAnswer& told) {
+                          calls->answer(call, [&] { response->set_text(told.json().dump()); });
+                        });
+    return opened.reactor;
+  }
+
   StatusRequests& requests_;
+  const Users& users_;
   // An administrator's reload does not wait behind those who look.
   const std::shared_ptr<Calls> status_calls_ = std::make_shared<Calls>("questions for the status");
   const std::shared_ptr<Calls> reload_calls_ = std::make_shared<Calls>("reloads");
+  const std::shared_ptr<Calls> drain_calls_ = std::make_shared<Calls>("drains");
   Streams streams_;
 };
 
@@ -263,13 +317,14 @@ void open_to_group(const std::filesystem::path& socket) {
 
 struct ControlServer::Served {
   explicit Served(StatusRequests& requests)
-      : service(requests), server(start_grpc_server({&service}, ServerFilters::kUsual)) {}
+      : service(requests, users), server(start_grpc_server({&service}, ServerFilters::kUsual)) {}
   ~Served() {
     service.close();
     server->Shutdown(std::chrono::system_clock::now() + kShutdownDeadline);
     server.reset();
   }
 
+  Users users;
   Service service;
   std::unique_ptr<grpc::Server> server;
   OpenConnections connections;
@@ -310,8 +365,9 @@ void ControlServer::on_connection(UniqueFd connection, const ucred& peer) {
           log.warn("a client of the control socket has sent headers without end, and was cut off");
       });
     }
-    grpc::AddInsecureChannelFromFd(served_->server.get(),
-                                   served_->relay->add(std::move(connection)).release());
+    const int relayed = served_->relay->add(std::move(connection)).release();
+    served_->users.note(relayed, peer.uid);
+    grpc::AddInsecureChannelFromFd(served_->server.get(), relayed);
   } catch (const std::system_error& error) {
     log_.warn("a connection to the control socket cannot be served", {{"why", error.what()}});
   }

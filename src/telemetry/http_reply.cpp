@@ -1,8 +1,7 @@
 #include "telemetry/http_reply.hpp"
 
-#include <algorithm>
-
 #include "embedded/page.hpp"
+#include "supervisor/readiness.hpp"
 #include "telemetry/listen_address.hpp"
 
 namespace plughost {
@@ -76,18 +75,10 @@ HttpReply not_found() {
 }
 
 HttpReply ready(const DaemonStatus& status) {
-  std::string missing;
-  for (const ResourceStatus& resource : status.resources) {
-    if (resource.stage != Stage::kAttached) missing += "not attached: " + resource.name + "\n";
-  }
-  for (const EntryStatus& entry : status.entries) {
-    const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
-    // One whose name has a placeholder may rightly have no resource.
-    if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))
-      missing += "not looked at yet: " + entry.name + "\n";
-  }
-  if (missing.empty()) return text_reply(200, "every resource is attached\n");
-  return text_reply(503, std::move(missing));
+  std::string lines;
+  for (const std::string& problem : problems(status)) lines += problem + "\n";
+  if (lines.empty()) return text_reply(200, "every resource is attached\n");
+  return text_reply(503, std::move(lines));
 }
 
 HttpReply events(const LogHistory& history) {

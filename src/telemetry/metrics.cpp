@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "supervisor/readiness.hpp"
+
 namespace plughost {
 
 namespace {
@@ -77,6 +79,8 @@ double seconds(WallTime time) {
 }
 
 void write_node(const DaemonStatus& status, Families& families) {
+  families.gauge("plughost_ready", "1: nothing is wrong with the node.")
+      .add(problems(status).empty() ? 1.0 : 0.0);
   families.gauge("plughost_kubelet_up", "1: a kubelet is there.").add(status.kubelet.present ? 1.0 : 0.0);
   families.gauge("plughost_resource_attached", "1: the kubelet listens to the resource's list.");
   for (const ResourceStatus& resource : status.resources)
@@ -90,6 +94,9 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(counts.healthy, {{"resource", resource.name}, {"health", "healthy"}});
     families.add(counts.unhealthy, {{"resource", resource.name}, {"health", "unhealthy"}});
   }
+  families.gauge("plughost_devices_drained", "Devices that are drained, each replica counted.");
+  for (const ResourceStatus& resource : status.resources)
+    families.add(resource.counts(nullptr).drained, {{"resource", resource.name}});
   if (!status.holdings) return;
   families.gauge("plughost_devices_held", "Devices that pods hold, each replica counted.");
   for (const ResourceStatus& resource : status.resources)

@@ -61,6 +61,10 @@ void StatusRequests::ask_reload(std::optional<LogLevel> level, ReloadDone done) 
   post([this, level, done = std::move(done)] { daemon_.reload(level, done); });
 }
 
+void StatusRequests::ask_drain(DrainOrder order, DrainDone done) {
+  post([this, order = std::move(order), done = std::move(done)] { daemon_.drain(order, done); });
+}
+
 void StatusRequests::watch() {
   post([this] {
     times_.joined(Clock::now());

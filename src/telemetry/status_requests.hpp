@@ -1,5 +1,6 @@
 #pragma once
-// What other threads ask of the daemon: its status, now or whenever it has changed, and a reload.
+// What other threads ask of the daemon: its status, now or whenever it has changed, a reload, and to drain a
+// device.
 
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "base/log_history.hpp"
 #include "base/readers.hpp"
 #include "base/workers.hpp"
+#include "supervisor/drain_order.hpp"
 #include "telemetry/reload_answer.hpp"
 #include "telemetry/snapshot.hpp"
 #include "telemetry/snapshot_times.hpp"
@@ -23,12 +25,14 @@ class StatusRequests {
   using SnapshotPointer = std::shared_ptr<const Snapshot>;
   using StatusDone = std::function<void(const SnapshotPointer& snapshot)>;
   using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
+  using DrainDone = std::function<void(const DrainAnswer& answer)>;
 
   // What it asks, in the loop. Done is called in the loop, later or at once; or never, if the daemon stops.
   struct Daemon {
     std::function<void(std::function<void(DaemonStatus)> done)> status;
     // level: one of the log's, that holds until the next reload; nullopt: the configuration's.
     std::function<void(std::optional<LogLevel> level, ReloadDone done)> reload;
+    std::function<void(DrainOrder order, DrainDone done)> drain = {};
   };
 
   struct Newest {
@@ -53,6 +57,8 @@ class StatusRequests {
   void ask_status(StatusDone done);
   // done runs in the loop; never, if the daemon stops.
   void ask_reload(std::optional<LogLevel> level, ReloadDone done);
+  // Likewise.
+  void ask_drain(DrainOrder order, DrainDone done);
 
   // Who subscribes hears of each new snapshot, whose JSON is there by then, and calls watch() to get a first
   // one.

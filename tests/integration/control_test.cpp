@@ -133,6 +133,38 @@ TEST_CASE("a device's health has a reason and a time, and so has a resource's tr
   CHECK_FALSE(resource["nextTry"].is_null());
 }
 
+TEST_CASE("status --check says in one line and an exit code whether the node is ready") {
+  Running running;
+  Finished check = running.plughost({"status", "--check"});
+  CHECK(check.exit_code == 0);
+  CHECK(check.output == "2 resources attached, 8 of 8 devices Healthy\n");
+  // A device that is sick is no problem of the node's, unless the entry is required and has no other.
+  running.node.configure(listed(kGopher, running.node.path("gophers"), "required: true") +
+                         counted(kToken, 2, "replicas: 3"));
+  REQUIRE(running.node.reload());
+  running.node.files().remove("gophers/amy");
+  REQUIRE(running.node.unhealthy(kGopher, "amy"));
+  check = running.plughost({"status", "--check"});
+  CHECK(check.exit_code == 0);
+  CHECK(check.output == "2 resources attached, 7 of 8 devices Healthy\n");
+  running.node.files().remove("gophers/bob");
+  REQUIRE(running.node.unhealthy(kGopher, "bob"));
+  check = running.plughost({"status", "--check"});
+  CHECK(check.exit_code == 1);
+  CHECK(check.output == "required, and no device is Healthy: " + kGopher + "\n");
+  CHECK(running.plughost({"status"}).output.find("not ready: " + check.output) != std::string::npos);
+
+  running.node.daemon().signal(SIGSTOP);
+  check = running.plughost({"status", "--check"});
+  running.node.daemon().signal(SIGCONT);
+  CHECK(check.exit_code == 2);
+  CHECK(check.output.starts_with("plughost does not answer on "));
+  running.node.end_daemon();
+  check = running.plughost({"status", "--check"});
+  CHECK(check.exit_code == 1);
+  CHECK(check.output == "plughost does not run\n");
+}
+
 TEST_CASE("an unknown resource, and a daemon that is not there, are said plainly") {
   const Running running;
   const Finished unknown = running.plughost({"status", "example.com/none"});

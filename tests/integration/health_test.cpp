@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 
 #include "integration/node.hpp"
 #include "unit/leased_program.hpp"
@@ -195,4 +197,45 @@ TEST_CASE("plughost knows how its programs end although whoever started it ignor
   CHECK(node.daemon().wait_for_line({"Unhealthy", "too hot"}, kLong));
   CHECK_FALSE(node.wait_for([](const KubeletState&) { return false; }, kWatched));
   CHECK(node.daemon().processor_time() - before < limit(300ms));
+}
+
+TEST_CASE(
+    "a device that stays Unhealthy is told to the program of whenUnhealthy once, with the pod that holds "
+    "it") {
+  Node node({.pod_resources = true});
+  node.files().file("tell", "cd \"$1\"; cat >> told-$2\n");
+  node.files().file("disks/sda");
+  node.files().file("disks/sdb");
+  const auto configured = [&](const std::string& more) {
+    node.configure(test::listed(kGopher, node.path("disks"),
+                                "whenUnhealthy: {after: 500ms, exec: [/bin/sh, " + node.path("tell") + ", " +
+                                    node.files().path().string() + ", \"{id}\"]}" + more));
+  };
+  configured("");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  REQUIRE(node.kubelet().allocate_named("pod-a", "main", kGopher, {"sda"}).admitted());
+  node.files().remove("disks/sda");
+  REQUIRE(node.daemon().wait_for_line({"the program of whenUnhealthy has run", kGopher, "sda"}, kLong));
+  const auto told = [&](const std::string& device) {
+    std::ifstream file(node.files().at("told-" + device));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(told("sda").find("\"reason\":\"it is gone") != std::string::npos);
+  CHECK(told("sda").find("\"pod\":\"pod-a\"") != std::string::npos);
+
+  // Another endpoint of the same entry; and one that is drained while it is well, and another that is sick.
+  const std::size_t from = node.daemon().mark();
+  configured(", allocationPolicy: packed");
+  REQUIRE(node.reload());
+  REQUIRE(node.attached({kGopher}));
+  CHECK(run_plughost({"drain", kGopher + "=sdb", "--control", node.control()}).exit_code == 0);
+  CHECK(node.unhealthy(kGopher, "sdb"));
+  node.files().file("disks/sdc");
+  REQUIRE(node.healthy(kGopher, "sdc"));
+  node.files().remove("disks/sdc");
+  REQUIRE(node.daemon().wait_for_line({"the program of whenUnhealthy has run", "sdc"}, kLong, from));
+  CHECK(node.daemon().count_lines("whenUnhealthy", from) == 1);
+  CHECK(told("sdb").empty());
 }

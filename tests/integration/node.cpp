@@ -77,8 +77,9 @@ void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent 
 void Node::start_daemon(const std::vector<std::string>& environment,
                         const std::vector<std::string>& wrapper) {
   end_daemon();
-  daemon_ = std::make_unique<Process>(std::vector<std::string>{"run", "--config", configuration()},
-                                      environment, wrapper);
+  daemon_ = std::make_unique<Process>(
+      std::vector<std::string>{"run", "--config", configuration(), "--state-directory", path("state")},
+      environment, wrapper);
 }
 
 void Node::end_daemon() {

@@ -147,9 +147,11 @@ class InADebian(unittest.TestCase):
             self.assertFalse(self.is_there(path), path)
         self.assertNotEqual(self.machine.exit_code("systemctl is-active plughost"), 0)
         self.assertEqual(self.machine.run(f"cat {CONFFILE}"), CONFIG)
+        self.assertTrue(self.is_there("/var/lib/plughost"))
 
         self.machine.run("dpkg --purge plughost")
         self.assertFalse(self.is_there(CONFFILE))
+        self.assertFalse(self.is_there("/var/lib/plughost"))
         self.assertTrue(self.is_there("/etc/plughost/plugins.d/mine.yaml"))
         self.assertFalse(self.is_there("/etc/systemd/system/multi-user.target.wants/plughost.service"))
         self.assertEqual(self.machine.run("find /var/lib/systemd/deb-systemd-helper* -name '*plughost*'"), "")

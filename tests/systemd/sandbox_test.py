@@ -143,6 +143,7 @@ class InTheUnit(unittest.TestCase):
                 ("the kubelet's directory", "exec 3>/var/lib/kubelet/device-plugins/x && rm /var/lib/kubelet/device-plugins/x"),
                 ("CDI specifications", "exec 3>/var/run/cdi/x && rm /var/run/cdi/x"),
                 ("the control socket's directory", "exec 3>/run/plughost/x && rm /run/plughost/x"),
+                ("what outlives the daemon", "exec 3>/var/lib/plughost/x && rm /var/lib/plughost/x"),
                 ("standard devices", "head -c 1 /dev/urandom >/dev/null"),
         ):
             with self.subTest(what):

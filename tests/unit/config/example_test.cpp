@@ -54,6 +54,7 @@ resources:
   preStart: {exec: [/a], qqqqqqqq: 1}
   allocate: {exec: [/a], qqqqqqqq: 1}
   onRemove: {exec: [/a], qqqqqqqq: 1}
+  whenUnhealthy: {exec: [/a], qqqqqqqq: 1}
   directory: {path: /a, qqqqqqqq: 1}
   mounts: [{hostPath: /a, qqqqqqqq: 1}]
   nodes: [{hostPath: /a, qqqqqqqq: 1}]
@@ -74,7 +75,7 @@ resources:
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 25);
+    CHECK(error.diagnostics.size() == 26);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

@@ -65,8 +65,10 @@ devices:
   replicas: 4
   allocationPolicy: distributed
   forgetAfter: 1m30s
+  required: true
   health: {exec: [/bin/check, "{id}", "--path={path}"], interval: 1m, timeout: 2500ms}
   preStart: {exec: [/bin/format, "{name}"], timeout: 10s}
+  whenUnhealthy: {exec: [/bin/tell, "{id}"], after: 1m, timeout: 10s}
   env: {A: "{id}", B: 1, C: true}
   annotations: {example.com/a: "{n}"}
   mounts:
@@ -88,12 +90,17 @@ devices:
   CHECK(recipe.replicas == 4);
   CHECK(recipe.policy == AllocationPolicy::kDistributed);
   CHECK(recipe.forget_after == std::chrono::seconds(90));
+  CHECK(recipe.required);
   CHECK(recipe.health ==
         HealthRecipe{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
                      .interval = std::chrono::minutes(1),
                      .timeout = std::chrono::milliseconds(2500)});
   CHECK(recipe.pre_start == ProgramRecipe{.command = {Template("/bin/format"), Template("{name}")},
                                           .timeout = std::chrono::seconds(10)});
+  CHECK(recipe.when_unhealthy ==
+        UnhealthyRecipe{.program = {.command = {Template("/bin/tell"), Template("{id}")},
+                                    .timeout = std::chrono::seconds(10)},
+                        .after = std::chrono::minutes(1)});
   CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
                                     {Template("B"), Template("1")},
                                     {Template("C"), Template("true")}});
@@ -103,6 +110,15 @@ devices:
   CHECK(recipe.mounts[1] == MountRecipe{Template("/b"), Template("/b"), false});
   REQUIRE(recipe.nodes.size() == 1);
   CHECK(recipe.nodes[0] == NodeRecipe{Template("/dev/null"), Template("/dev/null"), "r"});
+}
+
+TEST_CASE("a device is Unhealthy for half a minute before anybody is told, who has as long") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: [{name: example.com/a, count: 1, whenUnhealthy: {exec: [/bin/tell]}}]");
+  const auto told = load_config(dir.at("main.yaml")).resources[0].recipe->when_unhealthy;
+  REQUIRE(told);
+  CHECK(told->after == std::chrono::seconds(30));
+  CHECK(told->program.timeout == std::chrono::seconds(30));
 }
 
 TEST_CASE("an entry without an id takes the kind's") {

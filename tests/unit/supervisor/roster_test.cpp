@@ -292,6 +292,70 @@ TEST_CASE("a resource that is named in the configuration keeps its devices for t
   CHECK(entry.roster.next_change() == kStart + 61s);
 }
 
+TEST_CASE(
+    "a drained device is Unhealthy as long as it is drained, and what it was otherwise is not forgotten") {
+  Listed entry;
+  Drains drains;
+  drains.set({kA, "a"}, {.reason = "the fan", .since = {}});
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = devices({"a", "b"});
+  auto listings = entry.roster.take(seen, kStart, entry.terms, drains);
+  CHECK(text_of(listings.at(0).now) == "a! b");
+  CHECK(entry.roster.listed(kA).find("a")->trouble == "drained: the fan");
+  // It goes and comes back.
+  seen[kA].devices = devices({"b"});
+  entry.roster.take(seen, kStart + 1s, entry.terms, drains);
+  CHECK(entry.roster.listed(kA).find("a")->trouble.ends_with("it is gone: unplugged or removed"));
+  CHECK(entry.roster.listed(kA).find("a")->trouble.starts_with("drained: the fan"));
+  seen[kA].devices = devices({"a", "b"});
+  entry.roster.take(seen, kStart + 2s, entry.terms, drains);
+  CHECK(entry.roster.listed(kA).find("a")->trouble == "drained: the fan");
+  listings = entry.roster.take(Drains());
+  REQUIRE(listings.size() == 1);
+  CHECK(text_of(listings[0].before) == "a! b");
+  CHECK(text_of(listings[0].now) == "a b");
+  CHECK(text_of(entry.roster.listed(kA)) == "a b");
+}
+
+TEST_CASE("other drains change the lists that they are about, and no other") {
+  Listed entry;
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = devices({"a"});
+  seen[kB].devices = devices({"a", "b"});
+  entry.take(seen, kStart);
+  const auto untouched = entry.roster.listed(kA).devices();
+  Drains drains;
+  CHECK(entry.roster.take(drains).empty());
+  drains.set({kB, "b"}, {.reason = "", .since = {}});
+  drains.set({kA, "unknown"}, {.reason = "", .since = {}});
+  const auto listings = entry.roster.take(drains);
+  REQUIRE(listings.size() == 1);
+  CHECK(listings[0].resource == kB);
+  CHECK(text_of(listings[0].now) == "a b!");
+  CHECK(entry.roster.listed(kA).devices().data() == untouched.data());
+  CHECK(entry.roster.take(drains).empty());
+}
+
+TEST_CASE("a device that is drained and taken back again and again does not flap") {
+  Listed entry;
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = devices({"a"});
+  Drains drains;
+  drains.set({kA, "a"}, {.reason = "", .since = {}});
+  for (int i = 0; i < 10; ++i)
+    entry.roster.take(seen, kStart + std::chrono::seconds(i), entry.terms, i % 2 == 0 ? drains : Drains());
+  CHECK(text_of(entry.roster.listed(kA)) == "a");
+  // Changes of its own count as ever: five are not too many.
+  for (std::size_t i = 0; i < Damping::kMostChanges; ++i) {
+    seen[kA].devices[0].trouble = i % 2 == 0 ? "sick" : "";
+    entry.take(seen, kStart + 10s + std::chrono::seconds(i));
+  }
+  CHECK(entry.roster.next_change() == kNever);
+  seen[kA].devices[0].trouble = "";
+  entry.take(seen, kStart + 20s);
+  CHECK(entry.roster.next_change() == kStart + 20s + Damping::kCalm);
+}
+
 TEST_CASE("an entry has a thousand resources at the most, with those that are remembered") {
   Listed entry;
   std::map<std::string, Roster::Seen> seen;

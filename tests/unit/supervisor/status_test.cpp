@@ -55,6 +55,21 @@ TEST_CASE("each share of a device counts, and those that are held") {
   CHECK(counts.unhealthy == 3);
   CHECK(counts.held == 2);
   CHECK(resource().counts(nullptr).held == 0);
+  CHECK(counts.drained == 0);
+  const ResourceStatus drained =
+      resource_with({{.id = "0", .trouble = "drained", .drained = true, .replicas = 2}, {.id = "1"}});
+  CHECK(drained.counts(nullptr).drained == 2);
+}
+
+TEST_CASE("what is drained is told, whether anybody lists it or not") {
+  DaemonStatus status;
+  status.drains.set({"x.example/a", "amy"}, {.reason = "fan", .since = kThen, .until = kThen + 1us});
+  status.drains.set({"x.example/b", "bob"}, {.reason = "", .since = kThen});
+  CHECK(status.json()["drains"].dump() ==
+        R"([{"resource":"x.example/a","device":"amy","reason":"fan","since":")" + kThenText +
+            R"(","until":"2025-11-21T18:00:00.000002Z"},)"
+            R"({"resource":"x.example/b","device":"bob","reason":"","since":")" +
+            kThenText + R"(","until":null}])");
 }
 
 TEST_CASE("devices are told with their health and who holds them, share by share") {
@@ -102,7 +117,8 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
           R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
           R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
           R"("loadedAt":")" +
-          kThenText + R"(","refusedAt":null},"holdersUnknown":"nobody tells","resources":[]})");
+          kThenText +
+          R"(","refusedAt":null},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
   status.kubelet = {};
   status.configuration.refused_at = kThen;
   status.resources = {resource()};

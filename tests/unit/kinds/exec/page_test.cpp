@@ -21,7 +21,7 @@ using namespace plughost::test;
 namespace {
 
 // The programs of the page, in its order.
-enum class What { kList, kWatch, kAllocate };
+enum class What { kList, kWatch, kAllocate, kUnhealthy };
 
 // The block of the page in that language that shows what.
 std::string block(const std::string& language, What what) {
@@ -143,4 +143,20 @@ TEST_CASE("the page's program in Python answers for a container") {
 }
 TEST_CASE("the page's program in C++ answers for a container") {
   CHECK(answer("cpp") == kDirectories);
+}
+
+TEST_CASE("the page's program ends the pods that hold a sick device, and no other") {
+  const TempDir dir;
+  program(dir, "python", What::kUnhealthy);
+  dir.file("kubectl", "#!/bin/sh\necho \"$@\" >>\"$(dirname \"$0\")/asked\"\n");
+  std::filesystem::permissions(dir.at("kubectl"), std::filesystem::perms::owner_all);
+  dir.file("device",
+           R"({"resource": "x", "device": "sda", "reason": "gone", "since": null, "holdersUnknown": "",
+    "holders": [{"id": "sda", "namespace": "default", "pod": "backup-0", "container": "main"},
+                {"id": "sda", "namespace": "", "pod": "6c1f", "container": "main"}]})");
+  const std::string in = dir.path().string();
+  CHECK(std::system(("PATH=" + in + ":$PATH " + in + "/program <" + in + "/device").c_str()) == 0);
+  std::ifstream asked(dir.at("asked"));
+  CHECK(std::string(std::istreambuf_iterator<char>(asked), {}) ==
+        "--kubeconfig /etc/superdisk/kubeconfig delete pod --wait=false --namespace default backup-0\n");
 }

@@ -1,0 +1,154 @@
+#include "device/drains.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "base/ascii.hpp"
+#include "base/json.hpp"
+#include "base/text.hpp"
+#include "device/id.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr int kVersion = 1;
+
+std::string utc_of(Drain::Clock::time_point time) {
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
+}
+
+std::optional<Drain::Clock::time_point> time_of(const Json& text) {
+  // What the clock can hold: to the year 2262.
+  constexpr auto kLatest = std::chrono::duration_cast<std::chrono::microseconds>(
+      Drain::Clock::time_point::max().time_since_epoch());
+  const std::optional<std::int64_t> microseconds = microseconds_of(text.text());
+  if (!microseconds || *microseconds < 0 || *microseconds > kLatest.count()) return std::nullopt;
+  return Drain::Clock::time_point(std::chrono::microseconds(*microseconds));
+}
+
+// Empty, or why the item is none of a document's.
+std::string read_item(const Json& item, Drains& drains) {
+  const Drains::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
+  if (name.resource.empty() || name.device.empty()) return "it names no resource and device";
+  const std::optional<Drain::Clock::time_point> since = time_of(item["since"]);
+  if (!since) return "its 'since' is no time";
+  Drain drain{.reason = item["reason"].text(), .since = *since, .until = time_of(item["until"])};
+  if (!drain.until && !item["until"].is_null()) return "its 'until' is no time";
+  if (std::string trouble = reason_trouble(drain.reason); !trouble.empty()) return trouble;
+  drains.set(name, std::move(drain));
+  return {};
+}
+
+}  // namespace
+
+std::string Drain::text() const {
+  std::string text = "drained";
+  if (until) text += " until " + utc_of(*until).substr(0, 19) + 'Z';
+  return reason.empty() ? text : text + ": " + reason;
+}
+
+std::string reason_trouble(std::string_view reason) {
+  if (reason.size() > kLongestReason)
+    return "the reason has " + std::to_string(reason.size()) + " bytes; " + std::to_string(kLongestReason) +
+           " are the most";
+  if (!valid_utf8(reason)) return "the reason is not UTF-8";
+  if (std::ranges::any_of(reason, is_control)) return "the reason is one line, without control characters";
+  return {};
+}
+
+void Drains::set(const Name& name, Drain drain) {
+  all_[name.resource][name.device] = std::move(drain);
+}
+
+bool Drains::remove(const Name& name) {
+  const auto resource = all_.find(name.resource);
+  if (resource == all_.end() || resource->second.erase(name.device) == 0) return false;
+  if (resource->second.empty()) all_.erase(resource);
+  return true;
+}
+
+std::vector<Drains::Name> Drains::expire(Drain::Clock::time_point now) {
+  std::vector<Name> over;
+  for (const auto& [resource, devices] : all_) {
+    for (const auto& [device, drain] : devices) {
+      if (drain.until && *drain.until <= now) over.push_back({resource, device});
+    }
+  }
+  for (const Name& name : over) remove(name);
+  return over;
+}
+
+std::optional<Drain::Clock::time_point> Drains::next_end() const {
+  std::optional<Drain::Clock::time_point> first;
+  for (const auto& [resource, devices] : all_) {
+    for (const auto& [device, drain] : devices) {
+      if (drain.until) first = std::min(first.value_or(*drain.until), *drain.until);
+    }
+  }
+  return first;
+}
+
+const Drain* Drains::find(const Name& name) const {
+  const OfResource& devices = of(name.resource);
+  const auto found = devices.find(name.device);
+  return found == devices.end() ? nullptr : &found->second;
+}
+
+const Drains::OfResource& Drains::of(std::string_view resource) const {
+  static const OfResource kNone;
+  const auto found = all_.find(resource);
+  return found == all_.end() ? kNone : found->second;
+}
+
+std::size_t Drains::count() const {
+  std::size_t count = 0;
+  for (const auto& [resource, devices] : all_) count += devices.size();
+  return count;
+}
+
+void Drains::apply(std::string_view resource, std::vector<Device>& devices) const {
+  const OfResource& drained = of(resource);
+  for (Device& device : devices) {
+    const auto found = drained.find(device.id);
+    if (found == drained.end()) continue;
+    device.drained = true;
+    device.trouble = found->second.text() + (device.healthy() ? "" : "; and by itself: " + device.trouble);
+  }
+}
+
+std::string Drains::text() const {
+  Json items = Json::Array();
+  for (const auto& [resource, devices] : all_) {
+    for (const auto& [device, drain] : devices) {
+      Json item{{"resource", resource},
+                {"device", device},
+                {"reason", drain.reason},
+                {"since", utc_of(drain.since)}};
+      if (drain.until) item["until"] = utc_of(*drain.until);
+      items.push_back(std::move(item));
+    }
+  }
+  return Json{{"version", kVersion}, {"drains", std::move(items)}}.dump_indented() + '\n';
+}
+
+Drains::Parsed Drains::parse(std::string_view text) {
+  Parsed parsed;
+  try {
+    const Json document = Json::parse(text);
+    if (document["version"] != Json(kVersion))
+      throw std::runtime_error("its 'version' is not " + std::to_string(kVersion));
+    const Json& items = document["drains"];
+    if (items != Json(items.array())) throw std::runtime_error("its 'drains' is no list");
+    for (std::size_t i = 0; i < items.array().size(); ++i) {
+      const std::string trouble = read_item(items.array()[i], parsed.drains);
+      if (!trouble.empty()) parsed.troubles.push_back("drains[" + std::to_string(i) + "]: " + trouble);
+    }
+  } catch (const std::runtime_error& error) {
+    parsed.troubles.emplace_back(error.what());
+  }
+  return parsed;
+}
+
+}  // namespace plughost

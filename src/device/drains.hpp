@@ -1,0 +1,79 @@
+#pragma once
+// The devices that somebody has taken out of service: why, and until when. A value, which is told the time;
+// not thread-safe.
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device.hpp"
+
+namespace plughost {
+
+struct Drain {
+  // The wall's clock: it goes on while nobody runs.
+  using Clock = std::chrono::system_clock;
+
+  std::string reason;  // valid UTF-8 on one line, at most kLongestReason bytes; empty: none was given
+  Clock::time_point since;
+  std::optional<Clock::time_point> until;  // nullopt: until somebody says so
+
+  // What the device's trouble is: "drained until 2026-11-22T19:00:00Z: the fan".
+  std::string text() const;
+  bool operator==(const Drain&) const = default;
+};
+
+inline constexpr std::size_t kLongestReason = 200;
+// Why the text cannot be a reason, as a sentence; empty: it can.
+std::string reason_trouble(std::string_view reason);
+
+class Drains {
+ public:
+  using Clock = Drain::Clock;
+  using OfResource = std::map<std::string, Drain, std::less<>>;  // by the device's id
+
+  // A device that nobody lists is drained, too: it may come back.
+  struct Name {
+    std::string resource;
+    std::string device;
+    bool operator==(const Name&) const = default;
+  };
+  // What a document of text() says, as far as it can be understood.
+  struct Parsed;
+
+  // Takes the place of a former one.
+  void set(const Name& name, Drain drain);
+  // False: it was not drained.
+  bool remove(const Name& name);
+  // Those whose time is over are drained no more.
+  std::vector<Name> expire(Clock::time_point now);
+  // When the first one's time is over; nullopt: there is none with an end.
+  std::optional<Clock::time_point> next_end() const;
+
+  const Drain* find(const Name& name) const;
+  const OfResource& of(std::string_view resource) const;
+  // By resource, none of which is empty.
+  const std::map<std::string, OfResource, std::less<>>& all() const { return all_; }
+  std::size_t count() const;
+  // Makes those of the resource's devices Unhealthy; a trouble of their own is told behind.
+  void apply(std::string_view resource, std::vector<Device>& devices) const;
+
+  // As a document, JSON.
+  std::string text() const;
+  static Parsed parse(std::string_view text);
+
+  bool operator==(const Drains&) const = default;
+
+ private:
+  std::map<std::string, OfResource, std::less<>> all_;
+};
+
+struct Drains::Parsed {
+  Drains drains;
+  std::vector<std::string> troubles;  // what is not understood, as sentences
+};
+
+}  // namespace plughost

@@ -1,0 +1,53 @@
+#include "supervisor/drain_order.hpp"
+
+#include <algorithm>
+
+#include "base/joined.hpp"
+#include "supervisor/status.hpp"
+
+namespace plughost {
+
+std::string trouble_of(const DrainOrder& order) {
+  if (!order.terms) return {};
+  if (const auto& duration = order.terms->duration;
+      duration && (*duration < DrainOrder::kShortest || *duration > DrainOrder::kLongest))
+    return "a device is drained for a second to 1000 days";
+  return reason_trouble(order.terms->reason);
+}
+
+Json DrainAnswer::json() const {
+  if (!error.empty()) return {{"error", error}};
+  Json told{{"error", ""}, {"resource", name.resource}, {"device", name.device}};
+  told["drained"] = drain.has_value();
+  if (drain) {
+    told["what"] = drain->text();
+    told["reason"] = drain->reason;
+    told["since"] = time_json(drain->since);
+    told["until"] = time_json(drain->until);
+  }
+  told["unsaved"] = unsaved;
+  told["health"] = device.healthy() ? "Healthy" : "Unhealthy";
+  told["trouble"] = device.trouble;
+  told["holders"] = holders_json(device, name.resource, holdings.get());
+  told["holdersUnknown"] = holders_unknown;
+  return told;
+}
+
+const Device* device_named(const Inventory& inventory, std::string_view id) {
+  if (const Device* const found = inventory.find(id)) return found;
+  const auto devices = inventory.devices();
+  const auto device = std::ranges::lower_bound(devices, id, {}, &Device::id);
+  return device != devices.end() && device->id == id ? &*device : nullptr;
+}
+
+std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known) {
+  constexpr std::size_t kMost = 16;
+  const std::span<const std::string> shown = known.subspan(0, std::min(known.size(), kMost));
+  std::string text = "there is no " + what + ' ' + name + "; ";
+  if (shown.empty()) return text + "there is none at all";
+  text += "there " + std::string(known.size() == 1 ? "is " : "are ") + joined(shown, ", ");
+  if (known.size() > kMost) text += " and " + std::to_string(known.size() - kMost) + " more";
+  return text;
+}
+
+}  // namespace plughost

@@ -1,0 +1,55 @@
+#pragma once
+// What is asked of the daemon about a device that is to be out of service or back in it, and what it answers.
+// Plain values and pure functions, thread-safe.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.hpp"
+#include "device/drains.hpp"
+#include "device/inventory.hpp"
+#include "kubelet/holdings.hpp"
+
+namespace plughost {
+
+struct DrainOrder {
+  static constexpr std::chrono::seconds kShortest{1};
+  static constexpr std::chrono::seconds kLongest = std::chrono::days(1000);
+
+  struct Terms {
+    std::string reason;
+    std::optional<std::chrono::seconds> duration;  // nullopt: until somebody says so
+  };
+
+  std::string resource;
+  std::string device;          // an id that the kubelet is told: a replica's means its device
+  std::optional<Terms> terms;  // nullopt: back in service
+};
+
+// Why it cannot be carried out whatever there is, as a sentence; empty: it can.
+std::string trouble_of(const DrainOrder& order);
+
+struct DrainAnswer {
+  std::string error;  // not empty: nothing has changed
+  Drains::Name name;
+  std::optional<Drain> drain;  // nullopt: it is back in service
+  std::string unsaved;         // why a restart would not know of it yet; empty: it would
+  Device device;               // as it is listed; without an id if it is not
+  std::shared_ptr<const Holdings> holdings;
+  std::string holders_unknown;
+
+  Json json() const;
+};
+
+// The device that is meant: by its own id, or by that of a replica. nullptr: there is none.
+const Device* device_named(const Inventory& inventory, std::string_view id);
+
+// "there is no resource x.com/c; there are x.com/a and x.com/b": however many there are, it is short.
+std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);
+
+}  // namespace plughost

@@ -1,0 +1,79 @@
+#pragma once
+// The programs that hear of devices that stay Unhealthy. Loop thread only.
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
+#include "base/log.hpp"
+#include "device/bad_spells.hpp"
+#include "device/offer.hpp"
+#include "kubelet/pod_resources.hpp"
+#include "programs/subprocess.hpp"
+
+namespace plughost {
+
+class UnhealthyPrograms {
+ public:
+  // However many devices there are.
+  static constexpr std::size_t kAtOnce = 4;
+
+  // Who holds what. done runs in the loop, maybe at once.
+  using AskHolders = std::function<void(std::function<void(const PodResources::Answer& answer)> done)>;
+
+  // programs and log outlive it. Destroyed means that what runs is killed.
+  UnhealthyPrograms(Programs& programs, Log& log, AskHolders ask_holders);
+  UnhealthyPrograms(const UnhealthyPrograms&) = delete;
+  UnhealthyPrograms& operator=(const UnhealthyPrograms&) = delete;
+
+  // The resource offers this from now on. Its whenUnhealthy is run once for each bad spell that lasts, with
+  // what is known then on its standard input. How it ended is logged.
+  void follow(const Offer& offer);
+  // Nobody offers it any more, and its spells are over. What runs goes on.
+  void forget(const std::string& resource);
+
+ private:
+  struct Watched {
+    Inventory inventory;
+    std::shared_ptr<const Recipe> recipe;  // has a whenUnhealthy
+    BadSpells spells;
+  };
+  struct Due {
+    std::string resource;
+    std::string device;
+    BadSpells::Clock::time_point since;
+  };
+  struct Run {
+    std::string resource;
+    std::string device;
+    std::unique_ptr<Subprocess> program;
+  };
+  using Runs = std::list<Run>;
+
+  void arm();
+  void on_due();
+  // If its spell has not ended meanwhile.
+  void start(const Due& due, const PodResources::Answer& holders);
+  void on_end(Runs::iterator run, const std::string& trouble);
+  void tell(const Run& run, const std::string& trouble);
+
+  Log& log_;
+  AskHolders ask_holders_;
+  ProgramQueue queue_;
+  std::map<std::string, Watched> watched_;  // by resource
+  Runs runs_;
+  Timer due_;
+  Lifetime lifetime_;
+};
+
+// What the program reads, JSON on one line.
+std::string unhealthy_document(const std::string& resource, const Device& device,
+                               std::chrono::system_clock::time_point since,
+                               const PodResources::Answer& holders);
+
+}  // namespace plughost

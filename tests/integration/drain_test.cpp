@@ -1,0 +1,239 @@
+// plughost drain and undrain, asked of a daemon that serves a kubelet.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+const std::string kToken = "example.com/token";
+
+// gopher's devices are files, token's have three shares each.
+struct Running {
+  Running() {
+    node.files().file("gophers/amy");
+    node.files().file("gophers/bob");
+    configure();
+    node.start_kubelet();
+    node.start_daemon();
+    REQUIRE(node.attached({kGopher, kToken}));
+  }
+
+  void configure(const std::string& more = {}) {
+    node.configure(listed(kGopher, node.path("gophers"), more) + counted(kToken, 2, "replicas: 3"));
+  }
+  Finished plughost(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--control", node.control()});
+    return run_plughost(words);
+  }
+  // It is carried out, and says this.
+  void done(const std::vector<std::string>& words, const std::string& part) const {
+    const Finished ended = plughost(words);
+    CAPTURE(ended.output);
+    CHECK(ended.exit_code == 0);
+    CHECK(ended.output.find(part) != std::string::npos);
+  }
+  json drains() const { return json::parse(plughost({"status", "-o", "json"}).output)["drains"]; }
+  // What an Allocate of the device is told.
+  std::string refusal(const std::string& id) {
+    static int pods = 0;
+    return node.kubelet().allocate_named("pod-" + std::to_string(++pods), "main", kGopher, {id}).error;
+  }
+
+  Node node{{.pod_resources = true}};
+};
+
+}  // namespace
+
+TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and its pods are named") {
+  Running running;
+  REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
+  REQUIRE(eventually([&] {
+    return running.plughost({"status", kGopher}).output.find("pod-a") != std::string::npos;
+  }));
+  running.done({"drain", kGopher + "=amy", "--reason", "the fan", "--for", "2h"},
+               "these hold it, and go on:\n");
+  CHECK(running.node.unhealthy(kGopher, "amy"));
+  CHECK(running.node.healthy(kGopher, "bob", 0ms));
+
+  const std::string drained = "drained until ";
+  CHECK(running.plughost({"status", kGopher}).output.find("Unhealthy: " + drained) != std::string::npos);
+  CHECK(running.plughost({"status"}).output.find(kGopher + "=amy is drained for ") != std::string::npos);
+  REQUIRE(running.drains().size() == 1);
+  CHECK(running.drains()[0]["resource"] == kGopher);
+  CHECK(running.drains()[0]["device"] == "amy");
+  CHECK(running.drains()[0]["reason"] == "the fan");
+  CHECK(running.drains()[0]["until"] > running.drains()[0]["since"]);
+  const std::string events = running.plughost({"events"}).output;
+  CHECK(events.find("a device is drained resource=" + kGopher + " device=amy why=\"drained until ") !=
+        std::string::npos);
+  CHECK(events.find("devices turned Unhealthy resource=" + kGopher + " devices=amy") != std::string::npos);
+  // The second one has no end and no pod.
+  running.done({"drain", kGopher + "=bob"}, kGopher + "=bob is drained\nno pod holds it\n");
+}
+
+TEST_CASE("a container that asks for a drained device is told why not, until it is back in service") {
+  Running running;
+  running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "");
+  REQUIRE(running.node.unhealthy(kGopher, "amy"));
+  // A kubelet that has not read the list yet would ask.
+  const AllocateAnswer asked = running.node.kubelet().allocate_ids(kGopher, {"amy"});
+  CHECK(asked.text.find("is Unhealthy: drained: the fan") != std::string::npos);
+  running.done({"undrain", kGopher + "=amy"}, kGopher + "=amy is back in service\n");
+  CHECK(running.node.healthy(kGopher, "amy"));
+  CHECK(running.refusal("amy").empty());
+  CHECK(running.drains().empty());
+}
+
+TEST_CASE("a look at the machine that never ends keeps nobody from draining") {
+  Node node;
+  node.files().file(
+      "list",
+      "cd \"$1\"; [ ! -e hang ] || { touch began; exec sleep 1000; }; echo '{\"devices\": [{\"id\": "
+      "\"a\"}, {\"id\": \"b\"}]}'\n");
+  node.configure("- {name: " + kGopher + ", exec: {discover: [/bin/sh, " + node.path("list") + ", " +
+                 node.files().path().string() + "], interval: 1s, timeout: 1m}}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  node.files().file("hang");
+  REQUIRE(eventually([&] { return std::filesystem::exists(node.path("began")); }));
+  CHECK(run_plughost({"drain", kGopher + "=a", "--control", node.control()}).exit_code == 0);
+  CHECK(node.unhealthy(kGopher, "a"));
+  CHECK(node.healthy(kGopher, "b", 0ms));
+  CHECK(run_plughost({"undrain", kGopher + "=a", "--control", node.control()}).exit_code == 0);
+  CHECK(node.healthy(kGopher, "a"));
+}
+
+TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the device's absence") {
+  Running running;
+  Node& node = running.node;
+  running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "is drained: the fan");
+  running.configure("env: {A: b}");
+  REQUIRE(node.reload());
+  running.configure("allocationPolicy: packed");  // another endpoint
+  REQUIRE(node.reload());
+  REQUIRE(node.attached({kGopher}));
+  CHECK(node.unhealthy(kGopher, "amy"));
+
+  node.daemon().signal(SIGKILL);
+  REQUIRE(node.daemon().wait_for_exit(kLong));
+  const auto registrations = node.of(kGopher).registrations.size();
+  node.start_daemon();
+  CHECK(node.daemon().wait_for_line({"devices are drained since before the start", "count=1"}, kLong));
+  REQUIRE(node.wait_for([&](const KubeletState& state) {
+    return state.of(kGopher).registrations.size() > registrations && state.of(kGopher).devices->size() == 2;
+  }));
+  REQUIRE(node.attached({kGopher}));
+  CHECK(node.unhealthy(kGopher, "amy"));
+  CHECK(node.healthy(kGopher, "bob"));
+
+  node.files().remove("gophers/amy");
+  REQUIRE(eventually([&] {
+    return running.plughost({"status", kGopher}).output.find("drained: the fan; and by itself: it is gone") !=
+           std::string::npos;
+  }));
+  node.files().file("gophers/amy");
+  REQUIRE(eventually([&] {
+    return running.plughost({"status", kGopher}).output.find("by itself") == std::string::npos;
+  }));
+  CHECK(node.unhealthy(kGopher, "amy", 0ms));
+  running.done({"undrain", kGopher + "=amy"}, "");
+  CHECK(node.healthy(kGopher, "amy"));
+  node.daemon().signal(SIGKILL);
+  REQUIRE(node.daemon().wait_for_exit(kLong));
+  node.start_daemon();
+  CHECK(eventually([&] { return running.plughost({"status"}).exit_code == 0; }));
+  CHECK(running.drains().empty());
+}
+
+TEST_CASE("a drain ends by itself when its time is over; another one replaces reason and time") {
+  Running running;
+  running.done({"drain", kToken + "=" + kToken + "-0::2", "--reason", "first"}, "is drained: first");
+  REQUIRE(running.node.unhealthy(kToken, kToken + "-0::0"));
+  running.done({"drain", kToken + "=" + kToken + "-0", "--for", "1s"}, kToken + "-0 is drained until ");
+  REQUIRE(running.drains().size() == 1);
+  CHECK(running.drains()[0]["reason"] == "");
+  CHECK(running.node.healthy(kToken, kToken + "-0::0"));
+  CHECK(running.node.daemon().wait_for_line(
+      {"a device is not drained any more", kToken + "-0", "its time is over"}, kLong));
+  CHECK(running.drains().empty());
+}
+
+TEST_CASE("a drain of what is not there is a sentence with what there is, and changes nothing") {
+  const Running running;
+  const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& why) {
+    const Finished ended = running.plughost(words);
+    CAPTURE(words);
+    CHECK(ended.exit_code == code);
+    CHECK(ended.output == why + "\n");
+  };
+  refused({"drain", kGopher + "=cem"}, 1, "there is no device of " + kGopher + " cem; there are amy, bob");
+  refused({"drain", "example.com/x=amy"}, 1,
+          "there is no resource example.com/x; there are " + kGopher + ", " + kToken);
+  refused({"undrain", kGopher + "=amy"}, 1,
+          "there is no drained device " + kGopher + "=amy; there is none at all");
+  refused({"drain", kGopher + "=amy", "--for", "2"}, 2, "2 is no duration: write it as 90s, 2h30m or 3d");
+  refused({"drain", kGopher + "=amy", "--for", "999ms"}, 2, "a device is drained for a second to 1000 days");
+  refused({"drain", kGopher + "=amy", "--reason", "a\nb"}, 2,
+          "the reason is one line, without control characters");
+  CHECK(running.plughost({"drain", kGopher}).exit_code == 2);
+  CHECK(running.plughost({"drain", "=amy"}).exit_code == 2);
+  CHECK(running.plughost({"drain", kGopher + "="}).exit_code == 2);
+  CHECK(running.drains().empty());
+  CHECK_FALSE(std::filesystem::exists(running.node.path("state")));
+}
+
+TEST_CASE("a file of drains that is broken is an error with its name, and is kept") {
+  Running running;
+  running.done({"drain", kGopher + "=amy"}, "");
+  const std::string file = running.node.path("state/drains.json");
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  running.node.start_daemon();
+  CHECK(running.node.daemon().wait_for_line(
+      {"error", "not all devices that were drained are known any more", file, "kept as " + file + ".broken"},
+      kLong));
+  CHECK(running.node.attached({kGopher}));
+  CHECK(std::filesystem::exists(file + ".broken"));
+}
+
+TEST_CASE("a drain that cannot be written down is one nevertheless, and says so") {
+  Running running;
+  running.node.files().file("state");
+  running.done({"drain", kGopher + "=amy"}, "warning: a restart of plughost would not know of it: " +
+                                                running.node.path("state/drains.json"));
+  CHECK(running.node.unhealthy(kGopher, "amy"));
+  CHECK(running.node.daemon().wait_for_line(
+      {"error", "which devices are drained is not written down: a restart would not know"}, kLong));
+  running.node.files().remove("state");
+  CHECK(running.node.daemon().wait_for_line({"which devices are drained is written down after all"}, kLong));
+  CHECK(std::filesystem::exists(running.node.path("state/drains.json")));
+}
+
+TEST_CASE("who may ask on the control socket, and is neither root nor plughost's user, drains nothing") {
+  if (::geteuid() != 0) return;
+  Running running;
+  REQUIRE(::chmod(running.node.control().c_str(), 0666) == 0);
+  std::filesystem::permissions(running.node.files().path(), std::filesystem::perms(0755));
+  std::filesystem::permissions(std::filesystem::path(running.node.control()).parent_path(),
+                               std::filesystem::perms(0755));
+  const std::vector<std::string> nobody{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"};
+  CHECK(run_plughost({"status", "--control", running.node.control()}, nobody).exit_code == 0);
+  for (const char* command : {"drain", "undrain"}) {
+    const Finished ended =
+        run_plughost({command, kGopher + "=amy", "--control", running.node.control()}, nobody);
+    CHECK(ended.exit_code == 1);
+    CHECK(ended.output == "only root may take a device out of service, and back into it\n");
+  }
+  CHECK(running.drains().empty());
+}
