@@ -3,9 +3,9 @@
 import datetime
 import os
 import random
-import statistics
 import shutil
 import signal
+import statistics
 import time
 
 from process import TimedOut
