@@ -116,7 +116,9 @@ TEST_CASE("what is running when the process ends is killed and reaped") {
              "echo $$ > " + dir.at("new").string() + "; mv " + dir.at("new").string() + ' ' +
                  dir.at("pid").string() + "; exec sleep 1000",
              1);
-    REQUIRE(test::run_until(many.loop, [&] { return std::filesystem::exists(dir.at("pid")); }));
+    REQUIRE(test::run_until(many.loop, [&] {
+      return std::filesystem::exists(dir.at("pid")) && many.running.front().begun();
+    }));
     std::ifstream(dir.at("pid")) >> pid;
     many.running.clear();
   }
