@@ -126,6 +126,8 @@ void Subprocess::watch_output() {
 }
 
 void Subprocess::read_output() {
+  // What it has said of a line before it wrote that.
+  if (errors_watch_) read_errors();
   const bool open = read_some(child_.output.get(), [this](std::string_view text) {
     unpaused_ += text.size();
     if (program_.on_line)
@@ -179,7 +181,7 @@ void Subprocess::on_exit() {
   kill_group();
   if (!reap()) return;
   if (output_watch_ || pause_.armed()) read_output();
-  if (errors_watch_) read_errors();
+  if (errors_watch_) read_errors();  // there may have been no output to read
   finish();
 }
 

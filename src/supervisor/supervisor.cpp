@@ -170,6 +170,7 @@ void Supervisor::retire(const std::string& name) {
 
 void Supervisor::stop(std::function<void()> done) {
   while (!entries_.empty()) retire(std::string(entries_.begin()->first));
+  burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
   removals_.finish(kRemovalLimit, std::move(done));
 }
 

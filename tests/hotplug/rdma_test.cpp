@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <csignal>
+
 #include "hotplug/made_machine.hpp"
 
 using namespace plughost;
@@ -49,12 +51,15 @@ TEST_CASE("an RDMA card comes, is renamed, goes, and comes back as the same devi
   const auto lists = node.of(kHca).lists;
 
   const std::string infiniband = kPci + "/infiniband/";
+  // The kernel renames a device in one step; these are some, and stopped it sees none of them alone.
+  node.daemon().signal(SIGSTOP);
   std::filesystem::rename(infiniband + "mlx5_0", infiniband + "rocep3s0");
   std::filesystem::remove("/sys/class/infiniband/mlx5_0");
   machine.sysfs().device(infiniband + "rocep3s0", "infiniband");
   machine.sysfs().attribute(kPci + "/infiniband_verbs/uverbs0", "ibdev", "rocep3s0");
   send_uevent("move", (infiniband + "rocep3s0").substr(4), "infiniband",
               {{"DEVPATH_OLD", (infiniband + "mlx5_0").substr(4)}});
+  node.daemon().signal(SIGCONT);
   CHECK_FALSE(
       node.wait_for([&](const KubeletState& state) { return state.of(kHca).lists > lists; }, kWatched));
   CHECK(node.kubelet().allocate_ids(kHca, {kAddress}).code == 0);

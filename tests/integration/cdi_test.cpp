@@ -59,6 +59,18 @@ bool goes(const std::filesystem::path& file) {
 
 }  // namespace
 
+TEST_CASE("what containers that are started again will need is there after a stop that takes its time") {
+  Node node;
+  node.files().file("dev/ttyA");
+  configure(node, ports(node, kPort, "cdi: true, onRemove: {exec: [/bin/sleep, \"2\"]}"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "ttyA"));
+  node.daemon().signal(SIGTERM);  // what follows a burst of new lists is a second away
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
+  CHECK(std::filesystem::exists(at(node, "cdi/" + file_of(node, "port"))));
+}
+
 TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
   Node node;
   node.files().file("dev/ttyA");

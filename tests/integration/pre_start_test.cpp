@@ -20,9 +20,10 @@ const std::string kOther = "example.com/other";
 
 // Each start of a container leaves prepared-<id>; hold-<id> holds one up, and broken-<id> says why it fails.
 std::string prepared(const Node& node) {
-  node.files().file("prepare",
-                    "cd \"$1\"; echo $$ > pid-$2; while [ -e hold-$2 ]; do sleep 0.01; done\n"
-                    "[ ! -e broken-$2 ] || { cat broken-$2; exit 1; }; echo >> prepared-$2\n");
+  node.files().file(
+      "prepare",
+      "cd \"$1\"; echo $$ > written-$2; mv written-$2 pid-$2; while [ -e hold-$2 ]; do sleep 0.01; done\n"
+      "[ ! -e broken-$2 ] || { cat broken-$2; exit 1; }; echo >> prepared-$2\n");
   return test::listed(kDisk, node.path("disks"),
                       "preStart: {exec: [/bin/sh, " + node.path("prepare") + ", " +
                           node.files().path().string() + ", \"{id}\"]}");

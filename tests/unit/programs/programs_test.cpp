@@ -108,16 +108,14 @@ TEST_CASE("whatever was killed is reaped, and nobody waits for its end") {
 }
 
 TEST_CASE("what is running when the process ends is killed and reaped") {
-  const test::TempDir dir;
   pid_t pid = 0;
   {
     Many many;
-    many.run(Purpose::kHealth,
-             "echo $$ > " + dir.at("new").string() + "; mv " + dir.at("new").string() + ' ' +
-                 dir.at("pid").string() + "; exec sleep 1000",
-             1);
-    REQUIRE(test::run_until(many.loop, [&] { return std::filesystem::exists(dir.at("pid")); }));
-    std::ifstream(dir.at("pid")) >> pid;
+    ProgramQueue& queue = many.queues.emplace_back(many.programs, Purpose::kHealth);
+    Program program{.command = {"/bin/sh", "-c", "echo $$; exec sleep 1000"}};
+    program.on_line = [&](std::string_view line) { pid = std::stoi(std::string(line)); };
+    many.running.emplace_back(queue, std::move(program), [](const Ending&) {});
+    REQUIRE(test::run_until(many.loop, [&] { return pid != 0; }));
     many.running.clear();
   }
   CHECK(::kill(pid, 0) != 0);

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <thread>
 
 #include "unit/no_descriptors.hpp"
 #include "unit/run_until.hpp"
@@ -204,6 +205,32 @@ TEST_CASE("destroyed while it is being started means that it is killed") {
     REQUIRE(test::run_until(run.loop, [&] { return later; }));
   }
   CHECK(std::ranges::includes(before, children()));
+}
+
+TEST_CASE("a line comes after the errors that the program has written before it") {
+  const test::TempDir dir;
+  std::string line;
+  std::string errors;
+  std::optional<Run> run;
+  Program program{
+      .command = shell("cd " + dir.path().string() +
+                       "; echo one; while [ ! -e go ]; do sleep 0.01; done; echo why >&2; echo two; "
+                       ": > both; exec sleep 1000"),
+      .errors = Program::Errors::kApart};
+  program.on_line = [&](std::string_view said) {
+    line = said;
+    errors = run->process->errors();
+    run->loop.stop();  // the kernel goes on to count the output among what is ready, and ahead of the errors
+  };
+  run.emplace(std::move(program));
+  run->loop.run();
+  REQUIRE(line == "one");
+  dir.file("go");
+  while (!std::filesystem::exists(dir.at("both")))
+    std::this_thread::yield();  // and the loop sees it all at once
+  run->loop.run();
+  CHECK(line == "two");
+  CHECK(errors == "why\n");
 }
 
 TEST_CASE("done may destroy it") {

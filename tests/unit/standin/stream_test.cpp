@@ -140,6 +140,7 @@ TEST_CASE("an unread stream does not hold up the kubelet's end") {
     std::filesystem::create_symlink(plugin.socket(), kubelets.at("thing.link"));
     StandInKubelet kubelet({.directory = kubelets.at("plugins"), .faults = {.unread = {kResource}}});
     REQUIRE(register_at(kubelets.at("plugins"), kResource, "../thing.link").ok());
+    REQUIRE(plugin.wait_until_streaming());
   }
   CHECK(plugin.wait_until_cancelled(1));
 }

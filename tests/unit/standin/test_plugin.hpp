@@ -76,6 +76,9 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
   bool wait_until_options_are_asked() {
     return wait([this] { return options_asked_ > 0; });
   }
+  bool wait_until_streaming() {
+    return wait([this] { return !streams_.empty(); });
+  }
   bool wait_until_cancelled(int streams) {
     return wait([&] { return cancelled_ >= streams; });
   }
@@ -98,6 +101,7 @@ class TestPlugin final : public v1beta1::DevicePlugin::CallbackService {
     explicit Stream(TestPlugin& plugin) : plugin_(plugin) {
       const std::lock_guard lock(plugin_.mutex_);
       plugin_.streams_.insert(this);
+      plugin_.changed_.notify_all();
       send_newest();
     }
 

@@ -64,7 +64,7 @@ TEST_CASE("one program that fails or takes too long keeps none of the others fro
 }
 
 TEST_CASE("the end waits for no longer than it may, and kills what runs then") {
-  Cleared disks("echo $$ > $1/pid-$2; exec sleep 1000");
+  Cleared disks("echo $$ > $1/written-$2; mv $1/written-$2 $1/pid-$2; exec sleep 1000");
   disks.removals.run(disks.offer);
   REQUIRE(test::run_until(disks.loop, [&] { return disks.exists("pid-a") && disks.exists("pid-b"); }));
   const auto begun = EventLoop::Clock::now();
