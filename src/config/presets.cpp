@@ -122,7 +122,7 @@ std::vector<Preset> Presets::enable(std::span<const std::string> names) const {
   const Config config = load_config(config_, after);
   for (const Preset& preset : missing) {
     const auto is_it = [&](const fs::path& file) { return same_file(file, preset.file); };
-    if (std::ranges::none_of(config.files, is_it))
+    if (std::ranges::none_of(config.files.paths, is_it))
       throw PresetError(config_.string() + " does not include " + link_of(preset).string() +
                         "; nothing was changed: add plugins.d/*.yaml to its `include`");
   }
