@@ -219,7 +219,7 @@ TEST_CASE("included files may be supposed to be there, or gone") {
   };
   const Config more = load("plugins.d/b.yaml", "presets/p.yaml");
   CHECK(names(more) == Names{"example.com/main", "example.com/a", "example.com/p", "example.com/c"});
-  CHECK(more.files[2] == dir.at("presets/p.yaml"));
+  CHECK(more.files.paths[2] == dir.at("presets/p.yaml"));
   CHECK(names(load("plugins.d/a.yaml", std::nullopt)) == Names{"example.com/main", "example.com/c"});
   CHECK(names(load("plugins.d/a.yaml", "presets/p.yaml")) ==
         Names{"example.com/main", "example.com/p", "example.com/c"});
