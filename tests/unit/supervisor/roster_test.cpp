@@ -305,7 +305,8 @@ TEST_CASE(
   // It goes and comes back.
   seen[kA].devices = devices({"b"});
   entry.roster.take(seen, kStart + 1s, entry.terms, drains);
-  CHECK(entry.roster.listed(kA).find("a")->trouble.ends_with("it is gone: unplugged or removed"));
+  CHECK(entry.roster.listed(kA).find("a")->trouble.ends_with(
+      "it is gone: unplugged, removed, or left out by its entry"));
   CHECK(entry.roster.listed(kA).find("a")->trouble.starts_with("drained: the fan"));
   seen[kA].devices = devices({"a", "b"});
   entry.roster.take(seen, kStart + 2s, entry.terms, drains);
