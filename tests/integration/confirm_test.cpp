@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "integration/http_client.hpp"
 #include "integration/node.hpp"
 
 using namespace plughost;
@@ -199,6 +200,44 @@ TEST_CASE("a change that `watch` sees takes the place of what is on trial, as lo
   running.configure(3);
   REQUIRE(running.node.count(kA, 3));
   CHECK(running.node.count(kA, 2));
+}
+
+TEST_CASE("a configuration that names another kubelet, and there is none, is given up at once") {
+  Running running;
+  running.node.files().directory("elsewhere");
+  running.node.files().file("config.yaml", "kubelet: {directory: " + running.node.path("elsewhere") +
+                                               "}\ncontrol: " + running.node.control() + "\nresources:\n" +
+                                               counted(kA, 2) + counted(kB, 1));
+  running.try_for("1h");
+  CHECK(running.node.daemon().wait_for_line({kGivenUp, "the kubelet has lost " + kA}, kLong));
+  CHECK(running.node.attached({kA, kB}));
+}
+
+TEST_CASE("the sockets of a configuration that is given up go with it") {
+  Running running("listen: 127.0.0.1:0\n");
+  const std::string former = running.node.control();
+  running.node.set_control("run/tried.sock");
+  running.configure(3);
+  const Finished tried = run_plughost({"reload", "--confirm", "4s", "--control", former});
+  REQUIRE(tried.exit_code == 0);
+  CHECK(running.configuration()["trialUntil"].is_string());
+  const auto metrics = [&] { return http(http_port(running.node), "/metrics").body; };
+  CHECK(metrics().find("\nplughost_config_on_trial 1\n") != std::string::npos);
+  REQUIRE(running.says(kGivenUp));
+  CHECK(eventually([&] { return running.reload().exit_code == 1; }));
+  running.node.set_control("run/control.sock");
+  CHECK(running.configuration()["givenUpAt"].is_string());
+  CHECK(metrics().find("\nplughost_config_on_trial 0\n") != std::string::npos);
+  CHECK(metrics().find("\nplughost_config_last_reload_successful 0\n") != std::string::npos);
+}
+
+TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {
+  Running running;
+  running.configure(3);
+  running.try_for("1h");
+  running.node.start_daemon();
+  REQUIRE(running.node.count(kA, 3));
+  CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
 }
 
 TEST_CASE("a trial of no time, of too much, or that is to be kept at once is a mistake") {

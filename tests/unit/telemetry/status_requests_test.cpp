@@ -223,5 +223,7 @@ TEST_CASE("a reload's answer is told in the words of the configuration") {
       .changes = {.added = {"a"}, .changed = {"c"}, .removed = {"r"}, .unchanged = 4, .kubelet = true}};
   CHECK(
       answer.json().dump() ==
-      R"({"errors":["e"],"warnings":["w"],"added":["a"],"changed":["c"],"removed":["r"],"unchanged":4,"kubeletChanged":true})");
+      R"({"errors":["e"],"warnings":["w"],"added":["a"],"changed":["c"],"removed":["r"],"unchanged":4,"kubeletChanged":true,"trialUntil":null})");
+  CHECK(ReloadAnswer{.trial_until = WallTime(std::chrono::seconds(1))}.json()["trialUntil"].text() ==
+        "1970-01-01T00:00:01.000000Z");
 }
