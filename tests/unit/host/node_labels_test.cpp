@@ -41,7 +41,7 @@ TEST_CASE("a node's name is its label, if nothing else says it") {
 
 TEST_CASE("half a file is no file: what is wrong with it is said") {
   CHECK(node_labels_of("rack=a1\nzo").trouble == "line 2 is no key=value: zo");
-  CHECK(node_labels_of("=a").trouble == "line 1 is no key=value: =a");
+  CHECK(node_labels_of("=a").trouble == R"(line 1 is no key=value: "=a")");
   CHECK(node_labels_of("rack=a1\nzo").labels.empty());
   CHECK_FALSE(node_labels_of(R"({"rack": "a1")").trouble.empty());
   CHECK_FALSE(node_labels_of("rack=\"a1").trouble.empty());

@@ -109,7 +109,12 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
 TEST_CASE("a daemon is told with its kubelet, its configuration and its resources") {
   DaemonStatus status{.version = "1.2", .started_at = kThen};
   status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
-  status.configuration = {.files = {"/c.yaml", "/d.yaml"}, .hash = 0x1f, .loaded_at = kThen};
+  status.configuration = {.files = {"/c.yaml", "/d.yaml"},
+                          .hash = 0x1f,
+                          .loaded_at = kThen,
+                          .others = {{.name = "x.com/a", .where = "/c.yaml:2:3", .why = "no"}},
+                          .refused_at = std::nullopt,
+                          .errors = {"/d.yaml:1:1: bad"}};
   status.holders_unknown = "nobody tells";
   CHECK(
       status.json().dump() ==
@@ -118,7 +123,7 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
           R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
           R"("loadedAt":")" +
           kThenText +
-          R"(","refusedAt":null,"errors":[],"trialUntil":null,"givenUpAt":null,"givenUpWhy":"","notHere":[]},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
+          R"(","refusedAt":null,"errors":["/d.yaml:1:1: bad"],"trialUntil":null,"givenUpAt":null,"givenUpWhy":"","notHere":[{"entry":"x.com/a","where":"/c.yaml:2:3","why":"no"}]},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
   status.kubelet = {};
   status.configuration.refused_at = kThen;
   status.resources = {resource()};
