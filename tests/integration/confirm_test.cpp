@@ -231,6 +231,25 @@ TEST_CASE("the sockets of a configuration that is given up go with it") {
   CHECK(metrics().find("\nplughost_config_last_reload_successful 0\n") != std::string::npos);
 }
 
+TEST_CASE("what cannot be had back now is tried again, and cannot be kept meanwhile") {
+  Running running;
+  const std::string former = running.node.control();
+  running.node.set_control("run/tried.sock");
+  running.configure(3);
+  REQUIRE(run_plughost({"reload", "--confirm", "3s", "--control", former}).exit_code == 0);
+  running.node.files().file("run/control.sock");  // which is never replaced
+  REQUIRE(running.says("the configuration was not reloaded"));
+  const Finished kept = running.reload({"--keep"});
+  CHECK(kept.exit_code == 1);
+  CHECK(kept.output == "the configuration is being given up\n");
+  CHECK(running.configuration()["trialUntil"].is_string());
+  CHECK(running.node.count(kA, 3));
+  running.node.files().remove("run/control.sock");
+  REQUIRE(running.says(kGivenUp));
+  CHECK(running.node.count(kA, 2));
+  CHECK(running.node.daemon().count_lines("the configuration was not reloaded") == 1);
+}
+
 TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {
   Running running;
   running.configure(3);
