@@ -214,6 +214,13 @@ void CommandLine::add_reload() {
   command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
       ->check(CLI::IsMember(log_levels()))
       ->option_text(log_levels_text());
+  command
+      ->add_option("--confirm", options->confirm,
+                   "on trial for so long: then the configuration before it is in force again")
+      ->type_name("DURATION");
+  command->add_flag("--keep", options->keep, "no reload: what is on trial stays")
+      ->excludes("--confirm")
+      ->excludes("--log-level");
   add_control(*command, options->control);
   add_output(*command, options->format);
 }

@@ -15,6 +15,8 @@ constexpr unsigned kWorkers = 4;
 // A configuration on a file system that hangs is a thing to know of.
 constexpr std::chrono::seconds kLoadDeadline{10};
 constexpr std::chrono::milliseconds kStatusInterval{200};
+// When the configuration before the one on trial cannot be had back.
+constexpr std::chrono::seconds kGiveUpAgain{10};
 constexpr std::size_t kMostErrors = 10;  // that the status has; the log has all
 
 std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
@@ -45,15 +47,21 @@ Daemon::Daemon(RunOptions options, Config config)
       devices_(loop_, directories_, host_, [this](const std::string& trouble) { log_.error(trouble); }),
       platform_{loop_, log_, workers_, programs_, directories_, devices_, host_, tallies_},
       signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
-      status_(loop_, [this] { send_status(); }),
+      status_(loop_,
+              [this] {
+                send_status();
+                if (!giving_up_) look_at_trial();
+              }),
       watchdog_(loop_, [this] { feed_watchdog(); }),
+      trial_timer_(loop_, [this] { look_at_trial(); }),
       files_(config.files),
       watch_(loop_, directories_, host_, [this] { on_files_changed(); }),
       requests_(
           loop_, log_.history(),
           {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
-           .reload = [this](std::optional<LogLevel> level,
-                            StatusRequests::ReloadDone done) { reload(level, std::move(done)); },
+           .reload = [this](ReloadOrder order,
+                            StatusRequests::ReloadDone done) { reload(order, std::move(done)); },
+           .keep = [this](const StatusRequests::KeepDone& done) { keep(done); },
            .drain = [this](DrainOrder order,
                            StatusRequests::DrainDone done) { drain(std::move(order), std::move(done)); }}),
       servers_(loop_, log_, requests_) {
@@ -85,7 +93,7 @@ void Daemon::run() {
 
 void Daemon::on_signal(int signal) {
   if (signal == SIGHUP)
-    reload(std::nullopt, [](const ReloadAnswer&) {});
+    reload({}, [](const ReloadAnswer&) {});
   else
     stop();
 }
@@ -122,8 +130,8 @@ LogLevel Daemon::log_level(const Config& config) const {
   return asked_level_.value_or(options_.log_level.value_or(config.log.level));
 }
 
-void Daemon::reload(std::optional<LogLevel> level, StatusRequests::ReloadDone done) {
-  reloads_.ask(level, std::move(done));
+void Daemon::reload(ReloadOrder order, StatusRequests::ReloadDone done) {
+  reloads_.ask(order, std::move(done));
   if (reloads_.begin()) load();
 }
 
@@ -156,24 +164,31 @@ void Daemon::on_files_changed() {
 
 void Daemon::on_loaded(Loaded& loaded) {
   if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
-    return finish_reload(std::move(loaded.files), [&] { return refuse(std::move(*errors)); });
+    return finish_reload(std::move(loaded.files), [&](Confirm) { return refuse(std::move(*errors)); });
   const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
-  const std::vector<ResourceConfig>& running = supervisor_->config().resources;
-  if (!has_conditions(*config))
-    return finish_reload(config->files, [&] { return apply(config, not_asked_yet(*config, running)); });
-  conditions_->ask(config, running, [this, config](Selection selection) {
-    finish_reload(config->files, [&] { return apply(config, std::move(selection)); });
+  ask_conditions(config, [this, config](Selection selection) {
+    finish_reload(config->files,
+                  [&](Confirm confirm) { return apply(config, std::move(selection), confirm); });
   });
 }
 
-void Daemon::finish_reload(ConfigurationFiles files, const std::function<ReloadAnswer()>& apply_or_refuse) {
+// Those of a configuration that is to be in force.
+void Daemon::ask_conditions(const std::shared_ptr<const Config>& config,
+                            std::function<void(Selection)> done) {
+  const std::vector<ResourceConfig>& running = supervisor_->config().resources;
+  if (!has_conditions(*config)) return done(not_asked_yet(*config, running));
+  conditions_->ask(config, running, std::move(done));
+}
+
+void Daemon::finish_reload(ConfigurationFiles files,
+                           const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse) {
   const ReloadQueue::Batch reload = reloads_.end();
   const bool is_needed = !reload.waiting.empty() || !files.same_as(files_);
   files_ = std::move(files);
   std::optional<ReloadAnswer> answer;
   if (is_needed) {
-    asked_level_ = reload.level;
-    answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse();
+    asked_level_ = reload.order.level;
+    answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse(confirm_of(reload));
     on_change();
   }
   notifier_.send("READY=1");
@@ -183,9 +198,22 @@ void Daemon::finish_reload(ConfigurationFiles files, const std::function<ReloadA
   servers_.end_former();  // those who asked them are answered
 }
 
+// Who asks for a reload says whether it is on trial. Nobody has asked for what the watch has seen: the
+// configuration in force says it, and a trial goes on with what takes its place, unless that is what it began
+// with.
+Daemon::Confirm Daemon::confirm_of(const ReloadQueue::Batch& reload) const {
+  if (!reload.waiting.empty()) return reload.order.confirm;
+  const Config& trusted = trial_ ? *trial_->before().config : supervisor_->config();
+  if (files_.same_as(trusted.files)) return std::nullopt;
+  return trial_ ? trial_->duration() : trusted.confirm;
+}
+
 void Daemon::follow_files() {
-  watch_.follow(supervisor_->config().watch ? std::span<const WatchedDirectory>(files_.sources)
-                                            : std::span<const WatchedDirectory>());
+  const Config& config = supervisor_->config();
+  // Those of a file that was given up may be left out: it would not be followed.
+  const auto& sources = files_.sources.empty() ? config.files.sources : files_.sources;
+  watch_.follow(config.watch ? std::span<const WatchedDirectory>(sources)
+                             : std::span<const WatchedDirectory>());
 }
 
 ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
@@ -200,8 +228,11 @@ ReloadAnswer Daemon::refuse(std::vector<std::string> errors) {
   return {.errors = std::move(errors)};
 }
 
-ReloadAnswer Daemon::apply(const std::shared_ptr<const Config>& config, Selection selection) {
+ReloadAnswer Daemon::apply(const std::shared_ptr<const Config>& config, Selection selection,
+                           Confirm confirm) {
   ReloadAnswer answer{.warnings = texts_of(config->warnings)};
+  std::optional<Trial> trial;
+  if (confirm) trial.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
   log_.configure(log_level(*config), config->log.format);
   Servers::Opened servers;
   try {
@@ -220,9 +251,80 @@ ReloadAnswer Daemon::apply(const std::shared_ptr<const Config>& config, Selectio
   loaded_at_ = std::chrono::system_clock::now();
   refused_at_.reset();
   errors_.clear();
+  given_up_at_.reset();
+  given_up_why_.clear();
+  set_trial(std::move(trial));
+  if (trial_) {
+    answer.trial_until = trial_until_;
+    log_.info("the configuration is on trial: it is given up unless somebody keeps it",
+              {{"seconds", std::to_string(confirm->count())}});
+  }
   for (std::string& trouble : servers_.take(std::move(servers)))
     answer.warnings.push_back(std::move(trouble));
   return answer;
+}
+
+// What is in force now; while that is on trial, what was before.
+Trial::Before Daemon::way_back() const {
+  if (trial_) return trial_->before();
+  const std::shared_ptr<const Config>& whole = conditions_->config();
+  return {.config = whole ? whole : std::make_shared<const Config>(supervisor_->config()),
+          .loaded_at = loaded_at_,
+          .resources = supervisor_->attachments().resources};
+}
+
+void Daemon::set_trial(std::optional<Trial> trial) {
+  trial_life_.renew();
+  giving_up_ = false;
+  trial_ = std::move(trial);
+  if (!trial_) return trial_timer_.cancel();
+  trial_until_ = std::chrono::system_clock::now() + trial_->duration();
+  trial_timer_.arm_at(trial_->due());
+}
+
+void Daemon::look_at_trial() {
+  if (!trial_ || stopping_) return;
+  const std::string why = trial_->look(supervisor_->attachments(), EventLoop::Clock::now());
+  if (!why.empty()) return give_up(why);
+  giving_up_ = false;
+  trial_timer_.arm_at(trial_->due());
+}
+
+// A reload that is under way does not hold it up: its file system may hang.
+void Daemon::give_up(const std::string& why) {
+  giving_up_ = true;
+  trial_timer_.cancel();
+  const std::shared_ptr<const Config> config = trial_->before().config;
+  ask_conditions(config, trial_life_.bound([this, config, why](Selection selection) {
+    go_back(config, std::move(selection), why);
+  }));
+}
+
+void Daemon::go_back(const std::shared_ptr<const Config>& config, Selection selection,
+                     const std::string& why) {
+  if (stopping_) return;
+  const WallTime loaded_at = trial_->before().loaded_at;
+  if (const ReloadAnswer answer = apply(config, std::move(selection), std::nullopt); !answer.errors.empty())
+    return trial_timer_.arm(kGiveUpAgain);
+  loaded_at_ = loaded_at;
+  given_up_at_ = std::chrono::system_clock::now();
+  given_up_why_ = why;
+  log_.error("the configuration on trial is given up: the one before it is in force again",
+             {{"reason", why}});
+  follow_files();
+  if (reloads_.idle()) servers_.end_former();  // else its end is their end
+  on_change();
+}
+
+void Daemon::keep(const StatusRequests::KeepDone& done) {
+  if (giving_up_) return done("the configuration is being given up");
+  if (!trial_ && given_up_at_)
+    return done("no configuration is on trial: the last one was given up: " + given_up_why_);
+  if (!trial_) return done("no configuration is on trial");
+  set_trial(std::nullopt);
+  log_.info("the configuration on trial is kept");
+  on_change();
+  done("");
 }
 
 // The entries of a configuration that is in force: neither the kubelet's directory nor a server moves.
@@ -250,6 +352,9 @@ void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
     status.configuration.loaded_at = loaded_at_;
     status.configuration.refused_at = refused_at_;
     status.configuration.errors = errors_;
+    if (trial_) status.configuration.trial_until = trial_until_;
+    status.configuration.given_up_at = given_up_at_;
+    status.configuration.given_up_why = given_up_why_;
     status.tallies = {.reloads_applied = reloads_applied_,
                       .reloads_refused = reloads_refused_,
                       .kubelets = tallies_.kubelets.count(),

@@ -1,14 +1,19 @@
 // plughost reload: SIGHUP with an answer.
 
 #include <iostream>
+#include <optional>
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
+#include "config/config.hpp"
+#include "document/fields.hpp"
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
 
 namespace {
+
+constexpr int kUsedWrongly = 2;
 
 void print_answer(const Json& answer) {
   const auto each = [&](const char* what, std::ostream& out, const char* before) {
@@ -26,13 +31,37 @@ void print_answer(const Json& answer) {
   each("changed", std::cout, "changed    ");
   each("removed", std::cout, "removed    ");
   std::cout << "unchanged  " << answer["unchanged"].number() << '\n';
+  if (!answer["trialUntil"].is_null())
+    std::cout << "on trial until " << answer["trialUntil"].text() << ": `plughost reload --keep` keeps it\n";
+}
+
+int keep(const ReloadOptions& options) {
+  const Json answer = ControlClient(options.control).keep();
+  const std::string& error = answer["error"].text();
+  if (options.format != OutputFormat::kTable)
+    print(std::cout, answer, options.format);
+  else if (error.empty())
+    std::cout << "the configuration is kept\n";
+  else
+    std::cerr << error << '\n';
+  return error.empty() ? 0 : 1;
 }
 
 }  // namespace
 
 int reload(const ReloadOptions& options) {
+  std::optional<std::chrono::seconds> confirm;
+  if (!options.confirm.empty()) {
+    const auto duration = duration_of(options.confirm);
+    if (!duration || *duration < kShortestTrial || *duration > kLongestTrial) {
+      std::cerr << options.confirm << " is no duration from a second to a day: write it as 90s, 5m or 2h\n";
+      return kUsedWrongly;
+    }
+    confirm = std::chrono::floor<std::chrono::seconds>(*duration);
+  }
   try {
-    const Json answer = ControlClient(options.control).reload(options.log_level);
+    if (options.keep) return keep(options);
+    const Json answer = ControlClient(options.control).reload(options.log_level, confirm);
     if (options.format == OutputFormat::kTable)
       print_answer(answer);
     else

@@ -82,6 +82,12 @@ void print_head(const Json& status) {
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])
               << " ago, was refused, and the configuration before it is in force\n";
+  if (!configuration["trialUntil"].is_null())
+    std::cout << "on trial: it is given up in " << age(configuration["trialUntil"])
+              << " for the one before it, unless `plughost reload --keep` comes\n";
+  if (!configuration["givenUpAt"].is_null())
+    std::cout << "a configuration was given up " << age(configuration["givenUpAt"])
+              << " ago: " << configuration["givenUpWhy"].text() << '\n';
   for (const Json& error : configuration["errors"].array()) std::cout << "error: " << error.text() << '\n';
   for (const Json& other : configuration["notHere"].array())
     std::cout << "not here: " << other["entry"].text() << " (" << other["where"].text()

@@ -1,6 +1,7 @@
 #pragma once
 // The configuration: if a Config exists, it is valid. Immutable once loaded, and so thread-safe.
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -80,6 +81,10 @@ struct ConfigurationFiles {
   bool same_as(const ConfigurationFiles& other) const { return hash == other.hash && paths == other.paths; }
 };
 
+// How long a configuration may be on trial.
+inline constexpr std::chrono::seconds kShortestTrial{1};
+inline constexpr std::chrono::seconds kLongestTrial = std::chrono::days(1);
+
 struct Config {
   KubeletConfig kubelet;
   LogConfig log;
@@ -87,7 +92,8 @@ struct Config {
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;  // who knows the node's labels; empty: nobody
   std::vector<ResourceConfig> resources;
-  bool watch = false;  // a change of the files is a reload
+  bool watch = false;                           // a change of the files is a reload
+  std::optional<std::chrono::seconds> confirm;  // what such a reload has read is on trial for so long
   ConfigurationFiles files;
   std::vector<Diagnostic> warnings;
 };

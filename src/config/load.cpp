@@ -102,6 +102,7 @@ class Loader {
   void read_log(Fields& top);
   void read_cdi(Fields& top);
   void read_telemetry(Fields& top, const Overrides& overrides);
+  void read_watch(Fields& top);
   std::string read_domain(Fields& top, std::string_view fallback);
   using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: on every node
   void read_resources(Fields& top, std::string_view domain, const When& when);
@@ -158,7 +159,7 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   read_log(top);
   read_cdi(top);
   read_telemetry(top, overrides);
-  config_.watch = top.flag("watch", false);
+  read_watch(top);
   if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
   read_resources(top, domain, nullptr);
   read_includes(top, file, domain);
@@ -194,6 +195,18 @@ void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
     check_socket_directory(kubelet.plugins_registry, kLongestSocketName, mark_of("pluginsRegistry"),
                            "kubelet.pluginsRegistry", diagnostics_);
   }
+}
+
+void Loader::read_watch(Fields& top) {
+  const Node* const node = top.node("watch");
+  config_.watch = node && node->kind == Node::Kind::kMap;
+  if (!config_.watch) {
+    config_.watch = top.flag("watch", false);
+    return;
+  }
+  Fields fields(*node, "watch", diagnostics_);
+  if (fields.has("confirm"))
+    config_.confirm = fields.seconds("confirm", kShortestTrial, kShortestTrial, kLongestTrial);
 }
 
 void Loader::read_log(Fields& top) {

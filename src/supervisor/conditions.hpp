@@ -39,6 +39,8 @@ class Conditions {
   // From now on this configuration, of which those entries apply.
   void follow(std::shared_ptr<const Config> config, Selection selection);
 
+  // nullptr: no entry has a condition.
+  const std::shared_ptr<const Config>& config() const { return config_; }
   const Selection& selection() const { return selection_; }
 
  private:

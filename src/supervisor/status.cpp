@@ -107,6 +107,9 @@ Json ConfigurationStatus::json() const {
             {"loadedAt", time_json(loaded_at)},
             {"refusedAt", time_json(refused_at)},
             {"errors", errors},
+            {"trialUntil", time_json(trial_until)},
+            {"givenUpAt", time_json(given_up_at)},
+            {"givenUpWhy", given_up_why},
             {"notHere", Json::Array()}};
   for (const NotHere& other : others)
     told["notHere"].push_back({{"entry", other.name}, {"where", other.where}, {"why", other.why}});

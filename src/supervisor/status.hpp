@@ -117,9 +117,12 @@ struct ConfigurationStatus {
   std::vector<std::string> files;  // the main one first
   std::uint64_t hash = 0;          // of what they say
   WallTime loaded_at;
-  std::vector<NotHere> others;         // entries that do not apply on this node
-  std::optional<WallTime> refused_at;  // when a reload failed last; nullopt: not since loaded_at
-  std::vector<std::string> errors;     // why
+  std::vector<NotHere> others;          // entries that do not apply on this node
+  std::optional<WallTime> refused_at;   // when a reload failed last; nullopt: not since loaded_at
+  std::vector<std::string> errors;      // why
+  std::optional<WallTime> trial_until;  // it is on trial: somebody has to keep it by then
+  std::optional<WallTime> given_up_at;  // when one that was on trial was given up; nullopt: not since then
+  std::string given_up_why;
 
   Json json() const;
 };

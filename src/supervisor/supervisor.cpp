@@ -223,6 +223,20 @@ Supervisor::Summary Supervisor::summary() const {
   return summary;
 }
 
+Attachments Supervisor::attachments() const {
+  Attachments seen;
+  // A kubelet that was killed leaves its socket.
+  const bool silent = link_->registers() && !link_->registration().listening_process();
+  seen.kubelet = link_->watcher().current() && !silent;
+  for (const auto& [name, entry] : entries_) {
+    seen.entries.insert(name);
+    entry->for_each_resource([&, text = name](const Resource& resource) {
+      if (resource.stage() == Stage::kAttached) seen.resources.emplace(resource.name(), text);
+    });
+  }
+  return seen;
+}
+
 DaemonStatus Supervisor::status() const {
   DaemonStatus status;
   // A kubelet that was killed leaves its socket.

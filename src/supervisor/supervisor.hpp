@@ -18,6 +18,7 @@
 #include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
+#include "supervisor/trial.hpp"
 #include "supervisor/unhealthy_programs.hpp"
 
 namespace plughost {
@@ -49,6 +50,7 @@ class Supervisor {
   void stop(std::function<void()> done);
   const Config& config() const { return config_; }
   Summary summary() const;
+  Attachments attachments() const;
 
   // What is now, without what the process knows; who holds what is asked of the kubelet first, or read in its
   // checkpoint. done runs in the loop, maybe at once; never, if this is gone by then.

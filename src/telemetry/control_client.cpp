@@ -122,10 +122,15 @@ Json ControlClient::status(std::chrono::seconds deadline) {
   return connection_->ask(&v1::Control::Stub::GetStatus, v1::GetStatusRequest(), deadline);
 }
 
-Json ControlClient::reload(const std::string& log_level) {
+Json ControlClient::reload(const std::string& log_level, std::optional<std::chrono::seconds> confirm) {
   v1::ReloadRequest request;
   request.set_log_level(log_level);
+  if (confirm) request.set_confirm_seconds(static_cast<std::uint64_t>(confirm->count()));
   return connection_->ask(&v1::Control::Stub::Reload, request);
+}
+
+Json ControlClient::keep() {
+  return connection_->ask(&v1::Control::Stub::Keep, v1::KeepRequest());
 }
 
 Json ControlClient::drain(const DrainOrder& order) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -36,7 +37,8 @@ class ControlClient {
 
   // Each throws NoAnswer: within seconds, if no answer comes at all.
   Json status(std::chrono::seconds deadline = kDeadline);
-  Json reload(const std::string& log_level);
+  Json reload(const std::string& log_level, std::optional<std::chrono::seconds> confirm = std::nullopt);
+  Json keep();
   Json drain(const DrainOrder& order);
   // Calls tell for each until it says false, or the daemon ends; then NoAnswer is thrown.
   void watch_status(const Tell& tell);

@@ -212,18 +212,30 @@ class Service final : public v1::Control::CallbackService {
 
   grpc::ServerUnaryReactor* Reload(grpc::CallbackServerContext* context, const v1::ReloadRequest* request,
                                    v1::JsonText* response) override {
-    const std::optional<LogLevel> level = value_of(kLogLevels, request->log_level());
-    if (!level && !request->log_level().empty()) {
-      grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-      reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, "the log level is debug, info, warn or error"});
-      return reactor;
+    ReloadOrder order{.level = value_of(kLogLevels, request->log_level())};
+    if (!order.level && !request->log_level().empty())
+      return refuse(*context, "the log level is debug, info, warn or error");
+    if (const std::uint64_t seconds = request->confirm_seconds(); seconds > 0) {
+      if (seconds > static_cast<std::uint64_t>(kLongestTrial.count()))
+        return refuse(*context, "a configuration is on trial for a second to a day");
+      order.confirm = std::chrono::seconds(seconds);
     }
     const Calls::Opened opened = reload_calls_->open();
     if (opened.call.expired()) return opened.reactor;
-    requests_.ask_reload(level,
+    requests_.ask_reload(order,
                          [calls = reload_calls_, call = opened.call, response](const ReloadAnswer& told) {
                            calls->answer(call, [&] { response->set_text(told.json().dump()); });
                          });
+    return opened.reactor;
+  }
+
+  grpc::ServerUnaryReactor* Keep(grpc::CallbackServerContext*, const v1::KeepRequest*,
+                                 v1::JsonText* response) override {
+    const Calls::Opened opened = reload_calls_->open();
+    if (opened.call.expired()) return opened.reactor;
+    requests_.ask_keep([calls = reload_calls_, call = opened.call, response](const std::string& error) {
+      calls->answer(call, [&] { response->set_text(Json{{"error", error}}.dump()); });
+    });
     return opened.reactor;
   }
 
@@ -251,6 +263,12 @@ class Service final : public v1::Control::CallbackService {
   }
 
  private:
+  static grpc::ServerUnaryReactor* refuse(grpc::CallbackServerContext& context, const char* why) {
+    grpc::ServerUnaryReactor* const reactor = context.DefaultReactor();
+    reactor->Finish({grpc::StatusCode::INVALID_ARGUMENT, why});
+    return reactor;
+  }
+
   grpc::ServerUnaryReactor* drain(grpc::CallbackServerContext& context, DrainOrder order,
                                   v1::JsonText* response) {
     if (!users_.may_drain(context.peer())) {

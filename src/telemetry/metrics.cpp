@@ -142,8 +142,10 @@ void write_configuration(const DaemonStatus& status, Families& families) {
   // A double holds 53 bits.
   families.gauge("plughost_config_hash", "Another number when the configuration is another.")
       .add(status.configuration.hash & 0xffff'ffff'ffffu);
-  families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused.")
-      .add(status.configuration.refused_at ? 0.0 : 1.0);
+  families.gauge("plughost_config_last_reload_successful", "0: the last reload was refused, or given up.")
+      .add(status.configuration.refused_at || status.configuration.given_up_at ? 0.0 : 1.0);
+  families.gauge("plughost_config_on_trial", "1: the configuration is given up unless somebody keeps it.")
+      .add(status.configuration.trial_until ? 1.0 : 0.0);
   families
       .gauge("plughost_config_last_reload_success_timestamp_seconds",
              "When the configuration that is in force was read.")

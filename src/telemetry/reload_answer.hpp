@@ -1,11 +1,13 @@
 #pragma once
 // What became of a reload. A value.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/json.hpp"
 #include "supervisor/changes.hpp"
+#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -13,6 +15,7 @@ struct ReloadAnswer {
   std::vector<std::string> errors;  // not empty: nothing has changed
   std::vector<std::string> warnings;
   Changes changes;
+  std::optional<WallTime> trial_until;  // somebody has to keep it by then
 
   Json json() const {
     return {{"errors", errors},
@@ -21,7 +24,8 @@ struct ReloadAnswer {
             {"changed", changes.changed},
             {"removed", changes.removed},
             {"unchanged", changes.unchanged},
-            {"kubeletChanged", changes.kubelet}};
+            {"kubeletChanged", changes.kubelet},
+            {"trialUntil", time_json(trial_until)}};
   }
 };
 

@@ -3,11 +3,10 @@
 // value; not thread-safe.
 
 #include <deque>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "base/log_levels.hpp"
+#include "telemetry/reload_order.hpp"
 #include "telemetry/status_requests.hpp"
 
 namespace plughost {
@@ -15,14 +14,14 @@ namespace plughost {
 class ReloadQueue {
  public:
   struct Batch {
-    std::optional<LogLevel> level;
+    ReloadOrder order;
     std::vector<StatusRequests::ReloadDone> waiting;  // nobody: it is for what has changed
   };
 
-  void ask(std::optional<LogLevel> level, StatusRequests::ReloadDone done) {
+  void ask(ReloadOrder order, StatusRequests::ReloadDone done) {
     // The one that is under way may have read the file before it was written.
-    const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().level == level;
-    if (!joins) batches_.push_back({level, {}});
+    const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().order == order;
+    if (!joins) batches_.push_back({order, {}});
     batches_.back().waiting.push_back(std::move(done));
   }
   // For nobody who waits: if the files say the same as before, nothing is to be done.
@@ -35,6 +34,8 @@ class ReloadQueue {
     under_way_ = true;
     return true;
   }
+  // Nobody waits for one.
+  bool idle() const { return batches_.empty(); }
   // Of the one that was under way.
   Batch end() {
     Batch batch = std::move(batches_.front());

@@ -57,8 +57,12 @@ void StatusRequests::ask_status(StatusDone done) {
   });
 }
 
-void StatusRequests::ask_reload(std::optional<LogLevel> level, ReloadDone done) {
-  post([this, level, done = std::move(done)] { daemon_.reload(level, done); });
+void StatusRequests::ask_reload(ReloadOrder order, ReloadDone done) {
+  post([this, order, done = std::move(done)] { daemon_.reload(order, done); });
+}
+
+void StatusRequests::ask_keep(KeepDone done) {
+  post([this, done = std::move(done)] { daemon_.keep(done); });
 }
 
 void StatusRequests::ask_drain(DrainOrder order, DrainDone done) {

@@ -1,12 +1,12 @@
 #pragma once
-// What other threads ask of the daemon: its status, now or whenever it has changed, a reload, and to drain a
-// device.
+// What other threads ask of the daemon: its status, now or whenever it has changed, a reload, to keep what
+// is on trial, and to drain a device.
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/event_loop.hpp"
@@ -15,6 +15,7 @@
 #include "base/workers.hpp"
 #include "supervisor/drain_order.hpp"
 #include "telemetry/reload_answer.hpp"
+#include "telemetry/reload_order.hpp"
 #include "telemetry/snapshot.hpp"
 #include "telemetry/snapshot_times.hpp"
 
@@ -25,13 +26,14 @@ class StatusRequests {
   using SnapshotPointer = std::shared_ptr<const Snapshot>;
   using StatusDone = std::function<void(const SnapshotPointer& snapshot)>;
   using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
+  using KeepDone = std::function<void(const std::string& error)>;  // empty: it is kept
   using DrainDone = std::function<void(const DrainAnswer& answer)>;
 
   // What it asks, in the loop. Done is called in the loop, later or at once; or never, if the daemon stops.
   struct Daemon {
     std::function<void(std::function<void(DaemonStatus)> done)> status;
-    // level: one of the log's, that holds until the next reload; nullopt: the configuration's.
-    std::function<void(std::optional<LogLevel> level, ReloadDone done)> reload;
+    std::function<void(ReloadOrder order, ReloadDone done)> reload;
+    std::function<void(KeepDone done)> keep = {};
     std::function<void(DrainOrder order, DrainDone done)> drain = {};
   };
 
@@ -56,7 +58,9 @@ class StatusRequests {
   // being made share it.
   void ask_status(StatusDone done);
   // done runs in the loop; never, if the daemon stops.
-  void ask_reload(std::optional<LogLevel> level, ReloadDone done);
+  void ask_reload(ReloadOrder order, ReloadDone done);
+  // Likewise: the configuration that is on trial is to stay.
+  void ask_keep(KeepDone done);
   // Likewise.
   void ask_drain(DrainOrder order, DrainDone done);
 

@@ -92,6 +92,20 @@ def trouble_is_said(window, feeder):
         assert part in page, f'{part!r} is not in\n{page}'
 
 
+def a_trial_is_said(window, feeder):
+    """a configuration that is on trial, and one that was given up, are said in words"""
+    status = states.node()
+    status['configuration']['trialUntil'] = states.ago(-240.5)
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['on trial', 'On trial: unless it is kept, the one before it is in force again in 4 min.']:
+        assert part in page, f'{part!r} is not in\n{page}'
+    status['configuration'] |= {'trialUntil': None, 'givenUpAt': states.ago(60), 'givenUpWhy': 'nobody has kept it within 300 s'}
+    feeder.set(status)
+    window.wait_for_text('A configuration was given up 1 min ago: nobody has kept it within 300 s.', '#configuration')
+    assert 'on trial' not in window.text().lower()
+
+
 def live_changes(window, feeder):
     """a change of the status and a new event arrive by themselves, and what is open stays open"""
     status = states.node()
@@ -341,7 +355,7 @@ def daemon_that_ends(window, daemon):
 OF_A_DAEMON = [daemon_is_shown, daemon_that_ends]
 # On the node that states.node() makes, or on whatever a daemon shows.
 OF_ANY_PAGE = [is_shown, contrast, narrow, keyboard, semantics, nothing_else]
-OF_MADE_STATES = [everything, trouble_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
+OF_MADE_STATES = [everything, trouble_is_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
                   lost_connection, silence, narrow_with_long_words]
 
 

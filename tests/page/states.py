@@ -29,7 +29,8 @@ def status(resources, **more):
     return {'version': '0.1.0', 'startedAt': ago(90000),
             'kubelet': {'present': True, 'directory': '/var/lib/kubelet/device-plugins', 'since': ago(90000), 'process': 812, 'unverified': ''},
             'configuration': {'files': ['/etc/plughost/config.yaml', '/etc/plughost/plugins.d/nvidia-gpu.yaml'],
-                              'hash': '9f2c41d07be8a3f0', 'loadedAt': ago(5000), 'refusedAt': None},
+                              'hash': '9f2c41d07be8a3f0', 'loadedAt': ago(5000), 'refusedAt': None,
+                              'trialUntil': None, 'givenUpAt': None, 'givenUpWhy': ''},
             'holdersUnknown': '', 'resources': sorted(resources, key=lambda each: each['name']), **more}
 
 

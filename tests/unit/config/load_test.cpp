@@ -354,6 +354,30 @@ TEST_CASE("with `watch` it is known where the files are, those included that are
   CHECK(follows(dir.at("real"), "other.yaml"));
 }
 
+TEST_CASE("`watch` is a flag, or says how long what it reads is on trial") {
+  const TempDir dir;
+  const auto load = [&](const std::string& watch) {
+    dir.file("main.yaml", "resources: []\nwatch: " + watch);
+    return load_config(dir.at("main.yaml"));
+  };
+  CHECK_FALSE(load("false").watch);
+  CHECK(load("true").watch);
+  CHECK_FALSE(load("true").confirm);
+  CHECK(load("{}").watch);
+  CHECK_FALSE(load("{}").confirm);
+  CHECK(load("{confirm: 5m}").watch);
+  CHECK(load("{confirm: 5m}").confirm == std::chrono::minutes(5));
+  CHECK(load("{confirm: 1s}").confirm == kShortestTrial);
+  CHECK(load("{confirm: 1d}").confirm == kLongestTrial);
+  CHECK_THROWS_WITH(
+      load("{confirm: 999ms}"),
+      (dir.at("main.yaml").string() + ":2:18: watch.confirm: the range is from 1s to 1d").c_str());
+  CHECK_THROWS_AS(load("{confirm: 86401s}"), ConfigError);
+  CHECK_THROWS_AS(load("{confirm: yes}"), ConfigError);
+  CHECK_THROWS_AS(load("{keep: 5m}"), ConfigError);
+  CHECK_THROWS_AS(load("[true]"), ConfigError);
+}
+
 TEST_CASE("without `watch` nobody wants to know where the files are, unless they cannot be read") {
   const TempDir dir;
   dir.file("main.yaml", "resources: []");

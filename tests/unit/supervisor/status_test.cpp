@@ -123,7 +123,7 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
           R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
           R"("loadedAt":")" +
           kThenText +
-          R"(","refusedAt":null,"errors":["/d.yaml:1:1: bad"],"notHere":[{"entry":"x.com/a","where":"/c.yaml:2:3","why":"no"}]},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
+          R"(","refusedAt":null,"errors":["/d.yaml:1:1: bad"],"trialUntil":null,"givenUpAt":null,"givenUpWhy":"","notHere":[{"entry":"x.com/a","where":"/c.yaml:2:3","why":"no"}]},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
   status.kubelet = {};
   status.configuration.refused_at = kThen;
   status.resources = {resource()};
@@ -133,6 +133,13 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
         R"({"present":false,"directory":"","since":null,"process":null,"unverified":""})");
   CHECK(json["configuration"]["refusedAt"].text() == kThenText);
   CHECK(json["unmatched"].is_null());
+  status.configuration.trial_until = kThen;
+  CHECK(status.json()["configuration"]["trialUntil"].text() == kThenText);
+  CHECK(status.json()["configuration"]["givenUpAt"].is_null());
+  status.configuration.given_up_at = kThen;
+  status.configuration.given_up_why = "nobody has kept it";
+  CHECK(status.json()["configuration"]["givenUpAt"].text() == kThenText);
+  CHECK(status.json()["configuration"]["givenUpWhy"].text() == "nobody has kept it");
   status.entries = {{.name = "x.example/a", .where = "c:1:1", .unmatched = {"only[0]", "replicas.*T4*"}}};
   const Json told = status.json();
   REQUIRE(told["unmatched"].array().size() == 2);

@@ -7,13 +7,26 @@ using namespace plughost;
 namespace {
 
 const auto kNobody = [](const ReloadAnswer&) {};
-constexpr auto kPlain = std::nullopt;
+constexpr ReloadOrder kPlain;
+constexpr ReloadOrder kDebug{.level = LogLevel::kDebug};
+constexpr ReloadOrder kWarn{.level = LogLevel::kWarn};
 
 }  // namespace
 
 TEST_CASE("nothing begins while nobody has asked") {
   ReloadQueue queue;
   CHECK_FALSE(queue.begin());
+  CHECK(queue.idle());
+}
+
+TEST_CASE("while one waits or is under way the queue is not idle") {
+  ReloadQueue queue;
+  queue.ask_if_changed();
+  CHECK_FALSE(queue.idle());
+  REQUIRE(queue.begin());
+  CHECK_FALSE(queue.idle());
+  queue.end();
+  CHECK(queue.idle());
 }
 
 TEST_CASE("one reload is under way at a time") {
@@ -49,13 +62,11 @@ TEST_CASE("those who ask before it begins share it") {
 
 TEST_CASE("who asks for another level of the log gets a reload of its own, in turn") {
   ReloadQueue queue;
-  for (const std::optional<LogLevel> level : std::initializer_list<std::optional<LogLevel>>{
-           LogLevel::kDebug, LogLevel::kDebug, kPlain, LogLevel::kDebug})
-    queue.ask(level, kNobody);
+  for (const ReloadOrder& order : {kDebug, kDebug, kPlain, kDebug}) queue.ask(order, kNobody);
   std::vector<std::pair<std::optional<LogLevel>, std::size_t>> batches;
   while (queue.begin()) {
     const ReloadQueue::Batch batch = queue.end();
-    batches.emplace_back(batch.level, batch.waiting.size());
+    batches.emplace_back(batch.order.level, batch.waiting.size());
   }
   REQUIRE(batches.size() == 3);
   CHECK((batches[0].first == LogLevel::kDebug && batches[0].second == 2));
@@ -63,12 +74,29 @@ TEST_CASE("who asks for another level of the log gets a reload of its own, in tu
   CHECK((batches[2].first == LogLevel::kDebug && batches[2].second == 1));
 }
 
+TEST_CASE("who wants a trial, or one of another length, gets a reload of its own") {
+  ReloadQueue queue;
+  using namespace std::chrono_literals;
+  const ReloadOrder kMinute{.level = {}, .confirm = 60s};
+  const ReloadOrder kHour{.level = {}, .confirm = 3600s};
+  for (const ReloadOrder& order : {kPlain, kMinute, kMinute, kHour}) queue.ask(order, kNobody);
+  std::vector<std::pair<std::optional<std::chrono::seconds>, std::size_t>> batches;
+  while (queue.begin()) {
+    const ReloadQueue::Batch batch = queue.end();
+    batches.emplace_back(batch.order.confirm, batch.waiting.size());
+  }
+  REQUIRE(batches.size() == 3);
+  CHECK((!batches[0].first && batches[0].second == 1));
+  CHECK((batches[1].first == 60s && batches[1].second == 2));
+  CHECK((batches[2].first == 3600s && batches[2].second == 1));
+}
+
 TEST_CASE("who asks alike while one is under way waits for the next all the same") {
   ReloadQueue queue;
   std::string order;
-  queue.ask(LogLevel::kWarn, [&](const ReloadAnswer&) { order += "first "; });
+  queue.ask(kWarn, [&](const ReloadAnswer&) { order += "first "; });
   REQUIRE(queue.begin());
-  queue.ask(LogLevel::kWarn, [&](const ReloadAnswer&) { order += "second "; });
+  queue.ask(kWarn, [&](const ReloadAnswer&) { order += "second "; });
   const ReloadQueue::Batch first = queue.end();
   for (const auto& done : first.waiting) done({});
   CHECK(order == "first ");

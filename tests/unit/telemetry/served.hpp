@@ -42,7 +42,7 @@ class AskedDaemon {
                                                        if (!silent) done(status);
                                                      },
                                                  .reload =
-                                                     [this](std::optional<LogLevel>, auto done) {
+                                                     [this](ReloadOrder, auto done) {
                                                        ++reloads;
                                                        if (!silent) done({});
                                                      }}};

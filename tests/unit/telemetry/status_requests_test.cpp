@@ -19,16 +19,18 @@ struct Asked {
   EventLoop loop;
   LogHistory history;
   std::vector<std::function<void(DaemonStatus)>> status;
-  std::vector<std::optional<LogLevel>> levels;
+  std::vector<ReloadOrder> orders;
+  std::vector<StatusRequests::KeepDone> keeps;
   std::vector<StatusRequests::ReloadDone> reloads;
   std::unique_ptr<StatusRequests> requests = std::make_unique<StatusRequests>(
       loop, history,
       StatusRequests::Daemon{.status = [this](auto done) { status.push_back(std::move(done)); },
                              .reload =
-                                 [this](std::optional<LogLevel> level, auto done) {
-                                   levels.push_back(level);
+                                 [this](ReloadOrder order, auto done) {
+                                   orders.push_back(order);
                                    reloads.push_back(std::move(done));
-                                 }});
+                                 },
+                             .keep = [this](auto done) { keeps.push_back(std::move(done)); }});
 
   void answer(std::size_t question, DaemonStatus what = {}) { status.at(question)(std::move(what)); }
   // What is told is told on a thread of its own.
@@ -136,17 +138,29 @@ TEST_CASE("who asks from within an answer asks anew") {
   CHECK(asked.eventually([&] { return asked.status.size() == 2; }));
 }
 
-TEST_CASE("a reload is asked for in the loop, with its level, and answered") {
+TEST_CASE("a reload is asked for in the loop, with its order, and answered") {
   Asked asked;
   std::size_t unchanged = 0;
-  asked.requests->ask_reload(LogLevel::kDebug,
+  const ReloadOrder order{.level = LogLevel::kDebug, .confirm = std::chrono::seconds(7)};
+  asked.requests->ask_reload(order,
                              [&](const ReloadAnswer& answer) { unchanged = answer.changes.unchanged; });
   CHECK(asked.reloads.empty());
   test::run_once(asked.loop);
   REQUIRE(asked.reloads.size() == 1);
-  CHECK(asked.levels[0] == LogLevel::kDebug);
+  CHECK(asked.orders[0] == order);
   asked.reloads[0]({.changes = {.unchanged = 3}});
   CHECK(unchanged == 3);
+}
+
+TEST_CASE("to keep what is on trial is asked for in the loop, and answered") {
+  Asked asked;
+  std::string told;
+  asked.requests->ask_keep([&](const std::string& error) { told = error; });
+  CHECK(asked.keeps.empty());
+  test::run_once(asked.loop);
+  REQUIRE(asked.keeps.size() == 1);
+  asked.keeps[0]("no");
+  CHECK(told == "no");
 }
 
 TEST_CASE("who watches hears of a first snapshot, and only of news after it") {
@@ -187,7 +201,7 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
   CHECK(of_events->closed);
   asked.answer(0);
   asked.requests->ask_status([&](const auto&) { ++answers; });
-  asked.requests->ask_reload(std::nullopt, [&](const auto&) { ++answers; });
+  asked.requests->ask_reload({}, [&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   CHECK(answers == 0);
   CHECK(asked.status.size() == 1);
@@ -209,5 +223,7 @@ TEST_CASE("a reload's answer is told in the words of the configuration") {
       .changes = {.added = {"a"}, .changed = {"c"}, .removed = {"r"}, .unchanged = 4, .kubelet = true}};
   CHECK(
       answer.json().dump() ==
-      R"({"errors":["e"],"warnings":["w"],"added":["a"],"changed":["c"],"removed":["r"],"unchanged":4,"kubeletChanged":true})");
+      R"({"errors":["e"],"warnings":["w"],"added":["a"],"changed":["c"],"removed":["r"],"unchanged":4,"kubeletChanged":true,"trialUntil":null})");
+  CHECK(ReloadAnswer{.trial_until = WallTime(std::chrono::seconds(1))}.json()["trialUntil"].text() ==
+        "1970-01-01T00:00:01.000000Z");
 }
