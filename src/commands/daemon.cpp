@@ -51,7 +51,8 @@ Daemon::Daemon(RunOptions options, Config config)
                             StatusRequests::ReloadDone done) { reload(level, std::move(done)); },
            .drain = [this](DrainOrder order,
                            StatusRequests::DrainDone done) { drain(std::move(order), std::move(done)); }}),
-      servers_(loop_, log_, requests_) {
+      servers_(loop_, log_, requests_),
+      metrics_file_(loop_, workers_, log_, requests_) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
@@ -60,6 +61,7 @@ Daemon::Daemon(RunOptions options, Config config)
   supervisor_ = std::make_unique<Supervisor>(platform_, std::move(config),
                                              DrainFile(options_.state_directory), [this] { on_change(); });
   servers_.open(telemetry);
+  metrics_file_.use(telemetry.metrics.textfile);
 }
 
 Daemon::~Daemon() {
@@ -84,12 +86,18 @@ void Daemon::stop() {
   if (std::exchange(stopping_, true)) return loop_.stop();
   notifier_.send("STOPPING=1");
   log_.info("stopping");
-  supervisor_->stop([this] { loop_.stop(); });
+  // Side by side: each of them may take some seconds.
+  const auto ended = [this, left = std::make_shared<int>(2)] {
+    if (--*left == 0) loop_.stop();
+  };
+  supervisor_->stop(ended);
+  metrics_file_.finish(ended);
 }
 
 void Daemon::on_change() {
   if (!status_.armed()) status_.arm(kStatusInterval);
   requests_.changed();
+  metrics_file_.changed();
 }
 
 void Daemon::send_status() {
@@ -174,6 +182,7 @@ ReloadAnswer Daemon::apply(Config config) {
   ++reloads_applied_;
   loaded_at_ = std::chrono::system_clock::now();
   refused_at_.reset();
+  metrics_file_.use(supervisor_->config().telemetry.metrics.textfile);
   for (std::string& trouble : servers_.take(std::move(servers)))
     answer.warnings.push_back(std::move(trouble));
   return answer;
@@ -189,6 +198,7 @@ void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
     status.started_at = started_at_;
     status.configuration.loaded_at = loaded_at_;
     status.configuration.refused_at = refused_at_;
+    status.device_metrics = supervisor_->config().telemetry.metrics.devices;
     status.tallies = {.reloads_applied = reloads_applied_,
                       .reloads_refused = reloads_refused_,
                       .kubelets = tallies_.kubelets.count(),

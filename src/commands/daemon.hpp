@@ -17,6 +17,7 @@
 #include "config/config.hpp"
 #include "programs/programs.hpp"
 #include "supervisor/supervisor.hpp"
+#include "telemetry/metrics_file.hpp"
 #include "telemetry/reload_queue.hpp"
 #include "telemetry/servers.hpp"
 #include "telemetry/status_requests.hpp"
@@ -83,6 +84,7 @@ class Daemon {
   std::unique_ptr<Supervisor> supervisor_;
   StatusRequests requests_;
   Servers servers_;
+  MetricsFile metrics_file_;
 };
 
 }  // namespace plughost
