@@ -38,7 +38,7 @@ std::string FeatureDirectory::make(const Wanted& wanted, FeatureTime now) const 
     remove_all_but(files);
     return {};
   } catch (const std::system_error& error) {
-    return "the feature files in " + path_.string() + ": " + error.code().message() + advice(error.code());
+    return error.code().message() + advice(error.code());
   }
 }
 
@@ -58,15 +58,13 @@ void FeatureDirectory::put(const std::string& file, const Labels::Pairs& labels,
 }
 
 void FeatureDirectory::remove_all_but(const std::set<std::string>& files) const {
-  const fs::path directory = host_.at(path_);
-  std::error_code failed;
+  std::error_code failed;  // what cannot be looked at ends by itself
   std::vector<fs::path> old;
-  fs::directory_iterator entry(directory, failed);
+  fs::directory_iterator entry(host_.at(path_), failed);
   for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
     const std::string name = entry->path().filename();
     if (is_feature_file(owner_, name) && !files.contains(name)) old.push_back(entry->path());
   }
-  if (failed && failed != std::errc::no_such_file_or_directory) throw std::system_error(failed);
   for (const fs::path& path : old) fs::remove(path);
 }
 

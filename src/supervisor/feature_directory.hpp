@@ -30,6 +30,7 @@ class FeatureDirectory {
   // has written beside it. Why that could not be done; empty: it is.
   std::string make(const Wanted& wanted, FeatureTime now) const;
 
+  const std::filesystem::path& path() const { return path_; }
   // Are the files the same?
   bool operator==(const FeatureDirectory& other) const {
     return path_ == other.path_ && owner_ == other.owner_;

@@ -6,11 +6,13 @@
 namespace plughost {
 
 FeatureLabels::FeatureLabels(EventLoop& loop, Workers& workers, Log& log, FeatureDirectory directory)
-    : log_(log), directory_(std::move(directory)), files_(loop, workers, [&log](const std::string& trouble) {
+    : log_(log), directory_(std::move(directory)), files_(loop, workers, [this](const std::string& trouble) {
+        const std::string directory = directory_.path();
         if (trouble.empty())
-          log.info("the node's labels are written after all");
+          log_.info("the node's labels are written after all", {{"directory", directory}});
         else
-          log.error("the node's labels are not written: they stay as they were", {{"why", trouble}});
+          log_.error("the node's labels are not written: they stay as they were",
+                     {{"why", trouble}, {"directory", directory}});
       }) {}
 
 void FeatureLabels::use(FeatureDirectory directory) {

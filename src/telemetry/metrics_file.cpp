@@ -39,9 +39,9 @@ MetricsFile::MetricsFile(EventLoop& loop, Workers& workers, Log& log, StatusRequ
       due_(loop, [this] { ask(); }),
       latest_(loop, workers, [this](const std::string& trouble) {
         if (trouble.empty())
-          log_.info("the metrics are in their file after all");
+          log_.info("the metrics are in their file after all", {{"file", file_}});
         else
-          log_.error("the metrics are not in their file as they are", {{"why", trouble}});
+          log_.error("the metrics are not in their file as they are", {{"why", trouble}, {"file", file_}});
       }) {}
 
 void MetricsFile::use(const std::string& directory) {
