@@ -74,7 +74,8 @@ TEST_CASE("labels stay when plughost ends, and go with their entry, in whichever
   REQUIRE(running.becomes(kOne));
   node.files().file("gophers/bob");  // a write is near
   REQUIRE(node.count(kGopher, 2));
-  node.end_daemon();
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
   CHECK_FALSE(labels(node).empty());
   node.start_daemon();
   REQUIRE(node.attached({kGopher}));
