@@ -50,7 +50,6 @@ void MetricsFile::use(const std::string& directory) {
   if (!file_.empty()) former_.insert(file_);
   file_ = file;
   former_.erase(file_);
-  lifetime_.renew();  // what was asked for the former one is not for this one
   if (file_.empty()) {
     due_.cancel();
     soon_ = false;
