@@ -121,6 +121,5 @@ TEST_CASE("a link where a feature file is to be is replaced, and not followed") 
 TEST_CASE("why feature files cannot be written is said") {
   const Rig rig;
   rig.tree.file("nfd", "no directory");
-  CHECK(rig.directory.make({.labels = {{kGpu, {{"a", "b"}}}}, .left = {}}, kNow) ==
-        "Not a directory");
+  CHECK(rig.directory.make({.labels = {{kGpu, {{"a", "b"}}}}, .left = {}}, kNow) == "Not a directory");
 }
