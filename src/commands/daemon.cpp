@@ -64,7 +64,8 @@ Daemon::Daemon(RunOptions options, Config config)
            .keep = [this](const StatusRequests::KeepDone& done) { keep(done); },
            .drain = [this](DrainOrder order,
                            StatusRequests::DrainDone done) { drain(std::move(order), std::move(done)); }}),
-      servers_(loop_, log_, requests_) {
+      servers_(loop_, log_, requests_),
+      metrics_file_(loop_, workers_, log_, requests_) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
@@ -79,6 +80,7 @@ Daemon::Daemon(RunOptions options, Config config)
   conditions_->follow(whole, std::move(first));
   servers_.open(telemetry);
   follow_files();
+  metrics_file_.use(telemetry.metrics.textfile);
 }
 
 Daemon::~Daemon() {
@@ -103,12 +105,18 @@ void Daemon::stop() {
   if (std::exchange(stopping_, true)) return loop_.stop();
   notifier_.send("STOPPING=1");
   log_.info("stopping");
-  supervisor_->stop([this] { loop_.stop(); });
+  // Side by side: each of them may take some seconds.
+  const auto ended = [this, left = std::make_shared<int>(2)] {
+    if (--*left == 0) loop_.stop();
+  };
+  supervisor_->stop(ended);
+  metrics_file_.finish(ended);
 }
 
 void Daemon::on_change() {
   if (!status_.armed()) status_.arm(kStatusInterval);
   requests_.changed();
+  metrics_file_.changed();
 }
 
 void Daemon::send_status() {
@@ -259,6 +267,7 @@ ReloadAnswer Daemon::apply(const std::shared_ptr<const Config>& config, Selectio
     log_.info("the configuration is on trial: it is given up unless somebody keeps it",
               {{"seconds", std::to_string(confirm->count())}});
   }
+  metrics_file_.use(supervisor_->config().telemetry.metrics.textfile);
   for (std::string& trouble : servers_.take(std::move(servers)))
     answer.warnings.push_back(std::move(trouble));
   return answer;
@@ -355,6 +364,7 @@ void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
     if (trial_) status.configuration.trial_until = trial_until_;
     status.configuration.given_up_at = given_up_at_;
     status.configuration.given_up_why = given_up_why_;
+    status.device_metrics = supervisor_->config().telemetry.metrics.devices;
     status.tallies = {.reloads_applied = reloads_applied_,
                       .reloads_refused = reloads_refused_,
                       .kubelets = tallies_.kubelets.count(),

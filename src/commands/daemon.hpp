@@ -21,6 +21,7 @@
 #include "supervisor/configuration_watch.hpp"
 #include "supervisor/supervisor.hpp"
 #include "supervisor/trial.hpp"
+#include "telemetry/metrics_file.hpp"
 #include "telemetry/reload_queue.hpp"
 #include "telemetry/servers.hpp"
 #include "telemetry/status_requests.hpp"
@@ -114,6 +115,7 @@ class Daemon {
   std::unique_ptr<Conditions> conditions_;
   StatusRequests requests_;
   Servers servers_;
+  MetricsFile metrics_file_;
 };
 
 }  // namespace plughost

@@ -282,6 +282,22 @@ class Claims {
   std::map<std::pair<std::string, std::string>, Claimants> claimants_;
 };
 
+// NFD would take either of the values.
+void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
+  std::map<std::string, const EntryDraft*> owners;
+  for (const EntryDraft& entry : entries) {
+    for (std::size_t i = 0; i < entry.config.labels.size(); ++i) {
+      const std::string name = label_name(entry.config.labels[i].key);
+      const auto [owner, is_new] = owners.try_emplace(name, &entry);
+      if (is_new) continue;
+      const Node& key = entry.document.find("labels")->members[i].first;
+      diagnostics.error(key.mark, entry.path + ".labels." + key.scalar,
+                        "the label " + quote(name) + " stands in " + named(*owner->second) +
+                            " already, and the node has one of that name");
+    }
+  }
+}
+
 }  // namespace
 
 void check_socket_directory(const std::filesystem::path& directory, std::size_t longest_name,
@@ -308,6 +324,7 @@ void check_socket(const std::filesystem::path& socket, const Mark& mark, const s
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   check_names(entries, diagnostics);
   check_neighbours(entries, diagnostics);
+  check_labels(entries, diagnostics);
   KnownResources resources(diagnostics);
   FixedIds ids(resources, diagnostics);
   Claims claims(diagnostics);

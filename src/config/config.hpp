@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "config/condition.hpp"
 #include "config/places.hpp"
+#include "device/label.hpp"
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -45,10 +46,22 @@ struct CdiConfig {
   bool operator==(const CdiConfig&) const = default;
 };
 
+struct LabelsConfig {
+  // Where Node Feature Discovery looks for feature files.
+  std::filesystem::path directory = "/etc/kubernetes/node-feature-discovery/features.d";
+  bool operator==(const LabelsConfig&) const = default;
+};
+
+struct MetricsConfig {
+  bool devices = false;  // one for each device, with the pod that holds it
+  std::string textfile;  // the directory of node_exporter's textfile collector; empty: off
+};
+
 // Where the daemon is asked what it does.
 struct TelemetryConfig {
   std::string listen;  // "127.0.0.1:9464": metrics and the status page; empty: off
   std::filesystem::path control = kControlSocket;
+  MetricsConfig metrics;
   std::string listen_where;  // "file:line:col", for messages
   std::string control_where;
 };
@@ -63,6 +76,7 @@ struct LogConfig {
 struct ResourceConfig {
   std::shared_ptr<const Recipe> recipe;
   std::shared_ptr<const DeviceSource> source;
+  std::vector<LabelRecipe> labels;  // of the node
   // On which nodes: each of them has to apply, that of the `include` and its own.
   std::vector<std::shared_ptr<const Condition>> when;
   // content_of what was written, but for `when`: entries of one name are the same if it is the same.
@@ -89,6 +103,7 @@ struct Config {
   KubeletConfig kubelet;
   LogConfig log;
   CdiConfig cdi;
+  LabelsConfig labels;
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;  // who knows the node's labels; empty: nobody
   std::vector<ResourceConfig> resources;

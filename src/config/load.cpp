@@ -101,6 +101,8 @@ class Loader {
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
   void read_cdi(Fields& top);
+  void read_labels(Fields& top);
+  void read_metrics(Fields& top);
   void read_telemetry(Fields& top, const Overrides& overrides);
   void read_watch(Fields& top);
   std::string read_domain(Fields& top, std::string_view fallback);
@@ -158,6 +160,7 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   read_kubelet(top, overrides);
   read_log(top);
   read_cdi(top);
+  read_labels(top);
   read_telemetry(top, overrides);
   read_watch(top);
   if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
@@ -224,6 +227,21 @@ void Loader::read_cdi(Fields& top) {
   config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
 }
 
+void Loader::read_labels(Fields& top) {
+  const Node* const node = top.node("labels");
+  if (!node) return;
+  Fields fields(*node, "labels", diagnostics_);
+  config_.labels.directory = fields.absolute_path("directory", config_.labels.directory.native());
+}
+
+void Loader::read_metrics(Fields& top) {
+  const Node* const node = top.node("metrics");
+  if (!node) return;
+  Fields fields(*node, "metrics", diagnostics_);
+  config_.telemetry.metrics = {.devices = fields.flag("devices", false),
+                               .textfile = fields.absolute_path("textfile", "")};
+}
+
 // Why the text is no address to listen on; empty: it is one.
 std::string address_trouble(std::string_view text) {
   const std::size_t colon = text.rfind(':');
@@ -256,6 +274,7 @@ void Loader::read_telemetry(Fields& top, const Overrides& overrides) {
   telemetry.listen_where = (listen ? listen->mark : top.mark()).text();
   telemetry.control_where =
       overrides.control.empty() ? (control ? control->mark : top.mark()).text() : "--control";
+  read_metrics(top);
 }
 
 std::string Loader::read_domain(Fields& top, std::string_view fallback) {
@@ -350,8 +369,8 @@ void Loader::include(const fs::path& path, const Place& place, std::string_view 
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
   read_resources(top, own_domain, when);
-  for (const std::string_view key :
-       {"kubelet", "log", "cdi", "listen", "control", "nodeLabels", "watch", "include"}) {
+  for (const std::string_view key : {"kubelet", "log", "cdi", "labels", "listen", "control", "metrics",
+                                     "nodeLabels", "watch", "include"}) {
     if (root->find(key))
       top.error(key, "this belongs into the main file; an included one has only domain and resources");
   }

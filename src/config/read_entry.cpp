@@ -10,6 +10,7 @@
 #include "base/words.hpp"
 #include "config/read_choice.hpp"
 #include "device/cdi.hpp"
+#include "device/feature_file.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
 #include "programs/command.hpp"
@@ -306,6 +307,38 @@ CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, cons
   return names;
 }
 
+// As many as the document has, in its order.
+std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
+  const Node* const map = entry.node("labels");
+  if (!map || map->kind == Node::Kind::kNull) return {};
+  if (map->kind != Node::Kind::kMap) {
+    entry.error("labels",
+                std::string("a map of names and values is expected here, and this is ") + map->kind_name());
+    return {};
+  }
+  if (map->members.size() > kMostLabels)
+    entry.error("labels", "these are " + std::to_string(map->members.size()) + " labels; at most " +
+                              std::to_string(kMostLabels) + " fit into a feature file");
+  std::vector<LabelRecipe> labels;
+  for (const auto& [key, value] : map->members) {
+    const std::string path = entry.path_of("labels") + '.' + key.scalar;
+    Diagnostics& diagnostics = entry.diagnostics();
+    if (std::string trouble = label_key_trouble(key.scalar); !trouble.empty())
+      diagnostics.error(key.mark, path, quote(key.scalar) + " is no valid label. " + trouble);
+    LabelRecipe& label = labels.emplace_back(LabelRecipe{.key = key.scalar, .value = {}});
+    if (value.kind != Node::Kind::kScalar) {
+      diagnostics.error(value.mark, path,
+                        value.kind == Node::Kind::kNull ? "the key has no value; write \"\" for an empty text"
+                                                        : not_a_scalar(value));
+      continue;
+    }
+    label.value = read_template(value.scalar, known, value.mark, path, diagnostics);
+    if (std::string trouble = label_value_trouble(sample(label.value)); !trouble.empty())
+      diagnostics.error(value.mark, path, quote(value.scalar) + " is no valid value. " + trouble);
+  }
+  return labels;
+}
+
 }  // namespace
 
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
@@ -364,6 +397,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
     recipe->cdi = read_cdi(entry, node, path, recipe->name);
+    draft.config.labels = read_labels(entry, with({"count", "id"}, attributes));
     if (const Node* const when = entry.node("when"))
       draft.config.when.push_back(
           std::make_shared<const Condition>(Condition::read(*when, entry.path_of("when"), diagnostics)));

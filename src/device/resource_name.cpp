@@ -11,7 +11,12 @@ namespace {
 constexpr std::size_t kLongestDomain = 244;
 constexpr std::size_t kLongestPart = 63;
 
-// RFC 1123, as k8s.io/apimachinery's IsDNS1123Subdomain reads it: labels have no limit of their own.
+bool is_part_character(char c) {
+  return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
+}
+
+}  // namespace
+
 bool is_domain(std::string_view text) {
   while (true) {
     const std::string_view label = text.substr(0, text.find('.'));
@@ -23,11 +28,10 @@ bool is_domain(std::string_view text) {
   }
 }
 
-bool is_part_character(char c) {
-  return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
+bool is_name_part(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_part_character) && is_letter_or_digit(text.front()) &&
+         is_letter_or_digit(text.back());
 }
-
-}  // namespace
 
 std::string resource_name_trouble(std::string_view name) {
   const std::size_t slash = name.find('/');
@@ -57,8 +61,7 @@ std::string resource_name_trouble(std::string_view name) {
   if (part.size() > kLongestPart) {
     return "The part after '/' has " + std::to_string(part.size()) + " characters; at most 63 are allowed.";
   }
-  if (part.empty() || !std::ranges::all_of(part, is_part_character) || !is_letter_or_digit(part.front()) ||
-      !is_letter_or_digit(part.back())) {
+  if (!is_name_part(part)) {
     return "The part after '/' must consist of letters, digits, '-', '_' and '.', and must begin and end "
            "with a "
            "letter or a digit.";

@@ -10,6 +10,13 @@ namespace plughost {
 // would refuse the name, as a sentence; empty: it takes it.
 std::string resource_name_trouble(std::string_view name);
 
+// RFC 1123, as k8s.io/apimachinery's IsDNS1123Subdomain reads it, without its limit of 253 characters: labels
+// have no limit of their own.
+bool is_domain(std::string_view text);
+
+// [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, of any length.
+bool is_name_part(std::string_view text);
+
 // The nearest valid last part ([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, at most 63 characters) for a value
 // that a machine gave: '/' and what is not allowed become '_'. Empty if nothing of it can be kept.
 std::string resource_name_part(std::string_view value);

@@ -1,6 +1,7 @@
 #pragma once
 // Which containers hold which devices. Plain values.
 
+#include <compare>
 #include <map>
 #include <string>
 
@@ -11,7 +12,7 @@ struct Holder {
   std::string pod;            // its name, or its UID
   std::string container;
 
-  bool operator==(const Holder&) const = default;
+  auto operator<=>(const Holder&) const = default;
 };
 
 // By resource, and there by id, as the kubelet knows them: those of replicas.

@@ -1,9 +1,5 @@
 #include "supervisor/cdi_directory.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <array>
 #include <cinttypes>
 #include <cstdio>
@@ -11,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/unique_fd.hpp"
-#include "base/write_all.hpp"
+#include "base/replace_file.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
 #include "device/hash.hpp"
@@ -86,27 +81,13 @@ std::string CdiDirectory::unfinished(const std::string& file) const {
   return '.' + owner_ + '-' + file + ".tmp";
 }
 
-// Throws std::system_error, and then the file is as it was. Whoever reads it sees the old text or the new
-// one.
 void CdiDirectory::replace(const std::string& file, const std::string& text) {
   const fs::path directory = host_.at(path_);
   if (!is_there(directory)) {
     fs::create_directories(directory);
     fs::permissions(directory, fs::perms(0755));
   }
-  const fs::path temporary = directory / unfinished(file);
-  // What lies there is never written to: it may be a link to somebody's file.
-  ::unlink(temporary.c_str());
-  const UniqueFd fd{
-      check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), "open")};
-  try {
-    check(::fchmod(fd.get(), 0644), "fchmod");  // whatever the umask is: other users' tools read it
-    write_all(fd.get(), text);
-    fs::rename(temporary, directory / file);
-  } catch (const std::system_error&) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
+  replace_file(directory / file, directory / unfinished(file), text);
 }
 
 std::string CdiDirectory::remove(const std::string& file) {

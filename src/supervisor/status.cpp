@@ -55,6 +55,13 @@ Json holders_json(const Device& device, const std::string& resource, const Holdi
   return holders;
 }
 
+std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings) {
+  std::set<Holder> holders;
+  for_each_holder(device, resource, holdings,
+                  [&](const std::string&, const Holder& holder) { holders.insert(holder); });
+  return holders;
+}
+
 Json time_json(std::optional<WallTime> time) {
   if (!time || *time == WallTime()) return {};
   return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,9 @@ const char* name_of(Stage stage);
 
 // Which containers hold the device. holdings: nullptr where nobody knows.
 Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings);
+
+// The same containers, each once however many shares it holds.
+std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings);
 
 // What became of what a resource asked of kubelets.
 struct RegistrationTally {
@@ -153,6 +157,7 @@ struct DaemonStatus {
   std::vector<ResourceStatus> resources;  // by name
   std::vector<EntryStatus> entries;       // by name
   ProcessTallies tallies;
+  bool device_metrics = false;  // the metrics tell of each device
 
   Json json() const;
 };

@@ -58,6 +58,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(make_cdi(config_)),
+      labels_(platform.loop, platform.workers, platform.log, feature_directory(config_)),
       holdings_(platform.workers),
       draining_(platform.loop, platform.workers, platform.log, drains,
                 [this] {
@@ -86,6 +87,10 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
 std::unique_ptr<CdiWriter> Supervisor::make_cdi(const Config& config) const {
   return std::make_unique<CdiWriter>(platform_.workers, platform_.host, config.cdi.directory,
                                      cdi_owner(config.kubelet.directory));
+}
+
+FeatureDirectory Supervisor::feature_directory(const Config& config) const {
+  return {platform_.host, config.labels.directory, cdi_owner(config.kubelet.directory)};
 }
 
 AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
@@ -191,6 +196,7 @@ Changes Supervisor::apply(Config config) {
     cdi_ = make_cdi(config);
     for (const auto& [name, entry] : entries_) entry->hint();
   }
+  labels_.use(feature_directory(config));
   for (const ResourceConfig* resource : plan.kept)
     entries_.at(resource->recipe->name.text())->set_where(resource->where);
   for (const ResourceConfig* resource : plan.updated)
@@ -366,6 +372,7 @@ void Supervisor::after_burst() {
   look_for_shared_ids();
   forget_specifications();
   tell_neighbours();
+  tell_labels();
   tell_hopeful();
   ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
 }
@@ -384,6 +391,22 @@ void Supervisor::tell_neighbours() {
     std::ranges::sort(neighbours.healthy);
     entry->set_neighbours(std::move(neighbours));
   }
+}
+
+void Supervisor::tell_labels() {
+  std::vector<FeatureLabels::Subject> subjects;
+  for (const auto& [name, entry] : entries_) {
+    if (entry->config().labels.empty()) continue;
+    FeatureLabels::Subject& subject =
+        subjects.emplace_back(FeatureLabels::Subject{.entry = name,
+                                                     .where = entry->config().where,
+                                                     .labels = entry->config().labels,
+                                                     .lists = {},
+                                                     .settled = entry->settled()});
+    entry->for_each_resource(
+        [&](const Resource& resource) { subject.lists.push_back(resource.offer()->inventory); });
+  }
+  labels_.follow(subjects);
 }
 
 // A name that they want is free: the next look may serve it.

@@ -13,6 +13,7 @@
 #include "supervisor/drain_order.hpp"
 #include "supervisor/draining.hpp"
 #include "supervisor/entry.hpp"
+#include "supervisor/feature_labels.hpp"
 #include "supervisor/holdings_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/removal_programs.hpp"
@@ -64,6 +65,7 @@ class Supervisor {
 
  private:
   std::unique_ptr<CdiWriter> make_cdi(const Config& config) const;
+  FeatureDirectory feature_directory(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
   DaemonStatus status() const;
@@ -87,6 +89,7 @@ class Supervisor {
   void look_for_shared_ids();
   void forget_specifications();
   void tell_neighbours();
+  void tell_labels();
   void tell_hopeful();
 
   Platform& platform_;
@@ -103,6 +106,7 @@ class Supervisor {
   std::unique_ptr<KubeletLink> link_;
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiWriter> cdi_;
+  FeatureLabels labels_;  // likewise
   HoldingsReader holdings_;
   Draining draining_;
   UnhealthyPrograms unhealthy_;

@@ -103,6 +103,25 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(resource.counts(status.holdings.get()).held, {{"resource", resource.name}});
 }
 
+// One for each device and container that holds it; where nobody knows who does, none.
+void write_devices(const DaemonStatus& status, Families& families) {
+  if (!status.device_metrics || !status.holdings) return;
+  families.gauge("plughost_device_info", "1. Without a pod: nobody holds the device.");
+  for (const ResourceStatus& resource : status.resources) {
+    for (const Device& device : resource.offer->inventory.devices()) {
+      std::set<Holder> holders = holders_of(device, resource.name, status.holdings.get());
+      if (holders.empty()) holders.emplace();
+      for (const Holder& holder : holders)
+        families.add(1.0, {{"resource", resource.name},
+                           {"device", device.id},
+                           {"node_path", device.nodes.empty() ? "" : device.nodes.front().host_path},
+                           {"namespace", holder.pod_namespace},
+                           {"pod", holder.pod},
+                           {"container", holder.container}});
+    }
+  }
+}
+
 void write_calls(const DaemonStatus& status, Families& families) {
   families.counter("plughost_allocations_total", "Containers that the kubelet asked devices for.");
   for (const ResourceStatus& resource : status.resources) {
@@ -187,12 +206,10 @@ void write_process(const DaemonStatus& status, Families& families) {
   families.gauge("process_threads", "Threads.").add(entries_of("/proc/self/task"));
 }
 
-}  // namespace
-
-std::string metrics_text(const DaemonStatus& status) {
-  Families families;
+void write_own(const DaemonStatus& status, Families& families) {
   families.gauge("plughost_build_info", "1.").add(1.0, {{"version", status.version}});
   write_node(status, families);
+  write_devices(status, families);
   families.counter("plughost_kubelet_restarts_total", "Kubelets that came after the first.")
       .add(status.tallies.kubelets > 0 ? status.tallies.kubelets - 1 : 0);
   write_calls(status, families);
@@ -212,7 +229,20 @@ std::string metrics_text(const DaemonStatus& status) {
   families.counter("plughost_log_messages_total", "Lines that were logged.")
       .add(status.tallies.warnings, {{"level", "warn"}})
       .add(status.tallies.errors, {{"level", "error"}});
+}
+
+}  // namespace
+
+std::string metrics_text(const DaemonStatus& status) {
+  Families families;
+  write_own(status, families);
   write_process(status, families);
+  return families.text();
+}
+
+std::string textfile_text(const DaemonStatus& status) {
+  Families families;
+  write_own(status, families);
   return families.text();
 }
 

@@ -82,7 +82,7 @@ double value_of(const std::string& metrics, const std::string& metric) {
 
 TEST_CASE("the metrics that are served are the ones that docs/metrics.md has") {
   Node node;
-  node.set_top("listen: 127.0.0.1:0\n");
+  node.set_top("listen: 127.0.0.1:0\nmetrics: {devices: true}\n");
   node.configure(counted(kGopher, 1));
   node.start_kubelet();
   node.start_daemon();
@@ -128,6 +128,41 @@ TEST_CASE("metrics count what happens") {
   CHECK(value_of(refused, "plughost_config_reloads_total{result=\"refused\"}") == 1);
   CHECK(value_of(refused, "plughost_config_last_reload_successful") == 0);
   CHECK(value_of(refused, "plughost_log_messages_total{level=\"error\"}") > 0);
+}
+
+TEST_CASE("the metrics are in a file where nothing listens, which tells the pod, and goes with the daemon") {
+  Node node{{.pod_resources = true}};
+  node.files().directory("textfile");
+  const auto file = node.files().at("textfile/plughost.prom");
+  node.set_top("metrics: {devices: true, textfile: " + node.path("textfile") + "}\n");
+  node.configure(counted(kGopher, 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  const std::string device =
+      "plughost_device_info{resource=\"" + kGopher + "\",device=\"" + kGopher + "-0\",";
+  const auto says = [&](const std::string& line) {
+    return eventually([&] {
+      std::ifstream text(file);
+      return std::string(std::istreambuf_iterator<char>(text), {}).find(line) != std::string::npos;
+    });
+  };
+  CHECK(says(device + "node_path=\"\",namespace=\"\",pod=\"\",container=\"\"} 1\n"));
+  REQUIRE(node.kubelet().allocate_named("pod-a", "main", kGopher, {kGopher + "-0"}).admitted());
+  REQUIRE(node.reload());  // a change, so that it is written before its time
+  CHECK(says(device + "node_path=\"\",namespace=\"default\",pod=\"pod-a\",container=\"main\"} 1\n"));
+  node.set_top("");
+  node.configure(counted(kGopher, 1));
+  REQUIRE(node.reload());
+  CHECK(eventually([&] { return !std::filesystem::exists(file); }));
+
+  node.set_top("metrics: {textfile: " + node.path("textfile") + "}\n");
+  node.configure(counted(kGopher, 1));
+  REQUIRE(node.reload());
+  REQUIRE(says("plughost_resource_attached"));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(kLong) == 0);
+  CHECK_FALSE(std::filesystem::exists(file));
 }
 
 TEST_CASE("it is alive while it answers, and ready when every resource is attached") {

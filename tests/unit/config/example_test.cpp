@@ -45,6 +45,8 @@ qqqqqqqq: 1
 kubelet: {qqqqqqqq: 1}
 log: {qqqqqqqq: 1}
 cdi: {qqqqqqqq: 1}
+labels: {qqqqqqqq: 1}
+metrics: {qqqqqqqq: 1}
 include: []
 resources:
 - name: example.com/a

@@ -112,6 +112,50 @@ devices:
   CHECK(recipe.nodes[0] == NodeRecipe{Template("/dev/null"), Template("/dev/null"), "r"});
 }
 
+TEST_CASE("labels are what they say, in their order, and their directory is Node Feature Discovery's") {
+  const TempDir dir;
+  dir.file("main.yaml",
+           "resources: [{name: example.com/a, directory: {path: /a}, labels: {model: \"{name}\", "
+           "x.com/count: \"{count}\", there: true, mark: \"\"}}, {name: example.com/b, count: 1}]");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.labels.directory == "/etc/kubernetes/node-feature-discovery/features.d");
+  CHECK(config.resources[0].labels == std::vector<LabelRecipe>{{"model", Template("{name}")},
+                                                               {"x.com/count", Template("{count}")},
+                                                               {"there", Template("true")},
+                                                               {"mark", Template("")}});
+  CHECK(config.resources[1].labels.empty());
+  dir.file("main.yaml", "labels: {directory: /nfd/}\nresources: []");
+  CHECK(load_config(dir.at("main.yaml")).labels.directory == "/nfd");
+}
+
+TEST_CASE("an entry has 100 labels at most") {
+  const auto with = [](int count) {
+    std::string labels;
+    for (int i = 0; i < count; ++i) labels += "l" + std::to_string(i) + ": x, ";
+    return "resources: [{name: example.com/a, count: 1, labels: {" + labels + "}}]";
+  };
+  const TempDir dir;
+  dir.file("main.yaml", with(100));
+  CHECK(load_config(dir.at("main.yaml")).resources[0].labels.size() == 100);
+  dir.file("main.yaml", with(101));
+  CHECK(wrong(dir) ==
+        "main.yaml:1:53: resources[0].labels: these are 101 labels; at most 100 fit into a feature file");
+}
+
+TEST_CASE("metrics are no more than usual unless the configuration says so") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: []");
+  CHECK_FALSE(load_config(dir.at("main.yaml")).telemetry.metrics.devices);
+  CHECK(load_config(dir.at("main.yaml")).telemetry.metrics.textfile.empty());
+  dir.file("main.yaml", "metrics: {devices: true, textfile: /var/lib/node_exporter/}\nresources: []");
+  CHECK(load_config(dir.at("main.yaml")).telemetry.metrics.devices);
+  CHECK(load_config(dir.at("main.yaml")).telemetry.metrics.textfile == "/var/lib/node_exporter");
+  dir.file("main.yaml", "metrics: {textfile: here, pods: true}\nresources: []");
+  CHECK(wrong(dir) ==
+        "main.yaml:1:21: metrics.textfile: an absolute path is expected here, and this is 'here'\n"
+        "main.yaml:1:27: metrics: unknown key 'pods'; known here: devices, textfile");
+}
+
 TEST_CASE("a device is Unhealthy for half a minute before anybody is told, who has as long") {
   const TempDir dir;
   dir.file("main.yaml", "resources: [{name: example.com/a, count: 1, whenUnhealthy: {exec: [/bin/tell]}}]");
@@ -330,8 +374,8 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
   CHECK(wrong(dir) ==
         "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
         "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
-        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, listen, control, watch, "
-        "nodeLabels, resources, devices, include\n"
+        "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, labels, listen, control, "
+        "metrics, watch, nodeLabels, resources, devices, include\n"
         "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
         "a.yaml:1:1: unknown key 'y'; known here: domain, resources, devices");
 }

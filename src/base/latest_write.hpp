@@ -1,0 +1,60 @@
+#pragma once
+// Something outside is to be as it was last asked for: written off the loop, one write at a time, and tried
+// again until it is done. Loop thread only.
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "base/backoff.hpp"
+#include "base/lifetime.hpp"
+#include "base/workers.hpp"
+
+namespace plughost {
+
+class LatestWrite {
+ public:
+  // A file system that takes longer hangs.
+  static constexpr std::chrono::seconds kDeadline{2};
+  static constexpr std::chrono::milliseconds kFirstRetry{1000};
+  static constexpr std::chrono::milliseconds kLongestRetry{60'000};
+
+  // Runs on a worker, owns what it uses, and does not throw; says why it could not be done, or nothing.
+  using Write = std::function<std::string()>;
+  // In the loop, once for each change: why it is not done; empty: it is after all.
+  using Told = std::function<void(const std::string& trouble)>;
+
+  // workers outlives it.
+  LatestWrite(EventLoop& loop, Workers& workers, Told told, std::chrono::milliseconds deadline = kDeadline);
+  LatestWrite(const LatestWrite&) = delete;
+  LatestWrite& operator=(const LatestWrite&) = delete;
+
+  // Takes the place of what has not begun yet.
+  void write(Write write);
+  // done runs in the loop when what was asked for is done, fails or hangs; maybe at once. It is not tried
+  // again from now on.
+  void finish(std::function<void()> done);
+
+ private:
+  void start();
+  void on_written(const std::string& trouble);
+  void on_overdue();
+  void end();
+  void note(const std::string& trouble);
+
+  Workers& workers_;
+  const Told told_;
+  const std::chrono::milliseconds deadline_;
+  Write newest_;
+  bool newer_ = false;  // than what is being written
+  bool busy_ = false;
+  bool hung_ = false;  // for longer than the deadline
+  std::string trouble_;
+  std::function<void()> done_;  // of finish
+  bool finishing_ = false;
+  Backoff pause_{kFirstRetry, kLongestRetry};
+  Timer retry_;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,155 @@
+#include "device/label.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "device/resource_name.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr std::size_t kLongestPrefix = 253;
+constexpr std::size_t kLongestName = 63;
+constexpr std::size_t kLongestValue = 63;
+constexpr std::string_view kUsualPrefix = "feature.node.kubernetes.io";
+constexpr std::string_view kProfilePrefix = "profile.node.kubernetes.io";
+
+// The domain itself, or one below it.
+bool is_in(std::string_view domain, std::string_view above) {
+  if (!domain.ends_with(above)) return false;
+  domain.remove_suffix(above.size());
+  return domain.empty() || domain.ends_with('.');
+}
+
+std::string prefix_trouble(std::string_view prefix) {
+  if (prefix.size() > kLongestPrefix)
+    return "The prefix before '/' has " + std::to_string(prefix.size()) +
+           " characters; at most 253 are allowed.";
+  if (!is_domain(prefix))
+    return "The prefix before '/' must consist of lower-case letters, digits, '-' and '.', and each of its "
+           "labels must begin and end with a letter or a digit, as in vendor.example.";
+  if (is_in(prefix, "kubernetes.io") && !is_in(prefix, kUsualPrefix) && !is_in(prefix, kProfilePrefix))
+    return "Of the prefixes in kubernetes.io, Node Feature Discovery takes feature.node.kubernetes.io and "
+           "profile.node.kubernetes.io, and those below them; use one of these, a domain of your own, or "
+           "none.";
+  return {};
+}
+
+struct Present {
+  const Device* first = nullptr;
+  std::size_t count = 0;
+};
+
+template <typename Visit>
+void for_each_present(std::span<const Inventory> lists, Visit visit) {
+  for (const Inventory& list : lists)
+    for (const Device& device : list.devices())
+      if (!device.gone && !visit(device)) return;
+}
+
+struct Value {
+  std::string text;
+  std::string trouble;  // why there is none; empty: there is
+};
+
+Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t count) {
+  std::string missing;
+  const auto text = recipe.value.expand(
+      [&](std::string_view placeholder) -> std::optional<std::string> {
+        if (placeholder == "count") return std::to_string(count);
+        const std::string* const attribute = device.attribute(placeholder);
+        return attribute ? std::optional(*attribute) : std::nullopt;
+      },
+      &missing);
+  if (!text) return {.text = {}, .trouble = '{' + missing + "} is not known of " + device.id};
+  // What the configuration says itself was checked when it was read.
+  if (recipe.value.literal()) return {.text = *text, .trouble = {}};
+  Value value{.text = label_value(*text), .trouble = {}};
+  if (value.text.empty()) value.trouble = "nothing of \"" + *text + "\" may stand in a label's value";
+  if (const std::string trouble = label_value_trouble(value.text); !trouble.empty())
+    value.trouble = '"' + value.text + "\": " + trouble;
+  return value;
+}
+
+Value value_of(const LabelRecipe& recipe, std::span<const Inventory> lists, const Present& present) {
+  Value value = value_for(recipe, *present.first, present.count);
+  const std::vector<std::string_view> placeholders = recipe.value.placeholders();
+  if (std::ranges::all_of(placeholders, [](std::string_view name) { return name == "count"; })) return value;
+  for_each_present(lists, [&](const Device& device) {
+    if (!value.trouble.empty()) return false;
+    const Value its = value_for(recipe, device, present.count);
+    value.trouble = its.trouble;
+    if (its.trouble.empty() && its.text != value.text)
+      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.first->id + ", \"" +
+                      its.text + "\" of " + device.id;
+    return true;
+  });
+  return value;
+}
+
+}  // namespace
+
+std::string label_name(std::string_view key) {
+  if (key.find('/') != std::string_view::npos) return std::string(key);
+  return std::string(kUsualPrefix) + '/' + std::string(key);
+}
+
+std::string label_key_trouble(std::string_view key) {
+  const std::size_t slash = key.find('/');
+  if (slash != std::string_view::npos) {
+    if (std::string trouble = prefix_trouble(key.substr(0, slash)); !trouble.empty()) return trouble;
+    key.remove_prefix(slash + 1);
+  }
+  if (key.size() > kLongestName)
+    return "A label's name has at most 63 characters after its prefix; this one has " +
+           std::to_string(key.size()) + '.';
+  if (!is_name_part(key))
+    return "A label's name must consist of letters, digits, '-', '_' and '.', and must begin and end with a "
+           "letter or a digit; before it there may be a prefix and one '/'.";
+  return {};
+}
+
+std::string label_value_trouble(std::string_view value) {
+  if (value.size() > kLongestValue)
+    return "A label's value has at most 63 characters; this one has " + std::to_string(value.size()) + '.';
+  if (!value.empty() && !is_name_part(value))
+    return "A label's value must consist of letters, digits, '-', '_' and '.', and must begin and end with a "
+           "letter or a digit.";
+  return {};
+}
+
+std::string label_value(std::string_view text) {
+  std::string value;
+  for (const char c : text) {
+    const char written = c == ' ' || c == '\t' ? '-' : c;
+    if (!is_name_part(std::string{'x', written, 'x'})) continue;
+    // Several spaces are as good as one.
+    const bool again = written != c && value.ends_with('-');
+    if (!again) value += written;
+  }
+  const auto is_end = [](char c) { return !is_name_part({&c, 1}); };
+  while (!value.empty() && is_end(value.back())) value.pop_back();
+  value.erase(value.begin(), std::ranges::find_if_not(value, is_end));
+  return value;
+}
+
+Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory> lists) {
+  Present present;
+  for_each_present(lists, [&](const Device& device) {
+    if (present.count++ == 0) present.first = &device;
+    return true;
+  });
+  Labels labels;
+  if (present.count == 0) return labels;
+  for (const LabelRecipe& recipe : recipes) {
+    const Value value = value_of(recipe, lists, present);
+    if (value.trouble.empty())
+      labels.pairs.emplace_back(label_name(recipe.key), value.text);
+    else
+      labels.remarks.push_back(label_name(recipe.key) + ": " + value.trouble);
+  }
+  return labels;
+}
+
+}  // namespace plughost
