@@ -23,10 +23,10 @@ std::string line_of(const HostRoot& host, const char* path) {
 
 MachineFacts machine_facts(const HostRoot& host) {
   MachineFacts machine{.hostname = line_of(host, "/proc/sys/kernel/hostname"),
-                  .kernel = line_of(host, "/proc/sys/kernel/osrelease"),
-                  .arch = line_of(host, "/proc/sys/kernel/arch"),  // since 6.1
-                  .vendor = line_of(host, "/sys/class/dmi/id/sys_vendor"),
-                  .product = line_of(host, "/sys/class/dmi/id/product_name")};
+                       .kernel = line_of(host, "/proc/sys/kernel/osrelease"),
+                       .arch = line_of(host, "/proc/sys/kernel/arch"),  // since 6.1
+                       .vendor = line_of(host, "/sys/class/dmi/id/sys_vendor"),
+                       .product = line_of(host, "/sys/class/dmi/id/product_name")};
   utsname names{};
   if (machine.arch.empty() && ::uname(&names) == 0) machine.arch = names.machine;
   if (machine.product.empty()) machine.product = line_of(host, "/proc/device-tree/model");
