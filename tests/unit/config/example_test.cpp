@@ -77,7 +77,7 @@ resources:
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 26);
+    CHECK(error.diagnostics.size() == 28);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));
