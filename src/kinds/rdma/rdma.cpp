@@ -157,6 +157,7 @@ Scan Rdma::scan(const HostRoot& host) const {
   if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host);
   found_.clear();
+  if (host.recorded()) ports_good_.clear();  // of another machine
   for (const RdmaCard& card : rdma_cards(host)) {
     if (!is_wanted(card, wanted_)) continue;
     scan.devices.push_back(device_of(card, nodes[card.name()]));
