@@ -276,6 +276,7 @@ int main(int argc, char** argv) {
     measure_allocate(rounds * 100);
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));
+    measure_plan(1000);
     measure_watched_file(rounds);
     measure_conditions(rounds);
     measure_apart("uevents", rounds);

@@ -144,7 +144,7 @@ def inference():
                                              ("0000:86:00.0", "10de:27b8 030200 10de:16ee a1", "NVIDIA L4", 23034, 1),
                                              ("0000:af:00.0", "10de:27b8 030200 10de:16ee a1", "NVIDIA L4", 23034, 1)):
         root = m.port(f"{address[:5]}{int(address[5:7], 16) - 1:02x}:00.0", ids="8086:347a 060400", numa=numa)
-        m.pci(root, address, ids, "nvidia", name, numa)
+        m.drm(m.pci(root, address, ids, "nvidia", name, numa), len(cards), 128 + len(cards))
         cards.append((address, name, memory))
     m.nvidia(cards, "550.127.08", {(0, 1): 10, (1, 0): 10, (0, 2): 10, (2, 0): 10, (1, 2): 20, (2, 1): 20})
     m.net(m.pci(m.port("0000:00:1c.0", numa=0), "0000:04:00.0", "14e4:165f 020000 103c:22be", "tg3", numa=0), "eno1", 2)
@@ -219,7 +219,7 @@ def rdma():
         function = m.pci(root, f"0000:98:00.{2 + n}", "15b3:101e 020000 15b3:0016", "mlx5_core" if n < 2 else "vfio-pci",
                          "ConnectX Family mlx5Gen Virtual Function", 1, 52 + n, dx[0])
         if n < 2:
-            m.rdma(function, f"mlx5_{4 + n}", 4 + n, f"ens3f0v{n}", 8 + n, f"0000:0000:0000:00{n}a", "Ethernet",
+            m.rdma(function, f"mlx5_{4 + n}", 4 + n, f"ens3f0v{n}", 8 + n, "0000:0000:0000:0000", "Ethernet",
                    rate="100 Gb/sec (4X EDR)")
         else:
             m.virtual("vfio", str(52 + n), f"242:{n - 2}")

@@ -1,0 +1,89 @@
+// What each file of plugins.d finds on each made node of tests/machines, as tests/machines/presets.txt has
+// it.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/joined.hpp"
+#include "config/config.hpp"
+#include "supervisor/survey.hpp"
+#include "unit/fleet/made_machines.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+using Machines = std::map<std::string, HostRoot>;
+
+const fs::path kPresets = PLUGHOST_SOURCE_DIR "/plugins.d";
+const fs::path kExpected = PLUGHOST_SOURCE_DIR "/tests/machines/presets.txt";
+const fs::path kFound = PLUGHOST_FOUND_PRESETS;
+
+// "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and what is wrong with it.
+std::string line_of(const std::string& resource, const Device& device) {
+  std::string line = resource + ' ' + device.id;
+  if (device.replicas > 1) line += " ×" + std::to_string(device.replicas);
+  if (!device.numa_nodes.empty()) line += " numa " + joined(device.numa_nodes, ",");
+  line += ':';
+  for (const DeviceNode& node : device.nodes) line += ' ' + node.host_path;
+  if (!device.healthy()) line += " (" + device.trouble + ')';
+  return line;
+}
+
+Lines found_by(const Config& preset, const HostRoot& machine) {
+  Lines lines;
+  const Survey found = survey(preset, machine);
+  for (const Offer& offer : found.offers) {
+    for (const Device& device : offer.inventory.devices()) lines.push_back(line_of(offer.resource, device));
+  }
+  for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
+  for (const std::string& trouble : found.troubles) lines.push_back("error: " + trouble);
+  return lines;
+}
+
+// The machines on which a preset finds the same stand together.
+std::string section_of(const std::string& name, const Config& preset, const Machines& machines) {
+  std::map<Lines, Lines> where;
+  for (const auto& [machine, host] : machines) {
+    Lines lines = found_by(preset, host);
+    if (!lines.empty()) where[std::move(lines)].push_back(machine);
+  }
+  std::map<Lines, Lines> by_machines;
+  for (auto& [lines, on] : where) by_machines.emplace(on, lines);
+  std::string text = name + (where.empty() ? ": nothing\n" : "\n");
+  for (const auto& [on, lines] : by_machines) {
+    text += "  on " + (on.size() == machines.size() ? "every machine" : joined(on, ", ")) + '\n';
+    for (const std::string& line : lines) text += "    " + line + '\n';
+  }
+  return text;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST_CASE("each file of plugins.d finds on each made machine what presets.txt says") {
+  const Machines machines = test::made_machines();
+  CHECK(machines.size() >= 12);
+  std::set<fs::path> presets;
+  for (const auto& entry : fs::directory_iterator(kPresets)) presets.insert(entry.path());
+  std::string found;
+  for (const fs::path& preset : presets)
+    found += section_of(preset.stem(), load_config(preset), machines) + '\n';
+  std::ofstream(kFound) << found;
+  INFO("diff " << kExpected << ' ' << kFound << " shows what differs; if it is right, copy it there");
+  CHECK((found == text_of(kExpected)));
+}
+
+}  // namespace
+}  // namespace plughost
