@@ -8,7 +8,9 @@ machine.py.
 import sys
 from pathlib import Path
 
-from machine import Machine, text_of
+sys.dont_write_bytecode = True
+
+from machine import Machine, text_of  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 
