@@ -214,7 +214,7 @@ std::string HostRoot::node_name() const {
 }
 
 FileType HostRoot::type(const std::string& path) const {
-  note(path);
+  note(Look::kFile, path);
   if (machine_) {
     const auto found = machine_->tree.find(path);
     return found.file ? found.file->type : FileType::kNothing;
@@ -224,7 +224,7 @@ FileType HostRoot::type(const std::string& path) const {
 }
 
 FileType HostRoot::own_type(const std::string& path) const {
-  note(path);
+  note(Look::kFile, path);
   if (machine_) {
     const auto found = machine_->tree.find(path, RecordedTree::LastLink::kKeep);
     return found.file ? found.file->type : FileType::kNothing;
@@ -234,14 +234,14 @@ FileType HostRoot::own_type(const std::string& path) const {
 }
 
 std::optional<std::string> HostRoot::text(const std::string& path, std::size_t most) const {
-  note(path);
+  note(Look::kText, path);
   if (!machine_) return file_text(real(path), most);
   const auto found = machine_->tree.find(path);
   return found.file && found.file->type == FileType::kRegular ? found.file->text : std::nullopt;
 }
 
 std::optional<std::string> HostRoot::link_target(const std::string& path) const {
-  note(path);
+  note(Look::kFile, path);
   if (machine_) {
     const auto found = machine_->tree.find(path, RecordedTree::LastLink::kKeep);
     return found.file && found.file->type == FileType::kLink ? found.file->text : std::nullopt;
@@ -253,7 +253,7 @@ std::optional<std::string> HostRoot::link_target(const std::string& path) const 
 }
 
 std::optional<std::string> HostRoot::canonical(const std::string& path) const {
-  note(path);
+  note(Look::kFile, path);
   if (machine_) {
     auto found = machine_->tree.resolve(path);
     return found.file ? std::optional(std::move(found.path)) : std::nullopt;
@@ -267,7 +267,7 @@ std::optional<std::string> HostRoot::canonical(const std::string& path) const {
 }
 
 std::optional<std::string> HostRoot::device_number(const std::string& path) const {
-  note(path);
+  note(Look::kFile, path);
   if (machine_) {
     const auto found = machine_->tree.find(path);
     return found.file && is_device_node(found.file->type) ? found.file->text : std::nullopt;
@@ -279,7 +279,7 @@ std::optional<std::string> HostRoot::device_number(const std::string& path) cons
 }
 
 std::error_code HostRoot::list(const std::string& directory, const Entry& entry) const {
-  note(directory);
+  note(Look::kEntries, directory);
   if (!machine_) return list_directory(real(directory), entry);
   const auto found = machine_->tree.find(directory);
   if (!found.file) return found.failed;
@@ -295,7 +295,9 @@ HostRoot::Match HostRoot::glob(const std::string& pattern) const {
   }
   Walk walk(*this, pattern);
   if (!components.empty()) walk.descend("", components);
-  return std::move(walk).finish();
+  Match match = std::move(walk).finish();
+  for (const std::string& path : match.paths) note(Look::kFile, path);
+  return match;
 }
 
 }  // namespace plughost

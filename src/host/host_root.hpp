@@ -36,8 +36,9 @@ class HostRoot {
   // Nothing of this machine is looked at.
   explicit HostRoot(std::shared_ptr<const RecordedMachine> machine);
 
-  // Is told each path that is looked at.
-  using Note = std::function<void(const std::string& path)>;
+  enum class Look { kFile, kText, kEntries };
+  // Is told each path that is looked at, and each that matches a pattern.
+  using Note = std::function<void(Look look, const std::string& path)>;
   // The same machine, of which each look is noted, nvml is what NVML says, and no program is run.
   HostRoot noted(Note note, std::shared_ptr<const NvmlView> nvml) const;
 
@@ -84,8 +85,8 @@ class HostRoot {
 
  private:
   std::string real(const std::string& path) const { return beginning_ + path; }
-  void note(const std::string& path) const {
-    if (note_) note_(path);
+  void note(Look look, const std::string& path) const {
+    if (note_) note_(look, path);
   }
 
   std::filesystem::path prefix_;

@@ -33,7 +33,7 @@ Survey survey(const Config& config, const HostRoot& host) {
       all.troubles.push_back(entry.where + ": " + entry.recipe->name.text() + ": " + error.what());
     }
   }
-  std::ranges::sort(all.offers, {}, &Offer::resource);
+  std::ranges::stable_sort(all.offers, {}, &Offer::resource);
   return all;
 }
 

@@ -279,14 +279,17 @@ TEST_CASE("a recorded device node has a type and a number, and a file without co
 
 TEST_CASE("whoever has looks noted is told each path, and no program runs meanwhile") {
   const MadeTree tree;
-  std::vector<std::string> noted;
+  using Look = HostRoot::Look;
+  std::vector<std::pair<Look, std::string>> noted;
   const HostRoot host =
-      HostRoot(tree.made.path()).noted([&](const std::string& path) { noted.push_back(path); }, nullptr);
+      HostRoot(tree.made.path())
+          .noted([&](Look look, const std::string& path) { noted.emplace_back(look, path); }, nullptr);
   host.glob("/dev/ttyUSB[01]");
   host.text("/sys/bus/pci/uevent");
   host.exists("/none");
-  for (const char* path : {"/dev", "/sys/bus/pci/uevent", "/none"})
-    CHECK(std::ranges::find(noted, path) != noted.end());
+  for (const auto& look : {std::pair(Look::kEntries, "/dev"), std::pair(Look::kFile, "/dev/ttyUSB1"),
+                           std::pair(Look::kText, "/sys/bus/pci/uevent"), std::pair(Look::kFile, "/none")})
+    CHECK(std::ranges::find(noted, std::pair<Look, std::string>(look)) != noted.end());
   CHECK_FALSE(host.runs_programs());
   CHECK_FALSE(host.recorded());
 }
