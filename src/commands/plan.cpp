@@ -21,9 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostFacts = 64u << 20;  // bytes of one node's
-constexpr std::size_t kMostShown = 4;          // ids or nodes in one line
+constexpr std::size_t kWidth = 60;             // characters that ids or nodes may take in a line
 
-struct Node {
+struct SeenNode {
   std::string name;
   std::string file;
   std::string recorded;
@@ -41,7 +41,7 @@ struct Unusable {
 };
 
 struct Fleet {
-  std::vector<Node> nodes;
+  std::vector<SeenNode> nodes;
   std::vector<Unusable> unusable;
   bool compared = false;
 };
@@ -88,17 +88,21 @@ Fleet look_at(const std::vector<std::string>& files, const Config* before, const
       fleet.unusable.push_back({file, error.what()});
     }
   }
-  for (Node& node : fleet.nodes) {
+  for (SeenNode& node : fleet.nodes) {
     if (node.before) node.changes = changes_between(*node.before, node.after);
   }
   return fleet;
 }
 
+// The first, and how many more there are.
 std::string some_of(const std::vector<std::string>& words) {
-  const std::vector<std::string> first(
-      words.begin(), words.begin() + static_cast<std::ptrdiff_t>(std::min(words.size(), kMostShown)));
-  const std::size_t more = words.size() - first.size();
-  return joined(first, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+  std::string text;
+  std::size_t shown = 0;
+  for (; shown < words.size(); ++shown) {
+    if (shown > 0 && text.size() + words[shown].size() > kWidth) break;
+    text += (shown > 0 ? ", " : "") + words[shown];
+  }
+  return text + (shown < words.size() ? " and " + std::to_string(words.size() - shown) + " more" : "");
 }
 
 std::string nodes_text(std::size_t count) {
@@ -108,6 +112,7 @@ std::string nodes_text(std::size_t count) {
 // "8", or "8 (1 Unhealthy)"; empty: it is not offered.
 std::string count_text(const PlannedResource* resource) {
   if (!resource) return "";
+  if (resource->unknown) return "?";
   const std::size_t sick = resource->count() - resource->healthy();
   return std::to_string(resource->count()) + (sick > 0 ? " (" + std::to_string(sick) + " Unhealthy)" : "");
 }
@@ -117,14 +122,14 @@ std::string difference_text(const PlannedChange& change) {
   if (!change.added.empty()) parts.push_back("new: " + some_of(change.added));
   if (!change.removed.empty()) parts.push_back("gone: " + some_of(change.removed));
   if (!change.changed.empty()) parts.push_back("other: " + some_of(change.changed));
-  if (parts.empty()) parts.emplace_back(change.after ? "new, without devices" : "gone, it had no devices");
+  if (parts.empty()) parts.emplace_back(!change.before ? "new" : !change.after ? "gone" : "of another kind");
   return joined(parts, "; ");
 }
 
 void print_changes(const Fleet& fleet) {
   std::vector<TableRow> rows;
   std::vector<std::string> same;
-  for (const Node& node : fleet.nodes) {
+  for (const SeenNode& node : fleet.nodes) {
     if (!node.differs()) same.push_back(node.name);
     for (const PlannedChange& change : node.changes)
       rows.push_back({node.name, change.resource, count_text(change.before), count_text(change.after),
@@ -139,7 +144,7 @@ void print_changes(const Fleet& fleet) {
 void print_offers(const Fleet& fleet) {
   std::vector<TableRow> rows;
   std::vector<std::string> bare;
-  for (const Node& node : fleet.nodes) {
+  for (const SeenNode& node : fleet.nodes) {
     if (node.after.resources.empty()) bare.push_back(node.name);
     for (const auto& [name, resource] : node.after.resources) {
       std::vector<std::string> ids;
@@ -160,7 +165,7 @@ void print_not_here(const Fleet& fleet) {
     std::string first;
   };
   std::map<std::pair<std::string, std::string>, Places> entries;  // by place and name
-  for (const Node& node : fleet.nodes) {
+  for (const SeenNode& node : fleet.nodes) {
     for (const NotHere& other : node.after.others) {
       const auto is_it = [&](const NotHere& each) { return each.name == other.name; };
       if (node.before && std::ranges::any_of(node.before->others, is_it)) continue;
@@ -185,6 +190,7 @@ Json json_of(const PlannedNode& planned) {
   Json json{{"resources", Json::Array()}, {"notHere", Json::Array()}};
   for (const auto& [name, resource] : planned.resources) {
     Json& each = json["resources"].push_back(Json{{"resource", name},
+                                                  {"known", !resource.unknown},
                                                   {"count", resource.count()},
                                                   {"healthy", resource.healthy()},
                                                   {"devices", Json::Array()}});
@@ -203,7 +209,7 @@ Json json_of(const PlannedNode& planned) {
 
 Json json_of(const Fleet& fleet) {
   Json json{{"nodes", Json::Array()}, {"unusable", Json::Array()}};
-  for (const Node& node : fleet.nodes) {
+  for (const SeenNode& node : fleet.nodes) {
     Json& each = json["nodes"].push_back(
         Json{{"node", node.name}, {"file", node.file}, {"recorded", node.recorded}, {"fails", node.fails()}});
     if (node.before) {
@@ -225,13 +231,24 @@ Json json_of(const Fleet& fleet) {
   return json;
 }
 
+// Each once: many nodes have the same to say.
+void print_notes(const Fleet& fleet) {
+  std::map<std::string, std::vector<std::string>> nodes;  // by what is noted of them
+  for (const SeenNode& node : fleet.nodes) {
+    for (const std::string& remark : node.after.remarks) nodes[remark].push_back(node.name);
+  }
+  for (const auto& [remark, names] : nodes)
+    std::cerr << "note: " << remark << " (" << nodes_text(names.size()) << ": " << some_of(names) << ")\n";
+}
+
 int report(const Fleet& fleet, OutputFormat format) {
   if (format == OutputFormat::kTable)
     print_text(fleet);
   else
     print(std::cout, json_of(fleet), format);
+  print_notes(fleet);
   bool fails = false;
-  for (const Node& node : fleet.nodes) {
+  for (const SeenNode& node : fleet.nodes) {
     for (const std::string& trouble : node.after.troubles)
       std::cerr << "error: " << node.name << ": " << trouble << '\n';
     fails = fails || node.fails();

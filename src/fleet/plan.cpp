@@ -66,6 +66,7 @@ PlannedNode plan(const Config& config, const Facts& facts) {
                    .troubles = std::move(found.troubles),
                    .remarks = std::move(found.remarks)};
   node.remarks.insert(node.remarks.end(), found.unmatched.begin(), found.unmatched.end());
+  for (const std::string& name : found.undecided) node.resources[name].unknown = true;
   std::map<std::string, std::string> owners;
   for (const Offer& offer : found.offers) take_offer(offer, owners, node);
   return node;

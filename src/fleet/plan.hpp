@@ -21,6 +21,7 @@ struct PlannedResource {
     bool operator==(const Device&) const = default;
   };
   std::map<std::string, Device> devices;  // by id
+  bool unknown = false;                   // a program lists them, which nobody runs here
   // How many the scheduler sees, replicas included.
   std::size_t count() const;
   std::size_t healthy() const;

@@ -50,6 +50,7 @@ constexpr std::pair<std::string_view, std::string_view> kOmittedDevices[] = {{"b
 
 // Of the virtual network interfaces those that are part of the machine's own network.
 constexpr std::string_view kRecordedVirtualInterfaces[] = {"bond", "vlan"};
+constexpr std::string_view kCan = "280";  // ARPHRD_CAN: buses that programs of the machine share
 
 constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    "hugepages*",
                                               "fd",        "vcs*", "tty[0-9]*", "loop[0-9]*",
@@ -95,6 +96,7 @@ constexpr std::string_view kAttributes[] = {"abi_version",
                                             "interface",
                                             "label",
                                             "manufacturer",
+                                            "max_openers",
                                             "model",
                                             "modalias",
                                             "name",
@@ -296,8 +298,9 @@ class Recorder {
     if (by_name || (subsystem == "block" && host_.exists(path + "/partition"))) return true;
     if (subsystem != "net" || path.find("/virtual/") == std::string::npos) return false;
     const auto device = SysDevice::at(host_, path);
-    return !device || std::ranges::find(kRecordedVirtualInterfaces, device->property("DEVTYPE")) ==
-                          std::end(kRecordedVirtualInterfaces);
+    return !device || (device->attribute("type") != kCan &&
+                       std::ranges::find(kRecordedVirtualInterfaces, device->property("DEVTYPE")) ==
+                           std::end(kRecordedVirtualInterfaces));
   }
 
   // The device, those above it, and what udev knows of them. path: without links.

@@ -26,9 +26,9 @@ std::string_view take_component(std::string_view& path) {
   return component;
 }
 
-class PathWalk {
+class Lookup {
  public:
-  explicit PathWalk(const File& root) {
+  explicit Lookup(const File& root) {
     steps_.reserve(kUsualDepth);
     steps_.push_back({&root, {}});
   }
@@ -94,17 +94,17 @@ void RecordedTree::add(std::string_view path, File file) {
 }
 
 RecordedTree::Found RecordedTree::find(std::string_view path, LastLink last) const {
-  PathWalk walk(root_);
-  if (const std::errc failed = walk.go(path, last); failed != std::errc())
+  Lookup lookup(root_);
+  if (const std::errc failed = lookup.go(path, last); failed != std::errc())
     return {.file = nullptr, .failed = std::make_error_code(failed), .path = {}};
-  return {.file = &walk.here(), .failed = {}, .path = {}};
+  return {.file = &lookup.here(), .failed = {}, .path = {}};
 }
 
 RecordedTree::Found RecordedTree::resolve(std::string_view path) const {
-  PathWalk walk(root_);
-  if (const std::errc failed = walk.go(path, LastLink::kFollow); failed != std::errc())
+  Lookup lookup(root_);
+  if (const std::errc failed = lookup.go(path, LastLink::kFollow); failed != std::errc())
     return {.file = nullptr, .failed = std::make_error_code(failed), .path = {}};
-  return {.file = &walk.here(), .failed = {}, .path = walk.path()};
+  return {.file = &lookup.here(), .failed = {}, .path = lookup.path()};
 }
 
 }  // namespace plughost

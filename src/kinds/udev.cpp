@@ -20,7 +20,7 @@ constexpr std::string_view kUdevAttributes[] = {"name",   "path",   "link",    "
 
 using Patterns = std::vector<std::pair<std::string, std::string>>;  // by name; fnmatch(3)
 
-struct WantedDevices {
+struct Wanted {
   std::vector<std::string> subsystems;
   std::string name;
   Patterns properties;
@@ -36,7 +36,7 @@ bool has_attributes(const SysDevice& device, const Patterns& wanted) {
   });
 }
 
-bool is_wanted(const SysDevice& device, const WantedDevices& wanted) {
+bool is_wanted(const SysDevice& device, const Wanted& wanted) {
   if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
   if (!wanted.properties.empty()) {
     const auto& properties = device.properties();
@@ -65,7 +65,7 @@ std::string file_name(const std::string& path) {
 
 class Udev final : public DeviceSource {
  public:
-  Udev(WantedDevices wanted, std::string permissions, bool links)
+  Udev(Wanted wanted, std::string permissions, bool links)
       : wanted_(std::move(wanted)), permissions_(std::move(permissions)), links_(links) {}
 
   Scan scan(const HostRoot& host) const override {
@@ -119,7 +119,7 @@ class Udev final : public DeviceSource {
                             .permissions = permissions_});
   }
 
-  WantedDevices wanted_;
+  Wanted wanted_;
   std::string permissions_;
   bool links_;
 };
@@ -145,7 +145,7 @@ std::unique_ptr<const DeviceSource> read_udev(Fields& entry) {
   const Node* const node = entry.node("udev");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("udev"), entry.diagnostics());
-  WantedDevices wanted;
+  Wanted wanted;
   wanted.subsystems = fields.texts("subsystem");
   if (wanted.subsystems.empty())
     fields.error("subsystem",

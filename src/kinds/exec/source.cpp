@@ -18,6 +18,7 @@ class ExecSource final : public DeviceSource {
   Scan scan(const HostRoot& host) const override {
     Scan scan = triggers(host);
     if (!host.runs_programs()) {
+      scan.undecided = true;
       scan.remarks.push_back("what " + settings_.command.front() +
                              " says is not known here: no program is run");
       return scan;
