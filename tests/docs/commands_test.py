@@ -25,13 +25,15 @@ NOT_RUN = {
     "kubectl describe pod POD": "needs an API server",
     "kubectl apply -f packaging/kubernetes/daemonset.yaml":
         "needs an API server; tests/packaging/container_test.py checks the file",
-    "for pod in $(kubectl -n plughost get pods -o name); do kubectl -n plughost exec $pod -- plughost facts > "
-    "facts/${pod#pod/}.json; done": "needs an API server",
+    "for pod in $(kubectl -n plughost get pods -o name); do kubectl -n plughost exec -i $pod -- plughost facts "
+    "--config /dev/stdin < fleet.yaml > facts/${pod#pod/}.json; done": "needs an API server",
     "kubectl -n plughost create configmap plughost --from-file config.yaml=fleet.yaml --dry-run=client -o yaml | "
     "kubectl apply -f -":
         "needs an API server; tests/e2e/cluster edits the ConfigMap",
-    'ansible nodes -i inventory.yaml --become -m ansible.builtin.shell -a "plughost facts > /tmp/facts.json"':
+    'ansible nodes -i inventory.yaml --become -m ansible.builtin.copy -a "src=fleet.yaml dest=/tmp/fleet.yaml"':
         "runs on the machine of whoever has the nodes",
+    'ansible nodes -i inventory.yaml --become -m ansible.builtin.shell -a "plughost facts --config /tmp/fleet.yaml '
+    '> /tmp/facts.json"': "runs on the machine of whoever has the nodes",
     'ansible nodes -i inventory.yaml --become -m ansible.builtin.fetch -a "src=/tmp/facts.json '
     'dest=facts/{{ inventory_hostname }}.json flat=true"': "runs on the machine of whoever has the nodes",
     "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
