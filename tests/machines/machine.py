@@ -24,8 +24,8 @@ def udev_word(text):
 
 
 class Machine:
-    def __init__(self, node, kernel, arch="x86_64", dmi=("", ""), model="", cloud=False):
-        """cloud: its kernel is one for virtual machines, without sound."""
+    def __init__(self, node, kernel, arch="x86_64", dmi=("", ""), model="", cloud=False, pool="desk"):
+        """cloud: its kernel is one for virtual machines, without sound. pool: one of its labels."""
         self.node = node
         self.tree = {}
         self.more = {}  # beside the tree
@@ -39,6 +39,9 @@ class Machine:
         if model:
             self.put("/proc/device-tree", ["link", "/sys/firmware/devicetree/base"])
             self.text("/sys/firmware/devicetree/base/model", model + "\0")
+        labels = {"example.com/pool": pool, "kubernetes.io/arch": {"x86_64": "amd64", "aarch64": "arm64"}[arch],
+                  "kubernetes.io/hostname": node, "kubernetes.io/os": "linux"}
+        self.text("/etc/plughost/labels", json.dumps({"metadata": {"name": node, "labels": labels}}))
         self.begin_dev()
         if not cloud:
             self.nodes("snd/seq 116:1, snd/timer 116:33")

@@ -68,7 +68,7 @@ def workstation():
 
 def dgx():
     """A DGX-1 with V100: a hybrid cube mesh of NVLinks, and a network card for each pair of GPUs."""
-    m = Machine("dgx-01", "5.15.0-1063-nvidia", dmi=("NVIDIA", "DGX-1 with V100-32"))
+    m = Machine("dgx-01", "5.15.0-1063-nvidia", dmi=("NVIDIA", "DGX-1 with V100-32"), pool="batch")
     m.serial_ports()
     m.misc("kvm 232", "infiniband/rdma_cm 58")
     m.nodes("gdrdrv 506:0")
@@ -116,7 +116,7 @@ def bmc(m, root, bridge, card, ids="1a03:2000 030000 1a03:2000 30"):
 
 def a100_mig():
     """Four A100 with NVLink between each two of them; two are divided by MIG, and have no NVLink then."""
-    m = Machine("a100-01", "5.14.0-427.40.1.el9_4.x86_64", dmi=("Supermicro", "AS -2124GQ-NART"))
+    m = Machine("a100-01", "5.14.0-427.40.1.el9_4.x86_64", dmi=("Supermicro", "AS -2124GQ-NART"), pool="batch")
     m.serial_ports()
     m.misc("kvm 232")
     m.nodes("gdrdrv 506:0")
@@ -204,7 +204,7 @@ def intel_ai():
 
 def rdma():
     """InfiniBand, Ethernet with virtual functions (two for containers, two for virtual machines), and a port that is down."""
-    m = Machine("hpc-01", "5.14.0-427.40.1.el9_4.x86_64", dmi=("Lenovo", "ThinkSystem SR665 V3"))
+    m = Machine("hpc-01", "5.14.0-427.40.1.el9_4.x86_64", dmi=("Lenovo", "ThinkSystem SR665 V3"), pool="batch")
     m.serial_ports()
     m.misc("kvm 232", "vhost-net 238", "infiniband/rdma_cm 58", "vfio/vfio 196")
     for n, (bus, numa, state) in enumerate((("17", 0, "4: ACTIVE"), ("ca", 1, "1: DOWN"))):
@@ -327,7 +327,7 @@ def vm_snp():
 
 
 def edge():
-    """A box at a shop's door: Coral by PCIe and USB (one of them has its firmware already), and Hailo."""
+    """A box at a shop's door: Coral by PCIe and USB (one of them has its firmware already), Hailo, and a camera."""
     m = Machine("edge-01", "6.1.0-28-amd64", dmi=("OnLogic", "HX401"))
     m.serial_ports()
     m.misc("kvm 232")
@@ -340,7 +340,9 @@ def edge():
           "Hailo-8 AI Processor", group=11)
     m.virtual("hailo_chardev", "hailo0", "238:0")
     host = m.pci("", "0000:00:14.0", "8086:54ed 0c0330 8086:7270", "xhci_hcd", group=3)
-    m.usb_bus(host, 1)
+    camera = m.usb(m.usb_bus(host, 1), 1, "0c45:6366", "Microdia", "USB 2.0 Camera", "SN0001", speed=480,
+                   classes=["0e/01/00 uvcvideo", "0e/02/00 uvcvideo"])
+    m.usb_camera(camera, (0, 1), 0)
     fast = m.usb_bus(host, 2, 10000)
     m.usb(fast, 1, "18d1:9302", classes=["ff/ff/ff"], speed=5000)
     m.usb(fast, 2, "1a6e:089a", classes=["fe/01/02"], speed=480)

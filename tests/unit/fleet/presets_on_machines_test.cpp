@@ -18,6 +18,7 @@
 #include "host/host_root.hpp"
 #include "supervisor/survey.hpp"
 #include "unit/fleet/made_machines.hpp"
+#include "unit/temp_dir.hpp"
 
 namespace plughost {
 namespace {
@@ -27,8 +28,9 @@ using Lines = std::vector<std::string>;
 using Machines = std::map<std::string, Facts>;
 
 const fs::path kPresets = PLUGHOST_SOURCE_DIR "/plugins.d";
-const fs::path kExpected = PLUGHOST_SOURCE_DIR "/tests/machines/presets.txt";
-const fs::path kFound = PLUGHOST_FOUND_PRESETS;
+const fs::path kPage = PLUGHOST_SOURCE_DIR "/docs/fleet.md";
+const fs::path kExpected = PLUGHOST_SOURCE_DIR "/tests/machines";
+const fs::path kFound = PLUGHOST_FOUND_ON_MACHINES;
 
 // "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and what is wrong with it.
 std::string line_of(const std::string& resource, const Device& device) {
@@ -49,6 +51,7 @@ Lines found_by(const Config& preset, const Facts& machine) {
   }
   for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
   for (const std::string& trouble : found.troubles) lines.push_back("error: " + trouble);
+  for (const NotHere& other : found.others) lines.push_back("not here: " + other.name);
   return lines;
 }
 
@@ -81,14 +84,32 @@ std::map<std::string, Config> presets() {
   return all;
 }
 
+// Whether a text of tests/machines says what was found; that is left beside the test, to be looked at.
+void check_found(const std::string& found, const std::string& file) {
+  const fs::path expected = kExpected / file;
+  fs::create_directories(kFound);
+  std::ofstream(kFound / file) << found;
+  INFO("diff " << expected.string() << " " << (kFound / file).string()
+               << " shows what differs; if it is right, copy it there");
+  CHECK((found == text_of(expected)));
+}
+
 TEST_CASE("each file of plugins.d finds on each made machine what presets.txt says") {
   const Machines machines = test::made_machines();
   CHECK(machines.size() >= 12);
   std::string found;
   for (const auto& [name, preset] : presets()) found += section_of(name, preset, machines) + '\n';
-  std::ofstream(kFound) << found;
-  INFO("diff " << kExpected.string() << " " << kFound.string() << " shows what differs; if it is right, copy it there");
-  CHECK((found == text_of(kExpected)));
+  check_found(found, "presets.txt");
+}
+
+TEST_CASE("the file that docs/fleet.md shows is on each made machine what fleet.txt says") {
+  const std::string page = text_of(kPage);
+  const std::string fence = "```yaml fleet.yaml\n";
+  const std::size_t begin = page.find(fence) + fence.size();
+  const test::TempDir dir;
+  dir.file("fleet.yaml", page.substr(begin, page.find("```", begin) - begin));
+  check_found(section_of("fleet.yaml", load_config(dir.at("fleet.yaml")), test::made_machines()),
+              "fleet.txt");
 }
 
 // Files of somebody's, and what comes and goes with pods: recorded on a node whose configuration names them.
