@@ -11,8 +11,6 @@
 namespace plughost {
 namespace {
 
-using Kind = Verdict::Kind;
-
 bool matches(const std::vector<std::string>& patterns, const std::string& text) {
   return std::ranges::any_of(
       patterns, [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0; });
@@ -88,7 +86,7 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
 Verdict Condition::Term::ask(const NodeView& node) const {
   const auto compare = [&](const std::string& is, const std::string& also = {}) -> Verdict {
     if (matches(patterns, is) || (!also.empty() && matches(patterns, also))) return {};
-    return {Kind::kDoesNot, name + " is " + quote(is) + ", not " + joined(patterns, " or ")};
+    return {Verdict::Kind::kDoesNot, name + " is " + quote(is) + ", not " + joined(patterns, " or ")};
   };
   switch (subject) {
     case Subject::kHostname:
@@ -103,18 +101,18 @@ Verdict Condition::Term::ask(const NodeView& node) const {
       return compare(node.machine.product);
     case Subject::kNode:
       if (node.labels.node.empty())
-        return {Kind::kUnknown, "the node's name is not known: " + node.labels.trouble};
+        return {Verdict::Kind::kUnknown, "the node's name is not known: " + node.labels.trouble};
       return compare(node.labels.node);
     case Subject::kLabel: {
       if (!node.labels.trouble.empty())
-        return {Kind::kUnknown, "the node's labels are not known: " + node.labels.trouble};
+        return {Verdict::Kind::kUnknown, "the node's labels are not known: " + node.labels.trouble};
       const auto found = node.labels.labels.find(label);
-      return found == node.labels.labels.end() ? Verdict{Kind::kDoesNot, "the node has no " + name}
+      return found == node.labels.labels.end() ? Verdict{Verdict::Kind::kDoesNot, "the node has no " + name}
                                                : compare(found->second);
     }
     case Subject::kExists:
       for (const std::string& pattern : patterns) {
-        if (!node.exists(pattern)) return {Kind::kDoesNot, pattern + " does not exist"};
+        if (!node.exists(pattern)) return {Verdict::Kind::kDoesNot, pattern + " does not exist"};
       }
       return {};
   }
@@ -125,23 +123,24 @@ Verdict Condition::Case::ask(const NodeView& node) const {
   Verdict unknown;
   for (const Term& term : terms) {
     Verdict verdict = term.ask(node);
-    if (verdict.kind == Kind::kDoesNot) return verdict;
-    if (verdict.kind == Kind::kUnknown) unknown = std::move(verdict);
+    if (verdict.kind == Verdict::Kind::kDoesNot) return verdict;
+    if (verdict.kind == Verdict::Kind::kUnknown) unknown = std::move(verdict);
   }
   for (const Case& other : excluded) {
     Verdict verdict = other.ask(node);
-    if (verdict.kind == Kind::kApplies) return {Kind::kDoesNot, "what `not` excludes is so: " + other.text()};
-    if (verdict.kind == Kind::kUnknown) unknown = std::move(verdict);
+    if (verdict.kind == Verdict::Kind::kApplies)
+      return {Verdict::Kind::kDoesNot, "what `not` excludes is so: " + other.text()};
+    if (verdict.kind == Verdict::Kind::kUnknown) unknown = std::move(verdict);
   }
   return unknown;
 }
 
 Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) {
-  Verdict none{Kind::kDoesNot, {}};
+  Verdict none{Verdict::Kind::kDoesNot, {}};
   for (const Case& each : cases) {
     Verdict verdict = each.ask(node);
-    if (verdict.kind == Kind::kApplies) return verdict;
-    if (verdict.kind == Kind::kUnknown) none.kind = Kind::kUnknown;
+    if (verdict.kind == Verdict::Kind::kApplies) return verdict;
+    if (verdict.kind == Verdict::Kind::kUnknown) none.kind = Verdict::Kind::kUnknown;
     none.why += (none.why.empty() ? "" : "; ") + verdict.why;
   }
   return none;
