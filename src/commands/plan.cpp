@@ -231,11 +231,15 @@ Json json_of(const Fleet& fleet) {
   return json;
 }
 
-// Each once: many nodes have the same to say.
+// Each once: many nodes have the same to say, and what was so before is no news.
 void print_notes(const Fleet& fleet) {
   std::map<std::string, std::vector<std::string>> nodes;  // by what is noted of them
   for (const SeenNode& node : fleet.nodes) {
-    for (const std::string& remark : node.after.remarks) nodes[remark].push_back(node.name);
+    for (const std::string& remark : node.after.remarks) {
+      const bool known =
+          node.before && std::ranges::find(node.before->remarks, remark) != node.before->remarks.end();
+      if (!known) nodes[remark].push_back(node.name);
+    }
   }
   for (const auto& [remark, names] : nodes)
     std::cerr << "note: " << remark << " (" << nodes_text(names.size()) << ": " << some_of(names) << ")\n";
