@@ -1,4 +1,4 @@
-"""The Kubernetes API, as far as the replays need it: pods in and out, nodes, logs."""
+"""The Kubernetes API, as far as the replays need it: pods in and out, nodes, logs, and what else a manifest has."""
 
 import http.client
 import json
@@ -45,24 +45,42 @@ class Api:
         except (OSError, ApiError):
             return False
 
-    def _pods(self, name=""):
-        return f"/api/v1/namespaces/default/pods/{name}".rstrip("/")
+    def post(self, path, document):
+        """document is YAML, which the API server itself reads."""
+        return json.loads(self._request("POST", path, document, "application/yaml"))
 
-    def create(self, pod):
-        """pod is YAML, which the API server itself reads."""
-        return json.loads(self._request("POST", self._pods(), pod, "application/yaml"))
+    def patch(self, path, change):
+        """change: what the object has instead, as a JSON merge patch."""
+        return json.loads(self._request("PATCH", path, json.dumps(change), "application/merge-patch+json"))
 
-    def pod(self, name):
+    def remove(self, path):
+        self._request("DELETE", path)
+
+    def exists(self, path):
+        return self._found(path) is not None
+
+    def _found(self, path):
         """None if there is none."""
         try:
-            return self.get(self._pods(name))
+            return self.get(path)
         except ApiError as error:
             if error.status == 404:
                 return None
             raise
 
-    def pods(self):
-        return self.get(self._pods())["items"]
+    def _pods(self, name="", namespace="default"):
+        return f"/api/v1/namespaces/{namespace}/pods/{name}".rstrip("/")
+
+    def create(self, pod):
+        """pod is YAML, which the API server itself reads."""
+        return self.post(self._pods(), pod)
+
+    def pod(self, name):
+        """None if there is none."""
+        return self._found(self._pods(name))
+
+    def pods(self, namespace="default"):
+        return self.get(self._pods(namespace=namespace))["items"]
 
     def pod_names(self, node=None):
         """All pods, or those on one node."""
@@ -72,20 +90,15 @@ class Api:
         """The pod has so many seconds to end. With 0 it is forgotten at once, whatever its node does."""
         self._request("DELETE", self._pods(name), json.dumps({"gracePeriodSeconds": seconds}))
 
-    def log(self, name):
-        return self._request("GET", self._pods(name) + "/log")
+    def log(self, name, namespace="default"):
+        return self._request("GET", self._pods(name, namespace) + "/log")
 
     def node(self, name):
         """None if there is none."""
-        try:
-            return self.get(f"/api/v1/nodes/{name}")
-        except ApiError as error:
-            if error.status == 404:
-                return None
-            raise
+        return self._found(f"/api/v1/nodes/{name}")
 
     def forget_node(self, name):
-        self._request("DELETE", f"/api/v1/nodes/{name}")
+        self.remove(f"/api/v1/nodes/{name}")
 
     def events(self, pod):
         selector = urllib.parse.quote(f"involvedObject.name={pod}")

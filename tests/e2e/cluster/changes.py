@@ -1,5 +1,6 @@
 """Replays of what changes while pods run: the kubelet, plughost, a device, the configuration."""
 
+import json
 import signal
 import time
 
@@ -25,13 +26,20 @@ class Steady:
         [devices] = [entry["DeviceIDs"] for entry in entries if entry["PodUID"] == self._uid]
         return {"container": container, "process": self._node.tasks().get(container), "devices": devices}
 
+    def devices(self):
+        """Their ids, whichever NUMA node they are on."""
+        return [name for names in self._before["devices"].values() for name in names]
+
+    def check(self):
+        now = self._look()
+        expect(now == self._before and now["process"], f"pod {self._name} was {self._before}, and is {now}")
+
     def check_with_newcomer(self, name):
         """A pod that starts now shows that the kubelet has looked at its pods, and that devices are given."""
         self._api.create(pod(name, {GOPHER: 1}, ENVIRONMENT))
         pods.output(self._api, name)
         pods.delete(self._api, name)
-        now = self._look()
-        expect(now == self._before and now["process"], f"pod {self._name} was {self._before}, and is {now}")
+        self.check()
 
 
 def kubelet_restart(cluster):
@@ -119,3 +127,75 @@ def reload(cluster):
         attached = plughost.attachments(GOPHER)
         expect(attached == 1, f"{GOPHER} was attached {attached} times")
     return f"the pod ran {took:.1f} s after SIGHUP"
+
+
+def drained_device(cluster):
+    """A device that a pod holds is drained: its pod goes on, no other gets it, until it is back in service"""
+    node = cluster.node_a
+    names = {"ann", "bob", "cyd"}
+
+    def start(name):
+        """A pod, and which gopher it got."""
+        cluster.api.create(pod(name, {GOPHER: 1}, ENVIRONMENT))
+        return gopher_of(pods.output(cluster.api, name))
+
+    with node.plughost(f"resources:{gopher_entry(gophers(node, *names))}") as plughost:
+        advertised(cluster, node, GOPHER, 3)
+        steady = Steady(cluster, node, "steady")
+        [drained] = steady.devices()
+        words = plughost.command("drain", f"{GOPHER}={drained}", "--reason", "the fan is loud")
+        expect("steady" in words, f"the holder is not named: {words}")
+        until(lambda: cluster.api.node(node.name)["status"]["allocatable"].get(GOPHER) == "2", 30,
+              f"2 allocatable of {GOPHER}", every=0.05)
+        taken = {start("first")}
+        # The scheduler counts 2, and that 2 pods have one each: it does not know that one of these is drained.
+        cluster.api.create(pod("second", {GOPHER: 1}, ENVIRONMENT))
+        pods.why_pending(cluster.api, "second")
+
+        # It survives who drained it; and a device that is free again is not given while it is drained.
+        plughost.kill()
+        started = time.time()
+        plughost.start()
+        until(lambda: node.registered(GOPHER, 2, started), 10, f"2 healthy {GOPHER} in the checkpoint")
+        steady.check()
+        pods.delete(cluster.api, "steady")
+        taken.add(gopher_of(pods.output(cluster.api, "second")))
+        expect(taken == names - {drained}, f"{drained} is drained, and pods have {taken}")
+        cluster.api.create(pod("third", {GOPHER: 1}, ENVIRONMENT))
+        pods.why_pending(cluster.api, "third")
+        plughost.command("undrain", f"{GOPHER}={drained}")
+        last = gopher_of(pods.output(cluster.api, "third"))
+        expect(last == drained, f"{drained} is free, and third has {last}")
+    return f"{drained} went to nobody while it was drained, its pod ran on; back in service, the next pod got it"
+
+
+def gopher_of(environment):
+    [name] = [line.removeprefix("Gopher=") for line in environment.splitlines() if line.startswith("Gopher=")]
+    return name
+
+
+def trial(cluster):
+    """`reload --confirm`, and nobody confirms: what was in force before is so again, and pods run on"""
+    node, late = cluster.node_a, "plughost.test/trial"
+    first = gopher_entry(gophers(node, "sue"))
+    with node.plughost(f"resources:{first}") as plughost:
+        advertised(cluster, node, GOPHER, 1)
+        steady = Steady(cluster, node, "steady")
+        plughost.write(f"resources:{first}{counted_entry(late)}")
+        started = time.monotonic()
+        plughost.command("reload", "--confirm", "5s")
+        advertised(cluster, node, late, 10)
+        plughost.wait_for_line("the configuration on trial is given up", 20)
+        took = time.monotonic() - started
+        advertised_none(cluster, node, late)
+        steady.check()
+        attached = plughost.attachments(GOPHER)
+        expect(attached == 1, f"{GOPHER} was attached {attached} times")
+
+        # And who keeps it, has it.
+        plughost.command("reload", "--confirm", "1h")
+        advertised(cluster, node, late, 10)
+        plughost.command("reload", "--keep")
+        configuration = json.loads(plughost.command("status", "-o", "json"))["configuration"]
+        expect(configuration["trialUntil"] is None, f"it is kept, and still on trial: {configuration}")
+    return f"given up {took:.1f} s after the reload with --confirm 5s; the pod ran on"

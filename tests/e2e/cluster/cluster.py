@@ -37,7 +37,7 @@ class Cluster:
         try:
             add_address(API)
             self.image = folder / "busybox.tar"
-            images.write(self.image)
+            images.write_busybox(self.image)
             self._start_control_plane()
             self.node_a = self._parts.enter_context(self.node())
         except BaseException:

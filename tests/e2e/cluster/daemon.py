@@ -49,6 +49,17 @@ class Plughost:
         self._process.signal(signal.SIGHUP)
         self._process.wait_for_line("configuration reloaded", 5, start)
 
+    def command(self, *arguments):
+        """What a command of plughost prints that speaks to this one."""
+        return self._node.run(self._program, *arguments)
+
+    def write(self, configuration):
+        """The file alone: nobody is told."""
+        self._path.write_text(configuration)
+
+    def wait_for_line(self, wanted, seconds):
+        return self._process.wait_for_line(wanted, seconds)
+
     def attachments(self, resource):
         """How often this process was attached to a kubelet for a resource."""
         return sum("attached" in line and f"resource={resource}" in line and "not attached" not in line

@@ -1,10 +1,11 @@
-"""An image made on the spot: Debian's static busybox under all its names, as an OCI archive."""
+"""Images made on the spot, as OCI archives: Debian's static busybox under all its names, and plughost."""
 
 import hashlib
 import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tarfile
 
@@ -19,7 +20,7 @@ def _add(archive, name, data, mode=0o644):
     archive.addfile(entry, io.BytesIO(data))
 
 
-def _root_file_system():
+def _busybox():
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w") as archive:
         for name, mode in (("bin", 0o755), ("etc", 0o755), ("mnt", 0o755), ("tmp", 0o1777)):
@@ -36,8 +37,29 @@ def _root_file_system():
     return stream.getvalue()
 
 
-def write(path):
-    """Writes the archive for `ctr images import`. Its command waits for ever, as a pod's sandbox must."""
+def _with_libraries(program, where):
+    """The program and what it is linked with, each library where it is here."""
+    stream = io.BytesIO()
+    linked = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        _add(archive, where.lstrip("/"), program.read_bytes(), 0o755)
+        for library in re.findall(r"(/\S+) \(0x", linked):
+            _add(archive, library.lstrip("/"), pathlib.Path(library).read_bytes(), 0o755)
+    return stream.getvalue()
+
+
+def write_busybox(path):
+    """For `ctr images import`. Its command waits for ever, as a pod's sandbox must."""
+    _write(path, NAME, _busybox(), {"Env": ["PATH=/bin"], "Cmd": ["sleep", "infinity"]})
+
+
+def write_plughost(path, program, name):
+    """For `ctr images import`: runs as that of packaging/Containerfile does."""
+    entry = "/usr/bin/plughost"
+    _write(path, name, _with_libraries(program, entry), {"Entrypoint": [entry], "Cmd": ["run"]})
+
+
+def _write(path, name, file_system, command):
     kind = "application/vnd.oci.image"
     architecture = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
     with tarfile.open(path, "w") as archive:
@@ -50,16 +72,16 @@ def write(path):
         def document(media_type, value):
             return blob(media_type, json.dumps(value).encode())
 
-        layer = blob(f"{kind}.layer.v1.tar", _root_file_system())
+        layer = blob(f"{kind}.layer.v1.tar", file_system)
         config = document(f"{kind}.config.v1+json", {
             "os": "linux",
             "architecture": architecture,
-            "config": {"Env": ["PATH=/bin"], "Cmd": ["sleep", "infinity"]},
+            "config": command,
             "rootfs": {"type": "layers", "diff_ids": [layer["digest"]]},
         })
         manifest = document(f"{kind}.manifest.v1+json", {
             "schemaVersion": 2, "mediaType": f"{kind}.manifest.v1+json", "config": config, "layers": [layer],
         })
-        manifest["annotations"] = {"io.containerd.image.name": NAME}
+        manifest["annotations"] = {"io.containerd.image.name": name}
         _add(archive, "index.json", json.dumps({"schemaVersion": 2, "manifests": [manifest]}).encode())
         _add(archive, "oci-layout", b'{"imageLayoutVersion": "1.0.0"}')

@@ -84,6 +84,8 @@ class Node:
             (self.folder / own).mkdir(parents=True)
         (self.folder / "cni/none.conflist").write_text(json.dumps(NETWORK))
         binds = "; ".join(f"mount --bind {self.folder / own} {where}" for own, where in OWN.items())
+        # As on a machine that systemd started: pods may ask for mounts that come later.
+        binds += "; mount --make-rshared /"
         self._holder = self._parts.enter_context(
             Process(["unshare", "--mount", "sh", "-ec", f"{binds}; echo furnished; exec sleep infinity"]))
         self._holder.wait_for_line("furnished", 10)
@@ -95,6 +97,9 @@ class Node:
     def inside(self, *arguments):
         """The command line that runs a program in the node's mount namespace."""
         return ["nsenter", f"--mount=/proc/{self._holder.pid}/ns/mnt", "--", *arguments]
+
+    def import_image(self, archive):
+        self._ctr("images", "import", archive)
 
     def _ctr(self, *arguments):
         return self.run(self._cluster.binaries / "ctr", "--namespace", "k8s.io", *arguments)
@@ -113,7 +118,7 @@ class Node:
             errors=self._log("containerd")))
         socket = self.folder / "run/containerd/containerd.sock"
         until(socket.exists, 20, f"containerd's socket on {self.name}")
-        self._ctr("images", "import", self._cluster.image)
+        self.import_image(self._cluster.image)
 
     def _start_kubelet(self):
         config = self.folder / "kubelet.json"
@@ -133,8 +138,9 @@ class Node:
             "evictionHard": {"memory.available": "1Mi"},
             "imageGCHighThresholdPercent": 100,
             "makeIPTablesUtilChains": False,
-            # 10 s by default. The replays are about what is told to the scheduler, not how often.
+            # 10 s and 60 s by default. The replays are about what is told to whom, not how often.
             "nodeStatusUpdateFrequency": "1s",
+            "syncFrequency": "1s",
             "oomScoreAdj": 0,
             "resolvConf": "",
             "volumePluginDir": "/var/lib/kubelet/volume-plugins",

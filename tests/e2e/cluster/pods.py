@@ -63,10 +63,14 @@ def why_pending(api, name):
     return until(words, START_SECONDS, f"the scheduler says why pod {name} is Pending", every=0.05)
 
 
-def container(api, name):
-    """The container's id: another one would be another start."""
-    [status] = api.pod(name)["status"]["containerStatuses"]
+def container_of(pod):
+    """Its container's id: another one would be another start."""
+    [status] = pod["status"]["containerStatuses"]
     return status["containerID"].removeprefix("containerd://")
+
+
+def container(api, name):
+    return container_of(api.pod(name))
 
 
 def health(api, name):

@@ -4,12 +4,13 @@ Each is a function of the cluster: its text says what is shown, its result gives
 exception; facts.NotShown says that this machine lacks something.
 """
 
-from changes import kubelet_restart, plughost_restart, reload, unhealthy_device
+from changes import drained_device, kubelet_restart, plughost_restart, reload, trial, unhealthy_device
 from containers import annotation, cdi, device_node, mount
+from daemonset import configmap_edit
 from scheduling import checkpoint, gopher, simulated_gpus, two_resources
 
 ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
     device_node, mount, annotation, cdi,
-    kubelet_restart, plughost_restart, unhealthy_device, reload,
+    kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
 ]
