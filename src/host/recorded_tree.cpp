@@ -1,6 +1,7 @@
 #include "host/recorded_tree.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/kernel_limits.hpp"
@@ -11,12 +12,7 @@ namespace {
 using File = RecordedTree::File;
 using LastLink = RecordedTree::LastLink;
 
-constexpr std::size_t kUsualDepth = 24;
-
-struct Step {
-  const File* file;
-  std::string_view name;
-};
+constexpr std::size_t kDeepest = 64;  // of directories in each other: no path of a machine is longer
 
 // The next component of the path, which it loses; "" at its end.
 std::string_view take_component(std::string_view& path) {
@@ -28,51 +24,54 @@ std::string_view take_component(std::string_view& path) {
 
 class Lookup {
  public:
-  explicit Lookup(const File& root) {
-    steps_.reserve(kUsualDepth);
-    steps_.push_back({&root, {}});
-  }
+  explicit Lookup(const File& root) : root_(root) {}
 
   std::errc go(std::string_view path, LastLink last) {
-    if (path.starts_with('/')) steps_.resize(1);
+    if (path.starts_with('/')) depth_ = 0;
     const bool of_directory = path.ends_with('/');
     for (std::string_view name = take_component(path); !name.empty(); name = take_component(path)) {
       if (here().type != FileType::kDirectory) return std::errc::not_a_directory;
       if (name == ".") continue;
       if (name == "..") {
-        if (steps_.size() > 1) steps_.pop_back();
+        if (depth_ > 0) --depth_;
         continue;
       }
-      const File* const next = here().entry(name);
+      const RecordedTree::Entry* const next = here().entry(name);
       if (!next) return std::errc::no_such_file_or_directory;
-      if (next->type != FileType::kLink || (path.empty() && last == LastLink::kKeep)) {
-        steps_.push_back({next, name});
+      const File& file = next->file;
+      if (file.type != FileType::kLink || (path.empty() && last == LastLink::kKeep)) {
+        if (depth_ == kDeepest) return std::errc::filename_too_long;
+        steps_[depth_++] = next;
         continue;
       }
       if (++links_ > kMostLinks) return std::errc::too_many_symbolic_link_levels;
-      if (!next->text || next->text->empty()) return std::errc::no_such_file_or_directory;
-      if (const std::errc failed = go(*next->text, LastLink::kFollow); failed != std::errc()) return failed;
+      if (!file.text || file.text->empty()) return std::errc::no_such_file_or_directory;
+      if (const std::errc failed = go(*file.text, LastLink::kFollow); failed != std::errc()) return failed;
     }
     return of_directory && here().type != FileType::kDirectory ? std::errc::not_a_directory : std::errc();
   }
 
-  const File& here() const { return *steps_.back().file; }
+  const File& here() const { return depth_ == 0 ? root_ : steps_[depth_ - 1]->file; }
   std::string path() const {
     std::string path;
-    for (std::size_t i = 1; i < steps_.size(); ++i) path.append(1, '/').append(steps_[i].name);
+    for (std::size_t i = 0; i < depth_; ++i) path.append(1, '/').append(steps_[i]->name);
     return path.empty() ? "/" : path;
   }
 
  private:
-  std::vector<Step> steps_;
+  const File& root_;
+  std::array<const RecordedTree::Entry*, kDeepest> steps_;  // from the root on, as many as depth_ says
+  std::size_t depth_ = 0;
   int links_ = 0;
 };
 
 }  // namespace
 
-const File* File::entry(std::string_view name) const {
-  const auto found = std::ranges::lower_bound(entries, name, {}, &Entry::name);
-  return found != entries.end() && found->name == name ? &found->file : nullptr;
+const RecordedTree::Entry* File::entry(std::string_view name) const {
+  const auto found = std::lower_bound(
+      entries.begin(), entries.end(), name,
+      [](const Entry& entry, std::string_view wanted) { return std::string_view(entry.name) < wanted; });
+  return found != entries.end() && found->name == name ? &*found : nullptr;
 }
 
 File& File::make(std::string_view name) {

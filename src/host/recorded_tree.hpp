@@ -23,7 +23,7 @@ class RecordedTree {
     std::optional<std::string> text;
     std::vector<Entry> entries;  // of a directory, sorted by name
 
-    const File* entry(std::string_view name) const;  // nullptr: there is none
+    const Entry* entry(std::string_view name) const;  // nullptr: there is none
     // The entry of that name, which is made where there is none: an empty directory.
     File& make(std::string_view name);
   };

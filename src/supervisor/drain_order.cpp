@@ -1,6 +1,7 @@
 #include "supervisor/drain_order.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/joined.hpp"
 #include "supervisor/status.hpp"
@@ -13,6 +14,26 @@ std::string trouble_of(const DrainOrder& order) {
       duration && (*duration < DrainOrder::kShortest || *duration > DrainOrder::kLongest))
     return "a device is drained for a second to 1000 days";
   return reason_trouble(order.terms->reason);
+}
+
+std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains, Offers offers) {
+  if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
+  if (drains.find(name)) return {};  // there or not
+  std::vector<std::string> known;
+  if (!order.terms) {
+    for (const auto& [resource, devices] : drains.all())
+      for (const auto& [device, drain] : devices) known.push_back(resource + '=' + device);
+    return no_such("drained device", name.resource + '=' + name.device, known);
+  }
+  const auto offer = std::ranges::find(offers, name.resource, &Offer::resource);
+  if (offer == offers.end()) {
+    for (const auto& each : offers) known.push_back(each->resource);
+    std::ranges::sort(known);
+    return no_such("resource", name.resource, known);
+  }
+  if (device_named((*offer)->inventory, name.device)) return {};
+  for (const Device& device : (*offer)->inventory.devices()) known.push_back(device.id);
+  return no_such("device of " + name.resource, name.device, known);
 }
 
 Json DrainAnswer::json() const {
@@ -38,6 +59,11 @@ const Device* device_named(const Inventory& inventory, std::string_view id) {
   const auto devices = inventory.devices();
   const auto device = std::ranges::lower_bound(devices, id, {}, &Device::id);
   return device != devices.end() && device->id == id ? &*device : nullptr;
+}
+
+const Device* device_named(Offers offers, std::string_view resource, std::string_view id) {
+  const auto offer = std::ranges::find(offers, resource, &Offer::resource);
+  return offer == offers.end() ? nullptr : device_named((*offer)->inventory, id);
 }
 
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known) {

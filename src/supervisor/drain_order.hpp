@@ -13,6 +13,7 @@
 #include "base/json.hpp"
 #include "device/drains.hpp"
 #include "device/inventory.hpp"
+#include "device/offer.hpp"
 #include "kubelet/holdings.hpp"
 
 namespace plughost {
@@ -34,6 +35,10 @@ struct DrainOrder {
 // Why it cannot be carried out whatever there is, as a sentence; empty: it can.
 std::string trouble_of(const DrainOrder& order);
 
+using Offers = std::span<const std::shared_ptr<const Offer>>;  // of every resource
+// Why it cannot be carried out for the device of that name, as a sentence; empty: it can.
+std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains, Offers offers);
+
 struct DrainAnswer {
   std::string error;  // not empty: nothing has changed
   Drains::Name name;
@@ -48,6 +53,7 @@ struct DrainAnswer {
 
 // The device that is meant: by its own id, or by that of a replica. nullptr: there is none.
 const Device* device_named(const Inventory& inventory, std::string_view id);
+const Device* device_named(Offers offers, std::string_view resource, std::string_view id);
 
 // "there is no resource x.com/c; there are x.com/a and x.com/b": however many there are, it is short.
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);

@@ -3,10 +3,10 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <unordered_map>
 #include <vector>
 
 #include "supervisor/reconciliation.hpp"
+#include "supervisor/shared_ids.hpp"
 
 namespace plughost {
 
@@ -60,10 +60,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       cdi_(make_cdi(config_)),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config_)),
       holdings_(platform.workers),
-      draining_(platform.loop, platform.workers, platform.log, drains,
-                [this] {
-                  for (const auto& [name, entry] : entries_) entry->on_drains();
-                }),
+      drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       unhealthy_(platform.programs, platform.log,
                  [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); }),
       allocatable_(platform, allocatable_hooks()) {
@@ -117,6 +114,15 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
           .changed = [this] { on_change_(); }};
 }
 
+DrainOrders::Hooks Supervisor::drain_hooks() {
+  return {.offers = [this] { return offers(); },
+          .read_holdings = [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); },
+          .changed =
+              [this] {
+                for (const auto& [name, entry] : entries_) entry->on_drains();
+              }};
+}
+
 Entry::Hooks Supervisor::hooks(const std::string& entry) {
   return {.claim = [this, entry](const std::string& resource) { return claim(resource, entry); },
           .not_before =
@@ -130,7 +136,7 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
                 names_.release(resource, entry);
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
-          .drains = [this]() -> const Drains& { return draining_.drains(); },
+          .drains = [this]() -> const Drains& { return drain_orders_.drains(); },
           .offered = [this](const Offer& offer) { unhealthy_.follow(offer); },
           .emptied =
               [this](const Offer& last) {
@@ -255,7 +261,7 @@ DaemonStatus Supervisor::status() const {
   status.kubelet.unverified = allocatable_.unknown();
   for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
   status.configuration.hash = config_.files.hash;
-  status.drains = draining_.drains();
+  status.drains = drain_orders_.drains();
   for (const auto& [name, entry] : entries_) {
     const EntryStatus& its_entry = status.entries.emplace_back(entry->status());
     entry->for_each_resource([&, text = name](const Resource& resource) {
@@ -281,66 +287,15 @@ void Supervisor::ask_status(StatusDone done) {
   });
 }
 
-std::shared_ptr<const Offer> Supervisor::offer_of(const std::string& resource) const {
-  std::shared_ptr<const Offer> found;
+std::vector<std::shared_ptr<const Offer>> Supervisor::offers() const {
+  std::vector<std::shared_ptr<const Offer>> offers;
   for (const auto& [name, entry] : entries_)
-    entry->for_each_resource([&](const Resource& each) {
-      if (each.name() == resource) found = each.offer();
-    });
-  return found;
+    entry->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
+  return offers;
 }
 
-std::string Supervisor::why_not(const DrainOrder& order, const Drains::Name& name, const Offer* offer) const {
-  if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
-  if (draining_.drains().find(name)) return {};  // there or not
-  std::vector<std::string> known;
-  if (!order.terms) {
-    for (const auto& [resource, devices] : draining_.drains().all())
-      for (const auto& [device, drain] : devices) known.push_back(resource + '=' + device);
-    return no_such("drained device", name.resource + '=' + name.device, known);
-  }
-  if (!offer) {
-    for (const auto& [text, entry] : entries_)
-      entry->for_each_resource([&](const Resource& each) { known.push_back(each.name()); });
-    std::ranges::sort(known);
-    return no_such("resource", name.resource, known);
-  }
-  if (device_named(offer->inventory, name.device)) return {};
-  for (const Device& device : offer->inventory.devices()) known.push_back(device.id);
-  return no_such("device of " + name.resource, name.device, known);
-}
-
-void Supervisor::drain(DrainOrder order, DrainDone done) {
-  const std::shared_ptr<const Offer> offer = offer_of(order.resource);
-  const Device* const device = offer ? device_named(offer->inventory, order.device) : nullptr;
-  DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
-  answer.error = why_not(order, answer.name, offer.get());
-  if (!answer.error.empty()) return done(answer);
-  if (order.terms) {
-    const auto now = Drain::Clock::now();
-    answer.drain = Drain{.reason = order.terms->reason, .since = now};
-    if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
-  }
-  const auto saved = [this, answer, done = std::move(done)](const std::string& unsaved) mutable {
-    answer.unsaved = unsaved;
-    answer_drain(std::move(answer), std::move(done));
-  };
-  if (answer.drain)
-    draining_.drain(answer.name, *answer.drain, saved);
-  else
-    draining_.undrain(answer.name, saved);
-}
-
-void Supervisor::answer_drain(DrainAnswer answer, DrainDone done) {
-  holdings_.read(*link_, [this, answer = std::move(answer),
-                          done = std::move(done)](const PodResources::Answer& told) mutable {
-    const std::shared_ptr<const Offer> offer = offer_of(answer.name.resource);
-    const Device* const device = offer ? device_named(offer->inventory, answer.name.device) : nullptr;
-    if (device) answer.device = *device;
-    answer.holdings = told.holdings;
-    answer.holders_unknown = told.why;
-    done(answer);
-  });
+void Supervisor::drain(const DrainOrder& order, DrainDone done) {
+  drain_orders_.carry_out(order, std::move(done));
 }
 
 void Supervisor::on_kubelet() {
@@ -426,39 +381,24 @@ void Supervisor::forget_specifications() {
 }
 
 void Supervisor::look_for_shared_ids() {
-  struct Listed {
-    std::shared_ptr<const Offer> offer;
-    const ResourceConfig* entry;
-  };
-  std::vector<Listed> lists;
+  std::vector<ListedIds> lists;
   for (const auto& [name, entry] : entries_)
-    entry->for_each_resource([&, config = &entry->config()](const Resource& resource) {
-      lists.push_back({resource.offer(), config});
+    entry->for_each_resource([&, where = entry->config().where](const Resource& resource) {
+      lists.push_back({resource.offer(), where});
     });
-  if (lists.size() < 2) return;
-
-  std::unordered_map<std::string_view, const Listed*> owners;
-  std::map<std::string, std::pair<const Listed*, const Listed*>> shared;
-  for (const Listed& list : lists) {
-    for (const Device& device : list.offer->inventory.devices()) {
-      const auto [owner, first] = owners.try_emplace(device.id, &list);
-      if (!first) shared.try_emplace(device.id, owner->second, &list);
-    }
-  }
-  if (shared.size() > shared_ids_ && !shared.empty()) {
-    const auto& [id, both] = *shared.begin();
+  const SharedIds shared = shared_ids(lists);
+  if (shared.count > shared_ids_)
     platform_.log.warn(
         "two entries list the same id: if it is one device, keep one of them, or two containers may get it; "
         "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
         "alone",
-        {{"id", id},
-         {"resource", both.first->offer->resource},
-         {"at", both.first->entry->where},
-         {"other", both.second->offer->resource},
-         {"other_at", both.second->entry->where},
-         {"ids", std::to_string(shared.size())}});
-  }
-  shared_ids_ = shared.size();
+        {{"id", shared.first},
+         {"resource", shared.one->offer->resource},
+         {"at", shared.one->where},
+         {"other", shared.other->offer->resource},
+         {"other_at", shared.other->where},
+         {"ids", std::to_string(shared.count)}});
+  shared_ids_ = shared.count;
 }
 
 }  // namespace plughost

@@ -10,8 +10,7 @@
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/changes.hpp"
-#include "supervisor/drain_order.hpp"
-#include "supervisor/draining.hpp"
+#include "supervisor/drain_orders.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/feature_labels.hpp"
 #include "supervisor/holdings_reader.hpp"
@@ -58,22 +57,17 @@ class Supervisor {
   using StatusDone = std::function<void(DaemonStatus)>;
   void ask_status(StatusDone done);
 
-  // Takes a device out of service, or back into it. done runs in the loop, when that is written down and it
-  // is known who holds the device; maybe at once; never, if this is gone by then.
-  using DrainDone = std::function<void(const DrainAnswer& answer)>;
-  void drain(DrainOrder order, DrainDone done);
+  using DrainDone = DrainOrders::Done;
+  void drain(const DrainOrder& order, DrainDone done);
 
  private:
   std::unique_ptr<CdiWriter> make_cdi(const Config& config) const;
   FeatureDirectory feature_directory(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
+  DrainOrders::Hooks drain_hooks();
   DaemonStatus status() const;
-  // nullptr: nobody serves it.
-  std::shared_ptr<const Offer> offer_of(const std::string& resource) const;
-  // Why the order cannot be carried out; empty: it can.
-  std::string why_not(const DrainOrder& order, const Drains::Name& name, const Offer* offer) const;
-  void answer_drain(DrainAnswer answer, DrainDone done);
+  std::vector<std::shared_ptr<const Offer>> offers() const;
   void add(const ResourceConfig& resource);
   void end(const std::string& name);
   // Its entry ends for good.
@@ -108,7 +102,7 @@ class Supervisor {
   std::unique_ptr<CdiWriter> cdi_;
   FeatureLabels labels_;  // likewise
   HoldingsReader holdings_;
-  Draining draining_;
+  DrainOrders drain_orders_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name

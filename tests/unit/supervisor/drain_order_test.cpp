@@ -46,6 +46,37 @@ TEST_CASE("who asks for what is not there is told what there is, however much it
   CHECK(no_such("resource", "c", known).ends_with(", a and 2 more"));
 }
 
+TEST_CASE("a drain names a device that is listed, and an undrain one that is drained") {
+  const auto offer = [](const std::string& resource, std::vector<Device> devices) {
+    Offer made;
+    made.resource = resource;
+    made.inventory = Inventory(std::move(devices));
+    return std::make_shared<const Offer>(std::move(made));
+  };
+  const std::vector<std::shared_ptr<const Offer>> offers = {offer("x/b", {{.id = "0"}, {.id = "1"}}),
+                                                            offer("x/a", {{.id = "7"}})};
+  CHECK(device_named(offers, "x/b", "1")->id == "1");
+  CHECK(device_named(offers, "x/b", "7") == nullptr);
+  CHECK(device_named(offers, "x/c", "1") == nullptr);
+
+  const DrainOrder drain{.resource = {}, .device = {}, .terms = DrainOrder::Terms{}};
+  const DrainOrder undrain;
+  Drains drains;
+  CHECK(why_not(drain, {"x/b", "1"}, drains, offers) == "");
+  CHECK(why_not(drain, {"x/b", "7"}, drains, offers) == "there is no device of x/b 7; there are 0, 1");
+  CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "there is no resource x/c; there are x/a, x/b");
+  CHECK(why_not(undrain, {"x/b", "1"}, drains, offers) ==
+        "there is no drained device x/b=1; there is none at all");
+  // What is drained may be gone by now: it is drained anew, or taken back, all the same.
+  drains.set({"x/c", "1"}, Drain{});
+  CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "");
+  CHECK(why_not(undrain, {"x/c", "1"}, drains, offers) == "");
+  CHECK(why_not(undrain, {"x/c", "2"}, drains, offers) == "there is no drained device x/c=2; there is x/c=1");
+  DrainOrder wrong = drain;
+  wrong.terms->reason = "a\nb";
+  CHECK(why_not(wrong, {"x/c", "1"}, drains, offers) != "");
+}
+
 TEST_CASE("the answer says what is, and who holds the device; a refusal says why alone") {
   CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
   DrainAnswer answer{.name = {"x.com/a", "0"}};
