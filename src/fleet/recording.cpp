@@ -21,8 +21,6 @@ namespace {
 using File = RecordedTree::File;
 using Look = HostRoot::Look;
 
-constexpr std::size_t kMostDevices = 2000;  // of a subsystem
-constexpr std::size_t kMostNames = 20'000;  // that are in no subsystem
 constexpr int kDeepestInDev = 8;
 
 // What comes and goes with pods and programs, what there is one of for each processor or piece of memory, and
@@ -202,7 +200,7 @@ class Recorder {
     for (const std::string& pattern : terms.paths) names(pattern);
     if (left_out_ > 0)
       remarks_.push_back("of files that are no hardware " + std::to_string(left_out_) +
-                         " are left out: there are more than " + std::to_string(kMostNames));
+                         " are left out: there are more than " + std::to_string(kMostRecordedNames));
     return {.facts = {.node = facts.hostname,
                       .recorded = terms.now,
                       .machine = std::make_shared<const RecordedMachine>(std::move(machine_))},
@@ -282,13 +280,13 @@ class Recorder {
       const std::string path = directory + '/' + each;
       const auto place = host_.canonical(path);
       if (!place || host_.type(*place) != FileType::kDirectory || is_omitted(name, each, *place)) continue;
-      if (++count > kMostDevices) continue;
+      if (++count > kMostRecordedDevices) continue;
       this->name(path);
       device(*place);
     }
-    if (count > kMostDevices)
+    if (count > kMostRecordedDevices)
       remarks_.push_back("of " + std::to_string(count) + " devices in " + directory + " the first " +
-                         std::to_string(kMostDevices) + " are recorded");
+                         std::to_string(kMostRecordedDevices) + " are recorded");
   }
 
   bool is_omitted(const std::string& subsystem, const std::string& name, const std::string& path) const {
@@ -380,17 +378,18 @@ class Recorder {
     else if (counts(path))
       name(path);
     if (look != Look::kEntries) return;
-    host_.list(path, [&](std::string_view each, FileType type) {
+    for (const std::string& each : entries(path)) {
+      const std::string below = path + (path == "/" ? "" : "/") + each;
       // The attributes of a device are many; those that are wanted are looked at themselves.
-      const std::string below = path + (path == "/" ? "" : "/") + std::string(each);
-      if (!(path.starts_with("/sys/") && type == FileType::kRegular) && counts(below)) name(below);
-    });
+      const bool attribute = path.starts_with("/sys/") && host_.own_type(below) == FileType::kRegular;
+      if (!attribute && counts(below)) name(below);
+    }
   }
 
   // Is there room for one more name?
   bool counts(const std::string& path) {
     if (path.starts_with("/sys/") || path.starts_with("/proc/") || has(path)) return true;
-    const bool room = names_ < kMostNames;
+    const bool room = names_ < kMostRecordedNames;
     ++(room ? names_ : left_out_);
     return room;
   }

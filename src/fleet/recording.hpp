@@ -12,6 +12,9 @@
 
 namespace plughost {
 
+inline constexpr std::size_t kMostRecordedDevices = 2000;  // of a subsystem
+inline constexpr std::size_t kMostRecordedNames = 20'000;  // of files outside /sys and /proc
+
 struct RecordingTerms {
   const Config* config = nullptr;  // what its entries look at is recorded, too; nullptr: there is none
   std::vector<std::string> paths;  // patterns: the names and types of what is there

@@ -195,3 +195,21 @@ TEST_CASE("two nodes of one name are told apart by their files") {
   fleet.dir.file("facts/c.json", node("plc-1", 1));
   CHECK(has(fleet.plan(), "plc-1 (c.json)  x.com/serial  1        ttyUSB0\n"));
 }
+
+TEST_CASE("a note is printed once for all nodes, and not at all where it was so before") {
+  const Fleet fleet;
+  fleet.dir.file("new.yaml",
+                 "resources: [{name: x.com/program, exec: {discover: /bin/true, interval: 5s}},"
+                 " {name: x.com/serial, groups: [{paths: [{path: /dev/ttyUSB*}]}]}]");
+  fleet.dir.file("facts/c.json", node("wide", 12));
+  const Finished finished = fleet.plan();
+  CHECK(finished.exit_code == 0);
+  CHECK(has(finished,
+            "note: what /bin/true says is not known here: no program is run (3 nodes: plc-1, vm-1, wide)\n"));
+  CHECK(has(finished, "plc-1  x.com/program  ?        -\n"));
+  CHECK(has(
+      finished,
+      "wide   x.com/serial   12       ttyUSB0, ttyUSB1, ttyUSB10, ttyUSB11, ttyUSB2, ttyUSB3 and 6 more\n"));
+  const Finished same = fleet.plan({"--from", fleet.path("new.yaml")});
+  CHECK(same.output == "3 nodes do not differ: plc-1, vm-1, wide\n");
+}

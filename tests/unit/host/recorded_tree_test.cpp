@@ -121,5 +121,17 @@ TEST_CASE("a link whose target nobody knows leads nowhere") {
   CHECK(tree.find("/b").failed == std::errc::no_such_file_or_directory);
 }
 
+TEST_CASE("a path of more than 64 directories is too long, also behind links") {
+  RecordedTree tree;
+  std::string path;
+  for (int i = 0; i < 64; ++i) path += "/d";
+  add_file(tree, path + "/file", "far");
+  CHECK(tree.find(path).file->type == FileType::kDirectory);
+  CHECK(tree.find(path + "/file").failed == std::errc::filename_too_long);
+  add_link(tree, "/link", path);
+  CHECK(tree.find("/link/file").failed == std::errc::filename_too_long);
+  CHECK(place_of(tree, "/link/../..") == path.substr(0, path.size() - 4));
+}
+
 }  // namespace
 }  // namespace plughost
