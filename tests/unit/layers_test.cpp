@@ -57,8 +57,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
 const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"nlohmann/",
      {"base/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "fleet/facts.cpp",
-      "kubelet/checkpoint.cpp",
-      "standin/checkpoint_file.cpp"}},
+      "kubelet/checkpoint.cpp", "standin/checkpoint_file.cpp"}},
     {"CLI/", {"main.cpp"}},
     {"regex", {}},
 };
