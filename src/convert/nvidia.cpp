@@ -13,8 +13,6 @@ namespace {
 
 constexpr unsigned kLastImexChannel = 2047;
 
-constexpr std::array<std::string_view, 4> kNvidiaFlags = {"mig-strategy", "device-list-strategy",
-                                                          "device-id-strategy", "pass-device-specs"};
 constexpr const char* kWholeGpu = "nvidia.com/gpu";
 
 // What the file says, or the command line, which wins.
@@ -233,8 +231,9 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
     draft.notes.emplace_back("`resources` is left out, as theirs ignores it: the names are NVIDIA's.");
   add_notes(draft.notes, settings.notes());
   add_notes(draft.notes, top.notes());
-  draft.notes.emplace_back(
-      "Settings that are given by environment variables (MIG_STRATEGY and so on) are not seen here.");
+  if (!arguments.complete())
+    draft.notes.emplace_back(
+        "Settings that are given by environment variables (MIG_STRATEGY and so on) are not seen here.");
 }
 
 }  // namespace
@@ -242,7 +241,6 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
 Converter nvidia_converter() {
   return {.plugin = OtherPlugin::kNvidia,
           .looked_for = "`version` with `flags` or `sharing`",
-          .flags = kNvidiaFlags,
           .convert = convert_nvidia};
 }
 

@@ -86,7 +86,6 @@ void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& dr
 Converter rdma_shared_converter() {
   return {.plugin = OtherPlugin::kRdmaShared,
           .looked_for = "a list `configList`",
-          .flags = {},
           .convert = convert_rdma_shared};
 }
 

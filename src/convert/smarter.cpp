@@ -148,7 +148,6 @@ void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft,
 Converter smarter_converter() {
   return {.plugin = OtherPlugin::kSmarter,
           .looked_for = "a list of maps with `devicematch`",
-          .flags = {},
           .convert = convert_smarter};
 }
 

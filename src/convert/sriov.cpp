@@ -228,7 +228,7 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
       "`permissions: mrw` is what theirs gave; `rw` is enough. `portState: ignore`, because theirs looks at "
       "no "
       "port of an RDMA card.");
-  if (!prefix)
+  if (!prefix && !arguments.complete())
     draft.notes.emplace_back(
         "Names without a `resourcePrefix` have intel.com, the default of --resource-prefix; give other ones "
         "with --args.");
@@ -237,10 +237,7 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
 }  // namespace
 
 Converter sriov_converter() {
-  return {.plugin = OtherPlugin::kSriov,
-          .looked_for = "a list `resourceList`",
-          .flags = {},
-          .convert = convert_sriov};
+  return {.plugin = OtherPlugin::kSriov, .looked_for = "a list `resourceList`", .convert = convert_sriov};
 }
 
 }  // namespace plughost
