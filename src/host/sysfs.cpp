@@ -2,24 +2,23 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <sstream>
 #include <system_error>
-
-#include "host/file_text.hpp"
 
 namespace plughost {
 namespace {
-
-namespace fs = std::filesystem;
 
 using Properties = std::map<std::string, std::string, std::less<>>;
 
 constexpr int kDeepestTree = 32;
 
+std::string_view last_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 // The file name of a link's target; empty: it is no link.
-std::string link_name(const HostRoot& host, const fs::path& path) {
-  std::error_code failed;
-  return fs::read_symlink(host.at(path), failed).filename();
+std::string link_name(const HostRoot& host, const std::string& path) {
+  return std::string(last_name(host.link_target(path).value_or("")));
 }
 
 // Lines of "KEY=value".
@@ -41,34 +40,30 @@ struct SysDevice::Facts {
   std::vector<std::string> tags;
 };
 
-std::optional<SysDevice> SysDevice::at(const HostRoot& host, const fs::path& path) {
-  std::error_code failed;
-  const fs::path found = fs::canonical(host.at(path), failed);
-  if (failed) return std::nullopt;
-  const fs::path below = found.lexically_relative(fs::canonical(host.at("/"), failed));
-  if (below.empty() || *below.begin() == "..") return std::nullopt;
-  return SysDevice(host, "/" + below.string());
+std::optional<SysDevice> SysDevice::at(const HostRoot& host, const std::string& path) {
+  std::optional<std::string> found = host.canonical(path);
+  return found ? std::optional(SysDevice(host, *std::move(found))) : std::nullopt;
 }
 
 std::string SysDevice::name() const {
-  std::string name = fs::path(path_).filename();
+  std::string name(last_name(path_));
   std::ranges::replace(name, '!', '/');  // as in cciss!c0d0
   return name;
 }
 
 std::string SysDevice::subsystem() const {
-  return link_name(*host_, fs::path(path_) / "subsystem");
+  return link_name(*host_, path_ + "/subsystem");
 }
 
 std::string SysDevice::driver() const {
-  return link_name(*host_, fs::path(path_) / "driver");
+  return link_name(*host_, path_ + "/driver");
 }
 
 std::optional<std::string> SysDevice::attribute(std::string_view name) const {
-  const fs::path path = fs::path(path_) / name;
-  std::error_code failed;
-  if (fs::is_symlink(host_->at(path), failed)) return link_name(*host_, path);
-  std::optional<std::string> text = file_text(host_->at(path));
+  std::string path = path_;
+  path.append(1, '/').append(name);
+  if (const auto target = host_->link_target(path)) return std::string(last_name(*target));
+  std::optional<std::string> text = host_->text(path);
   if (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
@@ -86,13 +81,13 @@ const SysDevice::Facts& SysDevice::facts() const {
   if (path_.starts_with("/sys/")) known["DEVPATH"] = path_.substr(4);
   known["SUBSYSTEM"] = of;
 
-  std::string id = "+" + of + ":" + fs::path(path_).filename().string();
+  std::string id = "+" + of + ":" + std::string(last_name(path_));
   if (known.contains("MAJOR") && known.contains("MINOR"))
     id = (of == "block" ? "b" : "c") + known["MAJOR"] + ":" + known["MINOR"];
   else if (of == "net" && known.contains("IFINDEX"))
     id = "n" + known["IFINDEX"];
   Properties from_rules;
-  std::ifstream database(host_->at(fs::path("/run/udev/data") / id));
+  std::istringstream database(host_->text("/run/udev/data/" + id).value_or(""));
   for (std::string line; std::getline(database, line);) {
     if (line.size() < 2 || line[1] != ':') continue;
     const std::string value = line.substr(2);
@@ -151,9 +146,8 @@ std::optional<int> SysDevice::numa_node() const {
 }
 
 std::optional<SysDevice> SysDevice::parent() const {
-  for (fs::path path = fs::path(path_).parent_path(); path.has_relative_path(); path = path.parent_path()) {
-    std::error_code failed;
-    if (fs::exists(host_->at(path / "uevent"), failed)) return SysDevice(*host_, path);
+  for (std::string path = path_.substr(0, path_.rfind('/')); !path.empty(); path.resize(path.rfind('/'))) {
+    if (host_->exists(path + "/uevent")) return SysDevice(*host_, std::move(path));
   }
   return std::nullopt;
 }
@@ -170,16 +164,16 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
   const std::string own_subsystem = this->subsystem();
   const std::string own_type = property("DEVTYPE");
   std::vector<SysDevice> found;
-  std::vector<std::pair<fs::path, int>> pending{{path_, 0}};
+  std::vector<std::pair<std::string, int>> pending{{path_, 0}};
   while (!pending.empty()) {
-    const auto [directory, depth] = pending.back();
+    const auto [directory, depth] = std::move(pending.back());
     pending.pop_back();
-    std::error_code failed;
-    for (fs::directory_iterator entry(host_->at(directory), failed);
-         !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-      std::error_code unreadable;
-      if (entry->is_symlink(unreadable) || !entry->is_directory(unreadable)) continue;
-      const SysDevice child(*host_, directory / entry->path().filename());
+    std::vector<std::string> names;
+    host_->list(directory, [&names](std::string_view name, FileType type) {
+      if (type == FileType::kDirectory) names.emplace_back(name);
+    });
+    for (const std::string& name : names) {
+      const SysDevice child(*host_, directory + '/' + name);
       const std::string of = child.subsystem();
       if (subsystem.empty() ? !of.empty() : of == subsystem) found.push_back(child);
       const bool of_own_kind = !of.empty() && of == own_subsystem && child.property("DEVTYPE") == own_type;
@@ -192,21 +186,18 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
 
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem) {
   std::vector<SysDevice> devices;
-  fs::path directory = fs::path("/sys/bus") / subsystem / "devices";
-  std::error_code failed;
-  if (!fs::exists(host.at(directory), failed)) directory = fs::path("/sys/class") / subsystem;
-  if (!fs::exists(host.at(directory), failed)) return devices;
+  std::string directory = "/sys/bus/" + std::string(subsystem) + "/devices";
+  if (!host.exists(directory)) directory = "/sys/class/" + std::string(subsystem);
+  if (!host.exists(directory)) return devices;
   std::vector<std::string> names;
-  for (fs::directory_iterator entry(host.at(directory), failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    names.push_back(entry->path().filename());
-  if (failed) throw std::system_error(failed, directory.string() + " cannot be listed");
+  const std::error_code failed =
+      host.list(directory, [&names](std::string_view name, FileType) { names.emplace_back(name); });
+  if (failed) throw std::system_error(failed, directory + " cannot be listed");
   std::ranges::sort(names);
   for (const std::string& name : names) {
     // A file such as version in /sys/class/drm is no device; a dangling link is one that goes just now.
-    if (std::optional<SysDevice> device = SysDevice::at(host, directory / name);
-        device && fs::is_directory(host.at(device->path()), failed))
-      devices.push_back(*std::move(device));
+    std::optional<SysDevice> device = SysDevice::at(host, directory + '/' + name);
+    if (device && host.type(device->path()) == FileType::kDirectory) devices.push_back(*std::move(device));
   }
   return devices;
 }

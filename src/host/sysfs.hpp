@@ -19,7 +19,7 @@ class SysDevice {
  public:
   // path: a device's directory, or a link to it, as in /sys/class/net/eth0. nullopt: there is none.
   // host outlives the device.
-  static std::optional<SysDevice> at(const HostRoot& host, const std::filesystem::path& path);
+  static std::optional<SysDevice> at(const HostRoot& host, const std::string& path);
 
   const std::string& path() const { return path_; }  // "/sys/devices/…", without links
   std::string name() const;                          // "ttyUSB0"
