@@ -13,11 +13,6 @@ namespace {
 
 constexpr unsigned kLastImexChannel = 2047;
 
-constexpr const char* kDriverContainer =
-    "plughost looks for libnvidia-ml.so.1 where the machine's linker does. With a driver container start it "
-    "with "
-    "LD_LIBRARY_PATH=/run/nvidia/driver/usr/lib/x86_64-linux-gnu, and see that /dev/nvidia* are on the "
-    "machine.";
 constexpr const char* kWholeGpu = "nvidia.com/gpu";
 
 // What the file says, or the command line, which wins.
@@ -44,6 +39,7 @@ class Settings {
     const auto from_file = plugin_.flag(key);
     return arguments_.truth(flag).value_or(from_file.value_or(false));
   }
+  std::string driver_root() { return text("nvidiaDriverRoot", "nvidia-driver-root", "/"); }
   // Of shares and of parts of cards.
   std::string sharing_policy() {
     const std::string policy =
@@ -75,12 +71,9 @@ class Settings {
     };
     left_out(given(flags_, "failOnInitError", "fail-on-init-error"), "failOnInitError",
              "plughost runs without GPUs, too, and lists them when they appear.");
-    for (const auto& [key, flag] : {std::pair{"nvidiaDriverRoot", "nvidia-driver-root"},
-                                    std::pair{"nvidiaDevRoot", "nvidia-dev-root"}}) {
-      const std::string root = text(key, flag, "/");
-      left_out(given(flags_, key, flag) && root == "/", key, "it is what plughost does.");
-      left_out(root != "/", key, kDriverContainer);
-    }
+    left_out(text("nvidiaDevRoot", "nvidia-dev-root", "/") != driver_root() &&
+                 given(flags_, "nvidiaDevRoot", "nvidia-dev-root"),
+             "nvidiaDevRoot", "nodes are those of `driverRoot` where it has some, else the machine's.");
     left_out(given(flags_, "deviceDiscoveryStrategy", "device-discovery-strategy"), "deviceDiscoveryStrategy",
              "plughost finds out by itself.");
     left_out(given(flags_, "useNodeFeatureAPI", "use-node-feature-api"), "useNodeFeatureAPI",
@@ -167,6 +160,8 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
   };
   add_flag("passDeviceSpecs", settings.plugin_truth("passDeviceSpecs", "pass-device-specs"));
   gpu.add("mig", YamlDraft::text(mig));
+  if (const std::string root = settings.driver_root(); root != "/")
+    gpu.add("driverRoot", YamlDraft::text(root));
   add_flag("gds", settings.truth("gdsEnabled", "gds-enabled"));
   add_flag("mofed", settings.truth("mofedEnabled", "mofed-enabled"));
   add_flag("gdrcopy", settings.truth("gdrcopyEnabled", "gdrcopy-enabled"));
