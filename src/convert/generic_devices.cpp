@@ -213,15 +213,10 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
   return draft;
 }
 
-const YamlDraft* member(const YamlDraft& map, std::string_view key) {
-  const auto found = std::ranges::find(map.members, key, &YamlDraft::Member::key);
-  return found == map.members.end() ? nullptr : &found->value;
-}
-
 // The pattern of a group's only path; empty: it has several, or none.
 std::string only_path(const YamlDraft& group) {
-  const YamlDraft* const paths = member(group, "paths");
-  const YamlDraft* const path = paths && paths->items.size() == 1 ? member(paths->items[0], "path") : nullptr;
+  const YamlDraft* const paths = group.find("paths");
+  const YamlDraft* const path = paths && paths->items.size() == 1 ? paths->items[0].find("path") : nullptr;
   return path ? path->scalar : "";
 }
 
@@ -278,7 +273,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   for (std::size_t i = 0; const Node& group : device.items("groups")) {
     const std::string place = device.path_of("groups") + '[' + std::to_string(i++) + ']';
     YamlDraft one = group_draft(group, place, diagnostics);
-    if (member(one, "paths") || member(one, "usb"))
+    if (one.find("paths") || one.find("usb"))
       groups.add(std::move(one));
     else if (!has_items(group))
       diagnostics.error(group.mark, place, "neither `paths` nor `usb` has an item");

@@ -157,7 +157,7 @@ class Resource {
       for (std::size_t i = 0; i < node->items.size(); ++i) {
         Selector one = read_selector(node->items[i], path + '[' + std::to_string(i) + ']', diagnostics_);
         alternatives_.push_back(one);
-        const auto both = i == 0 ? std::optional(std::move(one)) : united(all, one);
+        const auto both = i == 0 ? std::optional(one) : united(all, one);
         one_is_enough = one_is_enough && both;
         if (both)
           all = *both;
