@@ -500,6 +500,9 @@ TEST_CASE("an error carries its diagnostics one by one") {
 TEST_CASE("a text that is in no file is checked as one would be, and nothing beside it") {
   CHECK(errors_of("resources:\n- {name: example.com/a, count: 2}\n", "a text").empty());
   CHECK(errors_of("resources: []\n", "a text").empty());
+  const TempDir dir;
+  dir.file("plugins.d/a.yaml", "nonsense: 1\n");
+  CHECK(errors_of("resources: []\n", dir.at("text").string()).empty());
   const auto one = [](const std::string& text) {
     const std::vector<Diagnostic> found = errors_of(text, "a text");
     return found.size() == 1 ? found[0].text() : std::to_string(found.size()) + " errors";
