@@ -87,7 +87,7 @@ ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
     const std::size_t healthy = device.healthy() ? device.replicas - device.taken.size() : 0;
     counts.healthy += healthy;
     counts.unhealthy += device.replicas - healthy;
-    counts.adopted += device.taken.size();
+    if (device.trouble.empty()) counts.adopted += device.taken.size();
     if (device.drained) counts.drained += device.replicas;
     for_each_holder(device, name, holdings, [&](const std::string&, const Holder&) { ++counts.held; });
   }

@@ -99,7 +99,7 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(resource.counts(nullptr).drained, {{"resource", resource.name}});
   families.gauge(
       "plughost_devices_adopted",
-      "Devices that pods hold by ids of another plugin, or of before a reload, each replica counted.");
+      "Devices that pods hold by ids that are not listed, each replica counted.");
   for (const ResourceStatus& resource : status.resources)
     families.add(resource.counts(nullptr).adopted, {{"resource", resource.name}});
   if (!status.holdings) return;

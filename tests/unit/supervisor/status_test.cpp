@@ -157,7 +157,7 @@ TEST_CASE("shares that are taken are Unhealthy and adopted, and say by whom") {
   const ResourceStatus::Counts counts = adopted.counts(nullptr);
   CHECK(counts.healthy == 3);
   CHECK(counts.unhealthy == 6);
-  CHECK(counts.adopted == 4);
+  CHECK(counts.adopted == 3);
   const Json devices = adopted.devices_json(nullptr);
   CHECK(devices.array()[0]["health"].text() == "Healthy");
   CHECK(devices.array()[0]["reason"].text() == "2 of its 5 shares held by a/b");
