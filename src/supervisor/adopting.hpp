@@ -26,7 +26,7 @@ class Adopting {
   // A checkpoint that could not be read is tried again after this.
   static constexpr std::chrono::seconds kReadAgain{30};
   // For a resource that appears later than this, it is read again.
-  static constexpr std::chrono::seconds kFresh{10};
+  static constexpr std::chrono::seconds kFresh{1};
 
   // changed: apply() of devices() gives something else; called from the loop, not from within. platform and
   // link outlive it.

@@ -82,7 +82,7 @@ class Recognition {
   Recognition(const std::string& resource, const Recipe& recipe, std::span<const Device> devices,
               const LeadsTo& leads_to)
       : devices_(devices), leads_to_(leads_to), own_place_(devices.size()) {
-    const Inventory well(in_order(devices));
+    const Inventory well(as_if_well(devices));
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const Allocation given = given_of(resource, recipe, well, devices[i]);
       for (const std::string& place : places_of(given, leads_to)) by_place_[place].push_back(i);
@@ -120,7 +120,7 @@ class Recognition {
   using Index = std::map<std::string, std::vector<std::size_t>>;
 
   // An answer tells only of devices that are well.
-  static std::vector<Device> in_order(std::span<const Device> devices) {
+  static std::vector<Device> as_if_well(std::span<const Device> devices) {
     std::vector<Device> all(devices.begin(), devices.end());
     for (Device& device : all) device.trouble.clear();
     return all;

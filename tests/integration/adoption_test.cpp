@@ -192,6 +192,34 @@ TEST_CASE("a device that comes while a pod holds it by another plugin's id is li
   CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
 }
 
+TEST_CASE("a resource that comes late finds what pods have got of it from another plugin since the start") {
+  Node node;
+  const std::string amy = "example.com/amy";
+  const std::string mounts = "mounts: [{hostPath: \"{path}\", containerPath: \"/gopher\"}]";
+  node.files().file("theirs/amy");
+  node.configure(listed(amy, node.path("theirs"), kTheirs + ", " + mounts));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({amy}));
+  REQUIRE(node.kubelet().allocate_named("pod-a", "main", amy, {"theirs-amy"}).admitted());
+  const std::filesystem::path checkpoint = node.plugins() / "kubelet_internal_checkpoint";
+  std::filesystem::copy(checkpoint, node.path("later"));
+  REQUIRE(node.kubelet().free("pod-a"));
+  // Ours has a resource for each, and there is no amy yet.
+  node.files().file("theirs/bob");
+  node.files().remove("theirs/amy");
+  node.configure(listed("\"example.com/{name}\"", node.path("theirs"), mounts));
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/bob"}));
+  REQUIRE_FALSE(node.daemon().wait_for_line({"by an id that is not ours"}, kWatched));
+  std::filesystem::copy(node.path("later"), node.path("plugins/new"));
+  std::filesystem::rename(node.path("plugins/new"), checkpoint);
+  node.files().file("theirs/amy");
+  CHECK(node.daemon().wait_for_line({"a pod holds a device by an id that is not ours", "resource=" + amy},
+                                    kLong));
+  CHECK(node.attached({amy}));
+}
+
 TEST_CASE("a kubelet that has just started ends nothing: it does not know its pods yet") {
   TakenOver over;
   over.hold("theirs-amy");

@@ -3,6 +3,7 @@
 The other plugin is plughost itself with other ids, or generic-device-plugin's program.
 """
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def fetched(scratch):
         capture_output=True,
         text=True,
         cwd="/",  # outside every module
-        env={"PATH": "/usr/bin:/bin", "HOME": str(Path.home()), "GOBIN": str(scratch)},
+        env={**os.environ, "GOBIN": str(scratch)},
     )
     if built.returncode != 0:
         raise NotShown(f"{MODULE} cannot be fetched: {(built.stderr.strip().splitlines() or ['?'])[-1]}")

@@ -107,6 +107,15 @@ TEST_CASE(
     node.devices[1].trouble = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
+  SUBCASE("a device that is sick, and whose node is what the entry brings") {
+    for (Device& device : node.devices) {
+      device.nodes.clear();
+      device.attributes = {{"id", device.id}};
+    }
+    node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
+    node.devices[1].trouble = "sick";
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
   SUBCASE("a device of which no answer can be made") {
     node.recipe.env = {{Template("E"), Template("{missing}")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
