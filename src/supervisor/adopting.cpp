@@ -33,8 +33,14 @@ void Adopting::prepare(const std::function<void(HeldIds held)>& done) {
 
 void Adopting::take(std::map<std::string, Adoption> found) {
   before_reload_.clear();
-  tell(devices_.take(std::move(found)));
-  if (devices_.open() && !asking_ && !again_.armed()) ask();
+  untold_ = devices_.take(std::move(found));
+  // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
+  if (!untold_.adopted.empty()) pause_.reset();
+  if (devices_.open() && (!again_.armed() || !untold_.adopted.empty())) ask();
+}
+
+void Adopting::tell() {
+  tell(std::exchange(untold_, {}));
 }
 
 void Adopting::on_reload(std::map<std::string, Inventory> listed) {
@@ -50,7 +56,7 @@ bool Adopting::outdated() {
 }
 
 void Adopting::ask() {
-  asking_ = true;
+  if (std::exchange(asking_, true)) return;
   link_.pod_resources().ask(
       Clock::now(), lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
 }

@@ -38,6 +38,8 @@ class Adopting {
   void prepare(const std::function<void(HeldIds held)>& done);
   // What a look has found.
   void take(std::map<std::string, Adoption> found);
+  // The lists with that are out: the log may be told.
+  void tell();
   const AdoptedDevices& devices() const { return devices_; }
 
   // The entry says something else from now on; these were its lists.
@@ -58,6 +60,7 @@ class Adopting {
   KubeletLink& link_;
   std::function<void()> changed_;
   AdoptedDevices devices_;
+  AdoptedDevices::News untold_;
   CheckpointReader::Reading reading_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
   std::map<std::string, Inventory> before_reload_;

@@ -113,6 +113,7 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
     tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
   }
   specify(std::move(finding));
+  adopting_.tell();
   return roster_.next_change();
 }
 

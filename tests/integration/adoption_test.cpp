@@ -163,6 +163,26 @@ TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
   CHECK(over.node.healthy(kGopher, "amy"));
 }
 
+TEST_CASE("after a reload, too, a device that is pulled out is gone, and no other one is taken for it") {
+  Node node{{.pod_resources = true}};
+  const std::string shared = "mounts: [{hostPath: " + node.path("shared") + "}]";
+  node.files().file("gophers/amy");
+  node.files().file("gophers/bob");
+  node.configure(listed(kGopher, node.path("gophers"), shared));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  REQUIRE(node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
+  node.configure(listed(kGopher, node.path("gophers"), shared + ", env: {A: b}"));
+  REQUIRE(node.reload());
+  node.files().file("gophers/cem");
+  REQUIRE(node.healthy(kGopher, "cem"));
+  node.files().remove("gophers/amy");
+  REQUIRE(node.unhealthy(kGopher, "amy"));
+  CHECK(node.healthy(kGopher, "bob", 0ms));
+  CHECK(node.healthy(kGopher, "cem", 0ms));
+}
+
 TEST_CASE("a resource that a reload brings finds what pods have of it from another plugin") {
   TakenOver over;
   over.hold("theirs-amy");
