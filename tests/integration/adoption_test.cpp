@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
@@ -161,6 +162,29 @@ TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
   CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
   REQUIRE(over.node.kubelet().free("pod-a"));
   CHECK(over.node.healthy(kGopher, "amy"));
+}
+
+TEST_CASE("an id that was over may begin again: a reload there and back") {
+  TakenOver over;
+  Node& node = over.node;
+  const auto load = [&](const std::string& more, const std::string& id) {
+    node.configure(over.gophers(more));
+    REQUIRE(node.reload());
+    REQUIRE(node.wait_for([&](const KubeletState& state) {
+      return std::ranges::any_of(*state.of(kGopher).devices, [&](const auto& each) { return each.id == id; });
+    }));
+  };
+  over.hold("theirs-amy");
+  load("", "bob");
+  REQUIRE(node.unhealthy(kGopher, "amy"));
+  REQUIRE(node.kubelet().free("pod-a"));
+  REQUIRE(node.healthy(kGopher, "amy"));
+  load(kTheirs, "theirs-bob");
+  REQUIRE(node.healthy(kGopher, "theirs-amy"));
+  over.hold("theirs-amy", "pod-b");
+  load("", "bob");
+  REQUIRE(node.healthy(kGopher, "bob"));
+  CHECK(node.unhealthy(kGopher, "amy", 0ms));
 }
 
 TEST_CASE("after a reload, too, a device that is pulled out is gone, and no other one is taken for it") {
