@@ -15,6 +15,7 @@
 #include "bed.hpp"
 #include "child.hpp"
 #include "figures.hpp"
+#include "fleet.hpp"
 #include "gpus.hpp"
 #include "standin/standin_kubelet.hpp"
 #include "uevents.hpp"
@@ -275,6 +276,9 @@ int main(int argc, char** argv) {
     measure_allocate(rounds * 100);
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));
+    measure_plan(1000);
+    measure_watched_file(rounds);
+    measure_conditions(rounds);
     measure_apart("uevents", rounds);
     measure_apart("gpus", rounds);
     if (idle_seconds > 0) measure_idle(std::chrono::seconds(idle_seconds));

@@ -37,6 +37,8 @@ class CommandLine {
   void add_check();
   void add_convert();
   void add_discover();
+  void add_facts();
+  void add_plan();
   void add_preset();
   void add_simulate();
   void add_checkpoint();
@@ -127,6 +129,29 @@ void CommandLine::add_discover() {
   const auto [command, options] =
       add<DiscoverOptions>("discover", "what each resource would advertise now", &discover);
   add_config(*command, options->file);
+  add_output(*command, options->format);
+}
+
+void CommandLine::add_facts() {
+  const auto [command, options] =
+      add<FactsOptions>("facts", "what this node is, as JSON without secrets: for plan", &facts);
+  command->add_option("--config", options->config, "what it looks at is recorded, too")
+      ->type_name("FILE")
+      ->default_str(kConfigFile);
+  command->add_option("--path", options->paths, "more names that are recorded; again and again")
+      ->type_name("PATTERN")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void CommandLine::add_plan() {
+  const auto [command, options] = add<PlanOptions>(
+      "plan", "what a configuration would give on recorded nodes, and what it changes", &plan);
+  command->add_option("file", options->file, "the configuration")->required();
+  command->add_option("--facts", options->facts, "the nodes: what plughost facts printed there, a file each")
+      ->required()
+      ->type_name("DIR");
+  command->add_option("--from", options->former, "the configuration before it")->type_name("FILE");
   add_output(*command, options->format);
 }
 
@@ -271,6 +296,8 @@ CommandLine::CommandLine() {
   add_check();
   add_convert();
   add_discover();
+  add_facts();
+  add_plan();
   add_preset();
   add_simulate();
   add_checkpoint();

@@ -1,6 +1,7 @@
 #pragma once
-// The subcommands. Each returns the process's exit code: 0 done, 1 it said no. What they are asked for is
-// what main.cpp reads from the command line: it alone includes the parser, which is slow to build.
+// The subcommands. Each returns the process's exit code: 0 done, 1 it said no, 2 its input cannot be used.
+// What they are asked for is what main.cpp reads from the command line: it alone includes the parser, which
+// is slow to build.
 
 #include <optional>
 #include <string>
@@ -46,6 +47,20 @@ struct SimulateOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int simulate(const SimulateOptions& options);
+
+struct FactsOptions {
+  std::string config;  // empty: the usual one, if it is there
+  std::vector<std::string> paths;
+};
+int facts(const FactsOptions& options);
+
+struct PlanOptions {
+  std::string facts;   // a directory of files, or one
+  std::string file;    // the configuration
+  std::string former;  // the one before it; empty: none
+  OutputFormat format = OutputFormat::kTable;
+};
+int plan(const PlanOptions& options);
 
 enum class PresetAction { kList, kShow, kEnable, kDisable };
 

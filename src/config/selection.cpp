@@ -1,7 +1,6 @@
 #include "config/selection.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
@@ -49,9 +48,8 @@ class Asker {
   void follow_labels() {
     if (std::exchange(labels_read_, true)) return;
     view();
-    view_->labels = read_node_labels(labels_file_.empty() ? labels_file_ : host_.at(labels_file_));
-    if (const char* const name = std::getenv("NODE_NAME"); view_->labels.node.empty() && name)
-      view_->labels.node = name;
+    view_->labels = read_node_labels(host_, labels_file_);
+    if (view_->labels.node.empty()) view_->labels.node = host_.node_name();
     // A volume of Kubernetes' switches a link beside the file.
     if (!labels_file_.empty())
       selection_.watch.push_back({labels_file_.parent_path(), "*", WatchFor::kContents});

@@ -1,14 +1,25 @@
 #pragma once
-// The machine's files, seen under a prefix, so that a test can hand in a made tree. Thread-safe.
+// The machine that is looked at: this one, a tree under a prefix that a test has made, or one that was
+// recorded. Thread-safe. Its calls may block on the file system.
 
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/watch_for.hpp"
+#include "host/file_text.hpp"
+#include "host/file_type.hpp"
 
 namespace plughost {
+
+struct NvmlView;
+struct RecordedMachine;
+class SysfsMemory;
 
 // A directory whose changes can change a scan's result: entries whose name matches the pattern come or go, or
 // are written.
@@ -23,9 +34,43 @@ struct WatchedDirectory {
 class HostRoot {
  public:
   explicit HostRoot(std::filesystem::path prefix = "/");
+  // Nothing of this machine is looked at.
+  explicit HostRoot(std::shared_ptr<const RecordedMachine> machine);
 
-  // Where a path of the machine is found under the prefix.
+  enum class Look { kFile, kText, kEntries };
+  // Is told each path that is looked at, and each that matches a pattern.
+  using Note = std::function<void(Look look, const std::string& path)>;
+  // The same machine, of which each look is noted, nvml is what NVML says, and no program is run.
+  HostRoot noted(Note note, std::shared_ptr<const NvmlView> nvml) const;
+
+  // Where a path is found on this machine: for programs, watches, and what is written. Not of a machine that
+  // was recorded.
   std::filesystem::path at(const std::filesystem::path& path) const;
+
+  bool recorded() const { return machine_ != nullptr; }
+  // Else what a program would say is not known.
+  bool runs_programs() const { return !recorded() && !note_; }
+  // What NVML says; nullptr: it can be asked.
+  const NvmlView* nvml() const { return nvml_.get(); }
+  // What has been read of the devices of a machine that does not change any more; nullptr: it may change.
+  SysfsMemory* sysfs_memory() const { return sysfs_memory_.get(); }
+  // As Kubernetes calls it; empty: nobody has told.
+  std::string node_name() const;
+
+  // Paths are absolute. What cannot be looked at is as if it were not there.
+  FileType type(const std::string& path) const;      // links are followed
+  FileType own_type(const std::string& path) const;  // of the last link itself
+  bool exists(const std::string& path) const { return type(path) != FileType::kNothing; }
+  // As file_text; nullopt, too, of what was recorded without its content.
+  std::optional<std::string> text(const std::string& path, std::size_t most = kMostFileText) const;
+  std::optional<std::string> link_target(const std::string& path) const;  // nullopt: it is no link
+  // Without links. What a link out of the prefix leads to is called as on this machine.
+  std::optional<std::string> canonical(const std::string& path) const;
+  // "195:0"; nullopt: there is no device node.
+  std::optional<std::string> device_number(const std::string& path) const;
+  // Calls for each entry of the directory, in any order; a link's type is kLink. Why it ended early.
+  using Entry = std::function<void(std::string_view name, FileType type)>;
+  std::error_code list(const std::string& directory, const Entry& entry) const;
 
   // A look ends here: links may lead in circles, and a pattern to the whole machine.
   static constexpr std::size_t kMostDirectories = 50'000;
@@ -42,7 +87,17 @@ class HostRoot {
   Match glob(const std::string& pattern) const;
 
  private:
+  std::string real(const std::string& path) const { return beginning_ + path; }
+  void note(Look look, const std::string& path) const {
+    if (note_) note_(look, path);
+  }
+
   std::filesystem::path prefix_;
+  std::string beginning_;  // of each path: the prefix without a '/' at its end
+  std::shared_ptr<const RecordedMachine> machine_;
+  std::shared_ptr<const NvmlView> nvml_;
+  std::shared_ptr<SysfsMemory> sysfs_memory_;
+  Note note_;
 };
 
 }  // namespace plughost

@@ -5,14 +5,12 @@
 #include <string_view>
 #include <utility>
 
-#include "host/file_text.hpp"
-
 namespace plughost {
 namespace {
 
 // The first line; device trees end it with a null.
 std::string line_of(const HostRoot& host, const char* path) {
-  std::string text = file_text(host.at(path)).value_or("");
+  std::string text = host.text(path).value_or("");
   if (const std::size_t end = text.find_first_of(std::string_view("\n\0", 2)); end != std::string::npos)
     text.resize(end);
   while (text.ends_with(' ')) text.pop_back();
@@ -28,7 +26,7 @@ MachineFacts machine_facts(const HostRoot& host) {
                        .vendor = line_of(host, "/sys/class/dmi/id/sys_vendor"),
                        .product = line_of(host, "/sys/class/dmi/id/product_name")};
   utsname names{};
-  if (machine.arch.empty() && ::uname(&names) == 0) machine.arch = names.machine;
+  if (machine.arch.empty() && !host.recorded() && ::uname(&names) == 0) machine.arch = names.machine;
   if (machine.product.empty()) machine.product = line_of(host, "/proc/device-tree/model");
   return machine;
 }

@@ -5,7 +5,6 @@
 
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "host/file_text.hpp"
 
 namespace plughost {
 namespace {
@@ -77,12 +76,12 @@ NodeLabels node_labels_of(std::string_view text) {
   }
 }
 
-NodeLabels read_node_labels(const std::filesystem::path& file) {
+NodeLabels read_node_labels(const HostRoot& host, const std::string& file) {
   if (file.empty()) return {.node = {}, .labels = {}, .trouble = "`nodeLabels` names no file"};
-  const auto text = file_text(file, kMostText);
+  const auto text = host.text(file, kMostText);
   NodeLabels found =
       text ? node_labels_of(*text) : NodeLabels{.node = {}, .labels = {}, .trouble = "it cannot be read"};
-  if (!found.trouble.empty()) found.trouble = file.string() + ": " + found.trouble;
+  if (!found.trouble.empty()) found.trouble = file + ": " + found.trouble;
   return found;
 }
 

@@ -2,10 +2,11 @@
 // The labels of this node, as somebody has written them into a file. Values; read_node_labels may block on
 // the file system.
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
+
+#include "host/host_root.hpp"
 
 namespace plughost {
 
@@ -20,6 +21,6 @@ struct NodeLabels {
 // front do not count.
 NodeLabels node_labels_of(std::string_view text);
 // Of the file; an empty path: nobody writes them.
-NodeLabels read_node_labels(const std::filesystem::path& file);
+NodeLabels read_node_labels(const HostRoot& host, const std::string& file);
 
 }  // namespace plughost

@@ -2,24 +2,26 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <mutex>
+#include <sstream>
 #include <system_error>
-
-#include "host/file_text.hpp"
+#include <unordered_map>
+#include <utility>
 
 namespace plughost {
 namespace {
-
-namespace fs = std::filesystem;
 
 using Properties = std::map<std::string, std::string, std::less<>>;
 
 constexpr int kDeepestTree = 32;
 
+std::string_view last_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 // The file name of a link's target; empty: it is no link.
-std::string link_name(const HostRoot& host, const fs::path& path) {
-  std::error_code failed;
-  return fs::read_symlink(host.at(path), failed).filename();
+std::string link_name(const HostRoot& host, const std::string& path) {
+  return std::string(last_name(host.link_target(path).value_or("")));
 }
 
 // Lines of "KEY=value".
@@ -35,50 +37,86 @@ void read_properties(std::string_view text, Properties& into) {
 }  // namespace
 
 struct SysDevice::Facts {
+  std::string subsystem;
   Properties properties;
   std::optional<std::string> node;
   std::vector<std::string> links;
   std::vector<std::string> tags;
 };
 
-std::optional<SysDevice> SysDevice::at(const HostRoot& host, const fs::path& path) {
-  std::error_code failed;
-  const fs::path found = fs::canonical(host.at(path), failed);
-  if (failed) return std::nullopt;
-  const fs::path below = found.lexically_relative(fs::canonical(host.at("/"), failed));
-  if (below.empty() || *below.begin() == "..") return std::nullopt;
-  return SysDevice(host, "/" + below.string());
+// Thread-safe.
+class SysfsMemory {
+ public:
+  // nullptr: nobody has read them.
+  std::shared_ptr<const SysDevice::Facts> facts(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = facts_.find(path);
+    return known == facts_.end() ? nullptr : known->second;
+  }
+  void keep(const std::string& path, std::shared_ptr<const SysDevice::Facts> facts) {
+    const std::lock_guard lock(mutex_);
+    facts_[path] = std::move(facts);
+  }
+  // The paths of a subsystem's devices; nullopt: nobody has listed them.
+  std::optional<std::vector<std::string>> devices(std::string_view subsystem) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = devices_.find(subsystem);
+    return known == devices_.end() ? std::nullopt : std::optional(known->second);
+  }
+  void keep(std::string_view subsystem, const std::vector<SysDevice>& devices) {
+    std::vector<std::string> paths;
+    for (const SysDevice& device : devices) paths.push_back(device.path());
+    const std::lock_guard lock(mutex_);
+    devices_.insert_or_assign(std::string(subsystem), std::move(paths));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const SysDevice::Facts>> facts_;  // by path
+  std::map<std::string, std::vector<std::string>, std::less<>> devices_;            // by subsystem
+};
+
+std::shared_ptr<SysfsMemory> make_sysfs_memory() {
+  return std::make_shared<SysfsMemory>();
+}
+
+std::optional<SysDevice> SysDevice::at(const HostRoot& host, const std::string& path) {
+  std::optional<std::string> found = host.canonical(path);
+  return found ? std::optional(SysDevice(host, *std::move(found))) : std::nullopt;
 }
 
 std::string SysDevice::name() const {
-  std::string name = fs::path(path_).filename();
+  std::string name(last_name(path_));
   std::ranges::replace(name, '!', '/');  // as in cciss!c0d0
   return name;
 }
 
 std::string SysDevice::subsystem() const {
-  return link_name(*host_, fs::path(path_) / "subsystem");
+  if (host_->sysfs_memory()) return facts().subsystem;
+  return link_name(*host_, path_ + "/subsystem");
 }
 
 std::string SysDevice::driver() const {
-  return link_name(*host_, fs::path(path_) / "driver");
+  return link_name(*host_, path_ + "/driver");
 }
 
 std::optional<std::string> SysDevice::attribute(std::string_view name) const {
-  const fs::path path = fs::path(path_) / name;
-  std::error_code failed;
-  if (fs::is_symlink(host_->at(path), failed)) return link_name(*host_, path);
-  std::optional<std::string> text = file_text(host_->at(path));
+  std::string path = path_;
+  path.append(1, '/').append(name);
+  if (const auto target = host_->link_target(path)) return std::string(last_name(*target));
+  std::optional<std::string> text = host_->text(path);
   if (text && text->ends_with('\n')) text->pop_back();
   return text;
 }
 
 const SysDevice::Facts& SysDevice::facts() const {
   if (facts_) return *facts_;
+  SysfsMemory* const memory = host_->sysfs_memory();
+  if (memory && (facts_ = memory->facts(path_))) return *facts_;
   const auto facts = std::make_shared<Facts>();
   Properties& known = facts->properties;
   read_properties(attribute("uevent").value_or(""), known);
-  const std::string of = subsystem();
+  const std::string of = facts->subsystem = link_name(*host_, path_ + "/subsystem");
   if (const auto name = known.find("DEVNAME"); name != known.end()) {
     if (!name->second.starts_with('/')) name->second.insert(0, "/dev/");
     facts->node = name->second;
@@ -86,13 +124,13 @@ const SysDevice::Facts& SysDevice::facts() const {
   if (path_.starts_with("/sys/")) known["DEVPATH"] = path_.substr(4);
   known["SUBSYSTEM"] = of;
 
-  std::string id = "+" + of + ":" + fs::path(path_).filename().string();
+  std::string id = "+" + of + ":" + std::string(last_name(path_));
   if (known.contains("MAJOR") && known.contains("MINOR"))
     id = (of == "block" ? "b" : "c") + known["MAJOR"] + ":" + known["MINOR"];
   else if (of == "net" && known.contains("IFINDEX"))
     id = "n" + known["IFINDEX"];
   Properties from_rules;
-  std::ifstream database(host_->at(fs::path("/run/udev/data") / id));
+  std::istringstream database(host_->text("/run/udev/data/" + id).value_or(""));
   for (std::string line; std::getline(database, line);) {
     if (line.size() < 2 || line[1] != ':') continue;
     const std::string value = line.substr(2);
@@ -114,6 +152,7 @@ const SysDevice::Facts& SysDevice::facts() const {
   std::ranges::sort(facts->links);
   std::ranges::sort(facts->tags);
   facts_ = facts;
+  if (memory) memory->keep(path_, facts_);
   return *facts_;
 }
 
@@ -151,9 +190,8 @@ std::optional<int> SysDevice::numa_node() const {
 }
 
 std::optional<SysDevice> SysDevice::parent() const {
-  for (fs::path path = fs::path(path_).parent_path(); path.has_relative_path(); path = path.parent_path()) {
-    std::error_code failed;
-    if (fs::exists(host_->at(path / "uevent"), failed)) return SysDevice(*host_, path);
+  for (std::string path = path_.substr(0, path_.rfind('/')); !path.empty(); path.resize(path.rfind('/'))) {
+    if (host_->exists(path + "/uevent")) return SysDevice(*host_, std::move(path));
   }
   return std::nullopt;
 }
@@ -170,16 +208,16 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
   const std::string own_subsystem = this->subsystem();
   const std::string own_type = property("DEVTYPE");
   std::vector<SysDevice> found;
-  std::vector<std::pair<fs::path, int>> pending{{path_, 0}};
+  std::vector<std::pair<std::string, int>> pending{{path_, 0}};
   while (!pending.empty()) {
-    const auto [directory, depth] = pending.back();
+    const auto [directory, depth] = std::move(pending.back());
     pending.pop_back();
-    std::error_code failed;
-    for (fs::directory_iterator entry(host_->at(directory), failed);
-         !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-      std::error_code unreadable;
-      if (entry->is_symlink(unreadable) || !entry->is_directory(unreadable)) continue;
-      const SysDevice child(*host_, directory / entry->path().filename());
+    std::vector<std::string> names;
+    host_->list(directory, [&names](std::string_view name, FileType type) {
+      if (type == FileType::kDirectory) names.emplace_back(name);
+    });
+    for (const std::string& name : names) {
+      const SysDevice child(*host_, directory + '/' + name);
       const std::string of = child.subsystem();
       if (subsystem.empty() ? !of.empty() : of == subsystem) found.push_back(child);
       const bool of_own_kind = !of.empty() && of == own_subsystem && child.property("DEVTYPE") == own_type;
@@ -192,22 +230,25 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
 
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem) {
   std::vector<SysDevice> devices;
-  fs::path directory = fs::path("/sys/bus") / subsystem / "devices";
-  std::error_code failed;
-  if (!fs::exists(host.at(directory), failed)) directory = fs::path("/sys/class") / subsystem;
-  if (!fs::exists(host.at(directory), failed)) return devices;
+  SysfsMemory* const memory = host.sysfs_memory();
+  if (auto known = memory ? memory->devices(subsystem) : std::nullopt) {
+    for (std::string& path : *known) devices.push_back(SysDevice(host, std::move(path)));
+    return devices;
+  }
+  std::string directory = "/sys/bus/" + std::string(subsystem) + "/devices";
+  if (!host.exists(directory)) directory = "/sys/class/" + std::string(subsystem);
+  if (!host.exists(directory)) return devices;
   std::vector<std::string> names;
-  for (fs::directory_iterator entry(host.at(directory), failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    names.push_back(entry->path().filename());
-  if (failed) throw std::system_error(failed, directory.string() + " cannot be listed");
+  const std::error_code failed =
+      host.list(directory, [&names](std::string_view name, FileType) { names.emplace_back(name); });
+  if (failed) throw std::system_error(failed, directory + " cannot be listed");
   std::ranges::sort(names);
   for (const std::string& name : names) {
     // A file such as version in /sys/class/drm is no device; a dangling link is one that goes just now.
-    if (std::optional<SysDevice> device = SysDevice::at(host, directory / name);
-        device && fs::is_directory(host.at(device->path()), failed))
-      devices.push_back(*std::move(device));
+    std::optional<SysDevice> device = SysDevice::at(host, directory + '/' + name);
+    if (device && host.type(device->path()) == FileType::kDirectory) devices.push_back(*std::move(device));
   }
+  if (memory) memory->keep(subsystem, devices);
   return devices;
 }
 

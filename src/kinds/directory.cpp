@@ -1,12 +1,8 @@
 // `directory: {path, match, recursive}`: every file in a directory is a device.
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -56,51 +52,22 @@ bool vanished(const std::error_code& failed) {
   return failed == std::errc::no_such_file_or_directory;
 }
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-enum class EntryType { kDirectory, kLinkToDirectory, kFile, kNothing };
-
-// The type that readdir told is enough, but for links: a hundred thousand files are not asked one by one.
-EntryType type_of(const dirent& entry, int directory) {
-  if (entry.d_type == DT_DIR) return EntryType::kDirectory;
-  if (entry.d_type != DT_LNK && entry.d_type != DT_UNKNOWN) return EntryType::kFile;
-  struct stat itself {};
-  struct stat target {};
-  if (::fstatat(directory, entry.d_name, &itself, AT_SYMLINK_NOFOLLOW) != 0 ||
-      ::fstatat(directory, entry.d_name, &target, 0) != 0)
-    return EntryType::kNothing;
-  if (!S_ISDIR(target.st_mode)) return EntryType::kFile;
-  return S_ISLNK(itself.st_mode) ? EntryType::kLinkToDirectory : EntryType::kDirectory;
-}
-
 Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdirectory) const {
   Listing listing;
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(host.at(path_ / subdirectory).c_str()));
-  if (!directory) {
-    listing.failed.assign(errno, std::generic_category());
-    return listing;
-  }
+  const std::string path = (subdirectory.empty() ? path_ : path_ / subdirectory).string();
   const std::string prefix = subdirectory.empty() ? "" : subdirectory.string() + '/';
-  errno = 0;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
-    switch (type_of(*entry, ::dirfd(directory.get()))) {
-      case EntryType::kDirectory:
-        if (depth_ == Depth::kRecursive) listing.subdirectories.push_back(subdirectory / name);
-        break;
-      case EntryType::kFile:
-        if (::fnmatch(match_.c_str(), entry->d_name, 0) == 0) listing.files.push_back(prefix + entry->d_name);
-        break;
-      case EntryType::kLinkToDirectory:
-      case EntryType::kNothing:
-        break;
+  // The type that the directory tells is enough, but for links: a hundred thousand files are not asked one by
+  // one.
+  listing.failed = host.list(path, [&](std::string_view each, FileType type) {
+    std::string name(each);
+    if (type == FileType::kDirectory) {
+      if (depth_ == Depth::kRecursive) listing.subdirectories.push_back(subdirectory / name);
+      return;
     }
-    errno = 0;
-  }
-  if (errno != 0) listing.failed.assign(errno, std::generic_category());
+    if (type == FileType::kLink) type = host.type(path + '/' + name);
+    if (type == FileType::kNothing || type == FileType::kDirectory) return;
+    if (::fnmatch(match_.c_str(), name.c_str(), 0) == 0) listing.files.push_back(prefix + name);
+  });
   std::ranges::sort(listing.subdirectories);
   return listing;
 }

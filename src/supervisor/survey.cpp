@@ -19,6 +19,11 @@ Survey survey(const Config& config, const HostRoot& host) {
     const ResourceConfig& entry = config.resources[i];
     try {
       Scan scan = entry.source->look(host, entry.recipe->choice);
+      if (scan.undecided) {
+        std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
+        all.undecided.push_back(entry.recipe->name.text());
+        continue;
+      }
       Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
       std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
       std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
@@ -33,7 +38,7 @@ Survey survey(const Config& config, const HostRoot& host) {
       all.troubles.push_back(entry.where + ": " + entry.recipe->name.text() + ": " + error.what());
     }
   }
-  std::ranges::sort(all.offers, {}, &Offer::resource);
+  std::ranges::stable_sort(all.offers, {}, &Offer::resource);
   return all;
 }
 

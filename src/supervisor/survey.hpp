@@ -12,8 +12,9 @@
 namespace plughost {
 
 struct Survey {
-  std::vector<Offer> offers;          // by name
-  std::vector<std::string> troubles;  // entries that could not be looked at
+  std::vector<Offer> offers;           // by name
+  std::vector<std::string> troubles;   // entries that could not be looked at
+  std::vector<std::string> undecided;  // the names of entries of which nothing can be told
   std::vector<std::string> remarks;
   std::vector<NotHere> others;         // entries that do not apply
   std::vector<std::string> unmatched;  // patterns of entries that match no device

@@ -2,7 +2,8 @@
 """Every command that the operators' pages show is run, in a Debian that is booted for each page.
 
 Each line of a block ```sh is run, one after the other; the first that fails, fails the page. A block ```sh cluster or
-```sh elsewhere is not run: NOT_RUN below has each of its commands, with the reason.
+```sh elsewhere is not run: NOT_RUN below has each of its commands, with the reason. A block ```yaml NAME is a file that
+the commands find by that name.
 Usage: commands_test.py PACKAGES, the folder where ./dev package left them. Ends with 77 where no machine can be booted.
 """
 
@@ -17,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
 
 from machine import REPOSITORY, Machine, deb, main, tarball  # noqa: E402
 
-PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "migrate")
+PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet", "migrate")
 
 NOT_RUN = {
     "kubectl get node NODE -o jsonpath='{.status.allocatable}'": "needs an API server",
@@ -29,6 +30,19 @@ NOT_RUN = {
     "'": "needs an API server, and the other plugin",
     "kubectl apply -f packaging/kubernetes/daemonset.yaml":
         "needs an API server; tests/packaging/container_test.py checks the file",
+    "for pod in $(kubectl -n plughost get pods -o name); do kubectl -n plughost exec -i $pod -- plughost facts "
+    "--config /dev/stdin < fleet.yaml > facts/${pod#pod/}.json; done": "needs an API server",
+    "kubectl -n plughost create configmap plughost --from-file config.yaml=fleet.yaml --dry-run=client -o yaml | "
+    "kubectl apply -f -":
+        "needs an API server; tests/e2e/cluster edits the ConfigMap",
+    'ansible nodes -i inventory.yaml --become -m ansible.builtin.copy -a "src=fleet.yaml dest=/tmp/fleet.yaml"':
+        "runs on the machine of whoever has the nodes",
+    'ansible nodes -i inventory.yaml --become -m ansible.builtin.shell -a "plughost facts --config /tmp/fleet.yaml '
+    '> /tmp/facts.json"': "runs on the machine of whoever has the nodes",
+    'ansible nodes -i inventory.yaml --become -m ansible.builtin.fetch -a "src=/tmp/facts.json '
+    'dest=facts/{{ inventory_hostname }}.json flat=true"': "runs on the machine of whoever has the nodes",
+    "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
+    "-e config=fleet.yaml": "runs on the machine of whoever has the nodes; tests/packaging/ansible_test.py runs it",
     "buildah build -f packaging/Containerfile -t registry.example.com/plughost:0.1.0 .":
         "needs a registry; tests/packaging/container_test.py checks the file",
     "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
@@ -56,12 +70,19 @@ def blocks(page):
     return re.findall(r"^```sh ?(\w*)\n(.*?)^```$", (REPOSITORY / f"docs/{page}.md").read_text(), re.M | re.S)
 
 
+def files(page):
+    """(name, text) of each block in YAML that has the name of a file."""
+    return re.findall(r"^```yaml (\S+)\n(.*?)^```$", (REPOSITORY / f"docs/{page}.md").read_text(), re.M | re.S)
+
+
 class Commands(unittest.TestCase):
     def machine_of(self, page):
         machine = self.enterContext(Machine())
         for package in (deb(), tarball()):
             shutil.copy(package, machine.shared)
         (machine.shared / "config.yaml").write_text(CONFIG)
+        for name, text in files(page):
+            (machine.shared / name).write_text(text)
         machine.run("cp /shared/* /root/ && cp /repository/build/release/plughost /shared/standin")
         if page != "install":  # it begins without
             machine.install(deb())
@@ -90,7 +111,7 @@ class Commands(unittest.TestCase):
         for page in PAGES:
             text = (REPOSITORY / f"docs/{page}.md").read_text()
             self.assertEqual(len(re.findall(r"^```\S", text, re.M)),
-                             len(blocks(page)), f"{page}: a block is in no language, or in another")
+                             len(blocks(page)) + len(files(page)), f"{page}: a block is in no language, or in another")
 
 
 if __name__ == "__main__":

@@ -28,13 +28,14 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"convert", {"base", "device", "document", "kinds", "config"}},
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet"}},
+    {"fleet", {"base", "device", "document", "host", "programs", "kinds", "config", "supervisor"}},
     {"doctor",
      {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet", "supervisor"}},
     {"standin", {"base", "device", "kubelet"}},
     {"telemetry", {"base", "device", "host", "config", "kubelet", "supervisor"}},
     {"commands",
      {"base", "device", "document", "host", "programs", "kinds", "config", "convert", "kubelet", "supervisor",
-      "doctor", "standin", "telemetry"}},
+      "fleet", "doctor", "standin", "telemetry"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.
@@ -55,8 +56,8 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
 // documents of others with their errors' places.
 const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"nlohmann/",
-     {"base/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "kubelet/checkpoint.cpp",
-      "standin/checkpoint_file.cpp"}},
+     {"base/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "fleet/facts.cpp",
+      "kubelet/checkpoint.cpp", "standin/checkpoint_file.cpp"}},
     {"CLI/", {"main.cpp"}},
     {"regex", {}},
 };

@@ -17,6 +17,12 @@ class ExecSource final : public DeviceSource {
 
   Scan scan(const HostRoot& host) const override {
     Scan scan = triggers(host);
+    if (!host.runs_programs()) {
+      scan.undecided = true;
+      scan.remarks.push_back("what " + settings_.command.front() +
+                             " says is not known here: no program is run");
+      return scan;
+    }
     const Newest::Said said = watched_ ? newest_->get() : first_word();
     if (!said.document && said.trouble.empty()) {
       scan.undecided = true;
@@ -66,8 +72,7 @@ class ExecSource final : public DeviceSource {
     scan.subsystems = settings_.subsystems;
     for (const std::filesystem::path& path : settings_.paths) {
       scan.watch.push_back({.path = path.parent_path(), .name = path.filename()});
-      std::error_code none;
-      if (std::filesystem::is_directory(host.at(path), none)) scan.watch.push_back({.path = path});
+      if (host.type(path) == FileType::kDirectory) scan.watch.push_back({.path = path});
     }
     return scan;
   }

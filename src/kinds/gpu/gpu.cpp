@@ -3,7 +3,6 @@
 #include "kinds/gpu/gpu.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -98,8 +97,7 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   const std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
   std::vector<std::string> shared;
   for (const char* const node : kNvidiaNodes) {
-    std::error_code ignored;
-    if (std::filesystem::exists(host.at(node), ignored)) shared.emplace_back(node);
+    if (host.exists(node)) shared.emplace_back(node);
   }
   std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
   // Who begins with cards that nobody can use yet would only have containers fail.

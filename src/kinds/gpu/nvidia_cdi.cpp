@@ -1,6 +1,5 @@
 #include "kinds/gpu/nvidia_cdi.hpp"
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -55,6 +54,7 @@ NvidiaCdi::NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now, Ru
     : program_(std::move(program)), by_index_(by_index), now_(std::move(now)), run_(std::move(run)) {}
 
 std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan) {
+  if (!host.runs_programs()) return {};
   const std::string program = gpus.empty() ? "" : find_program(host);
   if (program.empty()) return {};
   const std::string cards = text_of(gpus);
@@ -87,8 +87,7 @@ void NvidiaCdi::look_at(const std::string& program, const std::string& cards,
 std::string NvidiaCdi::find_program(const HostRoot& host) const {
   if (!program_.empty()) return program_;
   for (const char* const place : kPlaces) {
-    std::error_code failed;
-    if (std::filesystem::exists(host.at(place), failed)) return place;
+    if (host.exists(place)) return place;
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kinds/gpu/nvidia_without_nvml.hpp"
+#include "kinds/gpu/nvml_view.hpp"
 
 namespace plughost {
 namespace {
@@ -65,6 +66,9 @@ bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) {
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
+  if (const NvmlView* const view = host.nvml())
+    return view->trouble.empty() ? of_nvml(cards_in(*view), scan)
+                                 : nvidia_gpus_without_nvml(host, view->trouble, scan);
   // A card that was unbound is held back by the handles that NVML has of it: let go of all.
   if (nvml_cards_ && nvml_cards_->some_card_left(host)) nvml_cards_.reset();
   std::string why;
@@ -76,12 +80,16 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
     nvml_cards_.reset();
     return {};
   }
+  return of_nvml(*cards, scan);
+}
+
+std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const {
   // Newer systems on a chip have a library that lists their GPU, by a name that says so, and tells no more.
   const auto on_chip = [](const NvmlCard& card) {
     return card.facts.name.find("(nvgpu)") != std::string::npos;
   };
-  if (!cards->empty() && std::ranges::all_of(*cards, on_chip)) return {tegra_gpu()};
-  return chosen(*cards, scan);
+  if (!cards.empty() && std::ranges::all_of(cards, on_chip)) return {tegra_gpu()};
+  return chosen(cards, scan);
 }
 
 std::string NvidiaGpus::open() {

@@ -48,6 +48,7 @@ class NvidiaGpus {
  private:
   // Loads NVML. Why not; empty: it is there.
   std::string open();
+  std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const;
   std::vector<NvidiaGpu> chosen(const std::vector<NvmlCard>& cards, Scan& scan) const;
 
   Terms terms_;

@@ -1,12 +1,10 @@
 #include "kinds/gpu/nvidia_without_nvml.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/ascii.hpp"
@@ -32,9 +30,9 @@ std::string trimmed(const std::string& text) {
 }
 
 // The lines "key: value" of a file that the driver shows.
-std::map<std::string, std::string> facts_in(const std::filesystem::path& file) {
+std::map<std::string, std::string> facts_in(const HostRoot& host, const std::string& file) {
   std::map<std::string, std::string> facts;
-  std::ifstream text(file);
+  std::istringstream text(host.text(file).value_or(""));
   for (std::string line; std::getline(text, line);) {
     const std::size_t colon = line.find(':');
     if (colon != std::string::npos) facts[trimmed(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
@@ -46,7 +44,7 @@ std::map<std::string, std::string> facts_in(const std::filesystem::path& file) {
 std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
   std::vector<NvidiaGpu> cards;
   for (const std::string& path : host.glob("/proc/driver/nvidia/gpus/*/information").paths) {
-    const auto facts = facts_in(host.at(path));
+    const auto facts = facts_in(host, path);
     const auto value = [&](const char* key) {
       const auto fact = facts.find(key);
       return fact == facts.end() ? std::string() : fact->second;
@@ -70,12 +68,8 @@ std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
 // NVIDIA's systems on a chip have no NVML, or one that knows next to nothing. Source: go-nvlib's
 // pkg/nvlib/info.
 bool is_tegra(const HostRoot& host) {
-  std::error_code failed;
-  if (std::filesystem::exists(host.at("/etc/nv_tegra_release"), failed)) return true;
-  std::ifstream file(host.at("/sys/devices/soc0/family"));
-  std::string family;
-  std::getline(file, family);
-  return to_lower(family).find("tegra") != std::string::npos;
+  if (host.exists("/etc/nv_tegra_release")) return true;
+  return to_lower(host.text("/sys/devices/soc0/family").value_or("")).find("tegra") != std::string::npos;
 }
 
 // Cards that are there, and no driver that could show them.

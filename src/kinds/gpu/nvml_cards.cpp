@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "host/sysfs.hpp"
@@ -11,6 +11,7 @@ namespace plughost {
 namespace {
 
 constexpr unsigned kMostCards = 256;
+constexpr std::size_t kMostCapabilities = 4u << 20;  // a line for each part that there could be
 constexpr unsigned kMostEvents = 1000;  // of one look: an event set that never ends must not hold it
 constexpr std::uint64_t kEvents = NvmlEvent::kDoubleBitError | NvmlEvent::kXid | NvmlEvent::kMigChanged |
                                   NvmlEvent::kUnavailable | NvmlEvent::kRecoveryAction;
@@ -26,7 +27,7 @@ std::string profile_in(const std::string& name) {
 // "gpu0/gi1/ci0/access" → the number N of /dev/nvidia-caps/nvidia-capN.
 std::map<std::string, std::string> capabilities(const HostRoot& host) {
   std::map<std::string, std::string> minors;
-  std::ifstream text(host.at("/proc/driver/nvidia-caps/mig-minors"));
+  std::istringstream text(host.text("/proc/driver/nvidia-caps/mig-minors", kMostCapabilities).value_or(""));
   for (std::string name, minor; text >> name >> minor;) minors[name] = minor;
   return minors;
 }

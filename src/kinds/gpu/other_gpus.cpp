@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
+#include <sstream>
 #include <utility>
 
 #include "base/ascii.hpp"
@@ -23,11 +23,6 @@ bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
          });
 }
 
-bool is_there(const HostRoot& host, const std::string& node) {
-  std::error_code ignored;
-  return std::filesystem::exists(host.at(node), ignored);
-}
-
 void add_node(Device& device, const std::string& path) {
   device.nodes.push_back({.host_path = path, .container_path = Template::escape(path), .permissions = "rw"});
 }
@@ -36,7 +31,7 @@ void add_node(Device& device, const std::string& path) {
 // amdgpu shows in `ras` counts from the last reset.
 std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
   for (const std::string& path : host.glob(card.path() + "/ras/*_err_count").paths) {
-    std::ifstream text(host.at(path));
+    std::istringstream text(host.text(path).value_or(""));
     unsigned long long errors = 0;
     for (std::string word; text >> word;) {
       if (word == "ue:" && text >> errors && errors > 0)
@@ -88,7 +83,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   if (device.nodes.empty()) device.trouble = "its driver " + function.driver + " has made no device node";
   for (const std::string_view shared : vendor.shared_nodes) {
     const std::string path(shared);
-    if (device.healthy() && !is_there(host, path)) device.trouble = "there is no " + path;
+    if (device.healthy() && !host.exists(path)) device.trouble = "there is no " + path;
     device.nodes.insert(device.nodes.begin(), {.host_path = path, .container_path = path});
   }
   if (device.healthy()) device.trouble = state_trouble(host, card);
@@ -134,7 +129,7 @@ std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
                          {.name = "type", .value = "gpu"},        {.name = "visible", .value = minor}};
     device.nodes.push_back({.host_path = path, .container_path = "/dev/iluvatar{n}"});
     const std::string control(kIluvatarControl);
-    if (is_there(host, control)) add_node(device, control);
+    if (host.exists(control)) add_node(device, control);
     device.recipe = iluvatar_recipe();
     devices.push_back(std::move(device));
   }

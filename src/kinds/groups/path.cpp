@@ -1,8 +1,8 @@
 // A path of a group: `{path, mountPath, permissions, type, readOnly, optional, limit}`.
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
-#include <system_error>
 #include <utility>
 
 #include "base/words.hpp"
@@ -30,29 +30,16 @@ std::string name_of(const std::string& path) {
   return name;
 }
 
-// Where the links of path lead, as a path of the machine.
-std::string target_of(const HostRoot& host, const std::string& path) {
-  std::error_code failed;
-  const fs::path found = fs::canonical(host.at(path), failed);
-  if (failed) return path;
-  const fs::path below = found.lexically_relative(fs::canonical(host.at("/"), failed));
-  return !below.empty() && *below.begin() != ".." ? fs::path("/") / below : found;
-}
-
-bool is_node(fs::file_type type) {
-  return type == fs::file_type::character || type == fs::file_type::block;
-}
-
 // What stands at a path that is no device node.
-std::string_view other_word(fs::file_type type) {
+std::string_view other_word(FileType type) {
   switch (type) {
-    case fs::file_type::directory:
+    case FileType::kDirectory:
       return "a directory without device nodes";
-    case fs::file_type::regular:
+    case FileType::kRegular:
       return "a regular file, not a device node";
-    case fs::file_type::socket:
+    case FileType::kSocket:
       return "a socket, not a device node";
-    case fs::file_type::fifo:
+    case FileType::kFifo:
       return "a pipe, not a device node";
     default:
       return "something that cannot be looked at, not a device node";
@@ -100,23 +87,21 @@ Piece PathPart::piece(const HostRoot& host, const std::string& path) const {
       .name = name_of(path), .attributes = {}, .nodes = {}, .mounts = {}, .numa_nodes = {}, .trouble = {}};
   piece.attributes = {{.name = "name", .value = piece.name},
                       {.name = "path", .value = path},
-                      {.name = "target", .value = target_of(host, path)}};
+                      {.name = "target", .value = host.canonical(path).value_or(path)}};
   return piece;
 }
 
 // Who names a directory, such as /dev/snd, means the nodes in it.
 void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const {
   const std::string in_container = place(mount_path_, piece.name, path);
-  std::error_code failed;
-  const fs::file_type type = fs::status(host.at(path), failed).type();
-  if (is_node(type)) return add_node(path, in_container, piece);
-  if (type == fs::file_type::directory) {
+  const FileType type = host.type(path);
+  if (is_device_node(type)) return add_node(path, in_container, piece);
+  if (type == FileType::kDirectory) {
     scan.watch.push_back({.path = path, .name = "*"});
     std::vector<std::string> names;
-    for (fs::directory_iterator entry(host.at(path), failed); !failed && entry != fs::directory_iterator();
-         entry.increment(failed)) {
-      if (is_node(entry->symlink_status(failed).type())) names.push_back(entry->path().filename());
-    }
+    host.list(path, [&names](std::string_view name, FileType each) {
+      if (is_device_node(each)) names.emplace_back(name);
+    });
     std::ranges::sort(names);
     for (const std::string& name : names)
       add_node(path + '/' + name, in_container + '/' + Template::escape(name), piece);
@@ -142,8 +127,7 @@ std::vector<Piece> PathPart::find(const HostRoot& host, Scan& scan) const {
       continue;
     }
     // A pattern may match directories beside the nodes; who names one path means that one.
-    std::error_code failed;
-    if (is_wildcard(pattern_) && !is_node(fs::status(host.at(path), failed).type())) continue;
+    if (is_wildcard(pattern_) && !is_device_node(host.type(path))) continue;
     add_nodes(host, scan, path, pieces.emplace_back(piece(host, path)));
   }
   return pieces;

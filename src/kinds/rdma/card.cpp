@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
 namespace plughost {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view kNoGuid = "0000:0000:0000:0000";
 
 // Sorted; none if there is no such directory.
-std::vector<std::string> names_in(const HostRoot& host, const fs::path& directory) {
+std::vector<std::string> names_in(const HostRoot& host, const std::string& directory) {
   std::vector<std::string> names;
-  std::error_code failed;
-  for (fs::directory_iterator entry(host.at(directory), failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed))
-    names.push_back(entry->path().filename());
+  host.list(directory, [&names](std::string_view name, FileType) { names.emplace_back(name); });
   std::ranges::sort(names);
   return names;
 }
@@ -49,13 +43,13 @@ RdmaCard::RdmaCard(const HostRoot& host, SysDevice device) : host_(&host), devic
 
 std::vector<std::string> RdmaCard::netdevs() const {
   std::vector<std::string> names;
-  if (const auto parent = device_.parent()) names = names_in(*host_, fs::path(parent->path()) / "net");
+  if (const auto parent = device_.parent()) names = names_in(*host_, parent->path() + "/net");
   if (!names.empty()) return names;
-  for (const std::string& port : names_in(*host_, fs::path(device_.path()) / "ports")) {
-    const fs::path entries = fs::path("ports") / port / "gid_attrs" / "ndevs";
-    for (const std::string& entry : names_in(*host_, device_.path() / entries)) {
+  for (const std::string& port : names_in(*host_, device_.path() + "/ports")) {
+    const std::string entries = "ports/" + port + "/gid_attrs/ndevs";
+    for (const std::string& entry : names_in(*host_, device_.path() + '/' + entries)) {
       // An entry that is not in use refuses to be read.
-      const std::optional<std::string> name = device_.attribute((entries / entry).string());
+      const std::optional<std::string> name = device_.attribute(entries + '/' + entry);
       if (name && !name->empty()) names.push_back(*name);
     }
   }
@@ -65,7 +59,7 @@ std::vector<std::string> RdmaCard::netdevs() const {
 
 std::vector<std::string> RdmaCard::link_types() const {
   std::vector<std::string> types;
-  for (const std::string& port : names_in(*host_, fs::path(device_.path()) / "ports")) {
+  for (const std::string& port : names_in(*host_, device_.path() + "/ports")) {
     std::string type = link_type(device_.attribute("ports/" + port + "/link_layer").value_or(""));
     if (!type.empty()) types.push_back(std::move(type));
   }
@@ -75,7 +69,7 @@ std::vector<std::string> RdmaCard::link_types() const {
 
 std::vector<RdmaPort> RdmaCard::ports() const {
   std::vector<RdmaPort> ports;
-  for (const std::string& number : names_in(*host_, fs::path(device_.path()) / "ports")) {
+  for (const std::string& number : names_in(*host_, device_.path() + "/ports")) {
     const std::string state = device_.attribute("ports/" + number + "/state").value_or("");  // "4: ACTIVE"
     const std::size_t colon = state.find(": ");
     ports.push_back({.number = number, .state = colon == state.npos ? "" : state.substr(colon + 2)});

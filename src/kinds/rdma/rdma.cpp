@@ -32,7 +32,7 @@ enum class PortPolicy { kAny, kAll, kIgnore };
 constexpr Word<PortPolicy> kPolicies[] = {
     {"any", PortPolicy::kAny}, {"all", PortPolicy::kAll}, {"ignore", PortPolicy::kIgnore}};
 
-struct Wanted {
+struct WantedCards {
   PciSelectors pci;
   std::vector<std::string> netdevs;     // fnmatch(3)
   std::vector<std::string> link_types;  // as RdmaCard::link_types()
@@ -46,7 +46,7 @@ bool any_fits(const std::vector<std::string>& wanted, const std::vector<std::str
 }
 
 // A card's driver is asked only once all else fits: another entry's card may hang.
-bool is_wanted(const RdmaCard& card, const Wanted& wanted) {
+bool is_wanted(const RdmaCard& card, const WantedCards& wanted) {
   if (!wanted.pci.take(card.pci().value_or(PciFunction{}))) return false;
   if (!wanted.netdevs.empty() && !any_fits(wanted.netdevs, card.netdevs(), matches)) return false;
   return wanted.link_types.empty() || any_fits(wanted.link_types, card.link_types(), std::equal_to<>());
@@ -126,7 +126,7 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
 class Rdma final : public DeviceSource {
  public:
   // pool_id: the id of the one device that stands for all cards; empty: each card is a device.
-  Rdma(Wanted wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
+  Rdma(WantedCards wanted, PortPolicy policy, std::string permissions, std::string pool_id, RdmaClock clock)
       : wanted_(std::move(wanted)),
         policy_(policy),
         permissions_(std::move(permissions)),
@@ -140,7 +140,7 @@ class Rdma final : public DeviceSource {
   Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
   std::string port_trouble(const RdmaCard& card) const;
 
-  Wanted wanted_;
+  WantedCards wanted_;
   PortPolicy policy_;
   std::string permissions_;
   std::string pool_id_;
@@ -157,6 +157,7 @@ Scan Rdma::scan(const HostRoot& host) const {
   if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host);
   found_.clear();
+  if (host.recorded()) ports_good_.clear();  // of another machine
   for (const RdmaCard& card : rdma_cards(host)) {
     if (!is_wanted(card, wanted_)) continue;
     scan.devices.push_back(device_of(card, nodes[card.name()]));
@@ -236,8 +237,8 @@ std::vector<std::string> read_link_types(Fields& fields) {
   return types;
 }
 
-Wanted read_selectors(Fields& fields) {
-  Wanted wanted;
+WantedCards read_selectors(Fields& fields) {
+  WantedCards wanted;
   wanted.pci.vendors = read_hex_ids(fields, "vendors");
   wanted.pci.devices = read_hex_ids(fields, "deviceIDs");
   wanted.pci.drivers = fields.texts("drivers");
@@ -258,7 +259,7 @@ std::unique_ptr<const DeviceSource> read_rdma(Fields& entry, RdmaClock clock) {
   const Node* const node = entry.node("rdma");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("rdma"), entry.diagnostics());
-  Wanted wanted;
+  WantedCards wanted;
   if (const Node* const selectors = fields.node("selectors")) {
     Fields each(*selectors, fields.path_of("selectors"), fields.diagnostics());
     wanted = read_selectors(each);

@@ -84,8 +84,9 @@ void add_usb(const MadeSysfs& machine) {
   usb_device(machine, 7, "0403:6001");
   noded(machine, kPci + "0000:00:14.0/usb1/1-7/tty/ttyUSB0", "tty", "ttyUSB0");
   usb_device(machine, 8, "046d:0825");
-  noded(machine, kPci + "0000:00:14.0/usb1/1-8/video4linux/video0", "video4linux", "video0",
-        {{"index", "0"}});
+  machine.device(kPci + "0000:00:14.0/usb1/1-8/video4linux/video0", "video4linux", {{"index", "0"}},
+                 {{"MAJOR", "81"}, {"MINOR", "0"}, {"DEVNAME", "video0"}});
+  machine.tree().file("/run/udev/data/c81:0", "E:ID_V4L_CAPABILITIES=:capture:\n");
   noded(machine, kPci + "0000:00:14.0/usb1/1-8/video4linux/video1", "video4linux", "video1",
         {{"index", "1"}});
 }

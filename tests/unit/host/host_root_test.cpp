@@ -2,6 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+#include "unit/host/recorded.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {
@@ -156,6 +163,135 @@ TEST_CASE("links in a circle end") {
   const HostRoot::Match match = HostRoot(tree.path()).glob("/dev/*");
   CHECK(match.paths.empty());
   CHECK(match.watch == Watch{{"/dev", "*"}, {"/dev", "a"}, {"/dev", "b"}});
+}
+
+// With something of each sort.
+struct MadeTree {
+  MadeTree() {
+    made.file("sys/devices/pci/0000:00:01.0/vendor", "0x8086\n");
+    made.file("sys/devices/pci/0000:00:02.0/vendor", "0x10de\n");
+    made.link("sys/bus/pci/devices/0000:00:01.0", "../../../devices/pci/0000:00:01.0");
+    made.link("sys/bus/pci/devices/0000:00:02.0", "../../../devices/pci/0000:00:02.0");
+    made.file("sys/bus/pci/uevent");
+    made.file("dev/ttyUSB0");
+    made.file("dev/ttyUSB1");
+    made.file("dev/.ttyUSB");
+    made.link("dev/modem", "ttyUSB0");
+    made.link("dev/serial/by-id/usb-A", "../../modem");
+    made.link("dev/gone", "ttyUSB9");
+    made.link("dev/a", "b");
+    made.link("dev/b", "a");
+    made.link("dev/up", "..");
+    made.directory("empty");
+  }
+  test::TempDir made;
+};
+
+TEST_CASE("of a recorded machine a pattern finds what it finds on the machine itself") {
+  const MadeTree tree;
+  const HostRoot real(tree.made.path());
+  const HostRoot recorded = test::recorded(tree.made);
+  for (const char* pattern :
+       {"/dev/*", "/dev/ttyUSB[0-9]", "/dev/ttyUSB0", "/dev/gone", "/dev/modem", "/dev/serial/by-id/*",
+        "/dev/up/dev/tty*", "/dev/u*/dev/modem", "/dev/a", "/dev/*/x", "/sys/bus/*/devices/*/vendor",
+        "/sys/bus/pci/devices/*", "/sys/bus/pci/*", "/sys/bus/pci/uevent/x", "/none/*", "/empty/*", "/*", "/",
+        "/dev/ttyUSB0/*"}) {
+    CAPTURE(pattern);
+    const HostRoot::Match expected = real.glob(pattern);
+    const HostRoot::Match found = recorded.glob(pattern);
+    CHECK(found.paths == expected.paths);
+    CHECK(found.watch == expected.watch);
+    CHECK(found.remarks == expected.remarks);
+  }
+  CHECK(recorded.glob("/sys/bus/*/devices/*/vendor").paths.size() == 2);
+}
+
+TEST_CASE("a recorded machine answers as the machine itself does") {
+  const MadeTree tree;
+  const HostRoot real(tree.made.path());
+  const HostRoot recorded = test::recorded(tree.made);
+  using Entries = std::map<std::string, FileType>;
+  const auto entries = [](const HostRoot& host, const std::string& path) {
+    Entries found;
+    const std::error_code failed =
+        host.list(path, [&](std::string_view name, FileType type) { found.emplace(name, type); });
+    return std::pair(found, failed.message());
+  };
+  for (const char* path : {"/", "/dev", "/dev/", "/dev/ttyUSB0", "/dev/modem", "/dev/serial/by-id/usb-A",
+                           "/dev/gone", "/dev/a", "/dev/up", "/dev/up/dev/modem", "/dev/ttyUSB0/x", "/none",
+                           "/none/x", "/sys/bus/pci/devices/0000:00:01.0", "/sys/bus/pci/devices",
+                           "/sys/bus/pci/devices/0000:00:01.0/vendor", "/empty", "/empty/../dev"}) {
+    CAPTURE(path);
+    CHECK(recorded.type(path) == real.type(path));
+    CHECK(recorded.own_type(path) == real.own_type(path));
+    CHECK(recorded.exists(path) == real.exists(path));
+    CHECK(recorded.text(path) == real.text(path));
+    CHECK(recorded.link_target(path) == real.link_target(path));
+    CHECK(recorded.canonical(path) == real.canonical(path));
+    CHECK(recorded.device_number(path) == real.device_number(path));
+    CHECK(entries(recorded, path) == entries(real, path));
+  }
+  CHECK(real.text("/sys/bus/pci/devices/0000:00:02.0/vendor") == "0x10de\n");
+  CHECK(real.canonical("/dev/serial/by-id/usb-A") == "/dev/ttyUSB0");
+  CHECK(real.own_type("/dev/gone") == FileType::kLink);
+  CHECK(entries(real, "/dev/serial").first == Entries{{"by-id", FileType::kDirectory}});
+}
+
+TEST_CASE("each type of file is told") {
+  test::TempDir made;
+  made.file("regular");
+  made.directory("directory");
+  made.link("link", "regular");
+  REQUIRE(::mkfifo(made.at("fifo").c_str(), 0600) == 0);
+  const HostRoot host(made.path());
+  CHECK(host.own_type("/regular") == FileType::kRegular);
+  CHECK(host.own_type("/directory") == FileType::kDirectory);
+  CHECK(host.own_type("/link") == FileType::kLink);
+  CHECK(host.own_type("/fifo") == FileType::kFifo);
+  CHECK(host.own_type("/none") == FileType::kNothing);
+  CHECK(HostRoot().type("/dev/null") == FileType::kCharacter);
+  CHECK(HostRoot().device_number("/dev/null") == "1:3");
+  CHECK(is_device_node(FileType::kCharacter));
+  CHECK(is_device_node(FileType::kBlock));
+  CHECK_FALSE(is_device_node(FileType::kRegular));
+}
+
+TEST_CASE("a recorded device node has a type and a number, and a file without content none") {
+  const auto machine = std::make_shared<RecordedMachine>();
+  machine->tree.add("/dev/nvidia0", {.type = FileType::kCharacter, .text = "195:0", .entries = {}});
+  machine->tree.add("/etc/closed", {.type = FileType::kRegular, .text = std::nullopt, .entries = {}});
+  machine->node = "node-1";
+  const HostRoot host{std::shared_ptr<const RecordedMachine>(machine)};
+  CHECK(host.type("/dev/nvidia0") == FileType::kCharacter);
+  CHECK(host.device_number("/dev/nvidia0") == "195:0");
+  CHECK(host.text("/dev/nvidia0") == std::nullopt);
+  CHECK(host.exists("/etc/closed"));
+  CHECK(host.text("/etc/closed") == std::nullopt);
+  CHECK(host.device_number("/etc/closed") == std::nullopt);
+  CHECK(host.node_name() == "node-1");
+  CHECK(host.recorded());
+  CHECK_FALSE(host.runs_programs());
+  REQUIRE(host.nvml());
+  CHECK_THROWS_AS(host.at("/dev/nvidia0"), std::logic_error);
+  CHECK(HostRoot().runs_programs());
+  CHECK_FALSE(HostRoot().nvml());
+}
+
+TEST_CASE("whoever has looks noted is told each path, and no program runs meanwhile") {
+  const MadeTree tree;
+  using Look = HostRoot::Look;
+  std::vector<std::pair<Look, std::string>> noted;
+  const HostRoot host =
+      HostRoot(tree.made.path())
+          .noted([&](Look look, const std::string& path) { noted.emplace_back(look, path); }, nullptr);
+  host.glob("/dev/ttyUSB[01]");
+  host.text("/sys/bus/pci/uevent");
+  host.exists("/none");
+  for (const auto& look : {std::pair(Look::kEntries, "/dev"), std::pair(Look::kFile, "/dev/ttyUSB1"),
+                           std::pair(Look::kText, "/sys/bus/pci/uevent"), std::pair(Look::kFile, "/none")})
+    CHECK(std::ranges::find(noted, std::pair<Look, std::string>(look)) != noted.end());
+  CHECK_FALSE(host.runs_programs());
+  CHECK_FALSE(host.recorded());
 }
 
 }  // namespace

@@ -55,13 +55,13 @@ TEST_CASE("no labels are labels") {
 
 TEST_CASE("a file that cannot be read is named") {
   const test::TempDir dir;
-  CHECK(read_node_labels(dir.at("none")).trouble == dir.at("none").string() + ": it cannot be read");
-  CHECK(read_node_labels({}).trouble == "`nodeLabels` names no file");
+  const HostRoot host(dir.path());
+  CHECK(read_node_labels(host, "/none").trouble == "/none: it cannot be read");
+  CHECK(read_node_labels(host, "").trouble == "`nodeLabels` names no file");
   dir.file("labels", "zo");
-  CHECK(read_node_labels(dir.at("labels")).trouble ==
-        dir.at("labels").string() + ": line 1 is no key=value: zo");
+  CHECK(read_node_labels(host, "/labels").trouble == "/labels: line 1 is no key=value: zo");
   dir.file("labels", "rack=a1");
-  CHECK(read_node_labels(dir.at("labels")).labels == Labels{{"rack", "a1"}});
+  CHECK(read_node_labels(host, "/labels").labels == Labels{{"rack", "a1"}});
 }
 
 }  // namespace

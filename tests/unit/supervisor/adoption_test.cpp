@@ -9,9 +9,9 @@ namespace {
 
 const std::string kA = "x.com/a";
 
-Device at(const std::string& id, std::vector<std::string> nodes, unsigned replicas = 1) {
+Device at(const std::string& id, const std::vector<std::string>& nodes, unsigned replicas = 1) {
   Device device{.id = id, .replicas = replicas};
-  for (std::string& node : nodes)
+  for (const std::string& node : nodes)
     device.nodes.push_back({.host_path = node, .container_path = PositionText(node)});
   return device;
 }

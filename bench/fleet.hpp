@@ -1,0 +1,13 @@
+#pragma once
+// One file for many nodes: how fast a change of it arrives, and what it costs that most of it is meant for
+// others.
+
+#include <cstddef>
+
+namespace plughost::bench {
+
+void measure_plan(std::size_t nodes);
+void measure_watched_file(std::size_t rounds);
+void measure_conditions(std::size_t rounds);
+
+}  // namespace plughost::bench

@@ -1,0 +1,64 @@
+// plughost facts: what this node is, for a look at it elsewhere.
+
+#include <ctime>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "commands/command.hpp"
+#include "config/config.hpp"
+#include "document/fields.hpp"
+#include "fleet/recording.hpp"
+#include "kinds/gpu/nvml_view.hpp"
+
+namespace plughost {
+namespace {
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[sizeof "2026-01-31T12:00:00Z"];
+  std::strftime(text, sizeof text, "%FT%TZ", &parts);
+  return text;
+}
+
+// That of the usual place need not be there, nor be right: what the machine is does not depend on it.
+std::optional<Config> configuration(const std::string& file) {
+  if (!file.empty()) return load_config(file);
+  std::error_code failed;
+  if (!std::filesystem::exists(kConfigFile, failed)) return std::nullopt;
+  try {
+    return load_config(kConfigFile);
+  } catch (const ConfigError& error) {
+    std::cerr << error.what() << "\nnote: what the configuration looks at is not recorded\n";
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+int facts(const FactsOptions& options) {
+  for (const std::string& pattern : options.paths) {
+    if (const std::string trouble = path_trouble(pattern); !trouble.empty()) {
+      std::cerr << "--path " << pattern << ": " << trouble << '\n';
+      return 2;
+    }
+  }
+  try {
+    const HostRoot host;
+    const std::optional<Config> config = configuration(options.config);
+    const Recording recording = record(host, {.config = config ? &*config : nullptr,
+                                              .paths = options.paths,
+                                              .now = now(),
+                                              .nvml = look_at_nvml(host)});
+    std::cout << text_of(recording.facts) << '\n';
+    for (const std::string& remark : recording.remarks) std::cerr << "note: " << remark << '\n';
+    return 0;
+  } catch (const ConfigError& error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace plughost

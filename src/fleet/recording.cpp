@@ -1,0 +1,413 @@
+#include "fleet/recording.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/json.hpp"
+#include "base/kernel_limits.hpp"
+#include "base/pattern.hpp"
+#include "base/utf8.hpp"
+#include "host/machine_facts.hpp"
+#include "host/node_labels.hpp"
+#include "host/sysfs.hpp"
+#include "supervisor/survey.hpp"
+
+namespace plughost {
+namespace {
+
+using File = RecordedTree::File;
+using Look = HostRoot::Look;
+
+constexpr int kDeepestInDev = 8;
+
+// What comes and goes with pods and programs, what there is one of for each processor or piece of memory, and
+// what no container is ever given.
+constexpr std::string_view kOmittedSubsystems[] = {
+    "acpi",           "ata_device", "ata_link",  "ata_port",    "bdi",          "clockevents", "clocksource",
+    "container",      "cpu",        "cpuid",     "devcoredump", "devlink",      "dmi",         "edac",
+    "event_source",   "hwmon",      "ieee80211", "leds",        "machinecheck", "mdio_bus",    "memory",
+    "memory_tiering", "msr",        "node",      "nvmem",       "pci_bus",      "pci_express", "pnp",
+    "power_supply",   "powercap",   "queues",    "regulator",   "scsi_device",  "scsi_disk",   "scsi_host",
+    "thermal",        "vc",         "vtconsole", "wakeup",      "wmi",          "workqueue",   "xen"};
+
+// Devices of a subsystem that come and go likewise, by their names.
+constexpr std::pair<std::string_view, std::string_view> kOmittedDevices[] = {{"block", "loop*"},
+                                                                             {"block", "ram*"},
+                                                                             {"block", "zram*"},
+                                                                             {"block", "dm-*"},
+                                                                             {"block", "nbd*"},
+                                                                             {"block", "rbd*"},
+                                                                             {"block", "drbd*"},
+                                                                             {"tty", "tty"},
+                                                                             {"tty", "tty[0-9]*"},
+                                                                             {"tty", "pty*"},
+                                                                             {"tty", "tty[a-ep-z][0-9a-f]"}};
+
+// Of the virtual network interfaces those that are part of the machine's own network.
+constexpr std::string_view kRecordedVirtualInterfaces[] = {"bond", "vlan"};
+constexpr std::string_view kCan = "280";  // ARPHRD_CAN: buses that programs of the machine share
+
+constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    "hugepages*",
+                                              "fd",        "vcs*", "tty[0-9]*", "loop[0-9]*",
+                                              "ram[0-9]*", "dm-*", "nbd*",      "rbd*"};
+
+constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem"};
+
+// What a device is, not what it does: none of these costs its driver anything to tell.
+constexpr std::string_view kAttributes[] = {"abi_version",
+                                            "address",
+                                            "bDeviceClass",
+                                            "bDeviceProtocol",
+                                            "bDeviceSubClass",
+                                            "bInterfaceClass",
+                                            "bInterfaceNumber",
+                                            "bInterfaceProtocol",
+                                            "bInterfaceSubClass",
+                                            "bNumConfigurations",
+                                            "bNumInterfaces",
+                                            "bcdDevice",
+                                            "board_id",
+                                            "busnum",
+                                            "chip_type",
+                                            "class",
+                                            "clock_name",
+                                            "compatible",
+                                            "dev",
+                                            "dev_id",
+                                            "dev_port",
+                                            "device",
+                                            "devnum",
+                                            "devpath",
+                                            "devtype",
+                                            "fw_ver",
+                                            "hca_type",
+                                            "ibdev",
+                                            "id",
+                                            "idProduct",
+                                            "idVendor",
+                                            "identity",
+                                            "ifindex",
+                                            "index",
+                                            "interface",
+                                            "label",
+                                            "manufacturer",
+                                            "max_openers",
+                                            "model",
+                                            "modalias",
+                                            "name",
+                                            "node_desc",
+                                            "node_guid",
+                                            "node_type",
+                                            "number",
+                                            "numa_node",
+                                            "partition",
+                                            "path",
+                                            "phys",
+                                            "phys_port_id",
+                                            "phys_port_name",
+                                            "phys_switch_id",
+                                            "port",
+                                            "product",
+                                            "removable",
+                                            "rev",
+                                            "revision",
+                                            "ro",
+                                            "serial",
+                                            "speed",
+                                            "sriov_totalvfs",
+                                            "subsystem_device",
+                                            "subsystem_vendor",
+                                            "survivability_mode",
+                                            "sys_image_guid",
+                                            "tpm_version_major",
+                                            "type",
+                                            "uevent",
+                                            "uniq",
+                                            "vendor",
+                                            "version",
+                                            "wwid"};
+
+// Below the directory of a device.
+constexpr std::string_view kDeeperAttributes[] = {"/ports/*/state", "/ports/*/link_layer",
+                                                  "/ports/*/gid_attrs/ndevs/*", "/ras/*_err_count"};
+
+constexpr const char* kTexts[] = {
+    "/proc/sys/kernel/hostname",   "/proc/sys/kernel/osrelease",   "/proc/device-tree/model",
+    "/proc/driver/nvidia/version", "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name",
+    "/sys/devices/soc0/family",    "/sys/devices/soc0/machine",    "/etc/nv_tegra_release"};
+
+// Names alone, for `exists`.
+constexpr const char* kNames[] = {"/sys/module/*", "/sys/class/*", "/sys/bus/*", "/sys/bus/pci/drivers/*",
+                                  "/proc/device-tree"};
+
+constexpr std::string_view kUdevDatabase = "/run/udev/data/";
+// Content is recorded of files in these alone.
+constexpr std::string_view kTold[] = {"/sys/", "/proc/sys/kernel/", "/proc/driver/nvidia",
+                                      "/proc/device-tree/", kUdevDatabase};
+
+template <typename Range>
+bool any_matches(const Range& patterns, const std::string& name) {
+  return std::ranges::any_of(patterns,
+                             [&](std::string_view each) { return matches(std::string(each), name); });
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = first_character(text).length;
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+// Of an entry of udev's database what devices are known by: links, properties and tags.
+std::string without_state(const std::string& entry) {
+  std::string kept;
+  for (std::string_view rest = entry; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    if (line.starts_with("S:") || line.starts_with("E:") || line.starts_with("G:"))
+      kept.append(line).append(1, '\n');
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  }
+  return kept;
+}
+
+class Recorder {
+ public:
+  // host outlives it.
+  Recorder(const HostRoot& host, const RecordingTerms& terms)
+      : host_(host),
+        noted_(host.noted([this](Look look, const std::string& path) { noted(look, path); },
+                          std::make_shared<const NvmlView>(terms.nvml))) {}
+
+  Recording record(const RecordingTerms& terms) {
+    machine_.nvml = terms.nvml;
+    machine_.node = host_.node_name();
+    for (const char* const path : kTexts) text(path);
+    for (const char* const pattern : kNames) names(pattern);
+    for (const std::string& path : host_.glob("/proc/driver/nvidia/gpus/*/information").paths) text(path);
+    const MachineFacts facts = machine_facts(host_);
+    machine_.tree.add("/proc/sys/kernel/arch",
+                      {.type = FileType::kRegular, .text = facts.arch + '\n', .entries = {}});
+    for (const char* const home : {"/sys/bus", "/sys/class"}) {
+      for (const std::string& name : entries(home)) subsystem(home, name);
+    }
+    dev("/dev", 0);
+    if (terms.config) configuration(*terms.config);
+    for (const std::string& pattern : terms.paths) names(pattern);
+    if (left_out_ > 0)
+      remarks_.push_back("of files that are no hardware " + std::to_string(left_out_) +
+                         " are left out: there are more than " + std::to_string(kMostRecordedNames));
+    return {.facts = {.node = facts.hostname,
+                      .recorded = terms.now,
+                      .machine = std::make_shared<const RecordedMachine>(std::move(machine_))},
+            .remarks = std::move(remarks_)};
+  }
+
+ private:
+  std::vector<std::string> entries(const std::string& directory) const {
+    std::vector<std::string> names;
+    host_.list(directory, [&names](std::string_view name, FileType) { names.emplace_back(name); });
+    std::ranges::sort(names);
+    return names;
+  }
+
+  bool has(const std::string& path) const {
+    return machine_.tree.find(path, RecordedTree::LastLink::kKeep).file != nullptr;
+  }
+
+  // The name and the type of what is there, and the links on the way to it.
+  void name(const std::string& path) {
+    std::string done;
+    std::string rest = path;
+    for (int links = 0; links <= kMostLinks;) {
+      rest.erase(0, std::min(rest.find_first_not_of('/'), rest.size()));
+      const std::string component = rest.substr(0, rest.find('/'));
+      rest.erase(0, component.size());
+      if (component.empty()) return;
+      if (component == ".") continue;
+      if (component == "..") {
+        done.resize(done.empty() ? 0 : done.rfind('/'));
+        continue;
+      }
+      const std::string here = done + '/' + component;
+      const FileType type = host_.own_type(here);
+      if (type == FileType::kNothing) return;
+      if (!has(here)) add(here, type);
+      if (type == FileType::kLink) {
+        const std::string target = host_.link_target(here).value_or("");
+        if (target.starts_with('/')) done.clear();
+        rest.insert(0, target + '/');
+        ++links;
+      } else if (type == FileType::kDirectory) {
+        done = here;
+      } else {
+        return;
+      }
+    }
+  }
+
+  void add(const std::string& path, FileType type) {
+    File file{.type = type, .text = {}, .entries = {}};
+    if (type == FileType::kLink) file.text = host_.link_target(path);
+    if (is_device_node(type)) file.text = host_.device_number(path);
+    machine_.tree.add(path, std::move(file));
+  }
+
+  void names(const std::string& pattern) {
+    for (const std::string& path : host_.glob(pattern).paths) name(path);
+  }
+
+  // With its content.
+  void text(const std::string& path) {
+    name(path);
+    const auto place = host_.canonical(path);
+    if (!place || host_.type(path) != FileType::kRegular) return;
+    std::optional<std::string> content = host_.text(path);
+    if (content && path.starts_with(kUdevDatabase)) content = without_state(*content);
+    if (!content || content->size() > kMostRecordedText || !is_utf8(*content)) return;
+    machine_.tree.add(*place, {.type = FileType::kRegular, .text = std::move(content), .entries = {}});
+  }
+
+  void subsystem(const std::string& home, const std::string& name) {
+    if (std::ranges::find(kOmittedSubsystems, name) != std::end(kOmittedSubsystems)) return;
+    const std::string directory = home + '/' + name + (home == "/sys/bus" ? "/devices" : "");
+    std::size_t count = 0;
+    for (const std::string& each : entries(directory)) {
+      const std::string path = directory + '/' + each;
+      const auto place = host_.canonical(path);
+      if (!place || host_.type(*place) != FileType::kDirectory || is_omitted(name, each, *place)) continue;
+      if (++count > kMostRecordedDevices) continue;
+      this->name(path);
+      device(*place);
+    }
+    if (count > kMostRecordedDevices)
+      remarks_.push_back("of " + std::to_string(count) + " devices in " + directory + " the first " +
+                         std::to_string(kMostRecordedDevices) + " are recorded");
+  }
+
+  bool is_omitted(const std::string& subsystem, const std::string& name, const std::string& path) const {
+    const bool by_name = std::ranges::any_of(kOmittedDevices, [&](const auto& each) {
+      return each.first == subsystem && matches(std::string(each.second), name);
+    });
+    if (by_name || (subsystem == "block" && host_.exists(path + "/partition"))) return true;
+    if (subsystem != "net" || path.find("/virtual/") == std::string::npos) return false;
+    const auto device = SysDevice::at(host_, path);
+    return !device || (device->attribute("type") != kCan &&
+                       std::ranges::find(kRecordedVirtualInterfaces, device->property("DEVTYPE")) ==
+                           std::end(kRecordedVirtualInterfaces));
+  }
+
+  // The device, those above it, and what udev knows of them. path: without links.
+  void device(const std::string& path) {
+    if (!path.starts_with("/sys/") || !devices_.insert(path).second) return;
+    name(path);
+    host_.list(path, [&](std::string_view each, FileType type) {
+      const std::string below = path + '/' + std::string(each);
+      if (type == FileType::kLink && std::ranges::find(kLinks, each) != std::end(kLinks))
+        add(below, type);
+      else if (type == FileType::kRegular && std::ranges::find(kAttributes, each) != std::end(kAttributes))
+        text(below);
+    });
+    for (const std::string_view pattern : kDeeperAttributes) {
+      const std::string first = path + std::string(pattern.substr(0, pattern.find('/', 1)));
+      if (!host_.exists(first)) continue;
+      for (const std::string& each :
+           host_.glob(first + std::string(pattern.substr(pattern.find('/', 1)))).paths)
+        text(each);
+    }
+    // Which entry of udev's database is a device's: SysDevice knows.
+    if (const auto seen = SysDevice::at(noted_, path)) {
+      seen->properties();
+      take_noted();
+      if (const auto parent = seen->parent()) device(parent->path());
+      take_noted();
+    }
+  }
+
+  void dev(const std::string& directory, int depth) {
+    for (const std::string& each : entries(directory)) {
+      if (depth == 0 && any_matches(kOmittedInDev, each)) continue;
+      const std::string path = directory + '/' + each;
+      const FileType type = host_.own_type(path);
+      if (type == FileType::kNothing || !counts(path)) continue;
+      add(path, type);
+      if (type == FileType::kDirectory && depth < kDeepestInDev) dev(path, depth + 1);
+    }
+  }
+
+  // What it looks at on this node, without its programs.
+  void configuration(const Config& config) {
+    survey(config, noted_);
+    take_noted();
+    for (const ResourceConfig& entry : config.resources) {
+      for (const auto& condition : entry.when)
+        condition->for_each_path([this](const std::string& pattern) { names(pattern); });
+    }
+    if (!config.node_labels.empty()) labels(config.node_labels);
+  }
+
+  // Without what else the file may say of the node.
+  void labels(const std::string& file) {
+    name(file);
+    const auto place = host_.canonical(file);
+    const NodeLabels labels = read_node_labels(host_, file);
+    if (!place || !labels.trouble.empty()) return;
+    const Json json{{"metadata", Json{{"name", labels.node}, {"labels", labels.labels}}}};
+    machine_.tree.add(*place, {.type = FileType::kRegular, .text = json.dump(), .entries = {}});
+  }
+
+  void noted(Look look, const std::string& path) {
+    Look& greatest = noted_paths_.try_emplace(path, look).first->second;
+    greatest = std::max(greatest, look);
+  }
+
+  void take_noted() {
+    const std::map<std::string, Look> all = std::exchange(noted_paths_, {});
+    for (const auto& each : all) take(each.first, each.second);
+  }
+
+  void take(const std::string& path, Look look) {
+    const bool told =
+        std::ranges::any_of(kTold, [&](std::string_view each) { return path.starts_with(each); });
+    if (look == Look::kText && told)
+      text(path);
+    else if (counts(path))
+      name(path);
+    if (look != Look::kEntries) return;
+    for (const std::string& each : entries(path)) {
+      const std::string below = path + (path == "/" ? "" : "/") + each;
+      // The attributes of a device are many; those that are wanted are looked at themselves.
+      const bool attribute = path.starts_with("/sys/") && host_.own_type(below) == FileType::kRegular;
+      if (!attribute && counts(below)) name(below);
+    }
+  }
+
+  // Is there room for one more name?
+  bool counts(const std::string& path) {
+    if (path.starts_with("/sys/") || path.starts_with("/proc/") || has(path)) return true;
+    const bool room = names_ < kMostRecordedNames;
+    ++(room ? names_ : left_out_);
+    return room;
+  }
+
+  const HostRoot& host_;
+  RecordedMachine machine_;
+  std::vector<std::string> remarks_;
+  std::set<std::string> devices_;  // that are recorded
+  std::map<std::string, Look> noted_paths_;
+  std::size_t names_ = 0;
+  std::size_t left_out_ = 0;
+  HostRoot noted_;  // the same machine, and every look at it is in noted_paths_
+};
+
+}  // namespace
+
+Recording record(const HostRoot& host, const RecordingTerms& terms) {
+  return Recorder(host, terms).record(terms);
+}
+
+}  // namespace plughost

@@ -1,0 +1,55 @@
+#pragma once
+// Files of a machine as they were recorded: a tree in memory. A value; thread-safe once it is made. Links are
+// followed as the kernel does.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "host/file_type.hpp"
+
+namespace plughost {
+
+class RecordedTree {
+ public:
+  struct Entry;
+  struct File {
+    FileType type = FileType::kDirectory;
+    // Of a regular file its content, of a link its target, of a device node its number ("195:0").
+    // nullopt: it was not recorded.
+    std::optional<std::string> text;
+    std::vector<Entry> entries;  // of a directory, sorted by name
+
+    const Entry* entry(std::string_view name) const;  // nullptr: there is none
+    // The entry of that name, which is made where there is none: an empty directory.
+    File& make(std::string_view name);
+  };
+  struct Entry {
+    std::string name;
+    File file;
+  };
+
+  // Puts it at the path, and directories on the way to it; what was there is no more. A path of names alone:
+  // links in it are not followed.
+  void add(std::string_view path, File file);
+  File& root() { return root_; }
+  const File& root() const { return root_; }
+
+  enum class LastLink { kFollow, kKeep };
+  struct Found {
+    const File* file = nullptr;  // nullptr: failed says why
+    std::error_code failed;
+    std::string path;  // without links; empty: nobody wanted to know
+  };
+  Found find(std::string_view path, LastLink last = LastLink::kFollow) const;
+  // And where it was found.
+  Found resolve(std::string_view path) const;
+
+ private:
+  File root_;
+};
+
+}  // namespace plughost

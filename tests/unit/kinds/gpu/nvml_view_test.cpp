@@ -1,0 +1,92 @@
+// NVIDIA's cards of a machine that was recorded.
+
+#include "kinds/gpu/nvml_view.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "unit/kinds/gpu/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using Texts = std::vector<std::string>;
+
+HostRoot with_view(const HostRoot& host, NvmlView view) {
+  return host.noted({}, std::make_shared<const NvmlView>(std::move(view)));
+}
+
+constexpr const char* kMinors = "gpu3/gi7/access 66\ngpu3/gi7/ci0/access 67\ngpu3/gi8/access 75\n";
+
+TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
+  for (const char* mig : {"none", "mixed"}) {
+    CAPTURE(mig);
+    const FakeNvml fake(kDividedCards + "link 0 0 1\nlevel 0 1 20\n");
+    const GpuRig rig({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
+    rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors", kMinors);
+    const Scan expected = rig.scan();
+    const NvmlView view = look_at_nvml(rig.machine.host(), PLUGHOST_FAKE_NVML);
+    CHECK(view.trouble.empty());
+    const GpuRig other({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
+    const HostRoot recorded = with_view(rig.machine.host(), view);
+    const Scan found = other.source->look(recorded, {});
+    REQUIRE(ids_of(found) == ids_of(expected));
+    for (std::size_t i = 0; i < found.devices.size(); ++i) {
+      Device device = expected.devices[i];
+      device.recipe = found.devices[i].recipe;  // each source has its own
+      CHECK(found.devices[i] == device);
+    }
+    CHECK(found.remarks == expected.remarks);
+  }
+}
+
+TEST_CASE("the library of this machine is not loaded for another one") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({});
+  NvmlView view;
+  view.cards.emplace_back().uuid = "GPU-far";
+  CHECK(ids_of(rig.source->look(with_view(rig.machine.host(), view), {})) == Texts{"GPU-far"});
+  CHECK_FALSE(fake.in_use());
+}
+
+TEST_CASE("where NVML could not be used its trouble is that of the machine that was recorded") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({});
+  add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nouveau");
+  NvmlView view;
+  view.trouble = "there was none";
+  const Scan scan = rig.source->look(with_view(rig.machine.host(), view), {});
+  CHECK(scan.devices.empty());
+  REQUIRE(scan.remarks.size() == 1);
+  CHECK(scan.remarks[0].find("NVML cannot be used (there was none)") != std::string::npos);
+  CHECK_FALSE(fake.in_use());
+}
+
+TEST_CASE("a library that cannot be loaded, or does not tell its cards, is the view's trouble") {
+  const MadeSysfs machine;
+  CHECK(look_at_nvml(machine.host(), "/none/libnvidia-ml.so.1").trouble.find("/none/libnvidia-ml.so.1") !=
+        std::string::npos);
+  const FakeNvml fake("fail nvmlDeviceGetCount_v2 1\n");
+  const NvmlView view = look_at_nvml(machine.host(), PLUGHOST_FAKE_NVML);
+  CHECK(view.cards.empty());
+  CHECK(view.trouble.find("NVML does not tell its cards") != std::string::npos);
+  CHECK_FALSE(fake.in_use());
+}
+
+TEST_CASE("nvidia-ctk is not run by a look that runs no programs") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({{"deviceListStrategy", text("cdi-cri")}, {"nvidiaCtk", text("/bin/false")}});
+  NvmlView view;
+  view.cards.emplace_back().uuid = "GPU-far";
+  const HostRoot noted = rig.machine.host().noted([](HostRoot::Look, const std::string&) {},
+                                                  std::make_shared<const NvmlView>(view));
+  const Scan quiet = rig.source->look(noted, {});
+  REQUIRE(quiet.devices.size() == 1);
+  CHECK(quiet.devices[0].healthy());
+  CHECK(quiet.cdi.empty());
+}
+
+}  // namespace
+}  // namespace plughost
