@@ -147,14 +147,12 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
     draft.add("optional", YamlDraft::word("true"));
     draft.notes.emplace_back(
         "With fewer matches than others have, theirs made as many devices as it has matches; here the others "
-        "are "
-        "devices without it.");
+        "are devices without it.");
   }
   if (is_known_directory(plain_path(host_path)))
     draft.notes.emplace_back(
         "A directory: the container gets the nodes that are in it, and below, when it is admitted; theirs "
-        "those at each of "
-        "its starts.");
+        "those at each of its starts.");
   add_notes(draft.notes, path.notes());
   return draft;
 }
@@ -184,10 +182,8 @@ YamlDraft any_of(YamlDraft usbs) {
   list.add(std::move(either));
   list.notes.emplace_back(
       "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
-      "one once it "
-      "has its firmware; here each USB device is one. Things that belong together are items of their own, "
-      "without "
-      "`anyOf`.");
+      "one once it has its firmware; here each USB device is one. Things that belong together are items of "
+      "their own, without `anyOf`.");
   return list;
 }
 
@@ -237,8 +233,7 @@ void put_last_first(YamlDraft& groups) {
       std::ranges::reverse(groups.items);
       groups.notes.emplace_back(
           "In reverse order: of a device that two of these match theirs gave what the last one says, and "
-          "plughost "
-          "gives what the first one says.");
+          "plughost gives what the first one says.");
       return;
     }
   }
