@@ -1,7 +1,7 @@
 """generic-device-plugin and plughost with the same configurations: names, counts, and what containers get.
 
-A configuration is a file of `configurations`, a command line (`.args`), or both. What generic-device-plugin serves is recorded in
-`recorded.json`, for where its program cannot be had.
+A configuration is a file of `configurations`, a command line (`.args`), or both. What generic-device-plugin
+serves is recorded in `recorded.json`, for where its program cannot be had.
 """
 
 import difflib
@@ -145,14 +145,16 @@ def _compared(name, wanted, found, what):
 
 def _page_has_them():
     used, said = {difference.name for difference in DIFFERENCES.values()}, names_in_the_page()
-    expect(used == said, f"{PAGE.name} lacks {sorted(used - said)}, and has without need {sorted(said - used)}")
+    expect(
+        used == said, f"{PAGE.name} lacks {sorted(used - said)}, and has without need {sorted(said - used)}"
+    )
 
 
 def differential(node, program, record=False):
     """program: generic-device-plugin's; nothing: what is recorded stands for it. record: it is written anew."""
     node.wire = False  # nobody looks at it
     node.start_kubelet()
-    machine = MadeMachine()
+    machine = MadeMachine(node.root)
     node.at_close(machine.close)
     every = configurations()
     said = json.loads(RECORDED.read_text()) if not record else {}
@@ -169,13 +171,17 @@ def differential(node, program, record=False):
     expect(set(theirs) == {each.name for each in every}, "other configurations are recorded than there are")
     _page_has_them()
     for name, difference in DIFFERENCES.items():
-        expect(difference.ours(said["served"][name]) != said["served"][name], f"{name}: there is no difference")
+        expect(
+            difference.ours(said["served"][name]) != said["served"][name], f"{name}: there is no difference"
+        )
     wrong = []
     for each in every:
         ours = served(node, Ours(), each)
         difference = DIFFERENCES.get(each.name)
         wanted = difference.ours(theirs[each.name]) if difference else theirs[each.name]
-        wrong += _compared(each.name, wanted, ours, difference.name if difference else "theirs and ours differ")
+        wrong += _compared(
+            each.name, wanted, ours, difference.name if difference else "theirs and ours differ"
+        )
     expect(not wrong, "\n".join(wrong))
     node.notes.append(f"{len(every)} configurations, {len(DIFFERENCES)} of them with a difference, with {by}")
 
@@ -188,4 +194,6 @@ def _compare_with_recorded(node, version, theirs, said):
     if version == said["version"]:
         expect(not wrong, "\n".join(wrong))
     elif wrong:
-        node.notes.append(f"{version} does not serve what is recorded of {said['version']}:\n" + "\n".join(wrong))
+        node.notes.append(
+            f"{version} does not serve what is recorded of {said['version']}:\n" + "\n".join(wrong)
+        )
