@@ -156,8 +156,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
     if (is_wildcard(host_path))
       draft.notes.emplace_back(
           "One place in the container for each device that matches: a pod that asks for two of them is "
-          "refused, "
-          "unless the place has `{n}` in it.");
+          "refused, unless the place has `{n}` in it.");
   }
   add_type(path, draft);
   if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
@@ -311,8 +310,7 @@ void put_own_paths_first(YamlDraft& groups) {
     } else if (!own && paths.size() > 1) {
       groups.items[i].notes.emplace_back(
           "Ids are made of the first path, and other groups have all that are here: of devices with the same "
-          "id "
-          "plughost offers one.");
+          "id plughost offers one.");
     }
   }
 }
