@@ -95,7 +95,7 @@ def trouble_is_said(window, feeder):
 def a_trial_is_said(window, feeder):
     """a configuration that is on trial, and one that was given up, are said in words"""
     status = states.node()
-    status['configuration']['trialUntil'] = states.ago(-240.5)
+    status['configuration']['trialUntil'] = states.ago(-270)
     show(window, feeder, status)
     page = window.text()
     for part in ['on trial', 'On trial: unless it is kept, the one before it is in force again in 4 min.']:
