@@ -2,10 +2,16 @@
 
 #include "convert/convert.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <iostream>
 #include <variant>
 
+#include "base/unique_fd.hpp"
 #include "commands/command.hpp"
+#include "config/config.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 
@@ -13,16 +19,66 @@ namespace plughost {
 
 namespace {
 
+constexpr std::string_view kStandardInput = "-";
+
+std::string name_of(const std::string& file) {
+  return file == kStandardInput ? "standard input" : file;
+}
+
+// A pipe has no size and can be awaited, other than where the daemon reads.
+std::variant<std::string, FileTrouble> text_of(const std::string& file) {
+  if (file == kStandardInput) return read_text(STDIN_FILENO);
+  struct stat status {};
+  if (::stat(file.c_str(), &status) < 0 || !S_ISFIFO(status.st_mode)) return read_text_file(file);
+  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  return fd ? read_text(fd.get()) : read_text_file(file);
+}
+
+bool is_helm_template(std::string_view text) {
+  return text.find("{{") != std::string_view::npos && text.find(".Values") != std::string_view::npos;
+}
+
 // nullopt: reported.
-std::optional<Node> read(const std::string& file, Diagnostics& diagnostics) {
-  const auto text = read_text_file(file);
+std::optional<std::vector<Node>> read(const std::string& file, Diagnostics& diagnostics) {
+  const Mark whole{.file = name_of(file)};
+  const auto text = text_of(file);
   if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
-    diagnostics.error({.file = file}, "", "the file " + trouble->what);
+    diagnostics.error(whole, "", "the file " + trouble->what);
     return std::nullopt;
   }
-  auto root = parse_yaml(std::get<std::string>(text), file, diagnostics);
-  if (diagnostics.has_errors()) root.reset();
-  return root;
+  auto documents = parse_documents(std::get<std::string>(text), name_of(file), diagnostics);
+  if (!documents && is_helm_template(std::get<std::string>(text)))
+    diagnostics.error(
+        whole, "",
+        "this is a template of Helm's; `helm get manifest RELEASE | plughost convert -` has what it became, "
+        "and `helm template CHART -f VALUES | plughost convert -` what it becomes");
+  if (documents && documents->empty()) {
+    diagnostics.error(whole, "", "the file is empty");
+    return std::nullopt;
+  }
+  return documents;
+}
+
+int print(const Conversion& conversion, const std::string& source) {
+  for (const std::string& found : conversion.found) std::cerr << source << ": " << found << '\n';
+  const std::vector<Diagnostic> errors = errors_of(conversion.text, "what it becomes");
+  if (!errors.empty()) {
+    for (const Diagnostic& error : errors) std::cerr << error.text() << '\n';
+    std::cerr << source
+              << ": plughost would refuse what it becomes, at the places above; mend it here first\n"
+              << conversion.text;
+    return 1;
+  }
+  std::cout << conversion.text;
+  std::cerr << source << ": taken for the configuration of " << conversion.from
+            << "; comments on what differs: " << conversion.notes
+            << (conversion.left_out == 0
+                    ? ""
+                    : "; entries that are comments only: " + std::to_string(conversion.left_out))
+            << "; try it with plughost check\n";
+  if (conversion.entries > 0) return 0;
+  std::cerr << source << ": nothing of it can be kept as it is\n";
+  return 1;
 }
 
 }  // namespace
@@ -30,18 +86,11 @@ std::optional<Node> read(const std::string& file, Diagnostics& diagnostics) {
 int convert(const ConvertOptions& options) {
   const auto& [file, arguments] = options;
   Diagnostics diagnostics;
-  const auto root = file.empty() ? std::nullopt : read(file, diagnostics);
+  const auto documents = file.empty() ? std::vector<Node>{} : read(file, diagnostics);
   std::optional<Conversion> conversion;
-  if (root || file.empty()) conversion = convert(root ? &*root : nullptr, arguments, diagnostics);
+  if (documents) conversion = convert(*documents, arguments, diagnostics);
   for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
-  if (!conversion) return 1;
-  const std::string source = file.empty() ? "--args" : file;
-  std::cout << conversion->text;
-  std::cerr << source << ": taken for the configuration of " << conversion->from
-            << "; comments on what differs: " << conversion->notes << "; try it with plughost check\n";
-  if (conversion->entries > 0) return 0;
-  std::cerr << source << ": nothing of it can be kept as it is\n";
-  return 1;
+  return conversion ? print(*conversion, file.empty() ? "--args" : name_of(file)) : 1;
 }
 
 }  // namespace plughost

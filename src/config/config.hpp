@@ -132,6 +132,10 @@ struct Overrides {
 // Reads file and what it includes. Throws ConfigError with all errors at once. May block on the file system.
 Config load_config(const std::filesystem::path& file, const Overrides& overrides = {});
 
+// What load_config would find wrong with a text that is in no file yet, and has no `include`. name is for
+// messages.
+std::vector<Diagnostic> errors_of(const std::string& text, const std::string& name);
+
 // What a reload would change. Entries are matched by their name's text.
 struct ConfigDiff {
   std::vector<const ResourceConfig*> added;      // of the new one

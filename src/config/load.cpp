@@ -87,6 +87,7 @@ bool is_empty_on_purpose(const Node& root) {
 class Loader {
  public:
   Config load(const fs::path& file, const Overrides& overrides);
+  std::vector<Diagnostic> check(const std::string& text, const std::string& name);
 
  private:
   // A place that a message about a file points at.
@@ -97,6 +98,7 @@ class Loader {
 
   // nullopt: reported, at the place if the file cannot be read.
   std::optional<Node> read_document(const fs::path& file, const Place* included_at);
+  std::optional<Node> parse_document(const std::string& text, const std::string& name, bool is_main);
   void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
@@ -124,6 +126,7 @@ class Loader {
   std::vector<EntryDraft> entries_;
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
+  bool is_manifest_ = false;                 // the main file is an object of Kubernetes'
 };
 
 std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
@@ -141,11 +144,18 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
   }
   std::uint64_t& hash = config_.files.hash;
   hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
-  auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
-  if (root && !included_at) other_plugin_ = other_plugin(*root);
+  return parse_document(std::get<std::string>(text), file.string(), !included_at);
+}
+
+std::optional<Node> Loader::parse_document(const std::string& text, const std::string& name, bool is_main) {
+  auto root = parse_yaml(text, name, diagnostics_);
+  if (root && is_main) {
+    other_plugin_ = other_plugin(*root);
+    is_manifest_ = root->find("apiVersion") && root->find("kind");
+  }
   if (!root || root->kind == Node::Kind::kMap) return root;
   if (root->kind == Node::Kind::kNull) {
-    diagnostics_.error(whole, "", "the file is empty; it should have a map with `resources:` in it");
+    diagnostics_.error({.file = name}, "", "the file is empty; it should have a map with `resources:` in it");
   } else {
     diagnostics_.error(
         root->mark, "",
@@ -405,6 +415,12 @@ bool Loader::is_new(const fs::path& file) {
 
 // What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
 std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
+  if (is_manifest_) {
+    return {{.mark = {.file = file.string()},
+             .what = "this is a manifest of Kubernetes', not a configuration; `plughost convert " +
+                     file.string() +
+                     "` prints the one of another plugin that is in it as one of plughost's"}};
+  }
   if (!other_plugin_) return errors;
   if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();
   Diagnostic hint{.mark = {.file = file.string()}};
@@ -449,6 +465,17 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   return std::move(config_);
 }
 
+std::vector<Diagnostic> Loader::check(const std::string& text, const std::string& name) {
+  // What lies beside a file is not beside a text.
+  if (const auto root = parse_document(text + "include: []\n", name, true)) read_main(*root, name, {});
+  check_conditions();
+  check_entries(entries_, diagnostics_);
+  std::vector<Diagnostic> errors;
+  std::ranges::copy_if(diagnostics_.all(), std::back_inserter(errors),
+                       [](const Diagnostic& each) { return each.severity == Diagnostic::Severity::kError; });
+  return errors;
+}
+
 }  // namespace
 
 ConfigError::ConfigError(std::vector<Diagnostic> found, ConfigurationFiles read)
@@ -456,6 +483,10 @@ ConfigError::ConfigError(std::vector<Diagnostic> found, ConfigurationFiles read)
 
 Config load_config(const fs::path& file, const Overrides& overrides) {
   return Loader().load(file, overrides);
+}
+
+std::vector<Diagnostic> errors_of(const std::string& text, const std::string& name) {
+  return Loader().check(text, name);
 }
 
 }  // namespace plughost

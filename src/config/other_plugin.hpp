@@ -1,5 +1,5 @@
 #pragma once
-// Another device plugin, told by the top-level keys of its configuration. Thread-safe.
+// Another device plugin, told by the keys of its configuration. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -10,10 +10,14 @@
 namespace plughost {
 
 enum class OtherPlugin {
+  kAkri,
   kGenericDevicePlugin,
+  kIntelGpu,  // has flags only
+  kKubeVirt,
   kMicroShift,
   kNvidia,
   kRdmaShared,
+  kRocm,  // has flags only
   kSmarter,
   kSriov,
 };

@@ -62,13 +62,16 @@ std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::pat
   if (::fstat(fd.get(), &status) < 0) return FileTrouble{"cannot be looked at: " + reason(errno)};
   if (S_ISDIR(status.st_mode)) return FileTrouble{"is a directory, not a file"};
   if (!S_ISREG(status.st_mode)) return FileTrouble{"is not a regular file"};
+  return read_text(fd.get());
+}
 
+std::variant<std::string, FileTrouble> read_text(int fd) {
   std::string text;
   for (ssize_t got = 1; got != 0;) {
     constexpr std::size_t kChunk = 64u << 10;
     const std::size_t size = text.size();
     text.resize(size + kChunk);
-    got = ::read(fd.get(), text.data() + size, kChunk);
+    got = ::read(fd, text.data() + size, kChunk);
     if (got < 0 && errno == EINTR) {
       text.resize(size);
       continue;

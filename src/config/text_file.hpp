@@ -16,4 +16,7 @@ struct FileTrouble {
 // Never waits for a FIFO or a device.
 std::variant<std::string, FileTrouble> read_text_file(const std::filesystem::path& file);
 
+// The same of what is open already, of whatever type: waits until a pipe ends.
+std::variant<std::string, FileTrouble> read_text(int fd);
+
 }  // namespace plughost

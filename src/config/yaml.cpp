@@ -50,12 +50,15 @@ std::size_t depth(const Node& node) {
   return deepest + 1;
 }
 
-// Builds the Node from the parser's events, so that every limit is seen before memory is spent.
+// Whose text it is: ours has one document and plain values.
+enum class Whose { kOurs, kTheirs };
+
+// Builds the Nodes from the parser's events, so that every limit is seen before memory is spent.
 class Builder final : public YAML::EventHandler {
  public:
   // Refer to what outlives it.
-  Builder(std::string_view text, const std::string& file, Diagnostics& diagnostics)
-      : text_(text), file_(file), diagnostics_(diagnostics) {}
+  Builder(std::string_view text, const std::string& file, Whose whose, Diagnostics& diagnostics)
+      : text_(text), file_(file), whose_(whose), diagnostics_(diagnostics) {}
 
   Mark mark_of(const YAML::Mark& mark) const {
     if (mark.line < 0) return {.file = file_, .line = 0, .column = 0};
@@ -81,11 +84,16 @@ class Builder final : public YAML::EventHandler {
             .column = static_cast<int>(last - line_start) + 1};
   }
 
-  bool has_root() const { return documents_ > 0; }
-  Node take_root() { return std::move(root_); }
+  std::vector<Node> take_documents() { return std::move(documents_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (++documents_ > 1)
+    const bool first = !std::exchange(began_, true);
+    if (first) return;
+    // yaml-cpp takes what follows a whole list or map for another document.
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    if (at < text_.size() && !text_.substr(at).starts_with("---") && !ended_before(at))
+      throw Stop{mark_of(mark), lost_indentation(documents_.empty() ? Node{} : documents_.back())};
+    if (whose_ == Whose::kOurs)
       throw Stop{mark_of(mark), "a second YAML document begins here; a configuration has one document"};
   }
   void OnDocumentEnd() override {}
@@ -136,10 +144,23 @@ class Builder final : public YAML::EventHandler {
     YAML::anchor_t anchor = 0;
     std::optional<Node> key;  // of the value that comes next
     std::map<std::string, Mark> keys;
+    std::vector<Node> merged;  // values of `<<`
   };
 
+  // Has "..." ended the document before?
+  bool ended_before(std::size_t at) const {
+    const std::string_view before = text_.substr(0, at);
+    return before.substr(0, before.find_last_not_of(" \t\r\n") + 1).ends_with("\n...");
+  }
+
+  static std::string lost_indentation(const Node& before) {
+    const std::string after = before.kind == Node::Kind::kSequence ? "the list" : before.kind_name();
+    return "this line belongs to nothing: " + after +
+           " above it ends here, because the line begins in column " + "1; did it lose its indentation?";
+  }
+
   void check_tag(const Mark& mark, const std::string& tag) {
-    if (tag.empty() || tag == "?" || tag == "!") return;
+    if (whose_ == Whose::kTheirs || tag.empty() || tag == "?" || tag == "!") return;
     diagnostics_.error(mark, "", "the tag " + quote(tag) + " has no meaning here; leave it out");
   }
 
@@ -163,12 +184,14 @@ class Builder final : public YAML::EventHandler {
     check_tag(mark, tag);
     count(mark, 1, 0);
     check_depth(mark, open_.size() + 1);
-    open_.push_back({.node = make_node(kind, std::move(mark)), .anchor = anchor, .key = {}, .keys = {}});
+    open_.push_back(
+        {.node = make_node(kind, std::move(mark)), .anchor = anchor, .key = {}, .keys = {}, .merged = {}});
   }
 
   void close() {
     Open closed = std::move(open_.back());
     open_.pop_back();
+    for (const Node& from : closed.merged) merge(from, closed.node);
     remember(closed.node, closed.anchor);
     place(std::move(closed.node));
   }
@@ -187,7 +210,7 @@ class Builder final : public YAML::EventHandler {
 
   void place(Node node) {
     if (open_.empty()) {
-      root_ = std::move(node);
+      documents_.push_back(std::move(node));
       return;
     }
     Open& parent = open_.back();
@@ -199,7 +222,20 @@ class Builder final : public YAML::EventHandler {
       Node key = std::move(*parent.key);
       parent.key.reset();
       if (node.kind == Node::Kind::kNull) node.mark = key.mark;
+      if (whose_ == Whose::kTheirs && is_merge(key)) return parent.merged.push_back(std::move(node));
       if (is_usable(key, parent)) parent.node.members.push_back({std::move(key), std::move(node)});
+    }
+  }
+
+  static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
+
+  // The members of a map, or of a list of them, that the map itself has not. They have been counted as what
+  // an alias stands for.
+  static void merge(const Node& from, Node& map) {
+    for (const Node& each : from.items) merge(each, map);
+    for (const Node::Member& member : from.members) {
+      if (map.find(member.first.scalar)) continue;
+      map.members.push_back(member);
     }
   }
 
@@ -208,7 +244,7 @@ class Builder final : public YAML::EventHandler {
       diagnostics_.error(key.mark, "", std::string("a key is text, and this is ") + key.kind_name());
       return false;
     }
-    if (key.scalar == "<<" && !key.quoted) {
+    if (is_merge(key)) {
       diagnostics_.error(key.mark, "",
                          "merge keys (<<) are not supported; write the keys out, or use an alias as a value");
       return false;
@@ -222,13 +258,14 @@ class Builder final : public YAML::EventHandler {
 
   std::string_view text_;
   const std::string& file_;
+  const Whose whose_;
   Diagnostics& diagnostics_;
-  int documents_ = 0;
+  bool began_ = false;
   std::size_t nodes_ = 0;
   std::size_t bytes_ = 0;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Node> anchored_;
-  Node root_;
+  std::vector<Node> documents_;
 };
 
 // yaml-cpp's words, and what usually is the reason.
@@ -283,20 +320,18 @@ std::string explain_syntax(const std::string& words, std::string_view text, int 
   return "not valid YAML: " + explain(words);
 }
 
-}  // namespace
-
-std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+std::optional<std::vector<Node>> parse(const std::string& text, const std::string& file, Whose whose,
+                                       Diagnostics& diagnostics) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   const std::string_view body = std::string_view(text).substr(text.starts_with(kByteOrderMark) ? 3 : 0);
-  Builder builder(body, file, diagnostics);
+  Builder builder(body, file, whose, diagnostics);
   try {
     // A quotation mark that is never closed is an error for yaml-cpp only if no line ends after it.
     std::istringstream stream(std::string(body) + "\n#");
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
-    if (builder.has_root()) return builder.take_root();
-    return make_node(Node::Kind::kNull, {.file = file});
+    return builder.take_documents();
   } catch (const Stop& stop) {
     diagnostics.error(stop.mark, "", stop.what);
   } catch (const YAML::DeepRecursion& error) {
@@ -310,6 +345,22 @@ std::optional<Node> parse_yaml(const std::string& text, const std::string& file,
     diagnostics.error({.file = file}, "", std::string("not valid YAML: ") + error.what());
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+  auto documents = parse(text, file, Whose::kOurs, diagnostics);
+  if (!documents) return std::nullopt;
+  if (documents->empty()) return make_node(Node::Kind::kNull, {.file = file});
+  return std::move(documents->front());
+}
+
+std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
+                                                 Diagnostics& diagnostics) {
+  auto documents = parse(text, file, Whose::kTheirs, diagnostics);
+  if (documents) std::erase_if(*documents, [](const Node& each) { return each.kind == Node::Kind::kNull; });
+  return documents;
 }
 
 }  // namespace plughost

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -19,5 +20,10 @@ inline constexpr std::size_t kDeepest = 64;
 // and keys that are no text are reported, and what remains is returned. nullopt: what was reported leaves
 // nothing to work with.
 std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics);
+
+// All documents of a text that others wrote, such as manifests, without the empty ones. Tags mean nothing,
+// and merge keys are followed. nullopt: reported.
+std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
+                                                 Diagnostics& diagnostics);
 
 }  // namespace plughost

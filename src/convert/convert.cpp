@@ -4,44 +4,73 @@
 #include <array>
 #include <utility>
 
+#include "convert/command_line.hpp"
 #include "convert/converter.hpp"
+#include "convert/manifests.hpp"
+#include "convert/running_plugin.hpp"
 #include "device/template.hpp"
 #include "document/hex_id.hpp"
 
 namespace plughost {
 namespace {
 
-const std::array<Converter, 6>& converters() {
-  static const std::array<Converter, 6> rows = {
-      generic_device_plugin_converter(), microshift_converter(), nvidia_converter(),
-      rdma_shared_converter(),           smarter_converter(),    sriov_converter()};
+using Texts = std::vector<std::string>;
+
+const std::array<Converter, 10>& converters() {
+  static const std::array<Converter, 10> rows = {akri_converter(),        generic_device_plugin_converter(),
+                                                 intel_gpu_converter(),   kubevirt_converter(),
+                                                 microshift_converter(),  nvidia_converter(),
+                                                 rdma_shared_converter(), rocm_converter(),
+                                                 smarter_converter(),     sriov_converter()};
   return rows;
 }
 
+const Converter& converter_of(OtherPlugin plugin) {
+  return *std::ranges::find(converters(), plugin, &Converter::plugin);
+}
+
+std::string enumerated(const Texts& texts, std::string_view separator) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : std::string(separator)) + text;
+  return all;
+}
+
 std::string all_that_was_looked_for() {
-  std::string list;
-  for (const Converter& converter : converters())
-    list += (list.empty() ? "" : "; ") + std::string(converter.looked_for) + " (" +
-            std::string(name_of(converter.plugin)) + ')';
-  return list;
+  Texts list;
+  for (const Converter& converter : converters()) {
+    if (!converter.looked_for.empty())
+      list.push_back(std::string(converter.looked_for) + " (" + std::string(name_of(converter.plugin)) + ')');
+  }
+  return enumerated(list, "; ");
 }
 
-const Converter* converter_for(const Node* root, const Arguments& arguments) {
-  const auto found = std::ranges::find_if(converters(), [&](const Converter& converter) {
-    if (root) return other_plugin(*root) == converter.plugin;
-    return std::ranges::any_of(converter.flags, [&](std::string_view flag) { return arguments.has(flag); });
-  });
-  return found == converters().end() ? nullptr : &*found;
-}
-
-void refuse(const Node* root, Diagnostics& diagnostics) {
-  const Mark mark = root ? root->mark : Mark{.file = "--args"};
-  const Node* const kind = root ? root->find("kind") : nullptr;
-  if (kind && kind->scalar == "ConfigMap") {
-    diagnostics.error(kind->mark, "", "this is a ConfigMap; convert the file that stands below its `data`");
+// Where nothing was found.
+void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diagnostics& diagnostics) {
+  const Mark mark = documents.empty() ? Mark{.file = "--args"} : documents.front().mark;
+  for (const std::string& advice : manifests.advice) diagnostics.error({.file = mark.file}, "", advice);
+  if (!manifests.advice.empty()) return;
+  if (documents.empty()) {
+    diagnostics.error(
+        mark, "",
+        "this is no command line of a plugin that plughost knows without a file; give the file, too, or the "
+        "whole of it with the program: `plughost convert FILE --args \"...\"`");
     return;
   }
-  const bool ours = root && root->find("resources");
+  if (!manifests.objects.empty()) {
+    constexpr std::size_t kMost = 5;
+    const std::size_t count = manifests.objects.size();
+    const Texts some(manifests.objects.begin(),
+                     manifests.objects.begin() + static_cast<std::ptrdiff_t>(std::min(count, kMost)));
+    const std::string more = count > kMost ? " and " + std::to_string(count - kMost) + " more" : "";
+    diagnostics.error(
+        mark, "",
+        "this is " + enumerated(some, ", ") + more +
+            ", and no plugin's configuration that plughost knows is in it; looked for a container that runs "
+            "a plugin with its configuration on its command line, and anywhere for " +
+            all_that_was_looked_for());
+    return;
+  }
+  const bool ours = documents.front().find("resources") != nullptr;
   diagnostics.error(
       mark, "",
       std::string("this is no plugin's configuration that plughost knows") +
@@ -56,9 +85,10 @@ std::size_t notes_of(const YamlDraft& draft) {
   return count;
 }
 
-std::string text_of(const ConfigDraft& draft, std::string_view from) {
+std::string text_of(const ConfigDraft& draft, const Conversion& conversion) {
   std::string text = comment("Written by plughost convert, which took its input for the configuration of " +
-                             std::string(from) + ".");
+                             conversion.from + ".");
+  for (const std::string& found : conversion.found) text += comment(found + '.');
   for (const std::string& note : draft.notes) text += comment(note);
   text += '\n';
   if (!draft.top.empty()) text += to_text(draft.top) + '\n';
@@ -73,9 +103,22 @@ std::string text_of(const ConfigDraft& draft, std::string_view from) {
   return text;
 }
 
-}  // namespace
+const std::string& place_of(const FoundPlugin& found) {
+  return found.place.empty() ? found.starter : found.place;
+}
 
-std::optional<Conversion> convert(const Node* root, std::string_view arguments, Diagnostics& diagnostics) {
+// "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty: the file is it, and nothing
+// more.
+std::string sentence_of(const FoundPlugin& found) {
+  const std::string whose(name_of(found.plugin));
+  if (!found.configuration)
+    return found.starter.empty() ? "" : found.starter + ": the command line of " + whose;
+  if (found.place.empty() && found.starter.empty()) return {};
+  return (found.place.empty() ? "the file" : found.place) + ": the configuration of " + whose +
+         (found.starter.empty() ? "" : ", started by " + found.starter);
+}
+
+std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words, Diagnostics& diagnostics) {
   static const Node kNothing = [] {
     Node node;
     node.kind = Node::Kind::kMap;
@@ -83,22 +126,115 @@ std::optional<Conversion> convert(const Node* root, std::string_view arguments, 
     return node;
   }();
   const std::size_t errors = diagnostics.error_count();
-  Arguments given(arguments, diagnostics);
+  PluginCommand line = found.line;
+  line.words.insert(line.words.end(), words.begin(), words.end());
+  Arguments given(line, found.starter.empty() ? "--args" : found.starter, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
-  const Converter* const converter = converter_for(root, given);
-  if (!converter) {
-    refuse(root, diagnostics);
-    return std::nullopt;
-  }
   ConfigDraft draft;
-  converter->convert(root ? *root : kNothing, given, draft, diagnostics);
+  converter_of(found.plugin)
+      .convert(found.configuration ? *found.configuration : kNothing, given, draft, diagnostics);
   for (const std::string& flag : given.unused())
     draft.notes.push_back("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out.");
   if (diagnostics.error_count() > errors) return std::nullopt;
+  return draft;
+}
+
+// Each name with its domain, which is no longer that of all entries.
+void spell_out_names(ConfigDraft& draft) {
+  const YamlDraft* const domain = draft.top.find("domain");
+  if (!domain) return;
+  for (YamlDraft& entry : draft.resources.items) {
+    YamlDraft* const name = entry.find("name");
+    if (name && name->scalar.find('/') == std::string::npos)
+      name->scalar = Template::escape(domain->scalar) + '/' + name->scalar;
+  }
+  for (const std::string& note : domain->notes) draft.notes.push_back(note);
+  std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.key == "domain"; });
+}
+
+// Several configurations as one: what is said of one of them stands before its entries.
+ConfigDraft merged(std::vector<std::pair<std::string, ConfigDraft>>& drafts) {
+  ConfigDraft all;
+  for (auto& [place, draft] : drafts) {
+    spell_out_names(draft);
+    for (auto& [key, value] : draft.top.members) {
+      const YamlDraft* const other = all.top.find(key);
+      if (!other)
+        all.top.add(key, std::move(value));
+      else if (to_text(*other) != to_text(value))
+        draft.notes.push_back("Its `" + key + "` is another one, and left out.");
+    }
+    Texts notes = {"From " + place + ':'};
+    add_notes(notes, std::move(draft.notes));
+    if (draft.resources.items.empty()) {
+      add_notes(all.notes, std::move(notes));
+      continue;
+    }
+    Texts& first = draft.resources.items.front().notes;
+    first.insert(first.begin(), notes.begin(), notes.end());
+    for (YamlDraft& entry : draft.resources.items) all.resources.add(std::move(entry));
+  }
+  return all;
+}
+
+// A node has a resource once: of several entries of one name, and without a condition, the last one counts,
+// as it does with the kubelet.
+void keep_last_of_each_name(YamlDraft& entries) {
+  for (std::size_t i = 0; i < entries.items.size(); ++i) {
+    YamlDraft& entry = entries.items[i];
+    const YamlDraft* const name = entry.find("name");
+    const bool again = std::any_of(entries.items.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                   entries.items.end(), [&](YamlDraft& later) {
+                                     const YamlDraft* const other = later.find("name");
+                                     return name && other && !later.disabled && other->scalar == name->scalar;
+                                   });
+    if (entry.disabled || !again) continue;
+    // The label by which NVIDIA's plugin chooses among its configurations.
+    const std::string label =
+        name->scalar.starts_with("nvidia.com/") ? "nvidia.com/device-plugin.config" : "example.com/pool";
+    entry.disabled = true;
+    entry.notes.push_back("An entry below has the name " + name->scalar +
+                          ", too, and a node has a resource once. For nodes of their own give both a `when`, "
+                          "as in `when: {label: {" +
+                          label + ": a}}`.");
+  }
+}
+
+}  // namespace
+
+std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
+                                  Diagnostics& diagnostics) {
+  const std::size_t errors = diagnostics.error_count();
+  const Texts words = words_of(arguments, "--args", diagnostics);
+  Manifests manifests = look_through(documents, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  if (documents.empty()) {
+    if (const auto plugin = running_plugin({.image = {}, .words = words, .environment = {}}))
+      manifests.plugins.push_back(
+          {.plugin = *plugin, .place = {}, .configuration = {}, .starter = {}, .line = {}});
+  }
+  if (manifests.plugins.empty()) {
+    refuse(documents, manifests, diagnostics);
+    return std::nullopt;
+  }
   Conversion conversion;
-  conversion.from = name_of(converter->plugin);
-  conversion.text = text_of(draft, conversion.from);
-  for (const YamlDraft& entry : draft.resources.items) conversion.entries += entry.disabled ? 0 : 1;
+  std::vector<std::pair<std::string, ConfigDraft>> drafts;
+  for (const FoundPlugin& found : manifests.plugins) {
+    if (auto draft = draft_of(found, words, diagnostics))
+      drafts.emplace_back(place_of(found), *std::move(draft));
+    const std::string from(name_of(found.plugin));
+    if (conversion.from.find(from) == std::string::npos)
+      conversion.from += (conversion.from.empty() ? "" : " and of ") + from;
+    if (std::string sentence = sentence_of(found); !sentence.empty())
+      conversion.found.push_back(std::move(sentence));
+  }
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
+  for (std::string& advice : manifests.advice) draft.notes.push_back(std::move(advice) + '.');
+  keep_last_of_each_name(draft.resources);
+  conversion.text = text_of(draft, conversion);
+  for (const YamlDraft& entry : draft.resources.items)
+    ++(entry.disabled ? conversion.left_out : conversion.entries);
   conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);
   return conversion;
 }

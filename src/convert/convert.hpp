@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -11,14 +12,18 @@
 namespace plughost {
 
 struct Conversion {
-  std::string_view from;    // whose it was: "smarter-device-manager"
-  std::string text;         // YAML, with a comment at each thing that differs or cannot be kept
-  std::size_t entries = 0;  // that are kept
-  std::size_t notes = 0;    // comments
+  std::string from;                // whose it was: "smarter-device-manager"
+  std::vector<std::string> found;  // what was found in what, a sentence each
+  std::string text;                // YAML, with a comment at each thing that differs or cannot be kept
+  std::size_t entries = 0;         // that are kept
+  std::size_t left_out = 0;        // entries that are comments only
+  std::size_t notes = 0;           // comments
 };
 
-// root: their configuration; nullptr: the command line is all there is. arguments: their command line, as in
-// a shell; empty: none. nullopt: reported, and nobody's if it is not known.
-std::optional<Conversion> convert(const Node* root, std::string_view arguments, Diagnostics& diagnostics);
+// documents: a configuration of theirs, or manifests that have some in them; none: the command line is all
+// there is. arguments: their command line, as words_of takes it; empty: what the manifests say. nullopt:
+// reported, and nobody's if it is not known.
+std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
+                                  Diagnostics& diagnostics);
 
 }  // namespace plughost

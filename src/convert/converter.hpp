@@ -1,7 +1,6 @@
 #pragma once
 // What the converters of single plugins are given, and what they give. Internal to convert.
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,17 +23,21 @@ struct ConfigDraft {
 // A row of the list in convert.cpp.
 struct Converter {
   OtherPlugin plugin;
-  std::string_view looked_for;              // what in a file tells it: "a list `resourceList`"
-  std::span<const std::string_view> flags;  // any of these on a command line tells it without a file
-  // root is a map or a list. Problems that leave nothing to work with are reported; all else is a note.
+  std::string_view looked_for;  // what in a file tells it: "a list `resourceList`"; empty: it has no file
+  // root is a map or a list; without a file it is an empty map. Problems that leave nothing to work with are
+  // reported; all else is a note.
   void (*convert)(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics);
 };
 
 // Each is defined in the file of its name.
+Converter akri_converter();
 Converter generic_device_plugin_converter();
+Converter intel_gpu_converter();
+Converter kubevirt_converter();
 Converter microshift_converter();
 Converter nvidia_converter();
 Converter rdma_shared_converter();
+Converter rocm_converter();
 Converter smarter_converter();
 Converter sriov_converter();
 
@@ -57,7 +60,9 @@ void add_notes(std::vector<std::string>& to, std::vector<std::string> notes);
 // The entries of generic-device-plugin's `devices`, which MicroShift has, too.
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
                  Diagnostics& diagnostics);
-// What holds for all entries that add_devices made.
+// One as the first versions had it on the command line: `serial,/dev/ttyUSB*,/dev/ttyACM*`.
+void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics);
+// What holds for all entries that these made.
 void add_device_notes(ConfigDraft& draft);
 
 }  // namespace plughost

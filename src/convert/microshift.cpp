@@ -29,7 +29,6 @@ void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagno
 Converter microshift_converter() {
   return {.plugin = OtherPlugin::kMicroShift,
           .looked_for = "a map `genericDevicePlugin`",
-          .flags = {},
           .convert = convert_microshift};
 }
 

@@ -52,18 +52,24 @@ bool in_link_directory(const std::string& pattern) {
   return fs::path(pattern).parent_path().filename().string().starts_with("by-");
 }
 
+// Theirs makes `_` of '.', too: a name that cannot have one is the shorter to write.
+bool may_have_dot(const std::string& pattern) {
+  return pattern.find_first_of(".*?!") != std::string::npos;
+}
+
 std::string name_for(const std::string& pattern) {
+  const std::string name = may_have_dot(pattern) ? "{plainName}" : "{name}";
   const fs::path parent = fs::path(pattern).parent_path();
-  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + "/{name}";
+  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + '/' + name;
   std::string prefix;
   for (const fs::path& part : parent) prefix += part.string() + '_';
-  return literal_name(kDomain, prefix) + "{name}";
+  std::ranges::replace(prefix, '.', '_');
+  return literal_name(kDomain, prefix) + name;
 }
 
 YamlDraft group_of(const std::string& path, unsigned count) {
   YamlDraft item = YamlDraft::map();
   item.add("path", YamlDraft::text(path));
-  item.add("permissions", YamlDraft::text("mrw"));
   YamlDraft paths = YamlDraft::list();
   paths.add(std::move(item));
   YamlDraft group = YamlDraft::map();
@@ -117,8 +123,8 @@ void convert_row(const Node& node, const std::string& path, Entries& entries, Co
     });
   if (!globs || globs->patterns.empty()) {
     draft.notes.push_back(cannot +
-                          "this regular expression cannot be written with *, ? and [...]; add groups "
-                          "with paths for what it means.");
+                          "this regular expression cannot be written with *, ? and [...]; add groups with "
+                          "paths for what it means.");
     return;
   }
   bool first = true;
@@ -137,10 +143,7 @@ void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft,
   entries.move_to(draft.resources);
   draft.notes.emplace_back(
       "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
-      "looked "
-      "once.");
-  draft.notes.emplace_back(
-      "`permissions: mrw` is what theirs gave; `rw` is enough unless a container makes device nodes itself.");
+      "looked once.");
 }
 
 }  // namespace
@@ -148,7 +151,6 @@ void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft,
 Converter smarter_converter() {
   return {.plugin = OtherPlugin::kSmarter,
           .looked_for = "a list of maps with `devicematch`",
-          .flags = {},
           .convert = convert_smarter};
 }
 

@@ -119,7 +119,7 @@ DrainOrders::Hooks Supervisor::drain_hooks() {
           .read_holdings = [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); },
           .changed =
               [this] {
-                for (const auto& [name, entry] : entries_) entry->on_drains();
+                for (const auto& [name, entry] : entries_) entry->on_other_terms();
               }};
 }
 
@@ -218,8 +218,8 @@ Changes Supervisor::apply(Config config) {
 void Supervisor::tell(const Changes& changes) {
   for (const std::string& name : changes.removed)
     platform_.log.warn(
-        "resource removed: its name stays on the node, with a count of 0, until the node is "
-        "made anew (kubernetes/kubernetes#52510)",
+        "resource removed: its name stays on the node, with a count of 0, until the node is made anew "
+        "(kubernetes/kubernetes#52510)",
         {{"resource", name}});
 }
 

@@ -32,10 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string arguments = at == std::string::npos ? "" : text.substr(at + mark.size());
   if (!is_text(file)) return 0;
   Diagnostics diagnostics;
-  const auto root = parse_yaml(file, "theirs", diagnostics);
-  if (!root || diagnostics.has_errors()) return 0;
-  const bool nothing = root->kind == Node::Kind::kNull;
-  const auto conversion = convert(nothing ? nullptr : &*root, arguments, diagnostics);
+  const auto documents = parse_documents(file, "theirs", diagnostics);
+  if (!documents) return 0;
+  const auto conversion = convert(*documents, arguments, diagnostics);
   if (!conversion) {
     if (!diagnostics.has_errors()) std::abort();
     return 0;

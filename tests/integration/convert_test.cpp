@@ -69,8 +69,8 @@ TEST_CASE("generic-device-plugin's devices keep their names, their number and th
   CHECK(converted.exit_code == 0);
   node.start_kubelet();
   node.start_daemon();
-  REQUIRE(node.count("squat.ai/nothing", 3));
-  const Admission pod = node.kubelet().allocate("pod", "c", "squat.ai/nothing", 1);
+  REQUIRE(node.count("devic.es/nothing", 3));
+  const Admission pod = node.kubelet().allocate("pod", "c", "devic.es/nothing", 1);
   REQUIRE(pod.admitted());
   REQUIRE(pod.answer.nodes.size() == 1);
   CHECK(pod.answer.nodes[0].host_path == "/dev/null");
@@ -152,6 +152,42 @@ TEST_CASE("what nobody's configuration looks like is refused with what was looke
   CHECK(has(refused.output, "`configList`"));
   CHECK(run_plughost({"convert", node.path("absent")}).exit_code == 1);
   CHECK(run_plughost({"convert"}).exit_code == 2);
+}
+
+TEST_CASE("a manifest comes through a pipe, and what was found in what is said") {
+  Node node;
+  node.files().file(
+      "manifest",
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: n, namespace: s}\ndata:\n  a.yaml: |\n"
+      "    domain: a.example\n    devices: [{name: full, groups: [{paths: [{path: /dev//full}]}]}]\n"
+      "---\napiVersion: v1\nkind: Service\nmetadata: {name: n}\n");
+  for (const char* file : {"-", "/dev/stdin"}) {
+    const Finished piped =
+        run_plughost({"convert", file}, {"sh", "-c", "cat " + node.path("manifest") + " | \"$@\"", "sh"});
+    CHECK(piped.exit_code == 0);
+    CHECK(has(piped.output, ": ConfigMap s/n, key a.yaml: the configuration of generic-device-plugin\n"));
+    CHECK(has(piped.output, "domain: a.example"));
+    CHECK(has(piped.output, "path: /dev/full\n"));
+  }
+}
+
+TEST_CASE("what check would refuse is refused by convert, with its place") {
+  Node node;
+  node.files().file("theirs", "domain: a_b\ndevices: [{name: a, groups: [{paths: [{path: /dev/full}]}]}]\n");
+  const Finished refused =
+      run_plughost({"convert", node.path("theirs")}, {"sh", "-c", "\"$@\" > /dev/null", "sh"});
+  CHECK(refused.exit_code == 1);
+  CHECK(has(refused.output, "what it becomes:"));
+  CHECK(has(refused.output, "'a_b' is no valid domain"));
+  CHECK(has(refused.output, "plughost would refuse what it becomes"));
+}
+
+TEST_CASE("a template of Helm's is refused with the command that makes a manifest of it") {
+  Node node;
+  node.files().file("daemonset.yaml", "spec:\n{{- with .Values.devices }}\n- {{ . }}\n{{- end }}\n");
+  const Finished refused = run_plughost({"convert", node.path("daemonset.yaml")});
+  CHECK(refused.exit_code == 1);
+  CHECK(has(refused.output, "`helm get manifest RELEASE | plughost convert -`"));
 }
 
 TEST_CASE("when nothing can be kept, convert says so with its exit code, and prints why") {

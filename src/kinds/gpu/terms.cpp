@@ -67,10 +67,10 @@ void read_strategies(Fields& fields, NvidiaInjection& injection) {
     if (const auto flag = value_of(kStrategies, word))
       injection.*(*flag) = true;
     else
-      fields.error("deviceListStrategy", quote(word) +
-                                             " is no strategy; there are envvar, volume-mounts, "
-                                             "cdi-annotations and cdi-cri" +
-                                             did_you_mean(word, kStrategyWords));
+      fields.error("deviceListStrategy",
+                   quote(word) +
+                       " is no strategy; there are envvar, volume-mounts, cdi-annotations and cdi-cri" +
+                       did_you_mean(word, kStrategyWords));
   }
   if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
 }
@@ -117,6 +117,9 @@ GpuTerms read_gpu_terms(Fields& fields) {
   injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
   read_channels(fields, injection);
   terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
+  terms.driver_root = fields.absolute_path("driverRoot", "");
+  if (terms.driver_root == "/") terms.driver_root.clear();
+  terms.nvidia.driver_root = terms.driver_root;
   terms.nvidia.mig = fields.choice("mig", kMigStrategies, MigStrategy::kNone);
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);

@@ -182,5 +182,52 @@ TEST_CASE("no bytes make the parser do more than complain") {
   }
 }
 
+TEST_CASE("a line that lost its indentation is no second document") {
+  CHECK(refusal("- a: 1\nb: 2\n") ==
+        "a.yaml:2:1: this line belongs to nothing: the list above it ends here, because the line begins in "
+        "column "
+        "1; did it lose its indentation?");
+  CHECK(refusal("{a: 1}\nb: 2\n").find("a map above it ends here") != std::string::npos);
+  CHECK(refusal("- a\n---\nb: 2\n") ==
+        "a.yaml:2:1: a second YAML document begins here; a configuration has one document");
+  CHECK(refusal("- a\n...\nb: 2\n") ==
+        "a.yaml:3:1: a second YAML document begins here; a configuration has one document");
+}
+
+TEST_CASE("others' text has documents, tags and merge keys") {
+  Diagnostics diagnostics;
+  const auto documents = parse_documents(
+      "---\n# nothing\n---\na: !!str 1\nb: &b {c: 1, d: 2}\ne: {<<: *b, d: 3}\nf:\n  <<: [{g: 1}, {g: 2, h: "
+      "2}]\n"
+      "---\n- x\n...\n",
+      "a.yaml", diagnostics);
+  CHECK_FALSE(diagnostics.has_errors());
+  REQUIRE(documents);
+  REQUIRE(documents->size() == 2);
+  const Node& first = documents->front();
+  CHECK(first.find("a")->scalar == "1");
+  CHECK(first.find("e")->find("c")->scalar == "1");
+  CHECK(first.find("e")->find("d")->scalar == "3");
+  CHECK(first.find("e")->members.size() == 2);
+  CHECK(first.find("f")->find("g")->scalar == "1");
+  CHECK(first.find("f")->find("h")->scalar == "2");
+  CHECK_FALSE(first.find("f")->find("<<"));
+  CHECK(documents->back().kind == Node::Kind::kSequence);
+  CHECK_FALSE(parse_documents("- a\nb: c\n", "a.yaml", diagnostics));
+}
+
+TEST_CASE("merge keys count as copies") {
+  std::string text = "a0: &a0 {k: 1}\n";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + "\n  <<: " + before + "\n  x" +
+            std::to_string(i) + ": [" + before + ", " + before + "]\n";
+  }
+  Diagnostics diagnostics;
+  CHECK_FALSE(parse_documents(text, "a.yaml", diagnostics));
+  REQUIRE(diagnostics.all().size() == 1);
+  CHECK(diagnostics.all()[0].what.find("expands to more than") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace plughost

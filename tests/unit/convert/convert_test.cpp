@@ -1,5 +1,6 @@
-// Each PEER/NAME.in is converted to exactly PEER/NAME.yaml, which plughost loads; NAME.args is the command
-// line beside it, or all there is. Each refused/NAME.in is refused with the words of refused/NAME.txt.
+// In tests/convert each PEER/NAME.in is converted to exactly PEER/NAME.yaml, which plughost loads; NAME.args
+// is the command line beside it, or all there is. Each refused/NAME.in is refused with the words of
+// refused/NAME.txt.
 
 #include "convert/convert.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = PLUGHOST_SOURCE_DIR "/tests/unit/convert";
+const fs::path kFolder = PLUGHOST_SOURCE_DIR "/tests/convert";
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -48,15 +49,13 @@ fs::path with(const fs::path& example, const char* extension) {
 // The converted text, or the diagnostics' lines.
 std::string converted(const fs::path& example) {
   Diagnostics diagnostics;
-  std::optional<Node> root;
-  const bool has_file = fs::exists(with(example, ".in"));
-  if (has_file) {
+  std::optional<std::vector<Node>> documents = std::vector<Node>{};
+  if (fs::exists(with(example, ".in"))) {
     const std::string name = example.filename().string() + ".in";
-    root = parse_yaml(content(with(example, ".in")), name, diagnostics);
+    documents = parse_documents(content(with(example, ".in")), name, diagnostics);
   }
   std::optional<Conversion> conversion;
-  if (root || !has_file)
-    conversion = convert(root ? &*root : nullptr, content(with(example, ".args")), diagnostics);
+  if (documents) conversion = convert(*documents, content(with(example, ".args")), diagnostics);
   if (conversion) return conversion->text;
   std::string text;
   for (const Diagnostic& diagnostic : diagnostics.all()) text += diagnostic.text() + '\n';
@@ -65,9 +64,9 @@ std::string converted(const fs::path& example) {
 
 std::optional<Conversion> convert_text(const std::string& text, std::string_view arguments = {}) {
   Diagnostics diagnostics;
-  const auto root = parse_yaml(text, "theirs", diagnostics);
-  REQUIRE(root);
-  return convert(&*root, arguments, diagnostics);
+  const auto documents = parse_documents(text, "theirs", diagnostics);
+  REQUIRE(documents);
+  return convert(*documents, arguments, diagnostics);
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -75,7 +74,7 @@ bool has(const std::string& text, std::string_view part) {
 }
 
 TEST_CASE("each example of another plugin becomes the YAML that is written beside it") {
-  REQUIRE(examples().size() >= 15);
+  REQUIRE(examples().size() >= 60);
   for (const fs::path& example : examples()) {
     CAPTURE(example.lexically_relative(kFolder).string());
     CHECK(converted(example) == content(with(example, is_refusal(example) ? ".txt" : ".yaml")));
@@ -87,11 +86,13 @@ TEST_CASE("what was converted is loaded by plughost without an error or a warnin
     if (is_refusal(example)) continue;
     CAPTURE(example.lexically_relative(kFolder).string());
     const test::TempDir dir;
-    dir.file("a.yaml", converted(example));
+    const std::string text = converted(example);
+    dir.file("a.yaml", text);
+    CHECK(errors_of(text, "a.yaml").empty());
     try {
       const Config config = load_config(dir.at("a.yaml"));
       CHECK(config.warnings.empty());
-      CHECK_FALSE(config.resources.empty());
+      CHECK(config.resources.empty() == has(text, "\nresources: []\n"));
     } catch (const ConfigError& error) {
       FAIL_CHECK(error.what());
     }
@@ -139,7 +140,7 @@ TEST_CASE("a flag that is not known is named in a comment") {
 
 TEST_CASE("a resource that would take more cards than was meant is kept as a comment only") {
   const auto conversion = convert_text(
-      R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["vfio-pci"], "pfNames": ["eno1"]}]}]})");
+      R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["vfio-pci"], "ddpProfiles": ["GTPv1-C"]}]}]})");
   REQUIRE(conversion);
   CHECK(conversion->entries == 0);
   CHECK(has(conversion->text, "# - name: intel.com/a"));

@@ -1,0 +1,216 @@
+// Akri: a Configuration whose discovery handler is udev.
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/ascii.hpp"
+#include "config/yaml.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
+
+namespace plughost {
+namespace {
+
+// One `KEY{attribute}=="value"` of a rule.
+struct Match {
+  std::string key;
+  std::string attribute;
+  std::string operation;
+  std::string value;
+};
+
+// nullopt: it is no list of matches.
+std::optional<std::vector<Match>> matches_of(std::string_view rule) {
+  std::vector<Match> all;
+  while (!rule.empty()) {
+    rule.remove_prefix(std::min(rule.find_first_not_of(" \t\n,"), rule.size()));
+    if (rule.empty()) break;
+    Match match;
+    const std::size_t key = std::min(rule.find_first_of("{=!"), rule.size());
+    match.key = rule.substr(0, key);
+    rule.remove_prefix(key);
+    if (rule.starts_with('{')) {
+      const std::size_t end = rule.find('}');
+      if (end == std::string_view::npos) return std::nullopt;
+      match.attribute = rule.substr(1, end - 1);
+      rule.remove_prefix(end + 1);
+    }
+    rule.remove_prefix(std::min(rule.find_first_not_of(" \t"), rule.size()));
+    const std::size_t quoted = rule.find('"');
+    if (quoted == std::string_view::npos) return std::nullopt;
+    match.operation = rule.substr(0, quoted);
+    while (match.operation.ends_with(' ')) match.operation.pop_back();
+    const std::size_t end = rule.find('"', quoted + 1);
+    if (end == std::string_view::npos || (match.operation != "==" && match.operation != "!="))
+      return std::nullopt;
+    match.value = rule.substr(quoted + 1, end - quoted - 1);
+    rule.remove_prefix(end + 1);
+    all.push_back(std::move(match));
+  }
+  return all.empty() ? std::nullopt : std::optional(all);
+}
+
+// Subsystems whose names tell them: a rule need not name one, and an entry of plughost's has to.
+std::string subsystem_of(std::string_view kernel_name) {
+  static constexpr auto kSubsystems = std::to_array<std::pair<std::string_view, std::string_view>>({
+      {"video", "video4linux"},
+      {"media", "media"},
+      {"hidraw", "hidraw"},
+      {"i2c-", "i2c-dev"},
+      {"gpiochip", "gpio"},
+      {"spidev", "spidev"},
+      {"event", "input"},
+      {"nvme", "block"},
+      {"renderD", "drm"},
+      {"card", "drm"},
+      {"tty", "tty"},
+      {"sd", "block"},
+      {"loop", "block"},
+      {"nbd", "block"},
+      {"snd", "sound"},
+      {"pcmC", "sound"},
+      {"controlC", "sound"},
+  });
+  const auto* const found = std::ranges::find_if(
+      kSubsystems, [&](const auto& each) { return kernel_name.starts_with(each.first); });
+  return found == kSubsystems.end() ? "" : std::string(found->second);
+}
+
+struct Udev {
+  YamlDraft draft = YamlDraft::map();
+  std::string trouble;  // why it cannot be kept; empty: it can
+};
+
+class Rule {
+ public:
+  Udev take(const std::vector<Match>& matches) {
+    for (const Match& match : matches) add(match);
+    Udev udev;
+    if (subsystem_.empty()) subsystem_ = subsystem_of(name_);
+    if (subsystem_.empty() && trouble_.empty())
+      trouble_ = "no SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
+    udev.draft.add("subsystem", YamlDraft::text(subsystem_.empty() ? "?" : subsystem_));
+    if (!name_.empty()) udev.draft.add("name", YamlDraft::text(name_));
+    const auto add_map = [&](const char* key, YamlDraft& map) {
+      if (!map.empty()) udev.draft.add(key, std::move(map));
+    };
+    add_map("properties", properties_);
+    add_map("attributes", attributes_);
+    add_map("attributesOfParents", parents_);
+    if (!tags_.empty()) udev.draft.add("tags", YamlDraft::texts(tags_));
+    udev.trouble = trouble_;
+    return udev;
+  }
+
+ private:
+  void add(const Match& match) {
+    const YamlDraft value = YamlDraft::text(match.value);
+    if (match.operation != "==" || match.value.find('|') != std::string::npos)
+      trouble_ = "its rule has " + match.key + match.operation + quote(match.value) +
+                 ", and plughost has neither `!=` nor `|`.";
+    else if (match.key == "SUBSYSTEM")
+      subsystem_ = match.value;
+    else if (match.key == "KERNEL")
+      name_ = match.value;
+    else if (match.key == "ENV")
+      properties_.add(match.attribute, value);
+    else if (match.key == "ATTR")
+      attributes_.add(match.attribute, value);
+    else if (match.key == "ATTRS")
+      parents_.add(match.attribute, value);
+    else if (match.key == "TAG")
+      tags_.push_back(match.value);
+    else
+      trouble_ = "its rule has " + quote(match.key) + ", which has no counterpart.";
+  }
+
+  std::string subsystem_;
+  std::string name_;
+  YamlDraft properties_ = YamlDraft::map();
+  YamlDraft attributes_ = YamlDraft::map();
+  YamlDraft parents_ = YamlDraft::map();
+  std::vector<std::string> tags_;
+  std::string trouble_;
+};
+
+// `discoveryDetails` is a text; before 0.1 the same stood below `protocol`.
+std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
+  if (const Node* const handler = spec.node("discoveryHandler")) {
+    LenientFields fields(*handler, spec.path_of("discoveryHandler"), diagnostics);
+    const std::string name = fields.text("name").value_or("");
+    if (name != "udev") {
+      fields.error(*handler, "name",
+                   "the discovery handler is " + quote(name) + "; plughost has a counterpart for udev only");
+      return std::nullopt;
+    }
+    const auto text = fields.text("discoveryDetails");
+    if (!text) return std::nullopt;
+    return parse_yaml(*text, handler->mark.file + " (" + fields.path_of("discoveryDetails") + ')',
+                      diagnostics);
+  }
+  const Node* const protocol = spec.node("protocol");
+  const Node* const udev = protocol ? protocol->find("udev") : nullptr;
+  return udev ? std::optional(*udev) : std::nullopt;
+}
+
+void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+  const std::size_t errors = diagnostics.error_count();
+  LenientFields metadata(or_nothing(root.find("metadata")), "metadata", diagnostics);
+  LenientFields spec(or_nothing(root.find("spec")), "spec", diagnostics);
+  const std::string name = metadata.require_text("name");
+  const auto details = details_of(spec, diagnostics);
+  if (!details) {
+    if (diagnostics.error_count() == errors)
+      diagnostics.error(root.mark, "spec",
+                        "it has no rules of udev: neither `discoveryHandler` nor `protocol` has them");
+    return;
+  }
+  LenientFields udev(*details, "discoveryDetails", diagnostics);
+  const std::vector<std::string> rules = udev.texts("udevRules");
+  if (rules.empty()) diagnostics.error(root.mark, "udevRules", "there is no rule in it");
+  if (udev.flag("groupRecursive").value_or(false))
+    draft.notes.emplace_back(
+        "`groupRecursive`, which makes one device of those that are children of another, is left out: "
+        "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together.");
+  const unsigned capacity = spec.number("capacity").value_or(1);
+  for (const std::string& rule : rules) {
+    YamlDraft entry = YamlDraft::map();
+    entry.add("name", YamlDraft::text(literal_name("akri.sh", name)));
+    const auto matches = matches_of(rule);
+    Udev one = matches ? Rule().take(*matches)
+                       : Udev{.draft = YamlDraft::map(), .trouble = "it is no rule of udev's."};
+    entry.notes.push_back("udevRules: " + rule);
+    if (!one.trouble.empty()) {
+      entry.disabled = true;
+      entry.notes.push_back("This cannot be kept: " + one.trouble);
+    }
+    entry.add("udev", std::move(one.draft));
+    if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
+    YamlDraft env = YamlDraft::map();
+    env.add("UDEV_DEVNODE", YamlDraft::text("{path}"));
+    entry.add("env", std::move(env));
+    draft.resources.add(std::move(entry));
+  }
+  for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
+    if (spec.node(key))
+      draft.notes.push_back('`' + std::string(key) +
+                            "` is left out: plughost starts no pods and makes no services.");
+  }
+  spec.node("brokerProperties");
+  add_notes(draft.notes, udev.notes());
+  add_notes(draft.notes, spec.notes());
+  draft.notes.emplace_back(
+      "akri.sh/" + name + " is what Akri calls all of its devices together; akri.sh/" + name +
+      "-<id>, one for each device, is not offered, and neither are the variables that Akri names after one.");
+}
+
+}  // namespace
+
+Converter akri_converter() {
+  return {.plugin = OtherPlugin::kAkri,
+          .looked_for = "an object Configuration with rules of udev",
+          .convert = convert_akri};
+}
+
+}  // namespace plughost

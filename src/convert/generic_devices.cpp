@@ -1,0 +1,410 @@
+// The devices of generic-device-plugin, which MicroShift has, too.
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/ascii.hpp"
+#include "convert/converter.hpp"
+#include "convert/lenient_fields.hpp"
+#include "device/template.hpp"
+#include "document/fields.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr const char* kDefaultPermissions = "mrw";
+
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
+}
+
+// Without "//", "." and "..", as the kernel reads a path without links.
+std::string plain_path(std::string_view path) {
+  std::vector<std::string_view> parts;
+  for (std::string_view rest = path; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    if (part == "..") {
+      if (!parts.empty()) parts.pop_back();
+    } else if (!part.empty() && part != ".") {
+      parts.push_back(part);
+    }
+  }
+  std::string plain;
+  for (const std::string_view part : parts) plain += '/' + std::string(part);
+  return plain.empty() ? "/" : plain;
+}
+
+// In a pattern of Go's a class of other characters begins with '^' alone, and '!' is a character like any.
+std::string pattern_of(const std::string& theirs) {
+  std::string pattern = plain_path(theirs);
+  for (std::size_t at = 0; (at = pattern.find("[!", at)) != std::string::npos; at += 2)
+    pattern.insert(at + 1, 1, '\\');
+  return pattern;
+}
+
+bool is_wildcard(std::string_view pattern) {
+  return pattern.find_first_of("*?[") != std::string_view::npos;
+}
+
+// A path as plughost takes one; a note on the draft says if it is not as it was.
+YamlDraft path_value(const std::string& theirs, LenientFields& path, const char* key) {
+  if (!theirs.starts_with('/')) {
+    path.error(*path.node(key), key, path_trouble(theirs));
+    return YamlDraft::text(theirs);
+  }
+  YamlDraft value = YamlDraft::text(pattern_of(theirs));
+  if (theirs.find("..") != std::string::npos && value.scalar != theirs)
+    value.notes.push_back("It was " + quote(theirs) + '.');
+  return value;
+}
+
+// Go's YAML reads an id without quotes as a number, unless it has a letter.
+bool was_a_number(const Node& id) {
+  const std::string& text = id.scalar;
+  return !id.quoted && text.size() > 1 && is_digits(text);
+}
+
+// Is there an id? An empty one, which MicroShift prints, is none.
+bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
+  const Node* const node = usb.node(key);
+  const auto text = usb.text(key);
+  if (!node || !text || text->empty()) return false;
+  const std::string id = hardware_id(*text);
+  if (id.empty())
+    usb.error(*node, key, quote(*text) + " is no id of hardware; it has four hexadecimal digits");
+  YamlDraft value = YamlDraft::text(id);
+  if (was_a_number(*node))
+    value.notes.push_back("Theirs read " + *text + ", without quotes, as a decimal or octal number; " +
+                          "this is the hexadecimal one, as lsusb prints it.");
+  draft.add(key, std::move(value));
+  return true;
+}
+
+// Empty: it has nothing to match by.
+YamlDraft usb_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  LenientFields usb(node, path, diagnostics);
+  YamlDraft draft = YamlDraft::map();
+  const bool vendor = add_usb_id(usb, "vendor", draft);
+  const bool product = add_usb_id(usb, "product", draft);
+  if (const auto serial = usb.text("serial"); serial && !serial->empty())
+    draft.add("serial", YamlDraft::text(*serial));
+  if (!draft.empty() && !(vendor && product))
+    draft.notes.push_back(std::string("Theirs took the missing ") + (vendor ? "product" : "vendor") +
+                          " for 0000, which no device has, and offered none; here it is any.");
+  add_notes(draft.notes, usb.notes());
+  return draft;
+}
+
+// The terms of a path that count for its type.
+void add_type(LenientFields& path, YamlDraft& draft) {
+  const Node* const node = path.node("type");
+  const std::string type = path.text("type").value_or("Device");
+  const auto permissions = path.text("permissions");
+  const bool read_only = path.flag("readOnly").value_or(false);
+  if (type == "Mount") {
+    draft.add("type", YamlDraft::text(type));
+    if (read_only) draft.add("readOnly", YamlDraft::word("true"));
+    if (permissions && !permissions->empty())
+      draft.notes.emplace_back("`permissions` had no effect on a mount; left out.");
+    return;
+  }
+  if (type != "Device" && !type.empty())
+    path.error(*node, "type", quote(type) + " is neither Device nor Mount");
+  if (permissions && permissions->find_first_not_of("rwm") != std::string::npos)
+    path.error(*path.node("permissions"), "permissions", quote(*permissions) + " has others than r, w and m");
+  draft.add("permissions",
+            YamlDraft::text(permissions.value_or("").empty() ? kDefaultPermissions : *permissions));
+  if (read_only) draft.notes.emplace_back("`readOnly` had no effect on a device node; left out.");
+}
+
+// Directories that hold nodes, and that people name as one.
+bool is_known_directory(std::string_view path) {
+  static constexpr std::string_view kDirectories[] = {
+      "/dev/snd",  "/dev/dri",        "/dev/bus/usb", "/dev/input", "/dev/bus",   "/dev/dvb",
+      "/dev/vfio", "/dev/infiniband", "/dev/mapper",  "/dev/v4l",   "/dev/serial"};
+  return std::ranges::find(kDirectories, path) != std::end(kDirectories);
+}
+
+YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
+  // The first versions had a text in its place.
+  Node as_map;
+  if (node.kind == Node::Kind::kScalar) {
+    as_map.kind = Node::Kind::kMap;
+    as_map.mark = node.mark;
+    as_map.members.push_back({Node{.kind = Node::Kind::kScalar,
+                                   .mark = node.mark,
+                                   .scalar = "path",
+                                   .quoted = false,
+                                   .items = {},
+                                   .members = {}},
+                              node});
+  }
+  LenientFields path(node.kind == Node::Kind::kScalar ? as_map : node, where, diagnostics);
+  YamlDraft draft = YamlDraft::map();
+  const std::string host_path = trimmed(path.require_text("path"));
+  if (!host_path.empty()) draft.add("path", path_value(host_path, path, "path"));
+  if (const std::string mount = trimmed(path.text("mountPath").value_or("")); !mount.empty()) {
+    if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_trouble(mount));
+    draft.add("mountPath", YamlDraft::text(Template::escape(mount)));
+    if (is_wildcard(host_path))
+      draft.notes.emplace_back(
+          "One place in the container for each device that matches: a pod that asks for two of them is "
+          "refused, unless the place has `{n}` in it.");
+  }
+  add_type(path, draft);
+  if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
+    draft.add("limit", sharing_draft(*limit));
+  if (path.flag("optional").value_or(false)) {
+    draft.add("optional", YamlDraft::word("true"));
+    draft.notes.emplace_back(
+        "With fewer matches than others have, theirs made as many devices as it has matches; here the others "
+        "are devices without it.");
+  }
+  if (is_known_directory(plain_path(host_path)))
+    draft.notes.emplace_back(
+        "A directory: the container gets the nodes that are in it, and below, when it is admitted; theirs "
+        "those at each of its starts.");
+  add_notes(draft.notes, path.notes());
+  return draft;
+}
+
+bool is_empty_path(const Node& item) {
+  const Node* const path = item.find("path");
+  return item.kind == Node::Kind::kMap && path && path->kind == Node::Kind::kScalar && path->scalar.empty();
+}
+
+void add_usbs(LenientFields& group, const char* key, YamlDraft& usbs) {
+  for (std::size_t i = 0; const Node& item : group.items(key)) {
+    const std::string path = group.path_of(key) + '[' + std::to_string(i++) + ']';
+    YamlDraft usb = usb_draft(item, path, group.diagnostics());
+    if (!usb.empty()) usbs.add(std::move(usb));
+  }
+}
+
+// Theirs makes one device of whatever fits one of the items: they are what one piece of hardware may be.
+YamlDraft any_of(YamlDraft usbs) {
+  if (usbs.items.size() == 1) {
+    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
+    return usbs;
+  }
+  YamlDraft either = YamlDraft::map();
+  either.add("anyOf", std::move(usbs));
+  YamlDraft list = YamlDraft::list();
+  list.add(std::move(either));
+  list.notes.emplace_back(
+      "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
+      "one once it has its firmware; here each USB device is one. Things that belong together are items of "
+      "their own, without `anyOf`.");
+  return list;
+}
+
+YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  LenientFields group(node, path, diagnostics);
+  YamlDraft draft = YamlDraft::map();
+  if (const auto count = group.number("count"); count.value_or(1) > 1)
+    draft.add("count", sharing_draft(*count));
+  YamlDraft paths = YamlDraft::list();
+  for (std::size_t i = 0; const Node& item : group.items("paths")) {
+    const std::string place = group.path_of("paths") + '[' + std::to_string(i++) + ']';
+    // MicroShift prints an empty one where there is none.
+    if (!is_empty_path(item)) paths.add(path_draft(item, place, diagnostics));
+  }
+  YamlDraft usbs = YamlDraft::list();
+  for (const char* key : {"usb", "usbs"}) add_usbs(group, key, usbs);
+  if (!paths.empty() && !usbs.empty())
+    draft.notes.emplace_back(
+        "Theirs refuses a group with paths and USB devices; here they are one device together.");
+  if (!paths.empty()) draft.add("paths", std::move(paths));
+  if (!usbs.empty()) draft.add("usb", any_of(std::move(usbs)));
+  add_notes(draft.notes, group.notes());
+  return draft;
+}
+
+// The patterns of a group.
+std::vector<std::string> patterns_of(const YamlDraft& group) {
+  std::vector<std::string> patterns;
+  if (const YamlDraft* const paths = group.find("paths")) {
+    for (const YamlDraft& path : paths->items) {
+      const YamlDraft* const pattern = path.find("path");
+      patterns.push_back(pattern ? pattern->scalar : "");
+    }
+  }
+  return patterns;
+}
+
+bool may_match_the_same(const std::string& one, const std::string& other) {
+  return ::fnmatch(one.c_str(), other.c_str(), FNM_PATHNAME) == 0 ||
+         ::fnmatch(other.c_str(), one.c_str(), FNM_PATHNAME) == 0;
+}
+
+// Are both of one path, and may these be the same device?
+bool may_be_the_same(const YamlDraft& a, const YamlDraft& b) {
+  const std::vector<std::string> one = patterns_of(a);
+  const std::vector<std::string> other = patterns_of(b);
+  return one.size() == 1 && other.size() == 1 && may_match_the_same(one[0], other[0]);
+}
+
+// Of a device that two groups match theirs gives what the last one says, and plughost what the first one
+// says.
+void put_last_first(YamlDraft& groups) {
+  for (std::size_t i = 0; i < groups.items.size(); ++i) {
+    for (std::size_t j = i + 1; j < groups.items.size(); ++j) {
+      if (!may_be_the_same(groups.items[i], groups.items[j])) continue;
+      std::ranges::reverse(groups.items);
+      groups.notes.emplace_back(
+          "In reverse order: of a device that two of these match theirs gave what the last one says, and "
+          "plughost gives what the first one says.");
+      return;
+    }
+  }
+}
+
+// Do two groups that are not the same begin with the same device?
+bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
+}
+
+// The first path of a group that is always there and in no other group; nullopt: it has none.
+std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
+  const std::vector<std::string> patterns = patterns_of(groups.items[group]);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    bool own = !groups.items[group].find("paths")->items[i].find("optional");
+    for (std::size_t other = 0; other < groups.items.size(); ++other) {
+      const auto is_it = [&](const std::string& each) { return may_match_the_same(each, patterns[i]); };
+      if (other != group && std::ranges::any_of(patterns_of(groups.items[other]), is_it)) own = false;
+    }
+    if (own) return i;
+  }
+  return std::nullopt;
+}
+
+// plughost makes a device's id of its first path, and theirs of all: with ids that are the same, one of two
+// devices would not be there.
+void put_own_paths_first(YamlDraft& groups) {
+  std::vector<std::size_t> alike;
+  for (std::size_t i = 0; i < groups.items.size(); ++i) {
+    const std::vector<std::string> patterns = patterns_of(groups.items[i]);
+    for (std::size_t j = 0; j < groups.items.size(); ++j) {
+      const std::vector<std::string> others = patterns_of(groups.items[j]);
+      if (i == j || patterns.size() + others.size() == 2 || !begin_with_the_same(patterns, others)) continue;
+      alike.push_back(i);
+      break;
+    }
+  }
+  for (const std::size_t i : alike) {
+    std::vector<YamlDraft>& paths = groups.items[i].find("paths")->items;
+    const std::optional<std::size_t> own = own_path(groups, i);
+    if (own && *own > 0) {
+      const auto first = paths.begin();
+      std::rotate(first, first + static_cast<std::ptrdiff_t>(*own),
+                  first + static_cast<std::ptrdiff_t>(*own) + 1);
+      groups.items[i].notes.emplace_back(
+          "In another order: ids are made of the first path, and another group has that, too.");
+    } else if (!own && paths.size() > 1) {
+      groups.items[i].notes.emplace_back(
+          "Ids are made of the first path, and other groups have all that are here: of devices with the same "
+          "id plughost offers one.");
+    }
+  }
+}
+
+// Before `groups` there were `paths`, each of them a group.
+void add_old_paths(LenientFields& device, YamlDraft& groups) {
+  for (std::size_t i = 0; const Node& item : device.items("paths")) {
+    YamlDraft paths = YamlDraft::list();
+    paths.add(
+        path_draft(item, device.path_of("paths") + '[' + std::to_string(i++) + ']', device.diagnostics()));
+    YamlDraft group = YamlDraft::map();
+    group.add("paths", std::move(paths));
+    groups.add(std::move(group));
+  }
+}
+
+bool has_items(const Node& group) {
+  return std::ranges::any_of(group.members,
+                             [](const Node::Member& each) { return !each.second.items.empty(); });
+}
+
+void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
+  LenientFields device(node, path, diagnostics);
+  YamlDraft entry = YamlDraft::map();
+  // `type` was the word for it until 2023.
+  const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
+  const std::string name = trimmed(device.require_text(key));
+  entry.add("name", YamlDraft::text(Template::escape(name)));
+  YamlDraft groups = YamlDraft::list();
+  bool has_empty = false;  // with items that say nothing, which MicroShift prints
+  for (std::size_t i = 0; const Node& group : device.items("groups")) {
+    const std::string place = device.path_of("groups") + '[' + std::to_string(i++) + ']';
+    YamlDraft one = group_draft(group, place, diagnostics);
+    if (one.find("paths") || one.find("usb"))
+      groups.add(std::move(one));
+    else if (!has_items(group))
+      diagnostics.error(group.mark, place, "neither `paths` nor `usb` has an item");
+    else
+      has_empty = true;
+  }
+  add_old_paths(device, groups);
+  if (groups.empty() && has_empty)
+    return draft.notes.push_back(quote(name) + " is left out: nothing in it says what it is.");
+  if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
+  put_last_first(groups);
+  put_own_paths_first(groups);
+  entry.add("groups", std::move(groups));
+  add_notes(entry.notes, device.notes());
+  draft.resources.add(std::move(entry));
+}
+
+}  // namespace
+
+void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
+                 Diagnostics& diagnostics) {
+  for (std::size_t i = 0; i < devices.size(); ++i)
+    add_device(devices[i], path + '[' + std::to_string(i) + ']', draft, diagnostics);
+}
+
+void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics) {
+  YamlDraft groups = YamlDraft::list();
+  std::size_t comma = text.find(',');
+  const std::string name = trimmed(text.substr(0, comma));
+  while (comma != std::string::npos) {
+    const std::size_t next = text.find(',', comma + 1);
+    const std::string theirs = trimmed(text.substr(comma + 1, next - comma - 1));
+    if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_trouble(theirs));
+    YamlDraft path = YamlDraft::map();
+    path.add("path", YamlDraft::text(pattern_of(theirs)));
+    path.add("permissions", YamlDraft::text(kDefaultPermissions));
+    YamlDraft paths = YamlDraft::list();
+    paths.add(std::move(path));
+    YamlDraft group = YamlDraft::map();
+    group.add("paths", std::move(paths));
+    groups.add(std::move(group));
+    comma = next;
+  }
+  if (name.empty() || groups.empty())
+    diagnostics.error({.file = "--device"}, "",
+                      quote(text) + " is no device; it is JSON or YAML with a `name` and `groups`");
+  put_last_first(groups);
+  YamlDraft entry = YamlDraft::map();
+  entry.add("name", YamlDraft::text(Template::escape(name)));
+  entry.add("groups", std::move(groups));
+  draft.resources.add(std::move(entry));
+}
+
+void add_device_notes(ConfigDraft& draft) {
+  draft.notes.emplace_back(
+      "Ids are names such as ttyUSB0 in place of hashes, and a device that is unplugged is Unhealthy for "
+      "`forgetAfter` before it goes.");
+  draft.notes.emplace_back(
+      "`permissions: mrw` is what theirs gave by default; `rw` is enough unless a container makes device "
+      "nodes itself.");
+}
+
+}  // namespace plughost

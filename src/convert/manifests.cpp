@@ -1,0 +1,456 @@
+#include "convert/manifests.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "config/yaml.hpp"
+#include "convert/command_line.hpp"
+#include "convert/running_plugin.hpp"
+
+namespace plughost {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// A text in a text in a text, as with a HelmRelease in a ConfigMap.
+constexpr unsigned kDeepestText = 3;
+// All texts inside of texts together: aliases can repeat one without end.
+constexpr std::size_t kMostText = 4u << 20;
+
+std::string scalar_of(const Node* node) {
+  return node && node->kind == Node::Kind::kScalar ? node->scalar : "";
+}
+
+std::string text_at(const Node& map, std::string_view key) {
+  return scalar_of(map.find(key));
+}
+
+const std::vector<Node>& items_at(const Node& map, std::string_view key) {
+  static const std::vector<Node> kNone;
+  const Node* const found = map.find(key);
+  return found ? found->items : kNone;
+}
+
+bool is_object(const Node& node) {
+  return !text_at(node, "kind").empty() && !text_at(node, "apiVersion").empty();
+}
+
+// "kube-system/gdp"
+std::string name_of_object(const Node& object) {
+  const Node* const metadata = object.find("metadata");
+  if (!metadata) return {};
+  const std::string space = text_at(*metadata, "namespace");
+  return (space.empty() ? "" : space + '/') + text_at(*metadata, "name");
+}
+
+std::string title_of(const Node& object) {
+  const std::string name = name_of_object(object);
+  return text_at(object, "kind") + (name.empty() ? "" : ' ' + name);
+}
+
+// "-n kube-system " for kubectl.
+std::string in_namespace(const Node& object) {
+  const Node* const metadata = object.find("metadata");
+  const std::string space = metadata ? text_at(*metadata, "namespace") : "";
+  return space.empty() ? "" : "-n " + space + ' ';
+}
+
+// In a manifest many things have a list `devices`.
+bool has_groups(const Node& root) {
+  for (const std::string_view key : {"devices", "device"}) {
+    if (std::ranges::any_of(items_at(root, key), [](const Node& item) { return item.find("groups"); }))
+      return true;
+  }
+  return false;
+}
+
+std::optional<OtherPlugin> plugin_inside(const Node& node) {
+  const auto plugin = other_plugin(node);
+  if (plugin == OtherPlugin::kGenericDevicePlugin && !has_groups(node)) return std::nullopt;
+  return plugin;
+}
+
+// Could the text be, or hold, somebody's configuration?
+bool is_worth_reading(std::string_view text) {
+  static constexpr auto kWords =
+      std::to_array<std::string_view>({"devicematch", "resourceList", "configList", "device", "Device",
+                                       "haring", "lags", "igStrategy", "resources"});
+  if (text.find_first_of("\n{[") == std::string_view::npos) return false;
+  return std::ranges::any_of(
+      kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+bool is_ours(const Node& root) {
+  return !items_at(root, "resources").empty() &&
+         std::ranges::all_of(items_at(root, "resources"), [](const Node& item) { return item.find("name"); });
+}
+
+std::string image_of(const Node& container) {
+  const Node* const image = container.find("image");
+  if (!image || image->kind == Node::Kind::kScalar) return scalar_of(image);
+  const std::string registry = text_at(*image, "registry");
+  const std::string tag = text_at(*image, "tag");
+  return (registry.empty() ? "" : registry + '/') + text_at(*image, "repository") +
+         (tag.empty() ? "" : ':' + tag);
+}
+
+// A list of {name, value}, or a map, as Helm charts have it.
+std::map<std::string, std::string> environment_of(const Node& container) {
+  std::map<std::string, std::string> all;
+  const Node* const env = container.find("env");
+  if (!env) return all;
+  for (const Node& item : env->items) {
+    if (const std::string name = text_at(item, "name"); !name.empty()) all[name] = text_at(item, "value");
+  }
+  for (const auto& [key, value] : env->members)
+    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : scalar_of(&value);
+  return all;
+}
+
+// $(NAME), as the kubelet expands it.
+std::string expanded(std::string_view word, const std::map<std::string, std::string>& environment) {
+  std::string all;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t end = word.substr(at).starts_with("$(") ? word.find(')', at) : std::string_view::npos;
+    const auto found = end == std::string_view::npos
+                           ? environment.end()
+                           : environment.find(std::string(word.substr(at + 2, end - at - 2)));
+    if (found == environment.end()) {
+      all += word[at++];
+    } else {
+      all += found->second;
+      at = end + 1;
+    }
+  }
+  return all;
+}
+
+bool is_shell(std::string_view program) {
+  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
+  return program == "sh" || program == "bash" || program == "ash" || program == "dash";
+}
+
+// Variables that a chart of NVIDIA's sets, by its values.
+constexpr auto kNvidiaValues = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"compatWithCPUManager", "PASS_DEVICE_SPECS"},
+    {"deviceDiscoveryStrategy", "DEVICE_DISCOVERY_STRATEGY"},
+    {"deviceIDStrategy", "DEVICE_ID_STRATEGY"},
+    {"deviceListStrategy", "DEVICE_LIST_STRATEGY"},
+    {"failOnInitError", "FAIL_ON_INIT_ERROR"},
+    {"gdrcopyEnabled", "GDRCOPY_ENABLED"},
+    {"gdsEnabled", "GDS_ENABLED"},
+    {"migStrategy", "MIG_STRATEGY"},
+    {"mofedEnabled", "MOFED_ENABLED"},
+    {"nvidiaDriverRoot", "NVIDIA_DRIVER_ROOT"},
+});
+
+class Search {
+ public:
+  explicit Search(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  void document(const Node& root, const std::string& place);
+  Manifests take();
+
+ private:
+  // What runs a plugin.
+  struct Starter {
+    OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
+    std::string place;
+    PluginCommand line;
+    Texts config_maps;       // that its pod mounts
+    std::string from_where;  // "-n kube-system " for kubectl
+    bool used = false;
+  };
+  // A configuration, and the ConfigMap that it is from.
+  struct Configuration {
+    OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
+    std::string place;
+    std::string config_map;
+    Node root;
+  };
+  // Where the search is.
+  struct Here {
+    std::string title;       // of the object; empty: in none
+    std::string keys;        // "spec.values"
+    std::string config_map;  // the name of the one that this is in
+    std::string from_where;
+    Texts mounted;  // names of the ConfigMaps that this pod mounts
+    unsigned texts = 0;
+
+    std::string place() const {
+      if (title.empty() || keys.empty()) return title + keys;
+      return title + ", " + keys;
+    }
+    Here below(const std::string& key) const {
+      Here inner = *this;
+      inner.keys += (keys.empty() ? "" : ".") + key;
+      return inner;
+    }
+  };
+
+  void object(const Node& object, const Here& outer);
+  void value(const Node& node, const Here& here);
+  void members(const Node& node, const Here& here);
+  void text(const Node& scalar, const Here& here);
+  void container(const Node& node, const Here& here);
+  void nvidia_values(const Node& node, PluginCommand& line);
+  void add(OtherPlugin plugin, const Node& root, const Here& here);
+  void add(Starter starter);
+  void look_elsewhere(const Node& object);
+  Starter* starter_of(const Configuration& configuration);
+  void advise(const Starter& starter);
+
+  Diagnostics& diagnostics_;
+  std::size_t bytes_ = 0;
+  std::vector<Configuration> configurations_;
+  std::vector<Starter> starters_;
+  Manifests manifests_;
+};
+
+void Search::document(const Node& root, const std::string& place) {
+  Here here;
+  here.title = place;
+  if (const auto plugin = is_object(root) ? std::nullopt : other_plugin(root)) {
+    if (root.find("image") || root.find("env")) container(root, here);
+    return add(*plugin, root, here);
+  }
+  value(root, here);
+}
+
+void Search::value(const Node& node, const Here& here) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      return;
+    case Node::Kind::kScalar:
+      return text(node, here);
+    case Node::Kind::kSequence:
+      if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
+      for (const Node& item : node.items) value(item, here);
+      return;
+    case Node::Kind::kMap:
+      if (is_object(node)) return object(node, here);
+      container(node, here);
+      if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
+      return members(node, here);
+  }
+}
+
+void Search::object(const Node& object, const Here& outer) {
+  const std::string kind = text_at(object, "kind");
+  Here here = outer;
+  if (kind.ends_with("List") && object.find("items")) {
+    for (const Node& item : items_at(object, "items")) value(item, here);
+    return;
+  }
+  here.title = (outer.title.empty() ? "" : outer.place() + ": ") + title_of(object);
+  here.keys.clear();
+  here.from_where = in_namespace(object);
+  manifests_.objects.push_back(here.title);
+  if (const auto plugin = other_plugin(object)) return add(*plugin, object, here);
+  look_elsewhere(object);
+  if (kind == "ConfigMap") {
+    const Node* const metadata = object.find("metadata");
+    here.config_map = metadata ? text_at(*metadata, "name") : "";
+    const Node* const data = object.find("data");
+    if (!data) return;
+    for (const auto& [key, text] : data->members) {
+      here.keys = "key " + key.scalar;
+      value(text, here);
+    }
+    return;
+  }
+  if (kind == "GpuDevicePlugin") {
+    const Node* const spec = object.find("spec");
+    Starter starter{.plugin = OtherPlugin::kIntelGpu, .place = here.title};
+    for (const auto& [key, value] : spec ? spec->members : std::vector<Node::Member>{}) {
+      const std::string& name = key.scalar;
+      const std::string flag = name == "sharedDevNum"                ? "shared-dev-num"
+                               : name == "preferredAllocationPolicy" ? "allocation-policy"
+                               : name == "enableMonitoring"          ? "enable_monitoring"
+                                                                     : "";
+      if (!flag.empty()) starter.line.words.push_back("--" + flag + '=' + scalar_of(&value));
+    }
+    return add(std::move(starter));
+  }
+  members(object, here);
+}
+
+void Search::members(const Node& node, const Here& here) {
+  Here inner = here;
+  if (const auto& volumes = items_at(node, "volumes"); !volumes.empty()) {
+    inner.mounted.clear();
+    const auto mount = [&](const Node& source) {
+      const Node* const map = source.find("configMap");
+      if (map) inner.mounted.push_back(text_at(*map, "name"));
+    };
+    for (const Node& volume : volumes) {
+      mount(volume);
+      const Node* const projected = volume.find("projected");
+      if (projected) std::ranges::for_each(items_at(*projected, "sources"), mount);
+    }
+  }
+  const bool object = is_object(node);
+  for (const auto& [key, member] : node.members) {
+    // kubectl's annotations repeat the whole object; what prepares a pod is no plugin.
+    if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
+      continue;
+    value(member, inner.below(key.scalar));
+  }
+}
+
+void Search::text(const Node& scalar, const Here& here) {
+  if (here.texts >= kDeepestText || !is_worth_reading(scalar.scalar)) return;
+  bytes_ += scalar.scalar.size();
+  if (bytes_ > kMostText) return;
+  Diagnostics own;
+  const std::string name = scalar.mark.file + " (" + here.place() + ')';
+  const auto documents = parse_documents(scalar.scalar, name, own);
+  if (!documents) {
+    if (here.config_map.empty()) return;  // it need not be YAML at all
+    for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
+    return;
+  }
+  Here inner = here;
+  ++inner.texts;
+  for (const Node& root : *documents) {
+    if (is_ours(root))
+      manifests_.advice.push_back(here.place() +
+                                  " is a configuration of plughost's own; `plughost check` reads it");
+    if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kSequence) value(root, inner);
+  }
+}
+
+void Search::nvidia_values(const Node& node, PluginCommand& line) {
+  for (const auto& [key, variable] : kNvidiaValues) {
+    if (const Node* const value = node.find(key); value && value->kind == Node::Kind::kScalar)
+      line.environment.emplace(variable, value->scalar);
+  }
+}
+
+void Search::container(const Node& node, const Here& here) {
+  PluginCommand line{.image = image_of(node), .words = {}, .environment = environment_of(node)};
+  for (const char* key : {"command", "args"}) {
+    const Node* const words = node.find(key);
+    if (!words) continue;
+    if (words->kind == Node::Kind::kScalar) line.words.push_back(words->scalar);
+    for (const Node& word : words->items) line.words.push_back(expanded(word.scalar, line.environment));
+  }
+  if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
+    line.words = words_of(line.words[2], node.mark.file + " (" + here.place() + ')', diagnostics_);
+  nvidia_values(node, line);
+  const auto plugin = running_plugin(line);
+  if (!plugin) return;
+  if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
+    line.environment.emplace("DOMAIN", domain);
+  const std::string name = text_at(node, "name");
+  Starter starter{.plugin = *plugin, .place = here.title, .line = std::move(line)};
+  if (here.title.empty()) starter.place = here.keys.empty() ? "the values" : here.keys;
+  if (!name.empty() && here.keys.ends_with("containers")) starter.place += ", container " + name;
+  starter.config_maps = here.mounted;
+  starter.from_where = here.from_where;
+  add(std::move(starter));
+}
+
+void Search::add(OtherPlugin plugin, const Node& root, const Here& here) {
+  const std::string content = content_of(root);
+  const bool known = std::ranges::any_of(configurations_, [&](const Configuration& each) {
+    return each.plugin == plugin && content_of(each.root) == content;
+  });
+  if (!known)
+    configurations_.push_back(
+        {.plugin = plugin, .place = here.place(), .config_map = here.config_map, .root = root});
+}
+
+// A DaemonSet, its pods and its revisions start the same.
+void Search::add(Starter starter) {
+  const bool known = std::ranges::any_of(starters_, [&](const Starter& each) {
+    return each.plugin == starter.plugin && each.line.words == starter.line.words &&
+           each.config_maps == starter.config_maps;
+  });
+  if (!known) starters_.push_back(std::move(starter));
+}
+
+// Objects that only say where a configuration is.
+void Search::look_elsewhere(const Node& object) {
+  const Node* const spec = object.find("spec");
+  if (!spec) return;
+  const auto get = [&](const std::string& name) {
+    return "`kubectl get configmap " + in_namespace(object) + name + " -o yaml | plughost convert -`";
+  };
+  if (text_at(object, "kind") == "ClusterPolicy") {
+    const Node* const plugin = spec->find("devicePlugin");
+    const Node* const config = plugin ? plugin->find("config") : nullptr;
+    if (const std::string name = config ? text_at(*config, "name") : ""; !name.empty())
+      manifests_.advice.push_back(title_of(object) +
+                                  " takes the device plugin's configuration from the ConfigMap " + name +
+                                  " in the operator's namespace: `kubectl get configmap -n gpu-operator " +
+                                  name + " -o yaml | plughost convert -`");
+  }
+  for (const Node& from : items_at(*spec, "valuesFrom")) {
+    if (text_at(from, "kind") == "ConfigMap")
+      manifests_.advice.push_back(title_of(object) + " takes values from the ConfigMap " +
+                                  text_at(from, "name") + ": " + get(text_at(from, "name")));
+  }
+}
+
+Search::Starter* Search::starter_of(const Configuration& configuration) {
+  std::vector<Starter*> mounting;
+  std::vector<Starter*> others;
+  for (Starter& starter : starters_) {
+    if (starter.plugin != configuration.plugin) continue;
+    const bool mounts =
+        !configuration.config_map.empty() &&
+        std::ranges::find(starter.config_maps, configuration.config_map) != starter.config_maps.end();
+    (mounts ? mounting : others).push_back(&starter);
+  }
+  if (!mounting.empty()) return mounting.front();
+  return others.size() == 1 ? others.front() : nullptr;
+}
+
+void Search::advise(const Starter& starter) {
+  if (starter.config_maps.empty()) return;
+  std::string commands;
+  for (const std::string& name : starter.config_maps) commands += (commands.empty() ? "" : " ") + name;
+  manifests_.advice.push_back(starter.place + " runs " + std::string(name_of(starter.plugin)) +
+                              ", whose configuration is not in this text: `kubectl get configmap " +
+                              starter.from_where + commands + " -o yaml | plughost convert -`");
+}
+
+Manifests Search::take() {
+  for (Configuration& each : configurations_) {
+    FoundPlugin found{
+        .plugin = each.plugin, .place = std::move(each.place), .configuration = std::move(each.root)};
+    each.place = found.place;
+    if (Starter* const starter = starter_of(each)) {
+      starter->used = true;
+      found.starter = starter->place;
+      found.line = starter->line;
+    }
+    manifests_.plugins.push_back(std::move(found));
+  }
+  for (const Starter& starter : starters_) {
+    if (starter.used) continue;
+    const Arguments arguments(starter.line, "", diagnostics_);
+    if (runs_without_file(starter.plugin) || arguments.has("device"))
+      manifests_.plugins.push_back({.plugin = starter.plugin,
+                                    .place = {},
+                                    .configuration = {},
+                                    .starter = starter.place,
+                                    .line = starter.line});
+    else
+      advise(starter);
+  }
+  return std::move(manifests_);
+}
+
+}  // namespace
+
+Manifests look_through(const std::vector<Node>& documents, Diagnostics& diagnostics) {
+  Search search(diagnostics);
+  for (const Node& root : documents) search.document(root, "");
+  return search.take();
+}
+
+}  // namespace plughost

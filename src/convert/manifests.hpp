@@ -1,0 +1,33 @@
+#pragma once
+// Configurations of other plugins in the texts in which people keep them: Kubernetes' objects, lists of them
+// as kubectl prints them, Helm values. Thread-safe.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/other_plugin.hpp"
+#include "convert/arguments.hpp"
+#include "document/diagnostics.hpp"
+#include "document/node.hpp"
+
+namespace plughost {
+
+struct FoundPlugin {
+  OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
+  std::string place;                  // "ConfigMap kube-system/gdp, key config.yaml"; empty: the text itself
+  std::optional<Node> configuration;  // nullopt: how it is started is all there is
+  std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: not known
+  PluginCommand line;                 // of the starter
+};
+
+struct Manifests {
+  std::vector<FoundPlugin> plugins;  // in the order of the text
+  std::vector<std::string> objects;  // "ConfigMap kube-system/gdp": all that there are
+  std::vector<std::string> advice;   // where else a configuration is, with the command that gets it
+};
+
+// What is wrong inside of a configuration in a text is reported, with its place.
+Manifests look_through(const std::vector<Node>& documents, Diagnostics& diagnostics);
+
+}  // namespace plughost
