@@ -18,9 +18,10 @@ HeldIds Adopting::held() const {
 }
 
 void Adopting::prepare(const std::function<void(HeldIds held)>& done) {
-  const bool failed = !reading_.checkpoint && Clock::now() - reading_.began >= kReadAgain;
-  if (reading_.began >= since_ && !failed) return done(held());
-  link_.checkpoint().read(failed && reading_.began >= since_ ? Clock::now() : since_,
+  const bool is_new = reading_.began >= since_;
+  const bool again = is_new && !reading_.checkpoint && Clock::now() - reading_.began >= kReadAgain;
+  if (is_new && !again) return done(held());
+  link_.checkpoint().read(again ? Clock::now() : since_,
                           lifetime_.bound([this, done](const CheckpointReader::Reading& reading) {
                             reading_ = reading;
                             if (reading.checkpoint) {
