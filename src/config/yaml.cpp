@@ -1,14 +1,11 @@
 #include "config/yaml.hpp"
 
-#include <yaml-cpp/depthguard.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/exceptions.h>
-#include <yaml-cpp/parser.h>
+#include <yaml.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <new>
-#include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -50,117 +47,152 @@ std::size_t depth(const Node& node) {
   return deepest + 1;
 }
 
+// "" for none.
+std::string_view text_of(const yaml_char_t* text) {
+  return text ? reinterpret_cast<const char*>(text) : "";
+}
+
+// Where the characters of a text stand.
+class Places {
+ public:
+  // Refer to what outlives it.
+  Places(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\n') lines_.push_back(i + 1);
+    }
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    ascii_ = std::ranges::all_of(text, is_ascii);
+  }
+
+  // What is not there is missing where the last thing is written.
+  Mark at(const yaml_mark_t& mark) {
+    const std::size_t offset = offset_of(mark.index);
+    return offset < text_.size() ? place(offset) : before(mark);
+  }
+  // Of the last thing that is written before.
+  Mark before(const yaml_mark_t& mark) {
+    const std::size_t last = text_.substr(0, offset_of(mark.index)).find_last_not_of(" \t\r\n");
+    return place(last == std::string_view::npos ? 0 : last);
+  }
+  // Of a byte.
+  Mark place(std::size_t offset) const {
+    const auto line = std::ranges::upper_bound(lines_, offset) - 1;
+    return {.file = file_,
+            .line = static_cast<int>(line - lines_.begin()) + 1,
+            .column = static_cast<int>(offset - *line) + 1};
+  }
+
+  // libyaml counts characters. Marks come in the order of the text, more or less.
+  std::size_t offset_of(std::size_t character) {
+    if (ascii_) return std::min(character, text_.size());
+    if (character < character_) character_ = offset_ = 0;
+    for (; character_ < character && offset_ < text_.size(); ++character_) {
+      do ++offset_;
+      while (offset_ < text_.size() && (static_cast<unsigned char>(text_[offset_]) & 0xC0) == 0x80);
+    }
+    return offset_;
+  }
+
+ private:
+  std::string_view text_;
+  const std::string& file_;
+  std::vector<std::size_t> lines_{0};  // where they begin
+  bool ascii_ = false;
+  std::size_t character_ = 0;  // the one that begins at offset_
+  std::size_t offset_ = 0;
+};
+
 // Whose text it is: ours has one document and plain values.
 enum class Whose { kOurs, kTheirs };
 
 // Builds the Nodes from the parser's events, so that every limit is seen before memory is spent.
-class Builder final : public YAML::EventHandler {
+class Builder {
  public:
   // Refer to what outlives it.
-  Builder(std::string_view text, const std::string& file, Whose whose, Diagnostics& diagnostics)
-      : text_(text), file_(file), whose_(whose), diagnostics_(diagnostics) {}
-
-  Mark mark_of(const YAML::Mark& mark) const {
-    if (mark.line < 0) return {.file = file_, .line = 0, .column = 0};
-    if (static_cast<std::size_t>(mark.pos) >= text_.size()) return mark_before(mark);
-    return {.file = file_, .line = mark.line + 1, .column = mark.column + 1};
-  }
-
-  // The last thing that is written before: what is missing is missing there.
-  Mark mark_before(const YAML::Mark& mark) const {
-    const std::size_t pos = static_cast<std::size_t>(mark.pos);
-    const std::size_t last = text_.substr(0, pos).find_last_not_of(" \t\r\n");
-    if (last == std::string_view::npos)
-      return {.file = file_, .line = mark.line + 1, .column = mark.column + 1};
-    const std::size_t end = std::min(pos, text_.size());
-    const std::string_view between = text_.substr(last, end - last);
-    const auto lines = static_cast<int>(std::ranges::count(between, '\n'));
-    if (lines == 0 && pos < text_.size())
-      return {.file = file_, .line = mark.line + 1, .column = mark.column + 1 - static_cast<int>(pos - last)};
-    const std::size_t line_start = text_.rfind('\n', last) + 1;  // npos + 1 is 0
-    const int beyond = pos > text_.size() ? 1 : 0;               // the line that parse_yaml adds
-    return {.file = file_,
-            .line = std::max(1, mark.line + 1 - lines - beyond),
-            .column = static_cast<int>(last - line_start) + 1};
-  }
+  Builder(Places& places, Whose whose, Diagnostics& diagnostics)
+      : places_(places), whose_(whose), diagnostics_(diagnostics) {}
 
   std::vector<Node> take_documents() { return std::move(documents_); }
 
-  void OnDocumentStart(const YAML::Mark& mark) override {
-    const bool first = !std::exchange(began_, true);
-    if (first) return;
-    // yaml-cpp takes what follows a whole list or map for another document.
-    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
-    if (at < text_.size() && !text_.substr(at).starts_with("---") && !ended_before(at))
-      throw Stop{mark_of(mark), lost_indentation(documents_.empty() ? Node{} : documents_.back())};
-    if (whose_ == Whose::kOurs)
-      throw Stop{mark_of(mark), "a second YAML document begins here; a configuration has one document"};
-  }
-  void OnDocumentEnd() override {}
-
-  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(make_node(Node::Kind::kNull, mark_before(mark)), anchor);
-  }
-
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                const std::string& value) override {
-    Node node = make_node(Node::Kind::kScalar, mark_of(mark));
-    node.scalar = value;
-    // yaml-cpp's words for "in quotes" and "plain" are these two tags.
-    node.quoted = tag == "!" || tag == "tag:yaml.org,2002:str";
-    if (!node.quoted) check_tag(node.mark, tag);
-    if (value.find('\0') != std::string::npos) {
-      diagnostics_.error(node.mark, "",
-                         "the text has a zero character, which nothing that is configured can have");
+  void take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (std::exchange(began_, true) && whose_ == Whose::kOurs)
+          throw Stop{places_.at(event.start_mark),
+                     "a second YAML document begins here; a configuration has one document"};
+        anchored_.clear();
+        break;
+      case YAML_ALIAS_EVENT:
+        alias(places_.at(event.start_mark), std::string(text_of(event.data.alias.anchor)));
+        break;
+      case YAML_SCALAR_EVENT:
+        scalar(event);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        open(Node::Kind::kSequence, places_.at(event.start_mark), event.data.sequence_start.tag,
+             event.data.sequence_start.anchor);
+        break;
+      case YAML_MAPPING_START_EVENT:
+        open(Node::Kind::kMap, places_.at(event.start_mark), event.data.mapping_start.tag,
+             event.data.mapping_start.anchor);
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        close();
+        break;
+      default:
+        break;
     }
-    add(std::move(node), anchor);
   }
-
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    const auto found = anchored_.find(anchor);
-    if (found == anchored_.end()) throw Stop{mark_of(mark), "the alias is inside of what it stands for"};
-    const Node& node = found->second;
-    count(mark_of(mark), node_count(node), text_bytes(node));
-    check_depth(mark_of(mark), open_.size() + depth(node));
-    place(node);
-  }
-
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value) override {
-    open(Node::Kind::kSequence, mark_of(mark), tag, anchor);
-  }
-  void OnSequenceEnd() override { close(); }
-
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value) override {
-    open(Node::Kind::kMap, mark_of(mark), tag, anchor);
-  }
-  void OnMapEnd() override { close(); }
 
  private:
   // A list or a map whose end has not come.
   struct Open {
     Node node;
-    YAML::anchor_t anchor = 0;
+    std::string anchor;       // empty: none
     std::optional<Node> key;  // of the value that comes next
     std::map<std::string, Mark> keys;
     std::vector<Node> merged;  // values of `<<`
   };
 
-  // Has "..." ended the document before?
-  bool ended_before(std::size_t at) const {
-    const std::string_view before = text_.substr(0, at);
-    return before.substr(0, before.find_last_not_of(" \t\r\n") + 1).ends_with("\n...");
+  void scalar(const yaml_event_t& event) {
+    const auto& told = event.data.scalar;
+    const std::string_view value(reinterpret_cast<const char*>(told.value), told.length);
+    const std::string_view tag = text_of(told.tag);
+    const bool plain = told.style == YAML_PLAIN_SCALAR_STYLE && tag.empty();
+    const bool is_null =
+        plain && (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL");
+    Node node = make_node(is_null ? Node::Kind::kNull : Node::Kind::kScalar,
+                          is_null ? places_.before(event.start_mark) : places_.at(event.start_mark));
+    if (!is_null) {
+      node.scalar = value;
+      node.quoted = told.style != YAML_PLAIN_SCALAR_STYLE || tag == "!" || tag == YAML_STR_TAG;
+      if (!node.quoted) check_tag(node.mark, tag);
+      if (value.find('\0') != std::string_view::npos)
+        diagnostics_.error(node.mark, "",
+                           "the text has a zero character, which nothing that is configured can have");
+    }
+    count(node.mark, 1, node.scalar.size());
+    remember(node, text_of(told.anchor));
+    place(std::move(node));
   }
 
-  static std::string lost_indentation(const Node& before) {
-    const std::string after = before.kind == Node::Kind::kSequence ? "the list" : before.kind_name();
-    return "this line belongs to nothing: " + after +
-           " above it ends here, because the line begins in column " + "1; did it lose its indentation?";
+  void alias(const Mark& mark, const std::string& anchor) {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) {
+      if (std::ranges::find(open_, anchor, &Open::anchor) != open_.end())
+        throw Stop{mark, "the alias is inside of what it stands for"};
+      throw Stop{mark, "not valid YAML: the alias *" + anchor + " stands for nothing: no &" + anchor +
+                           " is before it; quote a text that begins with *"};
+    }
+    const Node& node = found->second;
+    count(mark, node_count(node), text_bytes(node));
+    check_depth(mark, open_.size() + depth(node));
+    place(node);
   }
 
-  void check_tag(const Mark& mark, const std::string& tag) {
-    if (whose_ == Whose::kTheirs || tag.empty() || tag == "?" || tag == "!") return;
+  void check_tag(const Mark& mark, std::string_view tag) {
+    if (whose_ == Whose::kTheirs || tag.empty() || tag == "!") return;
     diagnostics_.error(mark, "", "the tag " + quote(tag) + " has no meaning here; leave it out");
   }
 
@@ -180,12 +212,15 @@ class Builder final : public YAML::EventHandler {
       throw Stop{mark, "nested too deeply: more than " + std::to_string(kDeepest) + " levels"};
   }
 
-  void open(Node::Kind kind, Mark mark, const std::string& tag, YAML::anchor_t anchor) {
-    check_tag(mark, tag);
+  void open(Node::Kind kind, Mark mark, const yaml_char_t* tag, const yaml_char_t* anchor) {
+    check_tag(mark, text_of(tag));
     count(mark, 1, 0);
     check_depth(mark, open_.size() + 1);
-    open_.push_back(
-        {.node = make_node(kind, std::move(mark)), .anchor = anchor, .key = {}, .keys = {}, .merged = {}});
+    open_.push_back({.node = make_node(kind, std::move(mark)),
+                     .anchor = std::string(text_of(anchor)),
+                     .key = {},
+                     .keys = {},
+                     .merged = {}});
   }
 
   void close() {
@@ -196,16 +231,10 @@ class Builder final : public YAML::EventHandler {
     place(std::move(closed.node));
   }
 
-  void add(Node node, YAML::anchor_t anchor) {
-    count(node.mark, 1, node.scalar.size());
-    remember(node, anchor);
-    place(std::move(node));
-  }
-
-  void remember(const Node& node, YAML::anchor_t anchor) {
-    if (anchor == 0) return;
+  void remember(const Node& node, std::string_view anchor) {
+    if (anchor.empty()) return;
     count(node.mark, node_count(node), text_bytes(node));
-    anchored_.insert_or_assign(anchor, node);
+    anchored_.insert_or_assign(std::string(anchor), node);
   }
 
   void place(Node node) {
@@ -256,51 +285,57 @@ class Builder final : public YAML::EventHandler {
     return false;
   }
 
-  std::string_view text_;
-  const std::string& file_;
+  Places& places_;
   const Whose whose_;
   Diagnostics& diagnostics_;
   bool began_ = false;
   std::size_t nodes_ = 0;
   std::size_t bytes_ = 0;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, Node> anchored_;
+  std::map<std::string, Node> anchored_;
   std::vector<Node> documents_;
 };
 
-// yaml-cpp's words, and what usually is the reason.
-std::string explain(const std::string& words) {
-  static constexpr std::pair<std::string_view, std::string_view> kReasons[] = {
-      {"end of map not found",
-       "a key is indented unlike the others of its map, its ':' is missing, or a text that begins with '{' "
-       "has no quotes"},
-      {"end of sequence not found",
-       "an item is indented unlike the others of its list, or its '- ' is missing"},
-      {"end of map flow not found",
-       "a '{' has no '}', or a ',' is missing; a text that begins with '{' needs quotes"},
-      {"end of sequence flow not found",
-       "a '[' has no ']', or a ',' is missing; a text that begins with '[' needs quotes"},
-      {"illegal map value",
-       "the line is indented unlike its neighbours, or a text with ': ' in it has no quotes"},
-      {"illegal map key", "a key cannot stand here; is the line before complete?"},
-      {"illegal block entry", "a list item cannot stand here; is the line before complete?"},
-      {"illegal flow end", "a ']' or '}' closes nothing"},
-      {"illegal EOF in scalar", "a quotation mark is not closed"},
-      {"illegal document indicator in scalar", "a quotation mark is not closed"},
-      {"unknown token", "quote a text that begins with @, ` or %"},
-      {"alias not found after *", "quote a text that begins with *"},
-      {"illegal character found while scanning alias", "quote a text that begins with *"},
-      {"anchor not found after &", "quote a text that begins with &"},
-      {"illegal character found while scanning anchor", "quote a text that begins with &"},
-      {"the referenced anchor is not defined",
-       "no &name before it has this *name; quote a text that begins with *"},
+// libyaml's words, and what usually is the reason.
+std::string_view meant_by(std::string_view problem, std::string_view context) {
+  struct Reason {
+    std::string_view problem;
+    std::string_view context;  // ends so
+    std::string_view meant;
   };
-  for (const auto& [said, meant] : kReasons) {
-    // yaml-cpp 0.8 adds the name of what it misses.
-    if (words == said || words.starts_with(std::string(said) + ": "))
-      return std::string(said) + ": " + std::string(meant);
-  }
-  return words;
+  static constexpr std::array kReasons = {
+      Reason{"mapping values are not allowed", "",
+             "the line is indented unlike its neighbours, or a text with ': ' in it has no quotes"},
+      Reason{"did not find expected key", "block mapping",
+             "a key is indented unlike the others of its map, or a text that begins with '{' or '[' has no "
+             "quotes"},
+      Reason{"could not find expected ':'", "simple key",
+             "a ':' is missing after a key, or a list item's '- ' is missing"},
+      Reason{"did not find expected '-' indicator", "block collection",
+             "an item is indented unlike the others of its list, or its '- ' is missing"},
+      Reason{"did not find expected ',' or '}'", "flow mapping",
+             "a '{' has no '}', or a ',' is missing; a text that begins with '{' needs quotes"},
+      Reason{"did not find expected ',' or ']'", "flow sequence",
+             "a '[' has no ']', or a ',' is missing; a text that begins with '[' needs quotes"},
+      Reason{"found unexpected ':'", "",
+             "a space is missing after the ':', or a text with ':' in it has no quotes"},
+      Reason{"mapping keys are not allowed", "", "a key cannot stand here; is the line before complete?"},
+      Reason{"block sequence entries are not allowed", "",
+             "a list item cannot stand here; is the line before complete?"},
+      Reason{"found unexpected end of stream", "quoted scalar", "a quotation mark is not closed"},
+      Reason{"found unexpected document indicator", "quoted scalar", "a quotation mark is not closed"},
+      Reason{"found character that cannot start any token", "", "quote a text that begins with @, ` or %"},
+      Reason{"did not find expected alphabetic or numeric character", "alias",
+             "quote a text that begins with *"},
+      Reason{"did not find expected alphabetic or numeric character", "anchor",
+             "quote a text that begins with &"},
+      Reason{"did not find expected node content", "flow", "a value is missing, or a ',' is too many"},
+      Reason{"did not find expected node content", "", "a ']' or '}' closes nothing, or a value is missing"},
+  };
+  const auto found = std::ranges::find_if(kReasons, [&](const Reason& each) {
+    return problem.starts_with(each.problem) && context.find(each.context) != std::string_view::npos;
+  });
+  return found == kReasons.end() ? "" : found->meant;
 }
 
 // Is the line, or the one before it, indented with a tab? Lines count from 1.
@@ -314,35 +349,85 @@ bool tab_indents(std::string_view text, int line) {
   return false;
 }
 
-std::string explain_syntax(const std::string& words, std::string_view text, int line) {
-  if (tab_indents(text, line))
-    return "not valid YAML: a tab indents this line or the one before it; use spaces";
-  return "not valid YAML: " + explain(words);
+class Parser {
+ public:
+  explicit Parser(std::string_view text) {
+    if (!yaml_parser_initialize(&parser_)) throw std::bad_alloc();
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  }
+  ~Parser() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+  Parser(const Parser&) = delete;
+  Parser& operator=(const Parser&) = delete;
+
+  // nullptr: the text is no YAML, and error() says why.
+  const yaml_event_t* next() {
+    yaml_event_delete(&event_);
+    return yaml_parser_parse(&parser_, &event_) ? &event_ : nullptr;
+  }
+  const yaml_parser_t& state() const { return parser_; }
+
+ private:
+  yaml_parser_t parser_{};
+  yaml_event_t event_{};
+};
+
+// Has "..." ended the document before the mark?
+bool has_ended(std::string_view text, const yaml_mark_t& mark, Places& places) {
+  const std::string_view before = text.substr(0, places.offset_of(mark.index));
+  return before.substr(0, before.find_last_not_of(" \t\r\n") + 1).ends_with("\n...");
+}
+
+// Why libyaml stopped.
+Stop stop_of(const yaml_parser_t& parser, std::string_view text, Places& places) {
+  if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
+  const std::string_view problem = parser.problem ? parser.problem : "";
+  const std::string_view context = parser.context ? parser.context : "";
+  if (parser.error == YAML_READER_ERROR)
+    return {places.place(std::min(parser.problem_offset, text.size())),
+            "not valid YAML: " + std::string(problem)};
+  const Mark mark = places.at(parser.problem_mark);
+  if (tab_indents(text, mark.line))
+    return {mark, "not valid YAML: a tab indents this line or the one before it; use spaces"};
+  const bool is_list = problem.starts_with("did not find expected '-' indicator");
+  const bool is_document = problem.find("<document start>") != std::string_view::npos;
+  if (is_document && has_ended(text, parser.problem_mark, places))
+    return {mark, "a second YAML document begins here; a configuration has one document"};
+  if (mark.column == 1 && (is_list || is_document))
+    return {mark, std::string("this line belongs to nothing: ") + (is_list ? "the list" : "what stands") +
+                      " above it ends here, because the line begins in column 1; did it lose its "
+                      "indentation?"};
+  // What is not closed is told where it was opened.
+  const bool is_open = context.find("quoted scalar") != std::string_view::npos ||
+                       context.find("flow") != std::string_view::npos;
+  const Mark began = is_open ? places.at(parser.context_mark) : mark;
+  const bool shows_beginning = context.find("quoted scalar") != std::string_view::npos;
+  std::string what = "not valid YAML: " + std::string(problem);
+  if (is_open && !shows_beginning) what += " of what begins at " + began.text();
+  if (const std::string_view meant = meant_by(problem, context); !meant.empty())
+    what += ": " + std::string(meant);
+  return {shows_beginning ? began : mark, what};
 }
 
 std::optional<std::vector<Node>> parse(const std::string& text, const std::string& file, Whose whose,
                                        Diagnostics& diagnostics) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   const std::string_view body = std::string_view(text).substr(text.starts_with(kByteOrderMark) ? 3 : 0);
-  Builder builder(body, file, whose, diagnostics);
+  Places places(body, file);
+  Builder builder(places, whose, diagnostics);
   try {
-    // A quotation mark that is never closed is an error for yaml-cpp only if no line ends after it.
-    std::istringstream stream(std::string(body) + "\n#");
-    YAML::Parser parser(stream);
-    while (parser.HandleNextDocument(builder)) {
+    Parser parser(body);
+    for (;;) {
+      const yaml_event_t* const event = parser.next();
+      if (!event) throw stop_of(parser.state(), body, places);
+      if (event->type == YAML_STREAM_END_EVENT) return builder.take_documents();
+      builder.take(*event);
     }
-    return builder.take_documents();
   } catch (const Stop& stop) {
     diagnostics.error(stop.mark, "", stop.what);
-  } catch (const YAML::DeepRecursion& error) {
-    diagnostics.error(builder.mark_of(error.mark), "", "nested too deeply");
-  } catch (const YAML::Exception& error) {
-    const Mark mark = builder.mark_of(error.mark);
-    diagnostics.error(mark, "", explain_syntax(error.msg, body, mark.line));
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    diagnostics.error({.file = file}, "", std::string("not valid YAML: ") + error.what());
   }
   return std::nullopt;
 }

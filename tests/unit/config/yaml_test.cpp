@@ -187,7 +187,7 @@ TEST_CASE("a line that lost its indentation is no second document") {
         "a.yaml:2:1: this line belongs to nothing: the list above it ends here, because the line begins in "
         "column "
         "1; did it lose its indentation?");
-  CHECK(refusal("{a: 1}\nb: 2\n").find("a map above it ends here") != std::string::npos);
+  CHECK(refusal("{a: 1}\nb: 2\n").find("what stands above it ends here") != std::string::npos);
   CHECK(refusal("- a\n---\nb: 2\n") ==
         "a.yaml:2:1: a second YAML document begins here; a configuration has one document");
   CHECK(refusal("- a\n...\nb: 2\n") ==
