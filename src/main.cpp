@@ -117,7 +117,8 @@ void CommandLine::add_check() {
 void CommandLine::add_convert() {
   const auto [command, options] =
       add<ConvertOptions>("convert", "another device plugin's configuration in plughost's words", &convert);
-  CLI::Option* const file = command->add_option("file", options->file, "their configuration");
+  CLI::Option* const file = command->add_option(
+      "file", options->file, "their configuration, or a manifest that has it; -: standard input");
   CLI::Option* const arguments =
       command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
   command->parse_complete_callback([file, arguments] {
@@ -175,9 +176,9 @@ void CommandLine::add_preset() {
       ->capture_default_str()
       ->type_name("DIR");
   add_output(*command, options->format);
-  command->parse_complete_callback([options = options, action, names, here] {
+  command->parse_complete_callback([told = options, action, names, here] {
     if (action->count() == 0) return;
-    const bool listing = options->action == PresetAction::kList;
+    const bool listing = told->action == PresetAction::kList;
     if (!listing && names->count() == 0) throw CLI::RequiredError("the name of a preset");
     if (listing && names->count() > 0) throw CLI::ValidationError("list", "it takes no names");
     if (!listing && here->count() > 0) throw CLI::ValidationError("--here", "it belongs to list");

@@ -1,10 +1,11 @@
 // plughost facts: what this node is, for a look at it elsewhere.
 
-#include <ctime>
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "document/fields.hpp"
@@ -14,13 +15,11 @@
 namespace plughost {
 namespace {
 
+// To the second.
 std::string now() {
-  const std::time_t seconds = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[sizeof "2026-01-31T12:00:00Z"];
-  std::strftime(text, sizeof text, "%FT%TZ", &parts);
-  return text;
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  const std::string text = utc_text(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+  return text.substr(0, text.find('.')) + 'Z';
 }
 
 // That of the usual place need not be there, nor be right: what the machine is does not depend on it.

@@ -18,8 +18,8 @@ namespace {
 
 std::vector<std::string> healthy_ids(const Inventory& inventory) {
   std::vector<std::string> ids;
-  inventory.for_each_id([&](std::string id, const Device& device) {
-    if (device.healthy()) ids.push_back(std::move(id));
+  inventory.for_each_share([&](std::string id, const Device& /*device*/, bool is_healthy) {
+    if (is_healthy) ids.push_back(std::move(id));
   });
   return ids;
 }

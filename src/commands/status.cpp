@@ -69,6 +69,13 @@ std::string holders_of(const Json& device) {
   return text;
 }
 
+// A device of which some shares are taken is Healthy, and has a reason.
+std::string health_of(const Json& device) {
+  const std::string& reason = device["reason"].text();
+  if (device["health"].text() == "Healthy" && !reason.empty()) return "Healthy; " + reason;
+  return health_text(reason);
+}
+
 void print_head(const Json& status) {
   const Json& kubelet = status["kubelet"];
   const Json& configuration = status["configuration"];
@@ -135,8 +142,8 @@ void print_devices(const Json& status, const Json& resource) {
   std::vector<TableRow> rows;
   for (const Json& device : resource["list"].array()) {
     rows.push_back({id_text(device["id"].text(), static_cast<unsigned>(device["replicas"].number())),
-                    health_text(device["reason"].text()), age(device["since"]),
-                    joined_numbers(device["numa"]), joined_words(device["nodes"], " "), holders_of(device)});
+                    health_of(device), age(device["since"]), joined_numbers(device["numa"]),
+                    joined_words(device["nodes"], " "), holders_of(device)});
   }
   print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows);
 }

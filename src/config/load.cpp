@@ -126,6 +126,7 @@ class Loader {
   std::vector<EntryDraft> entries_;
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
+  bool is_manifest_ = false;                 // the main file is an object of Kubernetes'
 };
 
 std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
@@ -148,7 +149,10 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
 
 std::optional<Node> Loader::parse_document(const std::string& text, const std::string& name, bool is_main) {
   auto root = parse_yaml(text, name, diagnostics_);
-  if (root && is_main) other_plugin_ = other_plugin(*root);
+  if (root && is_main) {
+    other_plugin_ = other_plugin(*root);
+    is_manifest_ = root->find("apiVersion") && root->find("kind");
+  }
   if (!root || root->kind == Node::Kind::kMap) return root;
   if (root->kind == Node::Kind::kNull) {
     diagnostics_.error({.file = name}, "", "the file is empty; it should have a map with `resources:` in it");
@@ -411,6 +415,12 @@ bool Loader::is_new(const fs::path& file) {
 
 // What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
 std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
+  if (is_manifest_) {
+    return {{.mark = {.file = file.string()},
+             .what = "this is a manifest of Kubernetes', not a configuration; `plughost convert " +
+                     file.string() +
+                     "` prints the one of another plugin that is in it as one of plughost's"}};
+  }
   if (!other_plugin_) return errors;
   if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();
   Diagnostic hint{.mark = {.file = file.string()}};

@@ -258,12 +258,12 @@ class Builder {
 
   static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
 
-  // The members of a map, or of a list of them, that the map itself has not.
-  void merge(const Node& from, Node& map) {
+  // The members of a map, or of a list of them, that the map itself has not. They have been counted as what
+  // an alias stands for.
+  static void merge(const Node& from, Node& map) {
     for (const Node& each : from.items) merge(each, map);
     for (const Node::Member& member : from.members) {
       if (map.find(member.first.scalar)) continue;
-      count(map.mark, 1 + node_count(member.second), text_bytes(member.second));
       map.members.push_back(member);
     }
   }

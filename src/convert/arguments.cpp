@@ -12,7 +12,7 @@ std::string variable_of(std::string_view flag) {
   std::string name;
   for (const char c : flag) {
     const bool lower = c >= 'a' && c <= 'z';
-    name += c == '-' || c == '.' ? '_' : lower ? static_cast<char>(c - 'a' + 'A') : c;
+    name += c == '-' ? '_' : lower ? static_cast<char>(c - 'a' + 'A') : c;
   }
   return name;
 }

@@ -19,7 +19,7 @@ bool is_blank(char c) {
   return kBlanks.find(c) != std::string_view::npos;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
@@ -124,14 +124,14 @@ std::optional<Words> lines_of(std::string_view text) {
     if (is_flag_alone(line)) {
       words.emplace_back(line);
       takes_lines = line.find('=') != std::string_view::npos;
-    } else if ((line.starts_with('-') || trimmed(line).starts_with("--")) && !line.starts_with("- ")) {
+    } else if ((line.starts_with('-') || without_blanks(line).starts_with("--")) && !line.starts_with("- ")) {
       return std::nullopt;
-    } else if (words.empty() && trimmed(line).find(' ') != std::string_view::npos) {
+    } else if (words.empty() && without_blanks(line).find(' ') != std::string_view::npos) {
       return std::nullopt;
     } else if (takes_lines) {
       words.back() += '\n' + std::string(line);
-    } else if (!trimmed(line).empty()) {
-      if (trimmed(line).find_first_of("'\"") == 0) return std::nullopt;
+    } else if (!without_blanks(line).empty()) {
+      if (without_blanks(line).find_first_of("'\"") == 0) return std::nullopt;
       words.emplace_back(line);
       takes_lines = true;
     }
@@ -147,8 +147,8 @@ std::vector<std::string> words_of(std::string_view text, const std::string& name
     diagnostics.error({.file = name}, "", "this is not text");
     return {};
   }
-  if (auto words = list_of(trimmed(text), name)) return *std::move(words);
-  if (auto words = lines_of(trimmed(text))) return *std::move(words);
+  if (auto words = list_of(without_blanks(text), name)) return *std::move(words);
+  if (auto words = lines_of(without_blanks(text))) return *std::move(words);
   return split_as_shell(text, name, diagnostics);
 }
 

@@ -29,7 +29,7 @@ const Converter& converter_of(OtherPlugin plugin) {
   return *std::ranges::find(converters(), plugin, &Converter::plugin);
 }
 
-std::string joined(const Texts& texts, std::string_view separator) {
+std::string enumerated(const Texts& texts, std::string_view separator) {
   std::string all;
   for (const std::string& text : texts) all += (all.empty() ? "" : std::string(separator)) + text;
   return all;
@@ -41,7 +41,7 @@ std::string all_that_was_looked_for() {
     if (!converter.looked_for.empty())
       list.push_back(std::string(converter.looked_for) + " (" + std::string(name_of(converter.plugin)) + ')');
   }
-  return joined(list, "; ");
+  return enumerated(list, "; ");
 }
 
 // Where nothing was found.
@@ -64,7 +64,7 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
     const std::string more = count > kMost ? " and " + std::to_string(count - kMost) + " more" : "";
     diagnostics.error(
         mark, "",
-        "this is " + joined(some, ", ") + more +
+        "this is " + enumerated(some, ", ") + more +
             ", and no plugin's configuration that plughost knows is in it; looked for a container that "
             "runs a plugin with its configuration on its command line, and anywhere for " +
             all_that_was_looked_for());
@@ -139,17 +139,12 @@ std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words
   return draft;
 }
 
-YamlDraft* member(YamlDraft& map, std::string_view key) {
-  const auto found = std::ranges::find(map.members, key, &YamlDraft::Member::key);
-  return found == map.members.end() ? nullptr : &found->value;
-}
-
 // Each name with its domain, which is no longer that of all entries.
 void spell_out_names(ConfigDraft& draft) {
-  const YamlDraft* const domain = member(draft.top, "domain");
+  const YamlDraft* const domain = draft.top.find("domain");
   if (!domain) return;
   for (YamlDraft& entry : draft.resources.items) {
-    YamlDraft* const name = member(entry, "name");
+    YamlDraft* const name = entry.find("name");
     if (name && name->scalar.find('/') == std::string::npos)
       name->scalar = Template::escape(domain->scalar) + '/' + name->scalar;
   }
@@ -158,12 +153,12 @@ void spell_out_names(ConfigDraft& draft) {
 }
 
 // Several configurations as one: what is said of one of them stands before its entries.
-ConfigDraft merged(std::vector<std::pair<std::string, ConfigDraft>> drafts) {
+ConfigDraft merged(std::vector<std::pair<std::string, ConfigDraft>>& drafts) {
   ConfigDraft all;
   for (auto& [place, draft] : drafts) {
     spell_out_names(draft);
     for (auto& [key, value] : draft.top.members) {
-      const YamlDraft* const other = member(all.top, key);
+      const YamlDraft* const other = all.top.find(key);
       if (!other)
         all.top.add(key, std::move(value));
       else if (to_text(*other) != to_text(value))
@@ -187,10 +182,10 @@ ConfigDraft merged(std::vector<std::pair<std::string, ConfigDraft>> drafts) {
 void keep_last_of_each_name(YamlDraft& entries) {
   for (std::size_t i = 0; i < entries.items.size(); ++i) {
     YamlDraft& entry = entries.items[i];
-    const YamlDraft* const name = member(entry, "name");
+    const YamlDraft* const name = entry.find("name");
     const bool again = std::any_of(entries.items.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                                    entries.items.end(), [&](YamlDraft& later) {
-                                     const YamlDraft* const other = member(later, "name");
+                                     const YamlDraft* const other = later.find("name");
                                      return name && other && !later.disabled && other->scalar == name->scalar;
                                    });
     if (entry.disabled || !again) continue;
@@ -235,7 +230,7 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
       conversion.found.push_back(std::move(sentence));
   }
   if (diagnostics.error_count() > errors) return std::nullopt;
-  ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(std::move(drafts));
+  ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
   for (std::string& advice : manifests.advice) draft.notes.push_back(std::move(advice) + '.');
   keep_last_of_each_name(draft.resources);
   conversion.text = text_of(draft, conversion);

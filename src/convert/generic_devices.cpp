@@ -172,6 +172,25 @@ void add_usbs(LenientFields& group, const char* key, YamlDraft& usbs) {
   }
 }
 
+// Theirs makes one device of whatever fits one of the items: they are what one piece of hardware may be.
+YamlDraft any_of(YamlDraft usbs) {
+  if (usbs.items.size() == 1) {
+    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
+    return usbs;
+  }
+  YamlDraft either = YamlDraft::map();
+  either.add("anyOf", std::move(usbs));
+  YamlDraft list = YamlDraft::list();
+  list.add(std::move(either));
+  list.notes.emplace_back(
+      "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
+      "one once it "
+      "has its firmware; here each USB device is one. Things that belong together are items of their own, "
+      "without "
+      "`anyOf`.");
+  return list;
+}
+
 YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   LenientFields group(node, path, diagnostics);
   YamlDraft draft = YamlDraft::map();
@@ -189,23 +208,15 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
     draft.notes.emplace_back(
         "Theirs refuses a group with paths and USB devices; here they are one device together.");
   if (!paths.empty()) draft.add("paths", std::move(paths));
-  if (!usbs.empty()) {
-    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
-    draft.add("usb", std::move(usbs));
-  }
+  if (!usbs.empty()) draft.add("usb", any_of(std::move(usbs)));
   add_notes(draft.notes, group.notes());
   return draft;
 }
 
-const YamlDraft* member(const YamlDraft& map, std::string_view key) {
-  const auto found = std::ranges::find(map.members, key, &YamlDraft::Member::key);
-  return found == map.members.end() ? nullptr : &found->value;
-}
-
 // The pattern of a group's only path; empty: it has several, or none.
 std::string only_path(const YamlDraft& group) {
-  const YamlDraft* const paths = member(group, "paths");
-  const YamlDraft* const path = paths && paths->items.size() == 1 ? member(paths->items[0], "path") : nullptr;
+  const YamlDraft* const paths = group.find("paths");
+  const YamlDraft* const path = paths && paths->items.size() == 1 ? paths->items[0].find("path") : nullptr;
   return path ? path->scalar : "";
 }
 
@@ -262,7 +273,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   for (std::size_t i = 0; const Node& group : device.items("groups")) {
     const std::string place = device.path_of("groups") + '[' + std::to_string(i++) + ']';
     YamlDraft one = group_draft(group, place, diagnostics);
-    if (member(one, "paths") || member(one, "usb"))
+    if (one.find("paths") || one.find("usb"))
       groups.add(std::move(one));
     else if (!has_items(group))
       diagnostics.error(group.mark, place, "neither `paths` nor `usb` has an item");

@@ -66,6 +66,9 @@ class Translation {
     return true;
   }
 
+  // An anchor that may be missing is none.
+  bool skip_none_or_more() { return skip('*') || skip('?'); }
+
   // a|b|c
   Alternatives choice(unsigned depth) {
     if (depth > kDeepest) throw Untranslatable{};
@@ -79,7 +82,7 @@ class Translation {
   // Up to a '|' or the ')' that ends it. Not anchored at its ends, it is found inside of names, too.
   Alternatives sequence(unsigned depth) {
     const bool top = depth == 0;
-    const bool from_start = top && skip('^');
+    const bool from_start = top && skip('^') && !skip_none_or_more();
     bool to_end = false;
     std::vector<Item> items;
     while (!rest_.empty() && !next_is('|') && !next_is(')')) {

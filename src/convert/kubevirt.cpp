@@ -11,10 +11,10 @@
 namespace plughost {
 namespace {
 
-constexpr const char* kSection = "permittedHostDevices";
+constexpr const char* kPermitted = "permittedHostDevices";
 
 // What virt-launcher looks for: only '/' and '.' are changed.
-std::string variable_of(std::string_view resource) {
+std::string kubevirt_variable(std::string_view resource) {
   std::string name = "PCI_RESOURCE_";
   for (const char c : resource) {
     const bool lower = c >= 'a' && c <= 'z';
@@ -31,7 +31,7 @@ void refuse(YamlDraft& entry, const std::string& name, const char* why) {
 class Section {
  public:
   Section(const Node& node, ConfigDraft& draft, Diagnostics& diagnostics)
-      : section_(node, kSection, diagnostics), draft_(draft), diagnostics_(diagnostics) {}
+      : section_(node, kPermitted, diagnostics), draft_(draft), diagnostics_(diagnostics) {}
 
   void add_all() {
     for (std::size_t i = 0; const Node& item : section_.items("pciHostDevices"))
@@ -75,7 +75,7 @@ class Section {
     pci.add("nodes", YamlDraft::texts({"vfio"}));
     entry.add("pci", std::move(pci));
     YamlDraft env = YamlDraft::map();
-    env.add(variable_of(name), YamlDraft::text("{pci}"));
+    env.add(kubevirt_variable(name), YamlDraft::text("{pci}"));
     entry.add("env", std::move(env));
     add_notes(entry.notes, item.notes());
     draft_.resources.add(std::move(entry));
@@ -106,12 +106,12 @@ class Section {
 };
 
 void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
-  const Node* const section = root.find(kSection);
+  const Node* const section = root.find(kPermitted);
   Section(*section, draft, diagnostics).add_all();
   draft.notes.emplace_back(
       "KubeVirt needs `externalResourceProvider: true` at each of these, so that it does not offer them "
       "itself.");
-  if (draft.resources.empty()) diagnostics.error(section->mark, kSection, "nothing in it can be kept");
+  if (draft.resources.empty()) diagnostics.error(section->mark, kPermitted, "nothing in it can be kept");
 }
 
 }  // namespace

@@ -39,6 +39,13 @@ class Settings {
     const auto from_file = plugin_.flag(key);
     return arguments_.truth(flag).value_or(from_file.value_or(false));
   }
+  std::string driver_root() { return text("nvidiaDriverRoot", "nvidia-driver-root", "/"); }
+  // Of shares and of parts of cards.
+  std::string sharing_policy() {
+    const std::string policy =
+        plugin_text("sharedDevicesAllocationPolicy", "shared-devices-allocation-policy", "distributed");
+    return policy == "packed" ? policy : "distributed";
+  }
   std::vector<std::string> strategies() {
     std::vector<std::string> all = plugin_.texts("deviceListStrategy");
     const std::vector<std::string> given = arguments_.values("device-list-strategy");
@@ -64,10 +71,9 @@ class Settings {
     };
     left_out(given(flags_, "failOnInitError", "fail-on-init-error"), "failOnInitError",
              "plughost runs without GPUs, too, and lists them when they appear.");
-    left_out(given(flags_, "nvidiaDriverRoot", "nvidia-driver-root"), "nvidiaDriverRoot",
-             "plughost runs on the machine, not in a container.");
-    left_out(given(flags_, "nvidiaDevRoot", "nvidia-dev-root"), "nvidiaDevRoot",
-             "plughost runs on the machine, not in a container.");
+    left_out(text("nvidiaDevRoot", "nvidia-dev-root", "/") != driver_root() &&
+                 given(flags_, "nvidiaDevRoot", "nvidia-dev-root"),
+             "nvidiaDevRoot", "nodes are those of `driverRoot` where it has some, else the machine's.");
     left_out(given(flags_, "deviceDiscoveryStrategy", "device-discovery-strategy"), "deviceDiscoveryStrategy",
              "plughost finds out by itself.");
     left_out(given(flags_, "useNodeFeatureAPI", "use-node-feature-api"), "useNodeFeatureAPI",
@@ -154,6 +160,8 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
   };
   add_flag("passDeviceSpecs", settings.plugin_truth("passDeviceSpecs", "pass-device-specs"));
   gpu.add("mig", YamlDraft::text(mig));
+  if (const std::string root = settings.driver_root(); root != "/")
+    gpu.add("driverRoot", YamlDraft::text(root));
   add_flag("gds", settings.truth("gdsEnabled", "gds-enabled"));
   add_flag("mofed", settings.truth("mofedEnabled", "mofed-enabled"));
   add_flag("gdrcopy", settings.truth("gdrcopyEnabled", "gdrcopy-enabled"));
@@ -185,27 +193,45 @@ YamlDraft imex_draft(LenientFields& top, ConfigDraft& draft, Diagnostics& diagno
   return channels;
 }
 
-// Adds how the entry's devices are shared, where plughost can say it.
-void add_sharing(const Sharing& sharing, bool by_type, YamlDraft& entry, ConfigDraft& draft) {
+// With `mig: mixed` cards and their parts are of one entry, and their types tell them apart.
+YamlDraft replicas_by_type(const Sharing& sharing) {
+  YamlDraft replicas = YamlDraft::list();
+  for (const auto& [name, count] : sharing.replicas) {
+    YamlDraft type = YamlDraft::map();
+    type.add("type", YamlDraft::text(name.substr(name.find('/') + 1)));
+    YamlDraft each = YamlDraft::map();
+    each.flow = true;
+    each.add("only", std::move(type));
+    each.add("count", sharing_draft(count));
+    replicas.add(std::move(each));
+  }
+  return replicas;
+}
+
+YamlDraft replicas_of(const Sharing& sharing, bool by_type, ConfigDraft& draft) {
+  if (by_type) return replicas_by_type(sharing);
   unsigned replicas = 1;
   for (const auto& [name, count] : sharing.replicas) {
-    if (name == kWholeGpu && !by_type) {
+    if (name == kWholeGpu)
       replicas = count;
-    } else if (by_type) {
-      draft.notes.push_back("Sharing of " + quote(name) + " (" + std::to_string(count) +
-                            " replicas) is left out: here an entry with `mig: mixed` shares cards and parts "
-                            "alike. `replicas: {<UUID>: N}` shares single ones.");
-    } else {
+    else
       draft.notes.push_back("Sharing of " + quote(name) +
                             " is left out: without `mig: mixed` there is none.");
-    }
   }
-  if (replicas > 1) {
-    entry.add("replicas", sharing_draft(replicas));
+  return replicas > 1 ? sharing_draft(replicas) : YamlDraft::list();
+}
+
+// Adds how the entry's devices are shared, and which of them a container gets.
+void add_sharing(const Sharing& sharing, const std::string& mig, const std::string& policy, YamlDraft& entry,
+                 ConfigDraft& draft) {
+  YamlDraft replicas = replicas_of(sharing, mig == "mixed", draft);
+  const bool shared = replicas.kind != YamlDraft::Kind::kList || !replicas.empty();
+  if (shared) {
+    entry.add("replicas", std::move(replicas));
     if (sharing.rename) entry.add("renameByDefault", YamlDraft::word("true"));
     if (sharing.one_only) entry.add("failRequestsGreaterThanOne", YamlDraft::word("true"));
   }
-  entry.add("allocationPolicy", YamlDraft::text(replicas > 1 ? "distributed" : "aligned"));
+  entry.add("allocationPolicy", YamlDraft::text(shared || mig == "single" ? policy : "aligned"));
 }
 
 void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
@@ -224,7 +250,7 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
   if (YamlDraft channels = imex_draft(top, draft, diagnostics); !channels.empty())
     gpu.add("imexChannels", std::move(channels));
   entry.add("gpu", std::move(gpu));
-  add_sharing(sharing, by_type, entry, draft);
+  add_sharing(sharing, mig, settings.sharing_policy(), entry, draft);
   draft.resources.add(std::move(entry));
 
   if (top.node("resources"))

@@ -52,18 +52,24 @@ bool in_link_directory(const std::string& pattern) {
   return fs::path(pattern).parent_path().filename().string().starts_with("by-");
 }
 
+// Theirs makes `_` of '.', too: a name that cannot have one is the shorter to write.
+bool may_have_dot(const std::string& pattern) {
+  return pattern.find_first_of(".*?!") != std::string::npos;
+}
+
 std::string name_for(const std::string& pattern) {
+  const std::string name = may_have_dot(pattern) ? "{plainName}" : "{name}";
   const fs::path parent = fs::path(pattern).parent_path();
-  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + "/{name}";
+  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + '/' + name;
   std::string prefix;
   for (const fs::path& part : parent) prefix += part.string() + '_';
-  return literal_name(kDomain, prefix) + "{name}";
+  std::ranges::replace(prefix, '.', '_');
+  return literal_name(kDomain, prefix) + name;
 }
 
 YamlDraft group_of(const std::string& path, unsigned count) {
   YamlDraft item = YamlDraft::map();
   item.add("path", YamlDraft::text(path));
-  item.add("permissions", YamlDraft::text("mrw"));
   YamlDraft paths = YamlDraft::list();
   paths.add(std::move(item));
   YamlDraft group = YamlDraft::map();
@@ -139,8 +145,6 @@ void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft,
       "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
       "looked "
       "once.");
-  draft.notes.emplace_back(
-      "`permissions: mrw` is what theirs gave; `rw` is enough unless a container makes device nodes itself.");
 }
 
 }  // namespace

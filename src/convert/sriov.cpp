@@ -16,12 +16,32 @@ using Texts = std::vector<std::string>;
 // Drivers that give a card a device node.
 constexpr std::array<std::string_view, 3> kNodeDrivers = {"vfio-pci", "uio_pci_generic", "igb_uio"};
 // Selectors that plughost has no word for: without them more cards would be taken.
-constexpr std::array<const char*, 8> kNarrowing = {
-    "pfNames", "rootDevices", "pciAddresses", "ddpProfiles", "acpiIndexes", "vdpaType", "pKeys", "auxTypes"};
+constexpr std::array<const char*, 6> kNarrowing = {"pfNames",  "ddpProfiles", "acpiIndexes",
+                                                   "vdpaType", "pKeys",       "auxTypes"};
+
+// A list of theirs, what an entry's kind calls it, and what `only` does.
+struct Word {
+  const char* theirs;
+  const char* pci;   // nullptr: only `only` can say it
+  const char* rdma;  // likewise
+  const char* only;
+};
+constexpr auto kWords = std::to_array<Word>({
+    {"vendors", "vendors", "vendors", "vendor"},
+    {"devices", "devices", "deviceIDs", "device"},
+    {"drivers", "drivers", "drivers", "driver"},
+    {"linkTypes", nullptr, "linkTypes", "linkType"},
+    {"pciAddresses", nullptr, nullptr, "pci"},
+    {"rootDevices", nullptr, nullptr, "physfn"},
+});
+
+const std::string kHowToName =
+    "Name the physical function's address, `only: {physfn: \"0000:3b:00.0\"}` (`basename $(readlink "
+    "/sys/class/net/eno1/device)` prints eno1's), or the virtual ones', `only: {pci: \"0000:3b:02.[0-3]\"}`.";
 
 struct Selector {
-  std::map<std::string, Texts> lists;  // by theirs' word: vendors, devices, drivers, linkTypes
-  Texts without_words;                 // keys of kNarrowing that it has
+  std::map<std::string, Texts> lists;  // by theirs' word
+  Texts without_words;                 // why it cannot be kept
   bool rdma = false;
   bool vhost_net = false;
   Texts notes;
@@ -34,11 +54,22 @@ Selector read_selector(const Node& node, const std::string& path, Diagnostics& d
     if (const Node* const at = theirs.node(key))
       selector.lists[key] = hardware_ids(theirs.texts(key), *at, theirs.path_of(key), diagnostics);
   }
-  for (const char* key : {"drivers", "linkTypes"}) {
+  for (const char* key : {"drivers", "linkTypes", "pciAddresses", "rootDevices"}) {
     if (Texts texts = theirs.texts(key); !texts.empty()) selector.lists[key] = std::move(texts);
   }
+  const auto root = selector.lists.find("rootDevices");
+  const auto has_range = [](const std::string& text) { return text.find('#') != std::string::npos; };
+  if (root != selector.lists.end() && std::ranges::any_of(root->second, has_range)) {
+    selector.lists.erase(root);
+    selector.without_words.push_back("`rootDevices` has a range of virtual functions. " + kHowToName);
+  }
   for (const char* key : kNarrowing) {
-    if (theirs.node(key)) selector.without_words.emplace_back(key);
+    const Texts words = theirs.texts(key);
+    if (words.empty()) continue;
+    const bool names = std::string_view(key) == "pfNames";
+    selector.without_words.push_back('`' + std::string(key) +
+                                     "` has no counterpart: more cards than were meant would be taken." +
+                                     (names ? ' ' + kHowToName : ""));
   }
   selector.rdma = theirs.flag("isRdma").value_or(false);
   selector.vhost_net = theirs.flag("needVhostNet").value_or(false);
@@ -65,6 +96,20 @@ std::optional<Selector> united(const Selector& a, const Selector& b) {
   return differing > 1 ? std::nullopt : std::optional(both);
 }
 
+// The lists that both have, each with the words of both.
+Selector widened(const Selector& a, const Selector& b) {
+  Selector both = a;
+  std::erase_if(both.lists, [&](const auto& each) { return !b.lists.contains(each.first); });
+  for (auto& [key, texts] : both.lists) {
+    for (const std::string& text : b.lists.at(key)) {
+      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+    }
+  }
+  std::ranges::copy(b.without_words, std::back_inserter(both.without_words));
+  std::ranges::copy(b.notes, std::back_inserter(both.notes));
+  return both;
+}
+
 class Resource {
  public:
   Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics)
@@ -84,9 +129,10 @@ class Resource {
       entry_.notes.emplace_back("`excludeTopology` is left out: the kubelet is told the card's NUMA node.");
     add_notes(entry_.notes, theirs_.notes());
     add_notes(entry_.notes, selector.notes);
-    for (const std::string& key : selector.without_words)
-      refuse('`' + key + "` has no counterpart: more cards than were meant would be taken.");
+    for (const std::string& why : selector.without_words) refuse(why);
     add_kind(selector);
+    add_only(selector);
+    add_except();
     add_env();
     if (selector.vhost_net) add_vhost_net();
     if (entry_.disabled) entry_.notes.emplace_back("This is what is left of it:");
@@ -100,21 +146,28 @@ class Resource {
     entry_.notes.push_back(why);
   }
 
+  // What takes whatever one of them takes; alternatives_ tell them apart where one list of each is not
+  // enough.
   Selector read_selectors() {
     const Node* const node = theirs_.node("selectors");
     const std::string path = theirs_.path_of("selectors");
     Selector all;
     if (node && node->kind == Node::Kind::kSequence) {
+      bool one_is_enough = true;
       for (std::size_t i = 0; i < node->items.size(); ++i) {
         Selector one = read_selector(node->items[i], path + '[' + std::to_string(i) + ']', diagnostics_);
-        const auto both = i == 0 ? std::optional(std::move(one)) : united(all, one);
+        alternatives_.push_back(one);
+        const auto both = i == 0 ? std::optional(one) : united(all, one);
+        one_is_enough = one_is_enough && both;
         if (both)
           all = *both;
+        else if (all.rdma == one.rdma && all.vhost_net == one.vhost_net)
+          all = widened(all, one);
         else
           refuse("Its selectors [0] and [" + std::to_string(i) +
-                 "] cannot be written as one; an entry has one. Make entries of other names, or list all in "
-                 "one.");
+                 "] differ in isRdma or needVhostNet. Make entries of other names.");
       }
+      if (one_is_enough) alternatives_.clear();
     } else if (node) {
       all = read_selector(*node, path, diagnostics_);
     }
@@ -131,23 +184,62 @@ class Resource {
       add_pci(selector);
   }
 
-  static void add_list(const Selector& selector, const char* theirs, const char* ours, YamlDraft& to) {
-    const auto found = selector.lists.find(theirs);
-    if (found != selector.lists.end()) to.add(ours, YamlDraft::texts(found->second));
+  static void add_lists(const Selector& selector, const char* Word::*ours, YamlDraft& to) {
+    for (const Word& word : kWords) {
+      const auto found = selector.lists.find(word.theirs);
+      if (word.*ours && found != selector.lists.end()) to.add(word.*ours, YamlDraft::texts(found->second));
+    }
   }
 
   void add_rdma(const Selector& selector) {
     YamlDraft selectors = YamlDraft::map();
-    add_list(selector, "vendors", "vendors", selectors);
-    add_list(selector, "devices", "deviceIDs", selectors);
-    add_list(selector, "drivers", "drivers", selectors);
-    add_list(selector, "linkTypes", "linkTypes", selectors);
+    add_lists(selector, &Word::rdma, selectors);
     YamlDraft rdma = YamlDraft::map();
     rdma.notes.emplace_back(
         "The container gets the RDMA nodes. The network interface is a CNI plugin's affair, as before.");
     if (!selectors.empty()) rdma.add("selectors", std::move(selectors));
     rdma.add("portState", YamlDraft::text("ignore"));
     entry_.add("rdma", std::move(rdma));
+  }
+
+  static YamlDraft pattern_of(const Texts& addresses, const char* key, const Texts& words) {
+    YamlDraft one = YamlDraft::map();
+    one.flow = true;
+    if (!addresses.empty()) one.add("pci", YamlDraft::texts(addresses));
+    if (!words.empty()) one.add(key, YamlDraft::texts(words));
+    return one;
+  }
+
+  // What the kind's own lists cannot say.
+  void add_only(const Selector& selector) {
+    YamlDraft only = YamlDraft::list();
+    for (const Selector& each : alternatives_) {
+      YamlDraft one = YamlDraft::map();
+      one.flow = true;
+      add_lists(each, &Word::only, one);
+      if (!one.empty()) only.add(std::move(one));
+    }
+    if (alternatives_.empty()) {
+      const auto texts_of = [&](const char* key) {
+        const auto found = selector.lists.find(key);
+        return found == selector.lists.end() ? Texts{} : found->second;
+      };
+      const Texts addresses = texts_of("pciAddresses");
+      const Texts roots = texts_of("rootDevices");
+      // A root device without virtual functions is its own.
+      if (!roots.empty()) only.add(pattern_of(addresses, "physfn", roots));
+      if (!roots.empty() && addresses.empty()) only.add(pattern_of({}, "pci", roots));
+      if (roots.empty() && !addresses.empty()) only.add(pattern_of(addresses, "", {}));
+    }
+    if (!only.empty()) entry_.add("only", std::move(only));
+  }
+
+  // As theirs, which looks at no such card.
+  void add_except() {
+    YamlDraft except = YamlDraft::map();
+    except.flow = true;
+    except.add("vfs", YamlDraft::text("*"));
+    entry_.add("except", std::move(except));
   }
 
   void add_pci(const Selector& selector) {
@@ -176,11 +268,12 @@ class Resource {
           "vfio and uio only.");
     }
     YamlDraft pci = YamlDraft::map();
-    add_list(selector, "vendors", "vendors", pci);
-    add_list(selector, "devices", "devices", pci);
+    for (const char* key : {"vendors", "devices"}) {
+      const auto list = selector.lists.find(key);
+      if (list != selector.lists.end()) pci.add(key, YamlDraft::texts(list->second));
+    }
     pci.add("classes", YamlDraft::texts({accelerator ? "12" : "02"}));
     if (!drivers.empty()) pci.add("drivers", YamlDraft::texts(drivers));
-    pci.add("permissions", YamlDraft::text("mrw"));
     entry_.add("pci", std::move(pci));
   }
 
@@ -206,6 +299,7 @@ class Resource {
   Diagnostics& diagnostics_;
   std::string name_;
   std::string type_;
+  std::vector<Selector> alternatives_;  // empty: one selector says it all
   YamlDraft entry_ = YamlDraft::map();
 };
 
@@ -225,9 +319,11 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
   }
   for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
   draft.notes.emplace_back(
-      "`permissions: mrw` is what theirs gave; `rw` is enough. `portState: ignore`, because theirs looks at "
-      "no "
-      "port of an RDMA card.");
+      "Theirs looks at no port of an RDMA card (`portState: ignore`), and leaves out cards that are divided "
+      "into virtual "
+      "functions (`except: {vfs: \"*\"}`). It leaves out the card with the default route, too: name its "
+      "interface, as in "
+      "`except: [{vfs: \"*\"}, {netdevs: eno1}]`, if a selector of RDMA cards fits it.");
   if (!prefix && !arguments.complete())
     draft.notes.emplace_back(
         "Names without a `resourcePrefix` have intel.com, the default of --resource-prefix; give other ones "

@@ -156,6 +156,16 @@ void YamlDraft::add(std::string key, YamlDraft value) {
   members.push_back({std::move(key), std::move(value)});
 }
 
+YamlDraft* YamlDraft::find(std::string_view key) {
+  const auto found = std::ranges::find(members, key, &Member::key);
+  return found == members.end() ? nullptr : &found->value;
+}
+
+const YamlDraft* YamlDraft::find(std::string_view key) const {
+  const auto found = std::ranges::find(members, key, &Member::key);
+  return found == members.end() ? nullptr : &found->value;
+}
+
 std::string comment(std::string_view text) {
   std::string all;
   std::string line = "#";

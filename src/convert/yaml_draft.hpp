@@ -26,6 +26,9 @@ struct YamlDraft {
 
   void add(YamlDraft item);                    // kList
   void add(std::string key, YamlDraft value);  // kMap
+  // The value of a map's key; nullptr: it has none.
+  YamlDraft* find(std::string_view key);
+  const YamlDraft* find(std::string_view key) const;
   bool empty() const { return items.empty() && members.empty(); }
 
   Kind kind = Kind::kText;

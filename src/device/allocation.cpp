@@ -344,10 +344,10 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                              "; it lists " + std::to_string(count) +
                              (count == 1 ? " device now" : " devices now")};
     }
-    if (!device->healthy()) {
+    if (!device->healthy_share(share_of(*device, id))) {
       return Refusal{.reason = Refusal::Reason::kUnhealthyDevice,
                      .text = "device " + in_quotes(id) + " of " + std::string(resource) +
-                             " is Unhealthy: " + device->trouble};
+                             " is Unhealthy: " + device->reason()};
     }
     if (recipe.one_share_only && device->replicas > 1 && ids.size() > 1) {
       return Refusal{.reason = Refusal::Reason::kTooMany,

@@ -8,7 +8,7 @@ namespace plughost {
 void BadSpells::note(std::span<const Device> devices, Clock::time_point now) {
   auto former = std::exchange(spells_, {});
   for (const Device& device : devices) {
-    if (device.healthy() || device.drained) continue;
+    if (device.trouble.empty() || device.drained) continue;
     if (auto spell = former.extract(device.id))
       spells_.insert(std::move(spell));
     else

@@ -16,6 +16,7 @@ namespace plughost {
 
 // A device's bad spell begins when it is listed as Unhealthy, whatever for, and ends when it is Healthy again
 // or not listed any more. What is drained is out of service on purpose: that is none, and ends one.
+// Nor is it one that somebody holds the device.
 class BadSpells {
  public:
   using Clock = std::chrono::steady_clock;

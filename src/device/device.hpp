@@ -1,6 +1,7 @@
 #pragma once
 // One device, as a plain value. Thread-safe as values are.
 
+#include <algorithm>
 #include <compare>
 #include <memory>
 #include <string>
@@ -57,7 +58,7 @@ struct KindRecipe;
 
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
-  std::string trouble;          // why it is Unhealthy, in words; empty: Healthy
+  std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
   bool gone = false;            // it was there, and is listed for a while yet
   bool drained = false;         // somebody has taken it out of service, and its trouble begins with that
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
@@ -68,11 +69,23 @@ struct Device {
   std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
   unsigned replicas = 1;    // how many containers may hold it at once; above 1 its ids are <id>::<n>
 
+  // Its shares that containers hold by ids with which it is not listed (see adopt()): by number, in order, 0
+  // for a device without replicas. They are Unhealthy, and that is no trouble of the device's own.
+  std::vector<unsigned> taken;
+  std::string taken_by;  // who that is, in words; empty: none is taken
+
   // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
   // it together. nullptr: nothing.
   std::shared_ptr<const KindRecipe> recipe;
 
-  bool healthy() const { return trouble.empty(); }
+  // Can any of its shares be had?
+  bool healthy() const { return trouble.empty() && taken.size() < replicas; }
+  bool healthy_share(unsigned n) const { return trouble.empty() && !std::ranges::binary_search(taken, n); }
+  // Why it is Unhealthy, or some of its shares are; empty: all is well.
+  std::string reason() const {
+    if (trouble.empty() || taken_by.empty()) return trouble + taken_by;
+    return trouble + "; and " + taken_by;
+  }
   // nullptr if the device has no such attribute. "id" is one.
   const std::string* attribute(std::string_view name) const;
   bool operator==(const Device&) const = default;

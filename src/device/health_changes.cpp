@@ -9,8 +9,9 @@ constexpr std::size_t kMostNames = 5;
 class Gathering {
  public:
   void add(const Device& device) {
-    if (count_ == 0) why_ = device.trouble;
-    differ_ = differ_ || device.trouble != why_;
+    const std::string why = device.reason();
+    if (count_ == 0) why_ = why;
+    differ_ = differ_ || why != why_;
     if (count_++ < kMostNames) names_ += (names_.empty() ? "" : ", ") + device.id;
   }
 

@@ -48,10 +48,10 @@ std::size_t Inventory::id_count() const {
   return count;
 }
 
-const Device* Inventory::find(std::string_view id) const {
-  const auto device_of = [this](std::string_view device_id) -> const Device* {
-    const auto found = std::ranges::lower_bound(devices(), device_id, {}, &Device::id);
-    return found != devices().end() && found->id == device_id ? &*found : nullptr;
+const Device* find_device(std::span<const Device> devices, std::string_view id) {
+  const auto device_of = [devices](std::string_view device_id) -> const Device* {
+    const auto found = std::ranges::lower_bound(devices, device_id, {}, &Device::id);
+    return found != devices.end() && found->id == device_id ? &*found : nullptr;
   };
   if (const Device* device = device_of(id); device && device->replicas == 1) return device;
   const auto replica = parse_replica_id(id);
@@ -60,11 +60,16 @@ const Device* Inventory::find(std::string_view id) const {
   return device && device->replicas > 1 && replica->n < device->replicas ? device : nullptr;
 }
 
+unsigned share_of(const Device& device, std::string_view id) {
+  const auto replica = device.replicas > 1 ? parse_replica_id(id) : std::nullopt;
+  return replica ? replica->n : 0;
+}
+
 bool Inventory::lists_same_as(const Inventory& other) const {
   return devices_ == other.devices_ ||
          std::ranges::equal(devices(), other.devices(), [](const Device& a, const Device& b) {
            return a.id == b.id && a.healthy() == b.healthy() && a.replicas == b.replicas &&
-                  a.numa_nodes == b.numa_nodes;
+                  a.taken == b.taken && a.numa_nodes == b.numa_nodes;
          });
 }
 

@@ -22,6 +22,12 @@ inline constexpr std::size_t kListLimit = kKubeletMessageLimit - 1024;
 // By id; those with the same id stay in their order.
 void sort_by_id(std::vector<Device>& devices);
 
+// The device behind an id that the kubelet was told, of devices that are sorted by id; nullptr if there is
+// none.
+const Device* find_device(std::span<const Device> devices, std::string_view id);
+// Which of the device's shares the id stands for: an id of its own.
+unsigned share_of(const Device& device, std::string_view id);
+
 class Inventory {
  public:
   Inventory() = default;
@@ -37,9 +43,12 @@ class Inventory {
   // several.
   template <typename Visit>
   void for_each_id(Visit visit) const;
+  // The same, with the health that it is told: visit(id, device, healthy).
+  template <typename Visit>
+  void for_each_share(Visit visit) const;
   std::size_t id_count() const;
   // The device behind an id that the kubelet was told; nullptr if there is none.
-  const Device* find(std::string_view id) const;
+  const Device* find(std::string_view id) const { return find_device(devices(), id); }
 
   // Would the kubelet be told the same: ids, health and NUMA nodes?
   bool lists_same_as(const Inventory& other) const;
@@ -64,10 +73,16 @@ std::optional<ReplicaName> parse_replica_id(std::string_view text);
 std::size_t wire_size(const Device& device);
 
 template <typename Visit>
-void Inventory::for_each_id(Visit visit) const {
+void Inventory::for_each_share(Visit visit) const {
   for (const Device& device : devices()) {
-    for (unsigned n = 0; n < device.replicas; ++n) visit(replica_id(device, n), device);
+    for (unsigned n = 0; n < device.replicas; ++n)
+      visit(replica_id(device, n), device, device.healthy_share(n));
   }
+}
+
+template <typename Visit>
+void Inventory::for_each_id(Visit visit) const {
+  for_each_share([&](std::string id, const Device& device, bool) { visit(std::move(id), device); });
 }
 
 }  // namespace plughost

@@ -1,6 +1,9 @@
+#include <absl/strings/escaping.h>
+
 #include <algorithm>
 #include <set>
 
+#include "base/ascii.hpp"
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
 #include "host/file_text.hpp"
@@ -42,6 +45,61 @@ std::vector<OtherPlugin> other_plugins(const HostRoot& host, const Observed& obs
   return all;
 }
 
+// How somebody who looks at the node ends it, and it stays so.
+std::string how_to_stop(const std::optional<SeenProcess>& process) {
+  if (!process) return "stop that plugin";
+  if (!process->pod.empty())
+    return "stop that plugin: it is in the pod with the UID " + process->pod +
+           ", which `kubectl get pods -A -o custom-columns=NAMESPACE:.metadata.namespace,POD:.metadata.name,"
+           "UID:.metadata.uid | grep " +
+           process->pod + "` names; take its DaemonSet off this node, or delete it";
+  if (!process->unit.empty()) return "stop that plugin: `systemctl disable --now " + process->unit + "`";
+  return "stop that plugin: `kill " + std::to_string(process->id) + "`, and see that nothing starts it again";
+}
+
+bool is_of_a_name(char c) {
+  return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
+}
+
+// Is the word there, and not a part of a longer one?
+bool has_word(std::string_view text, std::string_view word) {
+  for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || !is_of_a_name(text[at - 1])) && (end == text.size() || !is_of_a_name(text[end])))
+      return true;
+  }
+  return false;
+}
+
+// Does its command line have the resource's name, or the two parts of it apart, as in
+// `--domain example.com --device {"name": "serial"}`?
+bool says(const std::vector<std::string>& arguments, const std::string& resource) {
+  const auto one_has = [&](std::string_view word) {
+    return std::ranges::any_of(arguments, [&](const std::string& each) { return has_word(each, word); });
+  };
+  const std::size_t slash = resource.find('/');
+  return one_has(resource) || (one_has(std::string_view(resource).substr(0, slash)) &&
+                               one_has(std::string_view(resource).substr(slash + 1)));
+}
+
+// Is its socket named after the resource: with another character for the '/', or in base 64?
+bool named_after(const fs::path& socket, const std::string& resource) {
+  const std::string name = socket.stem();
+  for (const char instead : {'_', '-'}) {
+    std::string plain = resource;
+    std::ranges::replace(plain, '/', instead);
+    if (has_word(name, plain) || name.starts_with(plain) || name.ends_with(plain)) return true;
+  }
+  for (std::string_view rest = name; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find('-'));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    std::string decoded;
+    if (absl::Base64Unescape(absl::string_view(part.data(), part.size()), &decoded) && decoded == resource)
+      return true;
+  }
+  return false;
+}
+
 std::string texts_of(const std::vector<OtherPlugin>& plugins) {
   std::string text;
   for (const OtherPlugin& plugin : plugins) text += (text.empty() ? "" : ", ") + plugin.text();
@@ -80,21 +138,18 @@ constexpr const char* kTwoOwners =
     "of two plugins with one resource name the kubelet keeps the one that registered last, and cuts the "
     "other off";
 
-Findings owners_by_command_line(const std::vector<OtherPlugin>& others, const Observed& observed) {
+Findings owners_by_name(const std::vector<OtherPlugin>& others, const Observed& observed) {
   Findings found;
   for (const OtherPlugin& other : others) {
-    if (!other.process) continue;
     for (const Offer& offer : observed.devices.offers) {
-      const bool named = std::ranges::any_of(other.process->arguments, [&](const std::string& argument) {
-        return argument.find(offer.resource) != std::string::npos;
-      });
-      if (named)
-        found.push_back(
-            {.level = Level::kProblem,
-             .where = offer.resource,
-             .what = other.text() + " names this resource, too",
-             .why = kTwoOwners,
-             .advice = "stop that plugin, or give the entry in " + observed.file.string() + " another name"});
+      const bool by_process = other.process && says(other.process->arguments, offer.resource);
+      if (!by_process && !named_after(other.socket, offer.resource)) continue;
+      found.push_back({.level = Level::kProblem,
+                       .where = offer.resource,
+                       .what = other.text() + " names this resource, too",
+                       .why = kTwoOwners,
+                       .advice = how_to_stop(other.process) + "; or give the entry in " +
+                                 observed.file.string() + " another name"});
     }
   }
   return found;
@@ -172,7 +227,7 @@ Findings check_stale_sockets(const HostRoot&, const Observed& observed) {
 Findings check_owners(const HostRoot& host, const Observed& observed) {
   if (!observed.config) return {};
   const std::vector<OtherPlugin> others = other_plugins(host, observed);
-  Findings found = owners_by_command_line(others, observed);
+  Findings found = owners_by_name(others, observed);
   const fs::path path = observed.kubelet().directory / kCheckpointName;
   if (const auto text = file_text(host.at(path), kMostCheckpoint)) {
     const Checkpoint checkpoint = Checkpoint::parse(*text);
@@ -192,6 +247,9 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
         finding.why = std::string("another plugin may serve this name: ") + kTwoOwners;
         finding.advice =
             "find out which of these it is, and stop it or name the entry otherwise: " + texts_of(others);
+        if (others.size() == 1)
+          finding.advice = "if it is " + others[0].text() + ", " + how_to_stop(others[0].process) +
+                           "; or name the entry otherwise";
       }
       found.push_back(std::move(finding));
     }

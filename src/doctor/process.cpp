@@ -33,6 +33,31 @@ std::string unit_of(std::string_view cgroups) {
   return {};
 }
 
+// "pod6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10", or the same with '_' in systemd's names.
+std::string pod_in(std::string_view component) {
+  constexpr std::size_t kUid = 36;
+  const std::size_t at = component.rfind("pod");
+  if (at == std::string_view::npos) return {};
+  std::string uid(component.substr(at + 3, kUid));
+  std::ranges::replace(uid, '_', '-');
+  const auto is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || c == '-'; };
+  return uid.size() == kUid && std::ranges::count(uid, '-') == 4 && std::ranges::all_of(uid, is_digit)
+             ? uid
+             : std::string();
+}
+
+// Of "0::/kubepods.slice/kubepods-pod6c5c2a3e_….slice/cri-containerd-….scope".
+std::string pod_of(std::string_view cgroups) {
+  while (!cgroups.empty()) {
+    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
+    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
+    for (const auto& part : std::filesystem::path(line.substr(line.rfind(':') + 1))) {
+      if (std::string uid = pod_in(part.native()); !uid.empty()) return uid;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string SeenProcess::name() const {
@@ -62,7 +87,9 @@ std::optional<SeenProcess> process_of(const HostRoot& host, pid_t id) {
   const std::filesystem::path directory = std::filesystem::path("/proc") / std::to_string(id);
   const auto line = file_text(host.at(directory / "cmdline"));
   if (!line) return std::nullopt;
-  return SeenProcess{id, arguments_of(*line), unit_of(file_text(host.at(directory / "cgroup")).value_or(""))};
+  const std::string cgroups = file_text(host.at(directory / "cgroup")).value_or("");
+  return SeenProcess{
+      .id = id, .arguments = arguments_of(*line), .unit = unit_of(cgroups), .pod = pod_of(cgroups)};
 }
 
 std::vector<SeenProcess> processes(const HostRoot& host) {

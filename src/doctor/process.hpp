@@ -16,6 +16,7 @@ struct SeenProcess {
   pid_t id = 0;
   std::vector<std::string> arguments;  // argv; empty: a kernel thread, or one that has ended
   std::string unit;                    // systemd's, as in "kubelet.service"; empty: none
+  std::string pod;                     // the UID of the pod that it is in; empty: none
 
   std::string name() const;  // the last part of argv[0]
   // "process 812 (kubelet --root-dir /data)": cut after some words.

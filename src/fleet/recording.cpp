@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "base/kernel_limits.hpp"
 #include "base/pattern.hpp"
-#include "base/utf8.hpp"
+#include "device/id.hpp"
 #include "host/machine_facts.hpp"
 #include "host/node_labels.hpp"
 #include "host/sysfs.hpp"
@@ -117,6 +117,7 @@ constexpr std::string_view kAttributes[] = {"abi_version",
                                             "ro",
                                             "serial",
                                             "speed",
+                                            "sriov_numvfs",
                                             "sriov_totalvfs",
                                             "subsystem_device",
                                             "subsystem_vendor",
@@ -152,15 +153,6 @@ template <typename Range>
 bool any_matches(const Range& patterns, const std::string& name) {
   return std::ranges::any_of(patterns,
                              [&](std::string_view each) { return matches(std::string(each), name); });
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = first_character(text).length;
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 // Of an entry of udev's database what devices are known by: links, properties and tags.
@@ -268,7 +260,7 @@ class Recorder {
     if (!place || host_.type(path) != FileType::kRegular) return;
     std::optional<std::string> content = host_.text(path);
     if (content && path.starts_with(kUdevDatabase)) content = without_state(*content);
-    if (!content || content->size() > kMostRecordedText || !is_utf8(*content)) return;
+    if (!content || content->size() > kMostRecordedText || !valid_utf8(*content)) return;
     machine_.tree.add(*place, {.type = FileType::kRegular, .text = std::move(content), .entries = {}});
   }
 

@@ -22,19 +22,24 @@ bool is_below(const fs::path& path, const fs::path& directory) {
 
 enum class Found { kNode, kOther, kNothing, kElsewhere };
 
+struct Look {
+  Found found;
+  fs::path path = {};  // where its links lead, if something is there
+};
+
 // Looks at a path below /dev without leaving it: a link may lead to a file system that hangs.
-Found look(const HostRoot& host, const std::string& node) {
+Look look(const HostRoot& host, const std::string& node) {
   const fs::path dev = host.at("/dev");
   fs::path path = host.at(node);
   for (int links = 0; links <= kMostLinks; ++links) {
-    if (!is_below(path, dev) && !is_below(path, "/dev")) return Found::kElsewhere;
+    if (!is_below(path, dev) && !is_below(path, "/dev")) return {.found = Found::kElsewhere};
     fs::path seen = is_below(path, dev) ? dev : fs::path("/dev");
     const fs::path rest = path.lexically_relative(seen);
     fs::path next;
     for (auto component = rest.begin(); component != rest.end(); ++component) {
       const fs::path here = seen / *component;
       struct stat status {};
-      if (::lstat(here.c_str(), &status) != 0) return Found::kNothing;
+      if (::lstat(here.c_str(), &status) != 0) return {.found = Found::kNothing};
       if (S_ISLNK(status.st_mode)) {
         std::error_code failed;
         next = seen / fs::read_symlink(here, failed);
@@ -42,13 +47,15 @@ Found look(const HostRoot& host, const std::string& node) {
         break;
       }
       seen = here;
-      if (std::next(component) == rest.end())
-        return S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode) ? Found::kNode : Found::kOther;
+      if (std::next(component) == rest.end()) {
+        const bool is_node = S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode);
+        return {.found = is_node ? Found::kNode : Found::kOther, .path = seen};
+      }
     }
     path = next.lexically_normal();
   }
   errno = ELOOP;
-  return Found::kNothing;
+  return {.found = Found::kNothing};
 }
 
 }  // namespace
@@ -58,7 +65,7 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
   std::ranges::copy(allocation.by_cdi.nodes, std::back_inserter(nodes));
   for (const ContainerNode& node : nodes) {
     if (!node.host_path.starts_with("/dev/")) continue;
-    switch (look(host, node.host_path)) {
+    switch (look(host, node.host_path).found) {
       case Found::kNothing:
         return "its device node " + node.host_path + " is gone: " + std::generic_category().message(errno);
       case Found::kOther:
@@ -69,6 +76,14 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
     }
   }
   return {};
+}
+
+std::string node_behind(const HostRoot& host, const std::string& path) {
+  if (!path.starts_with("/dev/")) return path;
+  const fs::path behind = look(host, path).path;
+  if (behind.empty()) return path;
+  const fs::path dev = host.at("/dev");
+  return is_below(behind, dev) ? fs::path("/dev") / behind.lexically_relative(dev) : behind;
 }
 
 }  // namespace plughost

@@ -13,4 +13,7 @@ namespace plughost {
 // elsewhere may be on a file system that hangs, and is not looked at.
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation);
 
+// Where the links of a path below /dev lead; the path itself if they lead elsewhere, or nowhere.
+std::string node_behind(const HostRoot& host, const std::string& path);
+
 }  // namespace plughost

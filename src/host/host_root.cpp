@@ -19,6 +19,7 @@
 
 #include "base/kernel_limits.hpp"
 #include "host/recorded_machine.hpp"
+#include "host/sysfs.hpp"
 
 namespace plughost {
 namespace {
@@ -193,7 +194,7 @@ HostRoot::HostRoot(fs::path prefix) : prefix_(std::move(prefix)), beginning_(pre
 }
 
 HostRoot::HostRoot(std::shared_ptr<const RecordedMachine> machine)
-    : machine_(std::move(machine)), nvml_(machine_, &machine_->nvml) {}
+    : machine_(std::move(machine)), nvml_(machine_, &machine_->nvml), sysfs_memory_(make_sysfs_memory()) {}
 
 HostRoot HostRoot::noted(Note note, std::shared_ptr<const NvmlView> nvml) const {
   HostRoot root = *this;

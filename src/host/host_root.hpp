@@ -19,6 +19,7 @@ namespace plughost {
 
 struct NvmlView;
 struct RecordedMachine;
+class SysfsMemory;
 
 // A directory whose changes can change a scan's result: entries whose name matches the pattern come or go, or
 // are written.
@@ -51,6 +52,8 @@ class HostRoot {
   bool runs_programs() const { return !recorded() && !note_; }
   // What NVML says; nullptr: it can be asked.
   const NvmlView* nvml() const { return nvml_.get(); }
+  // What has been read of the devices of a machine that does not change any more; nullptr: it may change.
+  SysfsMemory* sysfs_memory() const { return sysfs_memory_.get(); }
   // As Kubernetes calls it; empty: nobody has told.
   std::string node_name() const;
 
@@ -93,6 +96,7 @@ class HostRoot {
   std::string beginning_;  // of each path: the prefix without a '/' at its end
   std::shared_ptr<const RecordedMachine> machine_;
   std::shared_ptr<const NvmlView> nvml_;
+  std::shared_ptr<SysfsMemory> sysfs_memory_;
   Note note_;
 };
 

@@ -17,6 +17,11 @@ std::string path_from_host_bridge(const SysDevice& device) {
   return bridge == std::string::npos ? "" : device.path().substr(bridge + 1);
 }
 
+std::string number_of_virtual_functions(const SysDevice& device) {
+  std::string number = device.attribute("sriov_numvfs").value_or("");
+  return number == "0" ? "" : number;
+}
+
 bool one_of(const std::vector<std::string>& words, const std::string& word) {
   return words.empty() || std::ranges::find(words, word) != words.end();
 }
@@ -29,7 +34,9 @@ PciFunction pci_function(const SysDevice& device) {
           .device = id_in(device, "device"),
           .class_code = id_in(device, "class"),
           .driver = device.driver(),
-          .path = path_from_host_bridge(device)};
+          .path = path_from_host_bridge(device),
+          .physical_function = device.attribute("physfn").value_or(""),
+          .virtual_functions = number_of_virtual_functions(device)};
 }
 
 bool PciSelectors::take(const PciFunction& function) const {
@@ -41,10 +48,14 @@ bool PciSelectors::take(const PciFunction& function) const {
 }
 
 std::vector<Attribute> attributes_of(const PciFunction& function) {
-  std::vector<Attribute> attributes = {
-      {.name = "pci", .value = function.address},   {.name = "vendor", .value = function.vendor},
-      {.name = "device", .value = function.device}, {.name = "class", .value = function.class_code},
-      {.name = "driver", .value = function.driver}, {.name = "pciPath", .value = function.path}};
+  std::vector<Attribute> attributes = {{.name = "pci", .value = function.address},
+                                       {.name = "vendor", .value = function.vendor},
+                                       {.name = "device", .value = function.device},
+                                       {.name = "class", .value = function.class_code},
+                                       {.name = "driver", .value = function.driver},
+                                       {.name = "pciPath", .value = function.path},
+                                       {.name = "physfn", .value = function.physical_function},
+                                       {.name = "vfs", .value = function.virtual_functions}};
   std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
   return attributes;
 }

@@ -17,6 +17,10 @@ struct PciFunction {
   std::string class_code;  // "020700": class, subclass and programming interface
   std::string driver;      // empty: none is bound to it
   std::string path;        // from its host bridge on: "pci0000:00/0000:00:01.0/0000:03:00.0"
+  // Of a virtual function the address of the physical one; else empty.
+  std::string physical_function;
+  // How many virtual functions it is divided into, as text; empty: it is not.
+  std::string virtual_functions;
 };
 
 PciFunction pci_function(const SysDevice& device);
@@ -31,8 +35,8 @@ struct PciSelectors {
   bool take(const PciFunction& function) const;
 };
 
-// pci, vendor, device, class, driver and pciPath; what is unknown is left out, so that no template makes an
-// empty text of it.
+// pci, vendor, device, class, driver, pciPath, physfn and vfs; what is unknown is left out, so that no
+// template makes an empty text of it.
 std::vector<Attribute> attributes_of(const PciFunction& function);
 
 }  // namespace plughost

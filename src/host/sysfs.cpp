@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <sstream>
 #include <system_error>
+#include <unordered_map>
+#include <utility>
 
 namespace plughost {
 namespace {
@@ -34,11 +37,48 @@ void read_properties(std::string_view text, Properties& into) {
 }  // namespace
 
 struct SysDevice::Facts {
+  std::string subsystem;
   Properties properties;
   std::optional<std::string> node;
   std::vector<std::string> links;
   std::vector<std::string> tags;
 };
+
+// Thread-safe.
+class SysfsMemory {
+ public:
+  // nullptr: nobody has read them.
+  std::shared_ptr<const SysDevice::Facts> facts(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = facts_.find(path);
+    return known == facts_.end() ? nullptr : known->second;
+  }
+  void keep(const std::string& path, std::shared_ptr<const SysDevice::Facts> facts) {
+    const std::lock_guard lock(mutex_);
+    facts_[path] = std::move(facts);
+  }
+  // The paths of a subsystem's devices; nullopt: nobody has listed them.
+  std::optional<std::vector<std::string>> devices(std::string_view subsystem) const {
+    const std::lock_guard lock(mutex_);
+    const auto known = devices_.find(subsystem);
+    return known == devices_.end() ? std::nullopt : std::optional(known->second);
+  }
+  void keep(std::string_view subsystem, const std::vector<SysDevice>& devices) {
+    std::vector<std::string> paths;
+    for (const SysDevice& device : devices) paths.push_back(device.path());
+    const std::lock_guard lock(mutex_);
+    devices_.insert_or_assign(std::string(subsystem), std::move(paths));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const SysDevice::Facts>> facts_;  // by path
+  std::map<std::string, std::vector<std::string>, std::less<>> devices_;            // by subsystem
+};
+
+std::shared_ptr<SysfsMemory> make_sysfs_memory() {
+  return std::make_shared<SysfsMemory>();
+}
 
 std::optional<SysDevice> SysDevice::at(const HostRoot& host, const std::string& path) {
   std::optional<std::string> found = host.canonical(path);
@@ -52,6 +92,7 @@ std::string SysDevice::name() const {
 }
 
 std::string SysDevice::subsystem() const {
+  if (host_->sysfs_memory()) return facts().subsystem;
   return link_name(*host_, path_ + "/subsystem");
 }
 
@@ -70,10 +111,12 @@ std::optional<std::string> SysDevice::attribute(std::string_view name) const {
 
 const SysDevice::Facts& SysDevice::facts() const {
   if (facts_) return *facts_;
+  SysfsMemory* const memory = host_->sysfs_memory();
+  if (memory && (facts_ = memory->facts(path_))) return *facts_;
   const auto facts = std::make_shared<Facts>();
   Properties& known = facts->properties;
   read_properties(attribute("uevent").value_or(""), known);
-  const std::string of = subsystem();
+  const std::string of = facts->subsystem = link_name(*host_, path_ + "/subsystem");
   if (const auto name = known.find("DEVNAME"); name != known.end()) {
     if (!name->second.starts_with('/')) name->second.insert(0, "/dev/");
     facts->node = name->second;
@@ -109,6 +152,7 @@ const SysDevice::Facts& SysDevice::facts() const {
   std::ranges::sort(facts->links);
   std::ranges::sort(facts->tags);
   facts_ = facts;
+  if (memory) memory->keep(path_, facts_);
   return *facts_;
 }
 
@@ -186,6 +230,11 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
 
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem) {
   std::vector<SysDevice> devices;
+  SysfsMemory* const memory = host.sysfs_memory();
+  if (auto known = memory ? memory->devices(subsystem) : std::nullopt) {
+    for (std::string& path : *known) devices.push_back(SysDevice(host, std::move(path)));
+    return devices;
+  }
   std::string directory = "/sys/bus/" + std::string(subsystem) + "/devices";
   if (!host.exists(directory)) directory = "/sys/class/" + std::string(subsystem);
   if (!host.exists(directory)) return devices;
@@ -199,6 +248,7 @@ std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsyst
     std::optional<SysDevice> device = SysDevice::at(host, directory + '/' + name);
     if (device && host.type(device->path()) == FileType::kDirectory) devices.push_back(*std::move(device));
   }
+  if (memory) memory->keep(subsystem, devices);
   return devices;
 }
 

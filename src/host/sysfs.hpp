@@ -14,6 +14,12 @@
 
 namespace plughost {
 
+class SysDevice;
+
+// All devices of a bus or class, sorted by name. Throws std::system_error if they cannot be listed; a
+// subsystem that the kernel does not know has none.
+std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
+
 // Properties, links and tags are read once, when first asked for: a scan makes its SysDevices anew.
 class SysDevice {
  public:
@@ -50,6 +56,8 @@ class SysDevice {
   bool operator==(const SysDevice& other) const { return path_ == other.path_; }
 
  private:
+  friend class SysfsMemory;
+  friend std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
   struct Facts;
   SysDevice(const HostRoot& host, std::string path) : host_(&host), path_(std::move(path)) {}
   const Facts& facts() const;
@@ -59,8 +67,7 @@ class SysDevice {
   mutable std::shared_ptr<const Facts> facts_;
 };
 
-// All devices of a bus or class, sorted by name. Throws std::system_error if they cannot be listed; a
-// subsystem that the kernel does not know has none.
-std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
+// Of one machine.
+std::shared_ptr<SysfsMemory> make_sysfs_memory();
 
 }  // namespace plughost

@@ -17,9 +17,9 @@
 namespace plughost {
 namespace {
 
-constexpr std::string_view kPciAttributes[] = {"pci",     "name",    "path",       "vendor",
-                                               "device",  "class",   "driver",     "numa",
-                                               "pciInfo", "pciPath", "iommuGroup", "physfn"};
+constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "vendor",  "device",
+                                               "class",      "driver", "numa", "pciInfo", "pciPath",
+                                               "iommuGroup", "physfn", "vfs"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
 // Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
@@ -54,8 +54,7 @@ struct Card {
   PciFunction function;
   std::vector<Found> nodes;
   std::optional<int> numa_node;
-  std::string physical_function;  // the address of the one that it is a part of; empty: it is none's
-  std::string group;              // empty: it is not given to virtual machines
+  std::string group;  // empty: it is not given to virtual machines
   std::string trouble;
 };
 
@@ -91,7 +90,6 @@ Device device_of(const Card& card, const std::string& permissions) {
     add("path", card.nodes.front().path);
   }
   if (!card.group.empty()) add("iommuGroup", card.group);
-  if (!card.physical_function.empty()) add("physfn", card.physical_function);
   std::map<std::string, std::string> facts;
   if (!card.group.empty() && !card.nodes.empty())
     facts = {{"dev-mount", card.nodes.front().path}, {"mount", std::string(kVfioContainer)}};
@@ -141,7 +139,6 @@ Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction fun
   Card card{.function = std::move(function),
             .nodes = {},
             .numa_node = device.numa_node(),
-            .physical_function = device.attribute("physfn").value_or(""),
             .group = {},
             .trouble = {}};
   const std::string& driver = card.function.driver;

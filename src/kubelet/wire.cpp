@@ -24,10 +24,10 @@ void write_allocation(const Allocation& allocation, v1beta1::ContainerAllocateRe
 
 void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out) {
   out.mutable_devices()->Reserve(static_cast<int>(inventory.id_count()));
-  inventory.for_each_id([&](std::string id, const Device& device) {
+  inventory.for_each_share([&](std::string id, const Device& device, bool healthy) {
     v1beta1::Device& to = *out.add_devices();
     to.set_id(std::move(id));
-    to.set_health(device.healthy() ? "Healthy" : "Unhealthy");
+    to.set_health(healthy ? "Healthy" : "Unhealthy");
     for (const int node : device.numa_nodes) to.mutable_topology()->add_nodes()->set_id(node);
   });
 }

@@ -32,8 +32,8 @@ std::string Disagreement::text() const {
 
 Disagreement compare(const Inventory& sent, const std::vector<std::string>& counted) {
   std::vector<std::string> healthy;
-  sent.for_each_id([&](std::string id, const Device& device) {
-    if (device.healthy()) healthy.push_back(std::move(id));
+  sent.for_each_share([&](std::string id, const Device& /*device*/, bool is_healthy) {
+    if (is_healthy) healthy.push_back(std::move(id));
   });
   if (!std::ranges::is_sorted(healthy)) std::ranges::sort(healthy);  // replicas are not
   Disagreement found{.missing = {}, .extra = {}, .healthy = healthy.size()};

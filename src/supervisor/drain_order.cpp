@@ -48,7 +48,7 @@ Json DrainAnswer::json() const {
   }
   told["unsaved"] = unsaved;
   told["health"] = device.healthy() ? "Healthy" : "Unhealthy";
-  told["trouble"] = device.trouble;
+  told["trouble"] = device.reason();
   told["holders"] = holders_json(device, name.resource, holdings.get());
   told["holdersUnknown"] = holders_unknown;
   return told;

@@ -23,6 +23,7 @@ Entry::Entry(Platform& platform, KubeletLink& link, ResourceConfig config, Hooks
       config_(std::move(config)),
       hooks_(std::move(hooks)),
       checks_(platform.programs, platform.log, [this] { hint(); }),
+      adopting_(platform, link, [this] { on_other_terms(); }),
       retry_(platform.loop, [this] { hint(); }),
       scanner_(make_scanner({})) {}
 
@@ -36,6 +37,7 @@ Entry::~Entry() {
 void Entry::update(ResourceConfig config) {
   const ScanSchedule former = scanner_->schedule();
   scanner_.reset();
+  adopting_.on_reload(roster_.lists());
   config_ = std::move(config);
   unmatched_.clear();
   scanner_ = make_scanner(former);
@@ -45,12 +47,14 @@ std::unique_ptr<Scanner> Entry::make_scanner(ScanSchedule former) {
   return std::make_unique<Scanner>(
       platform_, config_,
       Scanner::Hooks{[this] { return roster_.lists(); },
+                     [this](const auto& then) { adopting_.prepare(then); },
                      [this](Scanner::Found& found) { return on_found(found); },
                      [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
       former);
 }
 
 void Entry::on_kubelet() {
+  adopting_.on_kubelet();
   for_each_resource([](Resource& resource) { resource.on_kubelet(); });
 }
 
@@ -59,8 +63,8 @@ void Entry::on_sockets() {
 }
 
 // Without a look at the machine: a driver that hangs is a reason to drain.
-void Entry::on_drains() {
-  std::vector<Roster::Listing> listings = roster_.take(hooks_.drains());
+void Entry::on_other_terms() {
+  std::vector<Roster::Listing> listings = roster_.take(hooks_.drains(), adopting_.devices());
   if (listings.empty()) return;
   specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
 }
@@ -95,8 +99,11 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
     const bool waits = !found.scan.not_yet.empty() && served_.empty();
     if (waits)
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-    else
+    else {
+      adopting_.take(std::move(found.adoptions));
+      withhold_new(found.assembly.resources);
       finding.listings = take(std::move(found.assembly.resources));
+    }
     if (roster_.crowded())
       found.scan.remarks.push_back(
           "the name " + config_.recipe->name.text() + " has given " + std::to_string(kMostResources) +
@@ -106,6 +113,7 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
     tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
   }
   specify(std::move(finding));
+  adopting_.tell();
   return roster_.next_change();
 }
 
@@ -148,9 +156,17 @@ std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Devic
   }
   const Roster::Terms terms{.forget_after = config_.recipe->forget_after,
                             .named_after_devices = !config_.recipe->name.literal()};
-  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains());
+  std::vector<Roster::Listing> listings =
+      roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains(), adopting_.devices());
   ask_for_holders();
   return listings;
+}
+
+void Entry::withhold_new(std::map<std::string, std::vector<Device>>& resources) {
+  const auto is_new = [this](const auto& item) { return !served_.contains(item.first); };
+  if (served_.empty() || std::ranges::none_of(resources, is_new) || !adopting_.outdated()) return;
+  std::erase_if(resources, is_new);
+  hint();
 }
 
 void Entry::ask_for_holders() {

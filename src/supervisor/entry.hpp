@@ -14,6 +14,7 @@
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
+#include "supervisor/adopting.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/health_checks.hpp"
 #include "supervisor/kubelet_link.hpp"
@@ -60,8 +61,8 @@ class Entry {
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
   void hint() { scanner_->hint(); }
-  // Other devices are drained now.
-  void on_drains();
+  // Other devices are drained now, or adopted.
+  void on_other_terms();
   // See Recipe::near.
   void set_neighbours(Neighbours neighbours);
   const std::shared_ptr<LastGiven>& given() const { return given_; }
@@ -98,6 +99,8 @@ class Entry {
   void on_stalled();
   void on_recovered();
   std::vector<Roster::Listing> take(std::map<std::string, std::vector<Device>> resources);
+  // Leaves out the resources that are new, if what is known of their pods is old.
+  void withhold_new(std::map<std::string, std::vector<Device>>& resources);
   void ask_for_holders();
 
   void specify(Finding finding);
@@ -130,6 +133,7 @@ class Entry {
   Hooks hooks_;
   HealthChecks checks_;
   Roster roster_;
+  Adopting adopting_;
   std::map<std::string, Served> served_;  // by resource
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
   Timer retry_;

@@ -10,6 +10,7 @@
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/registration.hpp"
+#include "supervisor/checkpoint_reader.hpp"
 #include "supervisor/platform.hpp"
 
 namespace plughost {
@@ -31,6 +32,7 @@ class KubeletLink {
   RegistrationClient& registration() { return registration_; }
   PodResources& pod_resources() { return pod_resources_; }
   Allocatable& allocatable() { return allocatable_; }
+  CheckpointReader& checkpoint() { return checkpoint_; }
   // Logs once, for all resources, that the kubelet does not answer; looks whether it is another by now.
   void note_answer(RegistrationClient::Result result, const std::string& why);
   // Logs once, for all entries, that the kubelet does not say who holds what.
@@ -46,6 +48,7 @@ class KubeletLink {
   RegistrationClient registration_;
   PodResources pod_resources_;
   Allocatable allocatable_;
+  CheckpointReader checkpoint_;
   KubeletWatcher watcher_;
 };
 

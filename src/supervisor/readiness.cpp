@@ -39,7 +39,10 @@ std::vector<std::string> problems(const DaemonStatus& status) {
   for (const EntryStatus& entry : status.entries) {
     const auto of_entry = [&](const ResourceStatus& resource) { return resource.entry == entry.name; };
     const auto offers_one = [&](const ResourceStatus& resource) {
-      return of_entry(resource) && std::ranges::any_of(resource.offer->inventory.devices(), &Device::healthy);
+      // One that a pod has from another plugin is there.
+      return of_entry(resource) &&
+             std::ranges::any_of(resource.offer->inventory.devices(),
+                                 [](const Device& device) { return device.trouble.empty(); });
     };
     // One whose name has a placeholder may rightly have no resource.
     if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))

@@ -33,7 +33,8 @@ Inventory newer(const Inventory& former, Inventory list) {
 }  // namespace
 
 std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Clock::time_point now,
-                                          const Terms& terms, const Drains& drains) {
+                                          const Terms& terms, const Drains& drains,
+                                          const AdoptedDevices& adopted) {
   for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
   complete_ = true;
   crowded_ = false;
@@ -52,25 +53,27 @@ std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Cloc
     }
     Row& row = rows_[resource];
     row.undrained = newer(row.undrained, Inventory(settle(row, std::move(there.devices), now, terms)));
-    listings.push_back(list(resource, row, drains));
+    listings.push_back(list(resource, row, drains, adopted));
   }
   return listings;
 }
 
-std::vector<Roster::Listing> Roster::take(const Drains& drains) {
+std::vector<Roster::Listing> Roster::take(const Drains& drains, const AdoptedDevices& adopted) {
   std::vector<Listing> listings;
   for (auto& [resource, row] : rows_) {
-    Listing listing = list(resource, row, drains);
+    Listing listing = list(resource, row, drains, adopted);
     if (listing.now != listing.before) listings.push_back(std::move(listing));
   }
   return listings;
 }
 
-Roster::Listing Roster::list(const std::string& resource, Row& row, const Drains& drains) {
+Roster::Listing Roster::list(const std::string& resource, Row& row, const Drains& drains,
+                             const AdoptedDevices& adopted) {
   Inventory list = row.undrained;
-  if (!drains.of(resource).empty()) {
+  if (!drains.of(resource).empty() || adopted.ids().contains(resource)) {
     std::vector<Device> devices(list.devices().begin(), list.devices().end());
     drains.apply(resource, devices);
+    adopted.apply(resource, devices);
     list = newer(row.undrained, Inventory(std::move(devices)));
   }
   Inventory before = row.listed;

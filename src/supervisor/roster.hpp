@@ -15,6 +15,7 @@
 #include "device/inventory.hpp"
 #include "device/remembered.hpp"
 #include "kubelet/holdings.hpp"
+#include "supervisor/adopted_devices.hpp"
 
 namespace plughost {
 
@@ -50,10 +51,10 @@ class Roster {
   // waited for, a new one has no list. Nor has one that would be more than kMostResources with those that are
   // remembered.
   std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms,
-                            const Drains& drains = {});
-  // Those that are others because other devices are drained now. A device that comes back into service is as
-  // well as it is, and has not flapped.
-  std::vector<Listing> take(const Drains& drains);
+                            const Drains& drains = {}, const AdoptedDevices& adopted = {});
+  // Those that are others because other devices are drained or adopted now. A device that comes back into
+  // service is as well as it is, and has not flapped.
+  std::vector<Listing> take(const Drains& drains, const AdoptedDevices& adopted = {});
   // A container has got one of its devices.
   void note_held(const std::string& resource);
   // It ends, and what it has listed is forgotten.
@@ -80,7 +81,7 @@ class Roster {
 
  private:
   struct Row {
-    Inventory undrained;  // as if none of them were drained
+    Inventory undrained;  // as if none of them were drained or adopted
     Inventory listed;
     Remembered remembered;
     Damping damping;
@@ -88,7 +89,8 @@ class Roster {
     bool ever_held = false;      // any of its devices
   };
 
-  static Listing list(const std::string& resource, Row& row, const Drains& drains);
+  static Listing list(const std::string& resource, Row& row, const Drains& drains,
+                      const AdoptedDevices& adopted);
   std::vector<Device> settle(Row& row, std::vector<Device> devices, Clock::time_point now,
                              const Terms& terms);
   // Does the device, which has been due to be forgotten since then, stay? later: without the kubelet's word

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "host/device_nodes.hpp"
+
 namespace plughost {
 
 // What a worker brings back.
@@ -43,20 +45,28 @@ void Scanner::look() {
   schedule_.begin(Clock::now());
   arm();
   if (watch_)
-    watch_->before_scan(lifetime_.bound([this] { look_on_worker(); }));
+    watch_->before_scan(lifetime_.bound([this] { prepare(); }));
   else
-    look_on_worker();
+    prepare();
 }
 
-void Scanner::look_on_worker() {
+void Scanner::prepare() {
+  hooks_.prepare(lifetime_.bound([this](HeldIds held) { look_on_worker(std::move(held)); }));
+}
+
+void Scanner::look_on_worker(HeldIds held) {
   const auto outcome = std::make_shared<Outcome>();
   platform_.workers.run(
-      [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed()] {
+      [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed(),
+       held = std::move(held)] {
         const auto began = Clock::now();
         try {
           Scan seen = source->look(host, recipe->choice);
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
-          outcome->found = Found{std::move(seen), std::move(assembly)};
+          std::map<std::string, Adoption> adoptions =
+              adopt(*recipe, assembly.resources, listed, held,
+                    [&](const std::string& path) { return node_behind(host, path); });
+          outcome->found = Found{std::move(seen), std::move(assembly), std::move(adoptions)};
         } catch (const std::exception& error) {
           outcome->found = std::string(error.what());
         }

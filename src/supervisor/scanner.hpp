@@ -11,6 +11,7 @@
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
+#include "supervisor/adoption.hpp"
 #include "supervisor/followed_directories.hpp"
 #include "supervisor/platform.hpp"
 #include "supervisor/scan_schedule.hpp"
@@ -27,11 +28,14 @@ class Scanner {
   struct Found {
     Scan scan;  // its devices are in the assembly
     Assembly assembly;
+    std::map<std::string, Adoption> adoptions = {};  // by resource
   };
   // Called from the loop, not from within.
   struct Hooks {
     // What is listed now, by resource.
     std::function<std::map<std::string, Inventory>()> listed;
+    // Before each look: calls then when it can begin, with what is known of the ids that pods hold.
+    std::function<void(const std::function<void(HeldIds held)>& then)> prepare;
     // Says when what is listed changes by itself; ScanSchedule::kNever: it does not.
     std::function<Clock::time_point(Found& found)> found;
     std::function<void(const std::string& why)> failed;
@@ -53,7 +57,8 @@ class Scanner {
   struct Outcome;
 
   void look();
-  void look_on_worker();
+  void prepare();
+  void look_on_worker(HeldIds held);
   void on_ended(Outcome& outcome);
   void on_overdue();
   // Follows what the scan has looked at. Says whether something is followed now that was not before.

@@ -84,7 +84,10 @@ const char* name_of(Stage stage) {
 ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
   Counts counts;
   for (const Device& device : offer->inventory.devices()) {
-    (device.healthy() ? counts.healthy : counts.unhealthy) += device.replicas;
+    const std::size_t healthy = device.healthy() ? device.replicas - device.taken.size() : 0;
+    counts.healthy += healthy;
+    counts.unhealthy += device.replicas - healthy;
+    if (device.trouble.empty()) counts.adopted += device.taken.size();
     if (device.drained) counts.drained += device.replicas;
     for_each_holder(device, name, holdings, [&](const std::string&, const Holder&) { ++counts.held; });
   }
@@ -96,7 +99,7 @@ Json ResourceStatus::devices_json(const Holdings* holdings) const {
   for (const Device& device : offer->inventory.devices()) {
     devices.push_back({{"id", device.id},
                        {"health", device.healthy() ? "Healthy" : "Unhealthy"},
-                       {"reason", device.trouble},
+                       {"reason", device.reason()},
                        {"since", time_json(health_times.since(device.id))},
                        {"numa", device.numa_nodes},
                        {"nodes", nodes_json(device)},

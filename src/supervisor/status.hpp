@@ -67,6 +67,7 @@ struct ResourceStatus {
     std::size_t unhealthy = 0;
     std::size_t held = 0;
     std::size_t drained = 0;
+    std::size_t adopted = 0;  // see Device::taken; those that are Unhealthy for nothing else
 
     Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
   };

@@ -119,7 +119,7 @@ DrainOrders::Hooks Supervisor::drain_hooks() {
           .read_holdings = [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); },
           .changed =
               [this] {
-                for (const auto& [name, entry] : entries_) entry->on_drains();
+                for (const auto& [name, entry] : entries_) entry->on_other_terms();
               }};
 }
 

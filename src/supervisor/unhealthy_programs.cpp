@@ -28,7 +28,7 @@ std::string unhealthy_document(const std::string& resource, const Device& device
                                const PodResources::Answer& holders) {
   return Json{{"resource", resource},
               {"device", device.id},
-              {"reason", device.trouble},
+              {"reason", device.reason()},
               {"since", time_json(since)},
               {"holders", holders_json(device, resource, holders.holdings.get())},
               {"holdersUnknown", holders.holdings ? "" : holders.why}}

@@ -97,6 +97,10 @@ void write_node(const DaemonStatus& status, Families& families) {
   families.gauge("plughost_devices_drained", "Devices that are drained, each replica counted.");
   for (const ResourceStatus& resource : status.resources)
     families.add(resource.counts(nullptr).drained, {{"resource", resource.name}});
+  families.gauge("plughost_devices_adopted",
+                 "Devices that pods hold by ids that are not listed, each replica counted.");
+  for (const ResourceStatus& resource : status.resources)
+    families.add(resource.counts(nullptr).adopted, {{"resource", resource.name}});
   if (!status.holdings) return;
   families.gauge("plughost_devices_held", "Devices that pods hold, each replica counted.");
   for (const ResourceStatus& resource : status.resources)

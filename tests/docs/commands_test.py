@@ -18,11 +18,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
 
 from machine import REPOSITORY, Machine, deb, main, tarball  # noqa: E402
 
-PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet")
+PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet", "migrate")
 
 NOT_RUN = {
     "kubectl get node NODE -o jsonpath='{.status.allocatable}'": "needs an API server",
     "kubectl describe pod POD": "needs an API server",
+    "kubectl label node NODE plughost=yes": "needs an API server",
+    "kubectl -n kube-system patch daemonset generic-device-plugin --type merge -p '"
+    '{"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":'
+    '{"nodeSelectorTerms":[{"matchExpressions":[{"key":"plughost","operator":"DoesNotExist"}]}]}}}}}}}'
+    "'": "needs an API server, and the other plugin",
     "kubectl apply -f packaging/kubernetes/daemonset.yaml":
         "needs an API server; tests/packaging/container_test.py checks the file",
     "for pod in $(kubectl -n plughost get pods -o name); do kubectl -n plughost exec -i $pod -- plughost facts "

@@ -120,3 +120,30 @@ TEST_CASE("identical dongles without serial numbers are devices of their own, kn
   }
   CHECK(node.of(kSerial).devices->size() == 3);
 }
+
+TEST_CASE(
+    "a device that comes back as another one at its port, as a Coral with its firmware does, is the same "
+    "device") {
+  const MadeMachine machine;
+  const auto plug = [&](const char* vendor, const char* product, const char* node) {
+    machine.plug_in(port_path("1-2"), "usb", {{"idVendor", vendor}, {"idProduct", product}},
+                    {{"DEVTYPE", "usb_device"}, {"DEVNAME", node}});
+  };
+  Node node;
+  node.configure("- name: " + kSerial +
+                 "\n  groups:\n  - usb: [{anyOf: [{vendor: 1a6e, product: \"089a\"}, {vendor: 18d1, product: "
+                 "\"9302\"}]}]\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kSerial}));
+  plug("1a6e", "089a", "bus/usb/001/005");
+  CHECK(node.healthy(kSerial, "usb-1-2", limit(1s)));
+  CHECK(nodes_of(node, "usb-1-2") == Paths{"/dev/bus/usb/001/005"});
+  unplug(machine, "1-2");
+  CHECK(node.unhealthy(kSerial, "usb-1-2", limit(1s)));
+  plug("18d1", "9302", "bus/usb/001/006");
+  CHECK(node.healthy(kSerial, "usb-1-2", limit(1s)));
+  CHECK(nodes_of(node, "usb-1-2") == Paths{"/dev/bus/usb/001/006"});
+  CHECK(node.of(kSerial).devices->size() == 1);
+  CHECK(node.of(kSerial).streams_ever == 1);
+}

@@ -255,7 +255,9 @@ TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is
   running.configure(3);
   running.try_for("1h");
   running.node.start_daemon();
-  REQUIRE(running.node.count(kA, 3));
+  REQUIRE(running.node.wait_for(
+      [](const KubeletState& state) { return state.of(kA).registrations.size() == 2; }));
+  CHECK(running.node.count(kA, 3));
   CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
 }
 

@@ -66,6 +66,28 @@ TEST_CASE("a ConfigMap that is switched as the kubelet does is in force") {
   CHECK(node.count(kA, 3));
 }
 
+TEST_CASE("a mount that vanishes with the file is an error, and harms nobody; the next one is in force") {
+  Node node;
+  node.set_top("watch: true\n");
+  node.configure(counted(kA, 3));
+  node.files().directory("next");
+  std::filesystem::rename(node.configuration(), node.path("next/config.yaml"));
+  node.configure(counted(kA, 2));
+  node.files().directory("mount");
+  std::filesystem::rename(node.configuration(), node.path("mount/config.yaml"));
+  node.files().link("config.yaml", "mount/config.yaml");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(kA, 2));
+  std::filesystem::rename(node.path("mount"), node.path("gone"));
+  REQUIRE(node.daemon().wait_for_line({"error", "config.yaml", "No such file or directory"}, kLong));
+  REQUIRE(says(node, "the configuration was not reloaded: the old one stays in force"));
+  CHECK(node.of(kA).lists == 1);
+  std::filesystem::rename(node.path("next"), node.path("mount"));
+  CHECK(node.count(kA, 3));
+  CHECK(node.of(kA).registrations.size() == 1);
+}
+
 TEST_CASE("half a file is an error with its place, is tried again when it changes, and harms nobody") {
   Node node;
   start(node);

@@ -11,6 +11,7 @@
 #include "device/inventory.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
+#include "kinds/gpu/driver_root.hpp"
 #include "kinds/gpu/nvidia_cdi.hpp"
 #include "kinds/gpu/nvidia_ctk.hpp"
 #include "kinds/gpu/other_gpus.hpp"
@@ -39,7 +40,7 @@ class Gpu final : public DeviceSource {
       : terms_(std::move(terms)),
         name_(std::move(name)),
         recipe_(nvidia_recipe(terms_.injection)),
-        cdi_(terms_.nvidia_ctk, terms_.injection.by_index, now,
+        cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index, now,
              [this](const Program& program) { return nvidia_ctk_.run(program); }),
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
@@ -94,10 +95,12 @@ Scan Gpu::scan(const HostRoot& host) const {
 void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   // The driver that is loaded later makes its nodes then.
   scan.watch.push_back({"/dev", "nvidia*"});
+  const std::string& root = terms_.driver_root;
+  if (!root.empty()) scan.watch.push_back({root + "/dev", "nvidia*"});
   const std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
   std::vector<std::string> shared;
   for (const char* const node : kNvidiaNodes) {
-    if (host.exists(node)) shared.emplace_back(node);
+    if (host.exists(node_below(host, root, node))) shared.emplace_back(node);
   }
   std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
   // Who begins with cards that nobody can use yet would only have containers fail.
@@ -130,7 +133,8 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   add("minor", gpu.minor ? std::to_string(*gpu.minor) : "");
   add("name", gpu.name);
   add("pci", gpu.pci);
-  add("path", gpu.nodes.empty() ? "" : gpu.nodes.front());
+  const auto host_path = [&](const std::string& node) { return node_below(host, terms_.driver_root, node); };
+  add("path", gpu.nodes.empty() ? "" : host_path(gpu.nodes.front()));
   add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / GpuUnit::kMiB) : "");
   add("profile", gpu.profile);
   add("type", gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
@@ -146,7 +150,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   if (!terms_.injection.pass_device_specs) return device;
   for (const auto* nodes : {&shared, &gpu.nodes}) {
     for (const std::string& path : *nodes)
-      device.nodes.push_back({.host_path = path, .container_path = Template::escape(path)});
+      device.nodes.push_back({.host_path = host_path(path), .container_path = Template::escape(path)});
   }
   return device;
 }

@@ -50,8 +50,13 @@ std::string look_through(const std::string& text, const std::vector<NvidiaGpu>& 
 
 }  // namespace
 
-NvidiaCdi::NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now, Run run)
-    : program_(std::move(program)), by_index_(by_index), now_(std::move(now)), run_(std::move(run)) {}
+NvidiaCdi::NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now,
+                     Run run)
+    : program_(std::move(program)),
+      driver_root_(std::move(driver_root)),
+      by_index_(by_index),
+      now_(std::move(now)),
+      run_(std::move(run)) {}
 
 std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan) {
   if (!host.runs_programs()) return {};
@@ -93,9 +98,16 @@ std::string NvidiaCdi::find_program(const HostRoot& host) const {
 }
 
 Program NvidiaCdi::command(const std::string& program) const {
-  Program command = document_program(
-      {program, "cdi", "generate", "--format=json", "--vendor=" + std::string(kNvidiaCdiVendor),
-       "--class=gpu", by_index_ ? "--device-name-strategy=index" : "--device-name-strategy=uuid"});
+  std::vector<std::string> words = {
+      program,
+      "cdi",
+      "generate",
+      "--format=json",
+      "--vendor=" + std::string(kNvidiaCdiVendor),
+      "--class=gpu",
+      by_index_ ? "--device-name-strategy=index" : "--device-name-strategy=uuid"};
+  if (!driver_root_.empty()) words.push_back("--driver-root=" + driver_root_);
+  Program command = document_program(std::move(words));
   command.timeout = kDeadline;
   return command;
 }

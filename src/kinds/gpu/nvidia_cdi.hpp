@@ -23,9 +23,9 @@ class NvidiaCdi {
   // How a program ended; nullopt: it runs, and there will be another scan when it has ended.
   using Run = std::function<std::optional<Ending>(const Program& program)>;
 
-  // program: as on the machine; empty: wherever NVIDIA's packages put it. by_index: cards are named by their
-  // numbers, else by their UUIDs.
-  NvidiaCdi(std::string program, bool by_index, NvidiaGpus::Now now, Run run);
+  // program: as on the machine; empty: wherever NVIDIA's packages put it. driver_root: where the driver's
+  // files are; empty: where the tool looks. by_index: cards are named by their numbers, else by their UUIDs.
+  NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now, Run run);
 
   // Has the tool describe the cards, if they are others than the last time, and adds the specification to
   // scan. Says why no container could get them by their CDI names; empty: it could, as far as is known. Where
@@ -41,6 +41,7 @@ class NvidiaCdi {
   std::string take(Ending ending, const std::vector<NvidiaGpu>& gpus);
 
   std::string program_;
+  std::string driver_root_;
   bool by_index_;
   NvidiaGpus::Now now_;
   Run run_;

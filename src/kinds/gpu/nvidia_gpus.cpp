@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "kinds/gpu/driver_root.hpp"
 #include "kinds/gpu/nvidia_without_nvml.hpp"
 #include "kinds/gpu/nvml_view.hpp"
 
@@ -72,7 +73,9 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   // A card that was unbound is held back by the handles that NVML has of it: let go of all.
   if (nvml_cards_ && nvml_cards_->some_card_left(host)) nvml_cards_.reset();
   std::string why;
-  if (!nvml_cards_) why = open();
+  if (!nvml_cards_) why = open(host);
+  // No event tells of a driver's directory that is mounted.
+  if (!nvml_cards_ && !terms_.driver_root.empty()) scan.look_again = kInterval;
   if (!nvml_cards_) return nvidia_gpus_without_nvml(host, why, scan);
   scan.look_again = kInterval;
   const auto cards = nvml_cards_->look(host, scan);
@@ -92,9 +95,12 @@ std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards, S
   return chosen(cards, scan);
 }
 
-std::string NvidiaGpus::open() {
+std::string NvidiaGpus::open(const HostRoot& host) {
   if (library_.empty()) return "there is no library";
-  auto opened = Nvml::open(library_);
+  const std::string& root = terms_.driver_root;
+  const std::string library = root.empty() ? library_ : library_below(host, root, library_);
+  if (library.empty()) return "there is no " + std::string(Nvml::kLibrary) + " below " + root;
+  auto opened = Nvml::open(library);
   if (auto* const why = std::get_if<std::string>(&opened)) return *why;
   nvml_cards_ = std::make_unique<NvmlCards>(std::get<std::unique_ptr<Nvml>>(std::move(opened)),
                                             NvmlCards::Terms{.parts = terms_.mig != MigStrategy::kNone,

@@ -29,6 +29,7 @@ class NvidiaGpus {
     MigStrategy mig = MigStrategy::kNone;
     bool health_checks = true;
     XidPolicy xids;
+    std::string driver_root;  // empty: the machine's own
   };
   using Now = NvidiaHealth::Now;
 
@@ -47,7 +48,7 @@ class NvidiaGpus {
 
  private:
   // Loads NVML. Why not; empty: it is there.
-  std::string open();
+  std::string open(const HostRoot& host);
   std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const;
   std::vector<NvidiaGpu> chosen(const std::vector<NvmlCard>& cards, Scan& scan) const;
 

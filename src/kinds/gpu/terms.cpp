@@ -117,6 +117,9 @@ GpuTerms read_gpu_terms(Fields& fields) {
   injection.mps_root = fields.absolute_path("mpsRoot", injection.mps_root);
   read_channels(fields, injection);
   terms.nvidia_ctk = fields.absolute_path("nvidiaCtk", "");
+  terms.driver_root = fields.absolute_path("driverRoot", "");
+  if (terms.driver_root == "/") terms.driver_root.clear();
+  terms.nvidia.driver_root = terms.driver_root;
   terms.nvidia.mig = fields.choice("mig", kMigStrategies, MigStrategy::kNone);
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);

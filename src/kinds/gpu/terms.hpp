@@ -25,7 +25,8 @@ struct GpuTerms {
   GpuVendor vendor = GpuVendor::kAuto;
   NvidiaInjection injection;
   NvidiaGpus::Terms nvidia;
-  std::string nvidia_ctk;  // its path; empty: it is looked for
+  std::string nvidia_ctk;   // its path; empty: it is looked for
+  std::string driver_root;  // of NVIDIA's driver; empty: the machine's own
   GpuUnit unit;
 };
 

@@ -12,8 +12,8 @@ namespace plughost {
 namespace {
 
 constexpr unsigned kMostCount = 10'000;
-constexpr std::string_view kGroupsAttributes[] = {"name",    "path",   "target", "vendor",
-                                                  "product", "serial", "port"};
+constexpr std::string_view kGroupsAttributes[] = {"name",   "plainName", "path",   "target",
+                                                  "vendor", "product",   "serial", "port"};
 
 struct Group {
   unsigned count = 1;

@@ -1,9 +1,19 @@
 #include "kinds/groups/part.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <utility>
+
+#include "base/ascii.hpp"
 
 namespace plughost {
+
+std::string plain_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return !is_letter_or_digit(c) && c != '-' && c != '_'; }, '_');
+  return name;
+}
 
 void read_terms(Fields& fields, GroupPart& part) {
   constexpr unsigned kMost = 10'000;

@@ -25,6 +25,9 @@ struct Piece {
   std::string trouble;  // why it cannot be given to a container; empty: it can
 };
 
+// A name in which all but letters, digits, '-' and '_' is '_'.
+std::string plain_name(std::string name);
+
 class GroupPart {
  public:
   virtual ~GroupPart() = default;

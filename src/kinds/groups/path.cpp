@@ -16,6 +16,9 @@ namespace fs = std::filesystem;
 enum class PathType { kDevice, kMount };
 constexpr Word<PathType> kTypes[] = {{"Device", PathType::kDevice}, {"Mount", PathType::kMount}};
 
+// An answer of so many nodes still fits into the kubelet's checkpoint and messages.
+constexpr std::size_t kMostNodes = 1000;
+
 bool is_wildcard(const std::string& pattern) {
   return pattern.find_first_of("*?[") != std::string::npos;
 }
@@ -54,6 +57,8 @@ class PathPart final : public GroupPart {
  private:
   Piece piece(const HostRoot& host, const std::string& path) const;
   void add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const;
+  void add_nodes_below(const HostRoot& host, Scan& scan, const std::string& path,
+                       const std::string& in_container, Piece& piece) const;
   void add_node(const std::string& path, const std::string& container_path, Piece& piece) const {
     piece.nodes.push_back({.host_path = path, .container_path = container_path, .permissions = permissions_});
   }
@@ -86,25 +91,50 @@ Piece PathPart::piece(const HostRoot& host, const std::string& path) const {
   Piece piece{
       .name = name_of(path), .attributes = {}, .nodes = {}, .mounts = {}, .numa_nodes = {}, .trouble = {}};
   piece.attributes = {{.name = "name", .value = piece.name},
+                      {.name = "plainName", .value = plain_name(piece.name)},
                       {.name = "path", .value = path},
                       {.name = "target", .value = host.canonical(path).value_or(path)}};
   return piece;
 }
 
-// Who names a directory, such as /dev/snd, means the nodes in it.
+// What containerd and CRI-O leave out of a directory that is given as a device.
+bool is_left_out(std::string_view name, FileType type) {
+  static constexpr std::string_view kDirectories[] = {"pts",  "shm",         "fd",   "mqueue",
+                                                      ".lxc", ".lxd-mounts", ".udev"};
+  if (type == FileType::kDirectory) return std::ranges::find(kDirectories, name) != std::end(kDirectories);
+  return name == "console";
+}
+
+// Who names a directory, such as /dev/snd or /dev/bus/usb, means the nodes in it and below, as the container
+// runtimes do. No link is followed, so that the way down has an end.
+void PathPart::add_nodes_below(const HostRoot& host, Scan& scan, const std::string& path,
+                               const std::string& in_container, Piece& piece) const {
+  if (piece.nodes.size() > kMostNodes) return;
+  scan.watch.push_back({.path = path, .name = "*"});
+  std::vector<std::pair<std::string, FileType>> entries;
+  host.list(path, [&entries](std::string_view name, FileType type) {
+    if ((is_device_node(type) || type == FileType::kDirectory) && !is_left_out(name, type))
+      entries.emplace_back(name, type);
+  });
+  std::ranges::sort(entries);
+  for (const auto& [name, type] : entries) {
+    const std::string inner = in_container + '/' + Template::escape(name);
+    if (is_device_node(type))
+      add_node(path + '/' + name, inner, piece);
+    else
+      add_nodes_below(host, scan, path + '/' + name, inner, piece);
+  }
+}
+
 void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const {
   const std::string in_container = place(mount_path_, piece.name, path);
   const FileType type = host.type(path);
   if (is_device_node(type)) return add_node(path, in_container, piece);
-  if (type == FileType::kDirectory) {
-    scan.watch.push_back({.path = path, .name = "*"});
-    std::vector<std::string> names;
-    host.list(path, [&names](std::string_view name, FileType each) {
-      if (is_device_node(each)) names.emplace_back(name);
-    });
-    std::ranges::sort(names);
-    for (const std::string& name : names)
-      add_node(path + '/' + name, in_container + '/' + Template::escape(name), piece);
+  if (type == FileType::kDirectory) add_nodes_below(host, scan, path, in_container, piece);
+  if (piece.nodes.size() > kMostNodes) {
+    piece.trouble = path + " has more than " + std::to_string(kMostNodes) +
+                    " device nodes; name those that are meant, as in " + path + "/*";
+    piece.nodes.resize(1);
   }
   if (piece.nodes.empty()) {
     add_node(path, in_container, piece);

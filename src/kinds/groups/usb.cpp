@@ -1,4 +1,5 @@
-// USB devices of a group: `{vendor, product, serial, port, nodes, mountPath, permissions, optional, limit}`.
+// USB devices of a group: `{vendor, product, serial, port, anyOf, nodes, mountPath, permissions, optional,
+// limit}`.
 
 #include <algorithm>
 #include <map>
@@ -23,6 +24,36 @@ struct Plugged {
   std::string port;    // "1-2.4": bus 1, port 2 of the root hub, port 4 of the hub there
 };
 
+// Which devices are meant. Empty: any, in each.
+struct Wanted {
+  std::string vendor;
+  std::string product;
+  std::string serial;
+  std::string port;
+
+  bool fits(const Plugged& plugged) const {
+    const auto fit = [](const std::string& wanted, const std::string& found) {
+      return wanted.empty() || wanted == found;
+    };
+    return fit(vendor, plugged.vendor) && fit(product, plugged.product) && fit(serial, plugged.serial) &&
+           fit(port, plugged.port);
+  }
+};
+
+// A device's name is made of its serial number, unless that may change or is not its own.
+enum class Naming { kBySerial, kByPort };
+
+Wanted read_wanted(Fields& fields) {
+  return {.vendor = read_hex_id(fields, "vendor"),
+          .product = read_hex_id(fields, "product"),
+          .serial = fields.text("serial", ""),
+          .port = fields.text("port", "")};
+}
+
+bool is_said(Fields& fields) {
+  return fields.has("vendor") || fields.has("product") || fields.has("serial") || fields.has("port");
+}
+
 class UsbPart final : public GroupPart {
  public:
   explicit UsbPart(Fields& fields);
@@ -30,24 +61,23 @@ class UsbPart final : public GroupPart {
 
  private:
   std::vector<Plugged> matches(const HostRoot& host) const;
-  Piece piece(const Plugged& plugged, bool serial_is_unique) const;
-  void add_nodes(const Plugged& plugged, bool serial_is_unique, Piece& piece) const;
+  Piece piece(const Plugged& plugged, Naming naming) const;
+  void add_nodes(const Plugged& plugged, Naming naming, Piece& piece) const;
+  void read_alternatives(Fields& fields);
+  bool fits(const Plugged& plugged) const;
+  bool may_change() const { return !any_of_.empty(); }
 
-  std::string vendor_;  // empty: any, as in the others
-  std::string product_;
-  std::string serial_;
-  std::string port_;
+  Wanted wanted_;
+  std::vector<Wanted> any_of_;      // what the same hardware may say that it is; empty: it does not change
   std::vector<std::string> nodes_;  // subsystems; kBus: the device's own node on the bus
   Template mount_path_;
   std::string permissions_;
 };
 
 UsbPart::UsbPart(Fields& fields) {
-  vendor_ = read_hex_id(fields, "vendor");
-  product_ = read_hex_id(fields, "product");
-  serial_ = fields.text("serial", "");
-  port_ = fields.text("port", "");
-  if (!fields.has("vendor") && !fields.has("product") && !fields.has("serial") && !fields.has("port")) {
+  wanted_ = read_wanted(fields);
+  read_alternatives(fields);
+  if (!is_said(fields) && !fields.has("anyOf")) {
     fields.error(
         "vendor",
         "say which USB device is meant: vendor and product as lsusb shows them, serial or port, as in "
@@ -65,10 +95,27 @@ UsbPart::UsbPart(Fields& fields) {
   read_terms(fields, *this);
 }
 
+void UsbPart::read_alternatives(Fields& fields) {
+  const std::vector<Node>& items = fields.items("anyOf");
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Fields item(items[i], fields.path_of("anyOf") + '[' + std::to_string(i) + ']', fields.diagnostics());
+    any_of_.push_back(read_wanted(item));
+    if (!is_said(item))
+      item.error("vendor",
+                 "say what the device may be: vendor and product as lsusb shows them, serial or port");
+  }
+  if (fields.has("anyOf") && items.empty())
+    fields.error(
+        "anyOf",
+        "a list of what the device may be is expected, as in [{vendor: \"1a6e\"}, {vendor: \"18d1\"}]");
+}
+
+bool UsbPart::fits(const Plugged& plugged) const {
+  const auto fit = [&](const Wanted& wanted) { return wanted.fits(plugged); };
+  return wanted_.fits(plugged) && (any_of_.empty() || std::ranges::any_of(any_of_, fit));
+}
+
 std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
-  const auto differs = [](const std::string& wanted, const std::string& found) {
-    return !wanted.empty() && wanted != found;
-  };
   std::vector<Plugged> found;
   for (SysDevice& device : devices_of(host, kBus)) {
     const std::optional<std::string> vendor = device.attribute("idVendor");
@@ -78,10 +125,7 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
                     .product = device.attribute("idProduct").value_or(""),
                     .serial = device.attribute("serial").value_or(""),
                     .port = device.name()};
-    if (differs(vendor_, plugged.vendor) || differs(product_, plugged.product) ||
-        differs(serial_, plugged.serial) || differs(port_, plugged.port))
-      continue;
-    found.push_back(std::move(plugged));
+    if (fits(plugged)) found.push_back(std::move(plugged));
   }
   return found;
 }
@@ -95,26 +139,29 @@ std::vector<Piece> UsbPart::find(const HostRoot& host, Scan& scan) const {
   std::vector<Piece> pieces;
   for (const Plugged& plugged : all) {
     const unsigned same = with_serial[plugged.serial];
-    if (!plugged.serial.empty() && same > 1) {
+    if (!plugged.serial.empty() && same > 1 && !may_change()) {
       scan.remarks.push_back("the USB device at port " + plugged.port + " has the serial number " +
                              plugged.serial + " as another one has: it is known by its port");
     }
-    pieces.push_back(piece(plugged, !plugged.serial.empty() && same == 1));
+    const bool by_serial = !plugged.serial.empty() && same == 1 && !may_change();
+    pieces.push_back(piece(plugged, by_serial ? Naming::kBySerial : Naming::kByPort));
   }
   return pieces;
 }
 
-Piece UsbPart::piece(const Plugged& plugged, bool serial_is_unique) const {
-  Piece piece{.name = serial_is_unique ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
-                                       : "usb-" + plugged.port,
+Piece UsbPart::piece(const Plugged& plugged, Naming naming) const {
+  Piece piece{.name = naming == Naming::kBySerial
+                          ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
+                          : "usb-" + plugged.port,
               .attributes = {},
               .nodes = {},
               .mounts = {},
               .numa_nodes = {},
               .trouble = {}};
-  add_nodes(plugged, serial_is_unique, piece);
+  add_nodes(plugged, naming, piece);
   const std::string path = piece.nodes.empty() ? "" : piece.nodes.front().host_path;
   piece.attributes = {{.name = "name", .value = piece.name},
+                      {.name = "plainName", .value = plain_name(piece.name)},
                       {.name = "path", .value = path},
                       {.name = "target", .value = path},
                       {.name = "vendor", .value = plugged.vendor},
@@ -125,7 +172,7 @@ Piece UsbPart::piece(const Plugged& plugged, bool serial_is_unique) const {
   return piece;
 }
 
-void UsbPart::add_nodes(const Plugged& plugged, bool serial_is_unique, Piece& piece) const {
+void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Piece& piece) const {
   for (const std::string& subsystem : nodes_) {
     std::vector<SysDevice> devices;
     if (subsystem == kBus)
@@ -138,7 +185,7 @@ void UsbPart::add_nodes(const Plugged& plugged, bool serial_is_unique, Piece& pi
       if (!node) continue;
       // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
       std::optional<std::string> link;
-      if (subsystem != kBus) link = serial_is_unique ? link_by_id(device) : link_by_path(device);
+      if (subsystem != kBus) link = naming == Naming::kBySerial ? link_by_id(device) : link_by_path(device);
       piece.nodes.push_back({.host_path = link.value_or(*node),
                              .container_path = place(mount_path_, device.name(), *node),
                              .permissions = permissions_});

@@ -114,6 +114,8 @@ def table_of_traps(versions, cell, table):
         "never stuck": "traps",
         "put right within 10 s, and no registration without need": "misled",
         "1,000 reloads that each change something: memory does not grow": "reloads",
+        "taken over from a plugin with other ids: what its pod holds is given to nobody until it has gone": "adopt",
+        "the same from generic-device-plugin": "adopt peer",
     }
     yield from table(["", *versions], [[words, *(cell(n, v) for v in versions)] for words, n in rows.items()])
 

@@ -497,5 +497,22 @@ TEST_CASE("an error carries its diagnostics one by one") {
   }
 }
 
+TEST_CASE("a text that is in no file is checked as one would be, and nothing beside it") {
+  CHECK(errors_of("resources:\n- {name: example.com/a, count: 2}\n", "a text").empty());
+  CHECK(errors_of("resources: []\n", "a text").empty());
+  const TempDir dir;
+  dir.file("plugins.d/a.yaml", "nonsense: 1\n");
+  CHECK(errors_of("resources: []\n", dir.at("text").string()).empty());
+  const auto one = [](const std::string& text) {
+    const std::vector<Diagnostic> found = errors_of(text, "a text");
+    return found.size() == 1 ? found[0].text() : std::to_string(found.size()) + " errors";
+  };
+  CHECK(one("resources:\n- {name: example.com/a, count: 0}\n")
+            .starts_with("a text:2:32: resources[0].count: "));
+  CHECK(one("- a\n").starts_with("a text:"));
+  CHECK(one("resources:\n- {name: example.com/a, count: 2}\n- {name: example.com/a, count: 2}\n")
+            .find("is the name of resources[0] (a text:2:3) already") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace plughost

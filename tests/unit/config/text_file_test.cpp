@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "unit/temp_dir.hpp"
 
@@ -34,6 +35,21 @@ TEST_CASE("a text file is read as it is") {
   CHECK(std::get<std::string>(read) == content);
   dir.file("empty.yaml");
   CHECK(std::get<std::string>(read_text_file(dir.at("empty.yaml"))).empty());
+}
+
+TEST_CASE("what is open is read to its end, whatever it is") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const std::string content = "a: 1\nb: 2\n";
+  REQUIRE(::write(ends[1], content.data(), content.size()) == static_cast<ssize_t>(content.size()));
+  ::close(ends[1]);
+  const auto read = read_text(ends[0]);
+  ::close(ends[0]);
+  REQUIRE(std::holds_alternative<std::string>(read));
+  CHECK(std::get<std::string>(read) == content);
+  const auto closed = read_text(-1);
+  REQUIRE(std::holds_alternative<FileTrouble>(closed));
+  CHECK(std::get<FileTrouble>(closed).what.starts_with("cannot be read: "));
 }
 
 TEST_CASE("a file that cannot be opened is said to be so") {

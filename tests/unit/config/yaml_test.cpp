@@ -208,6 +208,7 @@ TEST_CASE("others' text has documents, tags and merge keys") {
   CHECK(first.find("a")->scalar == "1");
   CHECK(first.find("e")->find("c")->scalar == "1");
   CHECK(first.find("e")->find("d")->scalar == "3");
+  CHECK(first.find("e")->members.size() == 2);
   CHECK(first.find("f")->find("g")->scalar == "1");
   CHECK(first.find("f")->find("h")->scalar == "2");
   CHECK_FALSE(first.find("f")->find("<<"));

@@ -37,6 +37,9 @@ TEST_CASE("an expression that is anchored becomes patterns that match the same n
 
 TEST_CASE("an expression without anchors is looked for anywhere in the name, and says that it is not exact") {
   CHECK(globs_of("ttyACM")->patterns == Patterns{"*ttyACM*"});
+  CHECK(globs_of("^*tun$")->patterns == Patterns{"*tun"});
+  CHECK(globs_of("^?tun$")->patterns == Patterns{"*tun"});
+  CHECK_FALSE(globs_of("^+tun$"));
   CHECK(globs_of("^video[0-9]*")->patterns == Patterns{"video*"});
   CHECK(globs_of("x*ab+$")->patterns == Patterns{"*ab", "*abb", "*abbb"});
   CHECK(globs_of("^serial/by-id/.*$")->patterns == Patterns{"serial/by-id/*"});

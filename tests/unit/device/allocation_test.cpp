@@ -139,6 +139,17 @@ TEST_CASE("an Unhealthy device is refused with its trouble") {
   CHECK(refusal.text == "device \"a\" of example.com/gpu is Unhealthy: it is gone");
 }
 
+TEST_CASE("a share that somebody holds by another id is refused, and the others are not") {
+  Device gpu = device("a");
+  gpu.replicas = 3;
+  gpu.taken = {1};
+  gpu.taken_by = "held by a/b";
+  const Refusal refusal = refused({}, {gpu}, {"a::0", "a::1"});
+  CHECK(refusal.reason == Reason::kUnhealthyDevice);
+  CHECK(refusal.text == "device \"a::1\" of example.com/gpu is Unhealthy: held by a/b");
+  CHECK_NOTHROW(given({}, {gpu}, {"a::0", "a::2"}));
+}
+
 TEST_CASE("two things in one place are refused and both are named") {
   Device a = device("a");
   a.nodes = {{"/dev/ttyUSB0", "/dev/modem", "rw"}};

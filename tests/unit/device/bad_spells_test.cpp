@@ -85,3 +85,13 @@ TEST_CASE("each device has a spell of its own, and the first to be due is waited
   // Another configuration waits for less.
   CHECK(spells.take_due(kStart + 30s, 0s) == Ids{"a", "c"});
 }
+
+TEST_CASE("a device that somebody holds has no bad spell, unless it is sick") {
+  BadSpells spells;
+  Device held{.id = "a", .taken = {0}, .taken_by = "held"};
+  spells.note(std::vector<Device>{held}, kStart);
+  CHECK_FALSE(spells.since("a"));
+  held.trouble = "sick";
+  spells.note(std::vector<Device>{held}, kStart + 1s);
+  CHECK(spells.since("a") == kStart + 1s);
+}

@@ -91,5 +91,43 @@ TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
   CHECK(wire_size(with_numa) == wire_size(device("x")) + 2 + (2 + 2) + (2 + 3));
 }
 
+TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy") {
+  Device gpu = device("gpu", 3);
+  CHECK(gpu.reason().empty());
+  gpu.taken = {0, 2};
+  gpu.taken_by = "held";
+  CHECK(gpu.healthy());
+  CHECK(gpu.reason() == "held");
+  CHECK_FALSE(gpu.healthy_share(0));
+  CHECK(gpu.healthy_share(1));
+  CHECK_FALSE(gpu.healthy_share(2));
+  const Inventory some({gpu, device("plain")});
+  std::string told;
+  some.for_each_share([&](const std::string& id, const Device& each, bool healthy) {
+    told += id + '=' + each.id + (healthy ? " " : "! ");
+  });
+  CHECK(told == "gpu::0=gpu! gpu::1=gpu gpu::2=gpu! plain=plain ");
+  CHECK_FALSE(some.lists_same_as(Inventory({device("gpu", 3), device("plain")})));
+  CHECK_FALSE(some == Inventory({device("gpu", 3), device("plain")}));
+  gpu.taken = {0, 1, 2};
+  CHECK_FALSE(gpu.healthy());
+  gpu.trouble = "sick";
+  CHECK(gpu.reason() == "sick; and held");
+  gpu.taken = {};
+  gpu.taken_by = "";
+  CHECK(gpu.reason() == "sick");
+  CHECK_FALSE(gpu.healthy_share(1));
+  Device plain = device("plain");
+  plain.taken = {0};
+  CHECK_FALSE(plain.healthy());
+}
+
+TEST_CASE("an id says which share of its device it stands for") {
+  CHECK(share_of(device("gpu", 12), "gpu::11") == 11);
+  CHECK(share_of(device("gpu", 12), "gpu::0") == 0);
+  CHECK(share_of(device("plain"), "plain") == 0);
+  CHECK(share_of(device("gpu::3"), "gpu::3") == 0);
+}
+
 }  // namespace
 }  // namespace plughost

@@ -65,6 +65,64 @@ TEST_CASE("another plugin whose command line has a resource's name is a problem"
   CHECK(contains(finding.what, kOther + " of process 99 (/bin/other-plugin --resource=example.com/x)"));
 }
 
+TEST_CASE("another plugin is known by a name in two parts, and by its socket's") {
+  MadeNode node;
+  node.configure("- {name: example.com/serial, count: 1}\n");
+  std::string socket = kOther;
+  std::string line = "/bin/other-plugin";
+  bool known = true;
+  SUBCASE("domain and name apart") {
+    line += R"( --domain=example.com --device={"name":"serial","groups":[]})";
+  }
+  SUBCASE("a longer name is another") {
+    line += " --domain=example.com --device=name:serials";
+    known = false;
+  }
+  SUBCASE("another domain, too") {
+    line += " --domain=my-example.com --device=name:serial";
+    known = false;
+  }
+  SUBCASE("in base 64") {
+    socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFs-1763745000.sock";
+  }
+  SUBCASE("with another character for the slash") {
+    socket = std::string(kPlugins) + "/example.com_serial.sock";
+  }
+  SUBCASE("another resource's in base 64") {
+    socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFscw==-1763745000.sock";
+    known = false;
+  }
+  node.listens(socket, 99);
+  node.process(99, line);
+  CHECK(node.one("owners").level == (known ? Level::kProblem : Level::kOk));
+}
+
+TEST_CASE("how another plugin is stopped is said: by its pod, its unit or its process") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 1}\n");
+  node.listens(kOther, 99);
+  node.process(99, "/bin/other-plugin --resource=example.com/x");
+  CHECK(contains(node.one("owners").advice, "`kill 99`"));
+  node.process(99, "/bin/other-plugin --resource=example.com/x", "other.service");
+  CHECK(contains(node.one("owners").advice, "`systemctl disable --now other.service`"));
+  const std::string uid = "6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10";
+  SUBCASE("by systemd's name of its control group") {
+    node.tree.file(
+        "proc/99/cgroup",
+        "0::/kubepods.slice/kubepods-besteffort.slice/"
+        "kubepods-besteffort-pod6c5c2a3e_7f7c_4e7a_9a51_0d8b7c5d1f10.slice/cri-containerd-ab.scope\n");
+  }
+  SUBCASE("by the kubelet's") {
+    node.tree.file("proc/99/cgroup", "12:cpu:/kubepods/burstable/pod" + uid + "/ab\n0::/\n");
+  }
+  CHECK(contains(node.one("owners").advice, "the pod with the UID " + uid));
+  CHECK(contains(node.one("owners").advice, "| grep " + uid + "` names"));
+  node.process(99, "/bin/other-plugin");
+  write_checkpoint(node, checkpoint("", R"("example.com/x":["theirs"])"));
+  CHECK(node.one("owners").level == Level::kWarning);
+  CHECK(contains(node.one("owners").advice, "the pod with the UID " + uid));
+}
+
 TEST_CASE("ids of a resource in the checkpoint that the configuration has not are another's, or gone") {
   MadeNode node;
   node.configure("- {name: example.com/x, count: 2, id: 'x{n}', replicas: 2}\n");

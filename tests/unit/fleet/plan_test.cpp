@@ -135,5 +135,17 @@ TEST_CASE("the state of one node's cards is not that of another's") {
   CHECK(healthy_on(with_port("4: ACTIVE")) == 1);
 }
 
+TEST_CASE("what is remembered of one node's devices is not said of another's") {
+  const auto with_node = [](const std::string& name) {
+    return node_with(R"({"sys": {"class": {"tty": {"t": ["link", "../../devices/t"]}},
+                                 "devices": {"t": {"uevent": "DEVNAME=)" +
+                     name + R"(\n", "subsystem": ["link", "../../class/tty"]}}}})");
+  };
+  const Config config = config_of("resources: [{name: x.com/t, id: \"{path}\", udev: {subsystem: tty}}]");
+  for (const char* name : {"one", "other"})
+    CHECK(
+        plan(config, with_node(name)).resources.at("x.com/t").devices.contains("/dev/" + std::string(name)));
+}
+
 }  // namespace
 }  // namespace plughost

@@ -56,3 +56,21 @@ TEST_CASE("links within /dev are followed to their end") {
   CHECK(trouble_with(host, "/dev/loop-a").find("Too many levels of symbolic links") != std::string::npos);
   CHECK(trouble_with(host, "/dev/ttyUSB0/below").find("is gone") != std::string::npos);
 }
+
+TEST_CASE("the node behind a link below /dev is found, and nobody leaves /dev for it") {
+  const test::TempDir tree;
+  tree.file("dev/ttyUSB0");
+  tree.link("dev/serial/by-id/modem", "../../ttyUSB0");
+  tree.link("dev/modem", "serial/by-id/modem");
+  tree.link("dev/null", "/dev/null");
+  tree.link("dev/far", "/mnt/nowhere/node");
+  tree.link("dev/nowhere", "gone");
+  tree.link("outside", "dev/ttyUSB0");
+  const HostRoot host(tree.path());
+  CHECK(node_behind(host, "/dev/ttyUSB0") == "/dev/ttyUSB0");
+  CHECK(node_behind(host, "/dev/serial/by-id/modem") == "/dev/ttyUSB0");
+  CHECK(node_behind(host, "/dev/modem") == "/dev/ttyUSB0");
+  CHECK(node_behind(host, "/dev/null") == "/dev/null");
+  for (const char* path : {"/dev/far", "/dev/nowhere", "/dev/gone", "/outside", "/mnt/nowhere/node", "/dev"})
+    CHECK(node_behind(host, path) == path);
+}

@@ -215,6 +215,13 @@ TEST_CASE("virtual functions are cards like others, and their physical one is re
   CHECK(both.remarks[0].starts_with("0000:05:00.0 is listed together with virtual functions of its own"));
   CHECK(value(both.devices[1], "physfn") == "0000:05:00.0");
   CHECK(value(both.devices[0], "physfn") == "(none)");
+  CHECK(value(both.devices[0], "vfs") == "(none)");
+  machine.attribute(physical, "sriov_numvfs", "0");
+  CHECK(value(scan_of(machine, {{"devices", one("1017")}}).devices.at(0), "vfs") == "(none)");
+  machine.attribute(physical, "sriov_numvfs", "1");
+  CHECK(value(scan_of(machine, {{"devices", one("1017")}}).devices.at(0), "vfs") == "1");
+  const Choice divided{.only = {}, .except = {{.attributes = {{"vfs", {"*"}}}, .where = {}}}};
+  CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, divided)) == Texts{"0000:05:00.1"});
   const Choice whole{.only = {}, .except = {{.attributes = {{"physfn", {"*"}}}, .where = {}}}};
   CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, whole)) == Texts{"0000:05:00.0"});
   CHECK(scan_of(machine, {{"vendors", one("15b3")}}, whole).remarks.empty());

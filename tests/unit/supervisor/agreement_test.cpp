@@ -114,5 +114,11 @@ TEST_CASE(
   CHECK(take_wrong(agreement, now + 7s));
 }
 
+TEST_CASE("a share that is taken was not sent as Healthy") {
+  Inventory sent({{.id = "a", .replicas = 2, .taken = {1}, .taken_by = "held"}});
+  CHECK(compare(sent, {"a::0"}).none());
+  CHECK(compare(sent, {"a::0", "a::1"}).extra == std::vector<std::string>{"a::1"});
+}
+
 }  // namespace
 }  // namespace plughost

@@ -62,6 +62,10 @@ TEST_CASE("a required entry needs one Healthy device in any of its resources, an
   CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .trouble = "drained", .drained = true}})},
                       {kRequired})) == missing);
   CHECK(problems(node({sick, resource("x.com/a1", "x.com/a", {{.id = "1"}})}, {kRequired})).empty());
+  // What a pod has by another plugin's id is there.
+  CHECK(problems(node({resource("x.com/a", "x.com/a", {{.id = "0", .taken = {0}, .taken_by = "held"}})},
+                      {kRequired}))
+            .empty());
   // Another entry's device is no help.
   CHECK(problems(node({sick, resource("x.com/b", "x.com/b", {{.id = "1"}})}, {kRequired})) == missing);
   // Nobody knows yet.

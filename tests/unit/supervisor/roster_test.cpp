@@ -357,6 +357,47 @@ TEST_CASE("a device that is drained and taken back again and again does not flap
   CHECK(entry.roster.next_change() == kStart + 20s + Damping::kCalm);
 }
 
+AdoptedDevices adopted(const std::string& resource, const std::string& device) {
+  Adoption adoption;
+  adoption.devices[device] = {{.id = "X", .pod_uid = "uid", .container = "main"}};
+  AdoptedDevices made;
+  made.take({{resource, adoption}});
+  return made;
+}
+
+TEST_CASE("a device that is adopted is Unhealthy from the first list on, until it is not") {
+  Listed entry;
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = devices({"a", "b"});
+  seen[kB].devices = devices({"a"});
+  const auto listings = entry.roster.take(seen, kStart, entry.terms, {}, adopted(kA, "a"));
+  CHECK(listings.at(0).before.empty());
+  CHECK(text_of(listings.at(0).now) == "a! b");
+  CHECK(text_of(listings.at(1).now) == "a");
+  CHECK(entry.roster.take({}, adopted(kA, "a")).empty());
+  const auto free = entry.roster.take({}, AdoptedDevices());
+  REQUIRE(free.size() == 1);
+  CHECK(text_of(free[0].now) == "a b");
+  const auto again = entry.roster.take({}, adopted(kA, "b"));
+  REQUIRE(again.size() == 1);
+  CHECK(text_of(again[0].now) == "a b!");
+}
+
+TEST_CASE("a device may be drained and adopted, and each by itself keeps it out of service") {
+  Listed entry;
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = devices({"a"});
+  Drains drains;
+  drains.set({kA, "a"}, {.reason = "", .since = {}});
+  entry.roster.take(seen, kStart, entry.terms, drains, adopted(kA, "a"));
+  CHECK(entry.roster.listed(kA).find("a")->reason() ==
+        "drained; and held by uid since before plughost, as X");
+  entry.roster.take(Drains(), adopted(kA, "a"));
+  CHECK(entry.roster.listed(kA).find("a")->reason() == "held by uid since before plughost, as X");
+  entry.roster.take(drains);
+  CHECK(entry.roster.listed(kA).find("a")->reason() == "drained");
+}
+
 TEST_CASE("an entry has a thousand resources at the most, with those that are remembered") {
   Listed entry;
   std::map<std::string, Roster::Seen> seen;

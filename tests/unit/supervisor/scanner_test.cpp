@@ -88,10 +88,12 @@ struct Process {
 // What a scanner has told, in order: "found a b", "failed: why", "stalled".
 struct Told {
   std::vector<std::string> words;
+  HeldIds held;
   Clock::time_point change_at = ScanSchedule::kNever;
 
   Scanner::Hooks hooks() {
     return {.listed = [] { return std::map<std::string, Inventory>(); },
+            .prepare = [this](const auto& then) { then(held); },
             .found =
                 [this](Scanner::Found& found) {
                   words.emplace_back("found");

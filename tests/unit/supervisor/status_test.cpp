@@ -148,3 +148,20 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
   REQUIRE(json["resources"].array().size() == 1);
   CHECK(json["resources"].array()[0]["devices"]["held"].number() == 2);
 }
+
+TEST_CASE("shares that are taken are Unhealthy and adopted, and say by whom") {
+  const ResourceStatus adopted =
+      resource_with({{.id = "0", .replicas = 5, .taken = {1, 2}, .taken_by = "2 of its 5 shares held by a/b"},
+                     {.id = "1", .taken = {0}, .taken_by = "held by a/b"},
+                     {.id = "2", .trouble = "sick", .replicas = 3, .taken = {0}, .taken_by = "held by a/b"}});
+  const ResourceStatus::Counts counts = adopted.counts(nullptr);
+  CHECK(counts.healthy == 3);
+  CHECK(counts.unhealthy == 6);
+  CHECK(counts.adopted == 3);
+  const Json devices = adopted.devices_json(nullptr);
+  CHECK(devices.array()[0]["health"].text() == "Healthy");
+  CHECK(devices.array()[0]["reason"].text() == "2 of its 5 shares held by a/b");
+  CHECK(devices.array()[1]["health"].text() == "Unhealthy");
+  CHECK(devices.array()[1]["reason"].text() == "held by a/b");
+  CHECK(devices.array()[2]["reason"].text() == "sick; and held by a/b");
+}

@@ -87,3 +87,15 @@ TEST_CASE("the textfile has all metrics but those that node_exporter has of itse
   CHECK(file.find("process_") == std::string::npos);
   CHECK(file.find("plughost_log_messages_total") != std::string::npos);
 }
+
+TEST_CASE("shares that pods hold by ids that are not listed are unhealthy, and told apart") {
+  DaemonStatus taken = status();
+  Device gpu{.id = "gpu", .replicas = 3, .taken = {1, 2}, .taken_by = "held"};
+  taken.resources[0].offer = std::make_shared<const Offer>(
+      Offer{.resource = "x.example/a", .inventory = Inventory({gpu}), .recipe = nullptr});
+  const std::string text = metrics_text(taken);
+  CHECK(lines_of(text, "plughost_devices") == Lines{R"({resource="x.example/a",health="healthy"} 1)",
+                                                    R"({resource="x.example/a",health="unhealthy"} 2)"});
+  CHECK(lines_of(text, "plughost_devices_adopted") == Lines{R"({resource="x.example/a"} 2)"});
+  CHECK(lines_of(text, "plughost_devices_held") == Lines{R"({resource="x.example/a"} 0)"});
+}

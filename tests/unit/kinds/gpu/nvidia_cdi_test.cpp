@@ -104,6 +104,19 @@ TEST_CASE("`nvidiaCtk` says where the tool is, and names by index are asked for 
   CHECK(made.runs()[0].ends_with("--device-name-strategy=index"));
 }
 
+TEST_CASE("the tool is told where the driver is") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"driverRoot", text("/run/driver")}});
+  const std::filesystem::path library = PLUGHOST_FAKE_NVML;
+  made.rig.machine.tree().directory("/run/driver/usr/lib64");
+  std::filesystem::copy_file(library,
+                             made.rig.machine.tree().at("/run/driver/usr/lib64") / library.filename());
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  CHECK(made.rig.scan().cdi.size() == 1);
+  REQUIRE(made.runs().size() == 1);
+  CHECK(made.runs()[0].ends_with("--device-name-strategy=uuid --driver-root=/run/driver"));
+}
+
 TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, in words") {
   const FakeNvml fake(kTwoCards);
   const auto trouble = [](const std::string& tool) {

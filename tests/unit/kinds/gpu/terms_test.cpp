@@ -25,6 +25,7 @@ TEST_CASE("mistakes in `gpu` are found when it is read") {
   CHECK(problem({{"ignoredXids", text("x")}}).find("is no XID") != std::string::npos);
   CHECK(problem({{"imexChannels", text("4096")}}).find("is no IMEX channel") != std::string::npos);
   CHECK(problem({{"mpsRoot", text("run")}}).starts_with("resources[0].gpu.mpsRoot: "));
+  CHECK(problem({{"driverRoot", text("run/nvidia")}}).starts_with("resources[0].gpu.driverRoot: "));
   CHECK(problem({{"nvidiaCtk", text("nvidia-ctk")}}).starts_with("resources[0].gpu.nvidiaCtk: "));
   for (const char* wrong : {"1", "GiB", "0GiB", "1GB", "-1GiB", "1.5GiB", ""}) {
     CAPTURE(wrong);

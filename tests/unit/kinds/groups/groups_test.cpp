@@ -47,8 +47,10 @@ TEST_CASE("each match of a path is a device with its node") {
   const Scan scan = scan_of(tree, {group({path("/dev/ttyUSB*")})});
   CHECK(ids_of(scan) == Ids{"ttyUSB0", "ttyUSB1"});
   CHECK(scan.devices[1].nodes == Nodes{{"/dev/ttyUSB1", "/dev/ttyUSB1", "rw"}});
-  CHECK(scan.devices[1].attributes ==
-        std::vector<Attribute>{{"name", "ttyUSB1"}, {"path", "/dev/ttyUSB1"}, {"target", "/dev/null"}});
+  CHECK(scan.devices[1].attributes == std::vector<Attribute>{{"name", "ttyUSB1"},
+                                                             {"plainName", "ttyUSB1"},
+                                                             {"path", "/dev/ttyUSB1"},
+                                                             {"target", "/dev/null"}});
   CHECK(scan.devices[1].replicas == 1);
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev", "ttyUSB*"}) == 1);
 }
@@ -149,6 +151,58 @@ TEST_CASE("a directory such as /dev/snd brings the nodes in it") {
   CHECK(scan.devices[0].nodes == Nodes{{"/dev/snd/controlC0", "/dev/sound/controlC0", "rw"},
                                        {"/dev/snd/timer", "/dev/sound/timer", "rw"}});
   CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/snd", "*"}) == 1);
+}
+
+TEST_CASE("a plain name has '_' for what others would not take in a name") {
+  const TempDir tree;
+  make_nodes(tree, {"dev/apex_0.1", "dev/v4l/by-path/pci-0000:00:14.0", "dev/A-z_9"});
+  const auto plain_name = [&](const char* of) {
+    return *scan_of(tree, {group({path(of)})}).devices.at(0).attribute("plainName");
+  };
+  CHECK(plain_name("/dev/apex_0.1") == "apex_0_1");
+  CHECK(plain_name("/dev/v4l/by-path/*") == "pci-0000_00_14_0");
+  CHECK(plain_name("/dev/A-z_9") == "A-z_9");
+}
+
+TEST_CASE("a directory brings the nodes below it, too, as container runtimes expand one") {
+  const TempDir tree;
+  for (const char* directory : {"dev/bus/usb/001", "dev/bus/usb/002", "dev/bus/usb/pts", "dev/bus/usb/.udev"})
+    tree.directory(directory);
+  tree.link("dev/bus/usb/003", "001");
+  const auto make = [&](const char* path) {
+    return ::mknod(tree.at(path).c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
+  };
+  if (!make("dev/bus/usb/002/001")) return;  // needs root
+  REQUIRE(make("dev/bus/usb/001/002"));
+  REQUIRE(make("dev/bus/usb/001/001"));
+  REQUIRE(make("dev/bus/usb/pts/0"));
+  REQUIRE(make("dev/bus/usb/.udev/0"));
+  REQUIRE(make("dev/bus/usb/console"));
+  const Scan scan = scan_of(tree, {group({path("/dev/bus/usb", {{"mountPath", text("/usb")}})})});
+  REQUIRE(ids_of(scan) == Ids{"bus_usb"});
+  CHECK(scan.devices[0].healthy());
+  CHECK(scan.devices[0].nodes == Nodes{{"/dev/bus/usb/001/001", "/usb/001/001", "rw"},
+                                       {"/dev/bus/usb/001/002", "/usb/001/002", "rw"},
+                                       {"/dev/bus/usb/002/001", "/usb/002/001", "rw"}});
+  for (const char* followed : {"/dev/bus/usb", "/dev/bus/usb/001", "/dev/bus/usb/002"})
+    CHECK(std::ranges::count(scan.watch, WatchedDirectory{followed, "*"}) == 1);
+  CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/bus/usb/003", "*"}) == 0);
+}
+
+TEST_CASE("a directory of more nodes than an answer can have is Unhealthy") {
+  const TempDir tree;
+  tree.directory("dev/many");
+  const auto make = [&](int i) {
+    return ::mknod(tree.at("dev/many/" + std::to_string(i)).c_str(), S_IFCHR | 0600, makedev(1, 3)) == 0;
+  };
+  if (!make(0)) return;  // needs root
+  for (int i = 1; i < 1000; ++i) REQUIRE(make(i));
+  const Scan full = scan_of(tree, {group({path("/dev/many")})});
+  CHECK(full.devices.at(0).healthy());
+  CHECK(full.devices[0].nodes.size() == 1000);
+  REQUIRE(make(1000));
+  CHECK(scan_of(tree, {group({path("/dev/many")})}).devices.at(0).trouble ==
+        "/dev/many has more than 1000 device nodes; name those that are meant, as in /dev/many/*");
 }
 
 TEST_CASE("links by id have the link's own name, in the id and in the container") {

@@ -102,6 +102,53 @@ TEST_CASE("a mount path places the node, and attributes name the device") {
   CHECK(*scan.devices[0].attribute("path") == "/dev/ttyUSB0");
 }
 
+TEST_CASE("a device whose identity changes keeps its id, which is its port") {
+  const MadeSysfs before;
+  plug_in(before, "1-2", "0001", "");
+  plug_in(before, "1-3", "0003", "A1");
+  plug_in(before, "1-4", "0002", "A2");
+  const Members either = {{"anyOf", list({map({{"product", text("0001")}}),
+                                          map({{"product", text("0002")}, {"vendor", text("0451")}})})}};
+  const Scan first = scan_of(before, either);
+  REQUIRE(ids_of(first) == Ids{"usb-1-2", "usb-1-4"});
+  CHECK(*first.devices[0].attribute("product") == "0001");
+  const MadeSysfs after;
+  plug_in(after, "1-2", "0002", "B7");
+  const Scan second = scan_of(after, either);
+  REQUIRE(ids_of(second) == Ids{"usb-1-2"});
+  CHECK(*second.devices[0].attribute("product") == "0002");
+  CHECK(*second.devices[0].attribute("serial") == "B7");
+  CHECK(*second.devices[0].attribute("plainName") == "usb-1-2");
+  CHECK(second.remarks.empty());
+}
+
+TEST_CASE("what stands beside anyOf holds for all that a device may be") {
+  const MadeSysfs sysfs;
+  for (const char* port : {"1-2", "1-3"}) plug_in(sysfs, port, "0001", "");
+  CHECK(ids_of(scan_of(sysfs, {{"port", text("1-3")},
+                               {"anyOf", list({map({{"product", text("0001")}}),
+                                               map({{"product", text("0002")}})})}})) == Ids{"usb-1-3"});
+  CHECK(
+      ids_of(scan_of(sysfs, {{"vendor", text("1a86")}, {"anyOf", list({map({{"product", text("0001")}})})}}))
+          .empty());
+}
+
+TEST_CASE("mistakes in anyOf are found when it is read") {
+  const auto problem = [](Node any_of) {
+    const Ids found = read_entry("groups", usb({{"anyOf", std::move(any_of)}})).problems;
+    return found.size() == 1 ? found[0] : std::to_string(found.size()) + " problems";
+  };
+  CHECK(problem(list({})).starts_with(
+      "resources[0].groups[0].usb[0].anyOf: a list of what the device may be is expected"));
+  CHECK(problem(list({map({{"vendor", text("1a6e")}}), map({})}))
+            .starts_with("resources[0].groups[0].usb[0].anyOf[1].vendor: say what the device may be"));
+  CHECK(problem(list({map({{"vendor", text("fritz")}})}))
+            .starts_with("resources[0].groups[0].usb[0].anyOf[0].vendor: "));
+  CHECK(
+      problem(list({map({{"vendor", text("1a6e")}, {"nodes", text("tty")}})})).find("unknown key 'nodes'") !=
+      std::string::npos);
+}
+
 TEST_CASE("several USB devices of a group go together: the first of each kind, then the second") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");

@@ -126,6 +126,19 @@ TEST_CASE("a card is known by its address and has the nodes of all of its ports"
   CHECK(value(device, "numa") == "1");
 }
 
+TEST_CASE("a card says which virtual functions it has, and whose it is") {
+  const Rig rig;
+  const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
+  const std::string function = card.substr(0, card.find("/infiniband"));
+  const Device whole = rig.card();
+  CHECK(value(whole, "vfs") == "(none)");
+  CHECK(value(whole, "physfn") == "(none)");
+  rig.machine.attribute(function, "sriov_numvfs", "8");
+  rig.machine.link(function + "/physfn", "/sys/devices/0000:99:00.0");
+  CHECK(value(rig.card(), "vfs") == "8");
+  CHECK(value(rig.card(), "physfn") == "0000:99:00.0");
+}
+
 TEST_CASE("nodes go to the card that they belong to") {
   const Rig rig{{{"portState", text("ignore")}}};
   const std::string first = rig.add_card(kFirst, "mlx5_0", 1);

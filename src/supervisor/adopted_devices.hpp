@@ -1,0 +1,67 @@
+#pragma once
+// The devices of an entry that containers hold by ids with which they are not listed, until these have gone.
+// A value; not thread-safe.
+
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kubelet/holdings.hpp"
+#include "supervisor/adoption.hpp"
+
+namespace plughost {
+
+class AdoptedDevices {
+ public:
+  // One of a resource's ids.
+  struct Name {
+    std::string resource;
+    std::string id;
+
+    auto operator<=>(const Name&) const = default;
+  };
+  // What a log should say.
+  struct News {
+    struct Device {
+      Name device;
+      FormerId holder;
+    };
+    std::vector<Device> adopted;  // from now on
+    std::vector<Name> over;       // ids of former days that nobody holds any more
+    std::vector<std::pair<std::string, Adoption::Stranger>> strangers;  // by resource; held, and told of once
+  };
+
+  // What a look has found, of all the resources that it has seen.
+  News take(std::map<std::string, Adoption> found);
+  // Who holds what now: an id that nobody holds is adopted no longer. final: the answer may be taken at its
+  // word; otherwise it only names those who hold.
+  News learn(const Holdings& holdings, bool final);
+  // The checkpoint has been read anew: what is over may have begun again.
+  void read_again() { over_.clear(); }
+
+  // Takes the shares of the resource's devices that are held so.
+  void apply(const std::string& resource, std::vector<Device>& devices) const;
+  // Of all resources.
+  const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
+  // That a checkpoint has, and the resources list or have listed.
+  const std::map<std::string, std::set<std::string>>& own() const { return own_; }
+  // Is there anything that the kubelet should be asked?
+  bool open() const { return !ids_.empty() || !strangers_.empty(); }
+
+ private:
+  std::string holder_text(const std::string& resource, const std::vector<FormerId>& holders) const;
+  void forget_over();
+
+  std::map<std::string, Adoption> found_;
+  std::map<std::string, std::set<std::string>> ids_;  // adopted, and not over; none of the sets is empty
+  std::map<std::string, std::set<std::string>> own_;
+  std::map<Name, Holder> holders_;                // of ids_, as far as the kubelet has told
+  std::map<Name, Adoption::Stranger> strangers_;  // nobody has told yet whether they hold on
+  std::set<Name> told_;                           // of strangers
+  std::set<Name> over_;
+};
+
+}  // namespace plughost

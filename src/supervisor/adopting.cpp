@@ -1,0 +1,110 @@
+#include "supervisor/adopting.hpp"
+
+#include <utility>
+
+namespace plughost {
+
+Adopting::Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed)
+    : platform_(platform),
+      link_(link),
+      changed_(std::move(changed)),
+      again_(platform.loop, [this] { ask(); }) {}
+
+HeldIds Adopting::held() const {
+  return {.checkpoint = checkpoint_,
+          .own = devices_.own(),
+          .adopted = devices_.ids(),
+          .before_reload = before_reload_};
+}
+
+void Adopting::prepare(const std::function<void(HeldIds held)>& done) {
+  const bool failed = !reading_.checkpoint && Clock::now() - reading_.began >= kReadAgain;
+  if (reading_.began >= since_ && !failed) return done(held());
+  link_.checkpoint().read(failed && reading_.began >= since_ ? Clock::now() : since_,
+                          lifetime_.bound([this, done](const CheckpointReader::Reading& reading) {
+                            reading_ = reading;
+                            if (reading.checkpoint) {
+                              checkpoint_ = reading.checkpoint;
+                              devices_.read_again();
+                            }
+                            done(held());
+                          }));
+}
+
+void Adopting::take(std::map<std::string, Adoption> found) {
+  before_reload_.clear();
+  untold_ = devices_.take(std::move(found));
+  // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
+  if (!untold_.adopted.empty()) pause_.reset();
+  if (devices_.open() && (!again_.armed() || !untold_.adopted.empty())) ask();
+}
+
+void Adopting::tell() {
+  tell(std::exchange(untold_, {}));
+}
+
+void Adopting::on_reload(std::map<std::string, Inventory> listed) {
+  before_reload_ = std::move(listed);
+  since_ = Clock::now();
+}
+
+bool Adopting::outdated() {
+  const auto now = Clock::now();
+  if (reading_.began >= since_ && now - reading_.began < kFresh) return false;
+  since_ = now;
+  return true;
+}
+
+void Adopting::ask() {
+  if (std::exchange(asking_, true)) return;
+  link_.pod_resources().ask(
+      Clock::now(), lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
+}
+
+void Adopting::on_answer(const PodResources::Answer& answer) {
+  link_.note_answer(answer);
+  if (answer.holdings) return learn(*answer.holdings, Clock::now() >= trusted_from_);
+  link_.checkpoint().read(Clock::now(), lifetime_.bound([this](const CheckpointReader::Reading& reading) {
+    const bool known = reading.checkpoint != nullptr;
+    learn(known ? reading.checkpoint->holdings() : Holdings(), known);
+  }));
+}
+
+void Adopting::learn(const Holdings& holdings, bool final) {
+  asking_ = false;
+  const AdoptedDevices::News news = devices_.learn(holdings, final);
+  if (devices_.open()) {
+    again_.arm(pause_.next());
+  } else {
+    pause_.reset();
+    again_.cancel();
+  }
+  changed_();
+  tell(news);
+}
+
+void Adopting::tell(const AdoptedDevices::News& news) const {
+  for (const auto& [device, holder] : news.adopted)
+    platform_.log.info(
+        "a pod holds a device by an id that is not ours: nobody else gets it until the pod has gone",
+        {{"resource", device.resource},
+         {"device", device.id},
+         {"id", holder.id},
+         {"pod_uid", holder.pod_uid},
+         {"container", holder.container}});
+  for (const AdoptedDevices::Name& name : news.over)
+    platform_.log.info("nobody holds the id any more that was not ours",
+                       {{"resource", name.resource}, {"id", name.id}});
+  for (const auto& [resource, stranger] : news.strangers)
+    platform_.log.warn(
+        "a pod holds something by an id that is not ours, and no device of ours is recognised in it: a "
+        "second pod "
+        "may get the same",
+        {{"resource", resource},
+         {"id", stranger.held.id},
+         {"pod_uid", stranger.held.pod_uid},
+         {"container", stranger.held.container},
+         {"has", stranger.found}});
+}
+
+}  // namespace plughost

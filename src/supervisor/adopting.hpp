@@ -1,0 +1,75 @@
+#pragma once
+// Which devices of an entry pods hold by ids of another plugin, or of before a reload: read in the kubelet's
+// checkpoint, asked of the kubelet until these pods have gone, and told in the log. Loop thread only.
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/backoff.hpp"
+#include "base/lifetime.hpp"
+#include "supervisor/adopted_devices.hpp"
+#include "supervisor/checkpoint_reader.hpp"
+#include "supervisor/kubelet_link.hpp"
+
+namespace plughost {
+
+class Adopting {
+ public:
+  using Clock = EventLoop::Clock;
+  // Between two questions who holds what, at first and at most.
+  static constexpr std::chrono::milliseconds kFirstPause{1000};
+  static constexpr std::chrono::milliseconds kLongestPause{10'000};
+  // A kubelet that has just started does not know all of its pods yet.
+  static constexpr std::chrono::seconds kSettling{10};
+  // A checkpoint that could not be read is tried again after this.
+  static constexpr std::chrono::seconds kReadAgain{30};
+  // For a resource that appears later than this, it is read again.
+  static constexpr std::chrono::seconds kFresh{1};
+
+  // changed: apply() of devices() gives something else; called from the loop, not from within. platform and
+  // link outlive it.
+  Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed);
+  Adopting(const Adopting&) = delete;
+  Adopting& operator=(const Adopting&) = delete;
+
+  // What the next look has to know. done runs in the loop, maybe at once.
+  void prepare(const std::function<void(HeldIds held)>& done);
+  // What a look has found.
+  void take(std::map<std::string, Adoption> found);
+  // The lists with that are out: the log may be told.
+  void tell();
+  const AdoptedDevices& devices() const { return devices_; }
+
+  // The entry says something else from now on; these were its lists.
+  void on_reload(std::map<std::string, Inventory> listed);
+  // For a resource that is new: is what was read of its pods old? Then the next look reads it again.
+  bool outdated();
+  // Another kubelet is there, or none.
+  void on_kubelet() { trusted_from_ = Clock::now() + kSettling; }
+
+ private:
+  HeldIds held() const;
+  void ask();
+  void on_answer(const PodResources::Answer& answer);
+  void learn(const Holdings& holdings, bool final);
+  void tell(const AdoptedDevices::News& news) const;
+
+  Platform& platform_;
+  KubeletLink& link_;
+  std::function<void()> changed_;
+  AdoptedDevices devices_;
+  AdoptedDevices::News untold_;
+  CheckpointReader::Reading reading_;
+  std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
+  std::map<std::string, Inventory> before_reload_;
+  Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
+  Clock::time_point trusted_from_ = Clock::time_point::min();
+  bool asking_ = false;
+  Backoff pause_{kFirstPause, kLongestPause};
+  Timer again_;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

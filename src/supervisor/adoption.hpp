@@ -1,0 +1,68 @@
+#pragma once
+// Which devices of a resource containers hold by ids that it does not list: those of another plugin that had
+// the resource's name before, or its own of before a reload. Pure functions of values, thread-safe.
+
+#include <compare>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "device/inventory.hpp"
+#include "device/recipe.hpp"
+#include "kubelet/checkpoint.hpp"
+
+namespace plughost {
+
+// An id that its resource does not list, and the container that holds it.
+struct FormerId {
+  std::string id;
+  std::string pod_uid;
+  std::string container;
+
+  auto operator<=>(const FormerId&) const = default;
+};
+
+// What is known of the ids that containers hold. By resource.
+struct HeldIds {
+  std::shared_ptr<const Checkpoint> checkpoint;          // nullptr: nothing
+  std::map<std::string, std::set<std::string>> own;      // that were listed
+  std::map<std::string, std::set<std::string>> adopted;  // that are adopted already
+  // What was listed by the configuration before this one: an id of it that is not listed any more may be a
+  // device that is still there.
+  std::map<std::string, Inventory> before_reload = {};
+};
+
+// What a look makes of it, for one resource.
+struct Adoption {
+  // By the device's id. Each one stands for a share of the device, which somebody has.
+  std::map<std::string, std::vector<FormerId>> devices;
+  // The shares that containers hold by the ids with which they are listed. By the device's id.
+  std::map<std::string, std::set<unsigned>> used;
+  // Ids of the checkpoint that the resource lists, or has listed.
+  std::set<std::string> own;
+
+  // No device of the resource is recognised in what the container was given.
+  struct Stranger {
+    FormerId held;
+    std::string found;  // what it was given, in words
+  };
+  std::vector<Stranger> strangers;
+};
+
+// Where the links of a path lead; the path itself where that is not known.
+using LeadsTo = std::function<std::string(const std::string& path)>;
+
+// resources: the devices of each, which assemble() made. listed: before them, with those that are gone. A
+// device is recognised by a node, a mount or a CDI name that no other device of the resource has; without
+// such, by an id, a word of an environment variable or of a CDI name that is an attribute of no other device;
+// and devices that have nothing of their own stand in for each other. A device that a container holds by the
+// id with which it is listed is nobody else's: the kubelet has given it since.
+std::map<std::string, Adoption> adopt(const Recipe& recipe,
+                                      const std::map<std::string, std::vector<Device>>& resources,
+                                      const std::map<std::string, Inventory>& listed, const HeldIds& held,
+                                      const LeadsTo& leads_to);
+
+}  // namespace plughost

@@ -1,0 +1,61 @@
+#pragma once
+// The kubelet's checkpoint, read off the loop and once for many who ask. Loop thread only.
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/lifetime.hpp"
+#include "base/log.hpp"
+#include "base/workers.hpp"
+#include "kubelet/checkpoint.hpp"
+
+namespace plughost {
+
+class CheckpointReader {
+ public:
+  using Clock = EventLoop::Clock;
+  // Nobody waits for it for longer.
+  static constexpr std::chrono::milliseconds kDeadline{1000};
+
+  struct Reading {
+    std::shared_ptr<const Checkpoint> checkpoint;  // nullptr: it cannot be read, or not in time
+    Clock::time_point began = Clock::time_point::min();
+  };
+  using Done = std::function<void(const Reading& reading)>;
+
+  // workers and log outlive it.
+  CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,
+                   std::chrono::milliseconds deadline = kDeadline);
+  CheckpointReader(const CheckpointReader&) = delete;
+  CheckpointReader& operator=(const CheckpointReader&) = delete;
+
+  // A reading that began at that time or later. done runs in the loop, maybe at once; never, if this is gone
+  // by then. A file that is not there says that nobody holds anything.
+  void read(Clock::time_point since, Done done);
+
+ private:
+  struct Outcome;
+
+  void begin();
+  void on_end(const Outcome& outcome);
+  void finish(std::shared_ptr<const Checkpoint> checkpoint, const std::string& why);
+
+  Workers& workers_;
+  Log& log_;
+  const std::filesystem::path file_;
+  const std::chrono::milliseconds deadline_;
+  std::vector<Done> waiting_;  // for the reading that is under way
+  std::vector<Done> next_;     // for the one after it
+  Reading last_;
+  Clock::time_point began_ = Clock::time_point::min();  // the reading that is under way
+  bool reading_ = false;
+  bool hung_ = false;     // it is under way for longer than the deadline
+  std::string told_why_;  // why it could not be read the last time; empty: it could
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,301 @@
+// Pods hold devices by ids of another plugin, or of before a reload: nobody else gets these until they have
+// gone.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+const std::string kGopher = "example.com/gopher";
+const std::string kToken = "example.com/token";
+const std::string kTheirs = "id: \"theirs-{name}\"";
+
+// Another plugin has served the gophers amy and bob by ids of its own; pod-a holds amy.
+struct TakenOver {
+  explicit TakenOver(Node::Options options = {.pod_resources = true}, const std::string& theirs = kTheirs)
+      : node(options) {
+    node.files().file("gophers/amy");
+    node.files().file("gophers/bob");
+    node.configure(gophers(theirs));
+    node.start_kubelet();
+    node.start_daemon();
+    REQUIRE(node.attached({kGopher}));
+  }
+
+  std::string gophers(const std::string& more = {}) const {
+    return listed(kGopher, node.path("gophers"),
+                  "mounts: [{hostPath: \"{path}\", containerPath: \"/gophers/{n}\"}]" +
+                      (more.empty() ? "" : ", " + more));
+  }
+  void hold(const std::string& id, const std::string& pod = "pod-a") {
+    REQUIRE(node.kubelet().allocate_named(pod, "main", kGopher, {id}).admitted());
+  }
+  // By plughost as it is, or as somebody else would have it.
+  void take_over(const std::string& more = {}) {
+    node.end_daemon();
+    REQUIRE(node.wait_for([](const KubeletState& state) { return !state.of(kGopher).attached; }));
+    before = node.of(kGopher).lists;
+    node.configure(gophers(more));
+    node.start_daemon();
+    REQUIRE(node.attached({kGopher}));
+  }
+  json device(const std::string& id) const {
+    const Finished told = run_plughost({"status", "-o", "json", "--control", node.control()});
+    const json status = json::parse(told.output);
+    for (const json& resource : status["resources"]) {
+      for (const json& each : resource["list"]) {
+        if (resource["name"] == kGopher && each["id"] == id) return each;
+      }
+    }
+    return {};
+  }
+  bool says(const std::string& id, const std::string& reason) const {
+    return eventually([&] { return device(id)["reason"] == reason; });
+  }
+
+  Node node;
+  std::size_t before = 0;  // lists of the other plugin's
+};
+
+// What the stand-in calls a pod, it calls its UID as well.
+const std::string kHeld = "held by default/pod-a since before plughost, as theirs-amy";
+
+}  // namespace
+
+TEST_CASE(
+    "a device that a pod has from another plugin is Unhealthy from the first list on, until it has gone") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  over.take_over();
+  Node& node = over.node;
+  CHECK(node.unhealthy(kGopher, "amy", 0ms));
+  CHECK(node.healthy(kGopher, "bob", 0ms));
+  CHECK(over.says("amy", kHeld));
+  CHECK(node.of(kGopher).lists == over.before + 1);
+  CHECK(node.daemon().wait_for_line({"a pod holds a device by an id that is not ours", "resource=" + kGopher,
+                                     "device=amy", "id=theirs-amy", "container=main"},
+                                    kLong));
+  // It is never given, even to who asks for it.
+  CHECK(node.kubelet().allocate_ids(kGopher, {"amy"}).text.find(kHeld) != std::string::npos);
+  CHECK(node.kubelet().allocate("pod-b", "main", kGopher, 1).admitted());
+  CHECK(node.kubelet().allocate("pod-c", "main", kGopher, 1).ids.empty());
+  CHECK(run_plughost({"events", "--control", node.control()}).output.find("devices=amy") !=
+        std::string::npos);
+
+  REQUIRE(node.kubelet().free("pod-a"));
+  CHECK(node.healthy(kGopher, "amy"));
+  CHECK(node.daemon().wait_for_line({"nobody holds the id any more that was not ours", "id=theirs-amy"},
+                                    kLong));
+  CHECK(over.says("amy", ""));
+  CHECK(node.kubelet().allocate("pod-c", "main", kGopher, 1).ids == std::vector<std::string>{"amy"});
+}
+
+TEST_CASE("plughost's restart changes nothing about a device that is adopted, nor its own pods' devices") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  over.take_over();
+  over.hold("bob", "pod-b");
+  for (int i = 0; i < 2; ++i) {
+    over.take_over();
+    CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+    CHECK(over.node.healthy(kGopher, "bob", 0ms));
+    CHECK(over.node.of(kGopher).lists == over.before + 1);
+  }
+  CHECK(over.says("amy", kHeld));
+}
+
+TEST_CASE("where the kubelet does not tell who holds what, its checkpoint does, and says when that is over") {
+  TakenOver over(Node::Options{});
+  over.hold("theirs-amy");
+  over.take_over();
+  CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+  CHECK(over.device("amy")["reason"].get<std::string>().ends_with("since before plughost, as theirs-amy"));
+  REQUIRE(over.node.kubelet().free("pod-a"));
+  CHECK(over.node.healthy(kGopher, "amy"));
+}
+
+TEST_CASE("a device with shares loses as many as pods hold") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  over.take_over("replicas: 3");
+  CHECK(over.node.healthy(kGopher, "amy::0", 0ms));
+  CHECK(over.node.healthy(kGopher, "amy::1", 0ms));
+  CHECK(over.node.unhealthy(kGopher, "amy::2", 0ms));
+  CHECK(over.node.healthy(kGopher, "bob::2", 0ms));
+  CHECK(over.says("amy", "1 of its 3 shares " + kHeld));
+  REQUIRE(over.node.kubelet().free("pod-a"));
+  CHECK(over.node.healthy(kGopher, "amy::2"));
+}
+
+TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  SUBCASE("the same entry") {
+    over.node.configure(over.gophers());
+    REQUIRE(over.node.reload());
+  }
+  SUBCASE("one that is made anew, because its options are others") {
+    over.node.configure(over.gophers("allocationPolicy: packed"));
+    REQUIRE(over.node.reload());
+    REQUIRE(over.node.attached({kGopher}));
+  }
+  REQUIRE(over.node.healthy(kGopher, "bob"));
+  CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+  CHECK(over.says("amy", kHeld));
+  // And stays so, whatever is looked at and loaded meanwhile.
+  over.node.files().file("gophers/cem");
+  REQUIRE(over.node.healthy(kGopher, "cem"));
+  over.node.configure(over.gophers("env: {A: b}"));
+  REQUIRE(over.node.reload());
+  over.node.files().file("gophers/dan");
+  REQUIRE(over.node.healthy(kGopher, "dan"));
+  CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+  REQUIRE(over.node.kubelet().free("pod-a"));
+  CHECK(over.node.healthy(kGopher, "amy"));
+}
+
+TEST_CASE("an id that was over may begin again: a reload there and back") {
+  TakenOver over;
+  Node& node = over.node;
+  const auto load = [&](const std::string& more, const std::string& id) {
+    node.configure(over.gophers(more));
+    REQUIRE(node.reload());
+    REQUIRE(node.wait_for([&](const KubeletState& state) {
+      return std::ranges::any_of(*state.of(kGopher).devices, [&](const auto& each) { return each.id == id; });
+    }));
+  };
+  over.hold("theirs-amy");
+  load("", "bob");
+  REQUIRE(node.unhealthy(kGopher, "amy"));
+  REQUIRE(node.kubelet().free("pod-a"));
+  REQUIRE(node.healthy(kGopher, "amy"));
+  load(kTheirs, "theirs-bob");
+  REQUIRE(node.healthy(kGopher, "theirs-amy"));
+  over.hold("theirs-amy", "pod-b");
+  load("", "bob");
+  REQUIRE(node.healthy(kGopher, "bob"));
+  CHECK(node.unhealthy(kGopher, "amy", 0ms));
+}
+
+TEST_CASE("after a reload, too, a device that is pulled out is gone, and no other one is taken for it") {
+  Node node{{.pod_resources = true}};
+  const std::string shared = "mounts: [{hostPath: " + node.path("shared") + "}]";
+  node.files().file("gophers/amy");
+  node.files().file("gophers/bob");
+  node.configure(listed(kGopher, node.path("gophers"), shared));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kGopher}));
+  REQUIRE(node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
+  node.configure(listed(kGopher, node.path("gophers"), shared + ", env: {A: b}"));
+  REQUIRE(node.reload());
+  node.files().file("gophers/cem");
+  REQUIRE(node.healthy(kGopher, "cem"));
+  node.files().remove("gophers/amy");
+  REQUIRE(node.unhealthy(kGopher, "amy"));
+  CHECK(node.healthy(kGopher, "bob", 0ms));
+  CHECK(node.healthy(kGopher, "cem", 0ms));
+}
+
+TEST_CASE("a resource that a reload brings finds what pods have of it from another plugin") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  over.node.configure(counted(kToken, 1));
+  REQUIRE(over.node.reload());
+  REQUIRE(over.node.attached({kToken}));
+  over.node.configure(counted(kToken, 1) + over.gophers());
+  REQUIRE(over.node.reload());
+  REQUIRE(over.node.attached({kGopher}));
+  REQUIRE(over.node.healthy(kGopher, "bob"));
+  CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+}
+
+TEST_CASE("a device that comes while a pod holds it by another plugin's id is listed as held") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  over.node.files().remove("gophers/amy");
+  over.take_over();
+  REQUIRE(over.node.count(kGopher, 1, 0ms));
+  CHECK(over.node.daemon().wait_for_line(
+      {"warn", "no device of ours is recognised in it", "id=theirs-amy", "has=\"mounts ", "gophers/amy\""},
+      kLong));
+  over.node.files().file("gophers/amy");
+  CHECK(over.node.wait_for(
+      [&](const KubeletState& state) { return state.of(kGopher).lists > over.before + 1; }));
+  CHECK(ids_of(over.node.of(kGopher)) == std::vector<std::string>{"amy", "bob"});
+  CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+}
+
+TEST_CASE("a resource that comes late finds what pods have got of it from another plugin since the start") {
+  Node node;
+  const std::string amy = "example.com/amy";
+  const std::string mounts = "mounts: [{hostPath: \"{path}\", containerPath: \"/gopher\"}]";
+  node.files().file("theirs/amy");
+  node.configure(listed(amy, node.path("theirs"), kTheirs + ", " + mounts));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({amy}));
+  REQUIRE(node.kubelet().allocate_named("pod-a", "main", amy, {"theirs-amy"}).admitted());
+  const std::filesystem::path checkpoint = node.plugins() / "kubelet_internal_checkpoint";
+  std::filesystem::copy(checkpoint, node.path("later"));
+  REQUIRE(node.kubelet().free("pod-a"));
+  // Ours has a resource for each, and there is no amy yet.
+  node.files().file("theirs/bob");
+  node.files().remove("theirs/amy");
+  node.configure(listed("\"example.com/{name}\"", node.path("theirs"), mounts));
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/bob"}));
+  REQUIRE_FALSE(node.daemon().wait_for_line({"by an id that is not ours"}, kWatched));
+  std::filesystem::copy(node.path("later"), node.path("plugins/new"));
+  std::filesystem::rename(node.path("plugins/new"), checkpoint);
+  node.files().file("theirs/amy");
+  CHECK(node.daemon().wait_for_line({"a pod holds a device by an id that is not ours", "resource=" + amy},
+                                    kLong));
+  CHECK(node.attached({amy}));
+}
+
+TEST_CASE("a kubelet that has just started ends nothing: it does not know its pods yet") {
+  TakenOver over;
+  over.hold("theirs-amy");
+  over.take_over();
+  REQUIRE(over.says("amy", kHeld));
+  over.node.kubelet().restart();
+  REQUIRE(over.node.attached({kGopher}));
+  const std::size_t lists = over.node.of(kGopher).lists;
+  REQUIRE(over.node.kubelet().free("pod-a"));
+  CHECK_FALSE(over.node.wait_for([&](const KubeletState& state) { return state.of(kGopher).lists > lists; },
+                                 kWatched));
+  CHECK(over.node.unhealthy(kGopher, "amy", 0ms));
+  CHECK(over.node.healthy(kGopher, "amy"));
+}
+
+TEST_CASE("a checkpoint that is broken, or does not answer, is a warning and keeps no list back") {
+  TakenOver over;
+  over.node.end_daemon();
+  const std::string checkpoint = (over.node.plugins() / "kubelet_internal_checkpoint").string();
+  std::filesystem::remove(checkpoint);
+  std::string why;
+  SUBCASE("broken") {
+    over.node.files().file("plugins/kubelet_internal_checkpoint", "{");
+    why = "this is not a kubelet's checkpoint";
+  }
+  SUBCASE("silent") {
+    REQUIRE(::mkfifo(checkpoint.c_str(), 0600) == 0);
+    why = "reading it takes too long";
+  }
+  over.node.configure(over.gophers());
+  over.node.start_daemon();
+  CHECK(over.node.attached({kGopher}, limit(3s)));
+  CHECK(over.node.healthy(kGopher, "amy", limit(3s)));
+  CHECK(over.node.daemon().wait_for_line({"warn", "the kubelet's checkpoint cannot be read", why}, kLong));
+}
