@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -96,7 +97,7 @@ class Loader {
   };
 
   // nullopt: reported, at the place if the file cannot be read.
-  std::optional<Node> read_document(const fs::path& file, const Place* included_at);
+  const Node* read_document(const fs::path& file, const Place* included_at);
   void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
@@ -121,12 +122,13 @@ class Loader {
   decltype(Overrides::supposed) supposed_;
   Diagnostics diagnostics_;
   Config config_;
-  std::vector<EntryDraft> entries_;
+  std::list<Node> documents_;        // of all files
+  std::vector<EntryDraft> entries_;  // refer to them
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
 };
 
-std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
+const Node* Loader::read_document(const fs::path& file, const Place* included_at) {
   config_.files.paths.push_back(file);
   follow(file);
   const Mark whole{.file = file.string()};
@@ -137,13 +139,15 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
     } else {
       diagnostics_.error(whole, "", "the file " + trouble->what);
     }
-    return std::nullopt;
+    return nullptr;
   }
   std::uint64_t& hash = config_.files.hash;
   hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
-  auto root = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
-  if (root && !included_at) other_plugin_ = other_plugin(*root);
-  if (!root || root->kind == Node::Kind::kMap) return root;
+  auto parsed = parse_yaml(std::get<std::string>(text), file.string(), diagnostics_);
+  if (!parsed) return nullptr;
+  const Node* const root = &documents_.emplace_back(*std::move(parsed));
+  if (!included_at) other_plugin_ = other_plugin(*root);
+  if (root->kind == Node::Kind::kMap) return root;
   if (root->kind == Node::Kind::kNull) {
     diagnostics_.error(whole, "", "the file is empty; it should have a map with `resources:` in it");
   } else {
@@ -151,7 +155,7 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
         root->mark, "",
         std::string("the file should have a map with `resources:` in it, and this is ") + root->kind_name());
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 void Loader::read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
@@ -364,7 +368,7 @@ void Loader::include(const fs::path& path, const Place& place, std::string_view 
     return diagnostics_.error(place.mark, place.path, quote(path.string()) + " would not be there");
   const fs::path& file = supposed == supposed_.end() ? path : *supposed->second;
   if (!is_new(file)) return;
-  const auto root = read_document(file, &place);
+  const Node* const root = read_document(file, &place);
   if (!root) return;
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
@@ -417,7 +421,7 @@ std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const 
 Config Loader::load(const fs::path& file, const Overrides& overrides) {
   supposed_ = overrides.supposed;
   is_new(file);
-  if (const auto root = read_document(file, nullptr)) {
+  if (const Node* const root = read_document(file, nullptr)) {
     read_main(*root, file, overrides);
     if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
       diagnostics_.error({.file = file.string()}, "resources",
