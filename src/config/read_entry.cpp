@@ -344,10 +344,8 @@ std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
                       Diagnostics& diagnostics) {
   EntryDraft draft;
-  draft.document = node;
-  Node lasting = node;
-  std::erase_if(lasting.members, [](const Node::Member& member) { return member.first.scalar == "when"; });
-  draft.config.content = content_of(lasting);
+  draft.document = &node;
+  draft.config.content = content_of(node, "when");
   draft.config.where = node.mark.text();
   draft.path = path;
   const auto recipe = std::make_shared<Recipe>();

@@ -77,9 +77,12 @@ Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
 }
 
 Fields::~Fields() {
-  std::vector<std::string_view> known(asked_.begin(), asked_.end());
   for (const auto& [key, value] : node_.members) {
-    if (std::ranges::find(known, key.scalar) != known.end()) continue;
+    if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
+    std::vector<std::string_view> known;  // each once, in their order
+    for (const std::string& each : asked_) {
+      if (std::ranges::find(known, each) == known.end()) known.push_back(each);
+    }
     const std::string hint = did_you_mean(key.scalar, known);
     diagnostics_.error(
         key.mark, path_,
@@ -92,7 +95,7 @@ bool Fields::has(std::string_view key) {
 }
 
 const Node* Fields::node(std::string_view key) {
-  if (std::ranges::find(asked_, key) == asked_.end()) asked_.emplace_back(key);
+  asked_.emplace_back(key);
   return node_.find(key);
 }
 

@@ -11,7 +11,8 @@ std::vector<const Member*> sorted_members(const Node& map) {
   std::vector<const Member*> members;
   members.reserve(map.members.size());
   for (const Member& member : map.members) members.push_back(&member);
-  std::ranges::stable_sort(members, {}, [](const Member* member) { return member->first.scalar; });
+  std::ranges::stable_sort(members, {},
+                           [](const Member* member) -> const std::string& { return member->first.scalar; });
   return members;
 }
 
@@ -42,7 +43,7 @@ const char* Node::kind_name() const {
   return "";
 }
 
-std::string content_of(const Node& node) {
+std::string content_of(const Node& node, std::string_view except) {
   switch (node.kind) {
     case Node::Kind::kNull:
       return "~";
@@ -56,8 +57,10 @@ std::string content_of(const Node& node) {
     }
     case Node::Kind::kMap: {
       std::string text = "{";
-      for (const Member* member : sorted_members(node))
-        text += content_of(member->first) + content_of(member->second);
+      for (const Member* member : sorted_members(node)) {
+        if (member->first.scalar != except || except.empty())
+          text += content_of(member->first) + content_of(member->second);
+      }
       return text + '}';
     }
   }

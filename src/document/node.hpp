@@ -38,7 +38,7 @@ struct Node::Member {
 };
 
 // What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
-// order of keys do not count.
-std::string content_of(const Node& node);
+// order of keys do not count, nor what a map has under the key except.
+std::string content_of(const Node& node, std::string_view except = {});
 
 }  // namespace plughost
