@@ -307,6 +307,7 @@ void Loader::read_resources(Fields& top, std::string_view domain, const When& wh
               "this is another word for `resources`, which is here already; move its entries there");
   for (const std::string_view key : kListWords) {
     const std::vector<Node>& items = top.items(key);
+    entries_.reserve(entries_.size() + items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
       entries_.push_back(
           read_entry(items[i], std::string(key) + '[' + std::to_string(i) + ']', domain, diagnostics_));
@@ -455,7 +456,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   }
   // As somebody who goes through the files would find them.
   const auto position = [this](const Diagnostic& diagnostic) {
-    const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file));
+    const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
     return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
   };
   std::ranges::stable_sort(errors, {}, position);

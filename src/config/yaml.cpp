@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <new>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,13 +19,6 @@ struct Stop {
   Mark mark;
   std::string what;
 };
-
-Node make_node(Node::Kind kind, Mark mark) {
-  Node node;
-  node.kind = kind;
-  node.mark = std::move(mark);
-  return node;
-}
 
 std::size_t node_count(const Node& node) {
   std::size_t count = 1;
@@ -52,14 +46,13 @@ std::string_view text_of(const yaml_char_t* text) {
   return text ? reinterpret_cast<const char*>(text) : "";
 }
 
-// Where the characters of a text stand.
+// Where the characters of a text stand. Quick where each lies a little behind the last one.
 class Places {
  public:
-  // Refer to what outlives it.
+  // text outlives it.
   Places(std::string_view text, const std::string& file) : text_(text), file_(file) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (text[i] == '\n') lines_.push_back(i + 1);
-    }
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1))
+      lines_.push_back(end + 1);
     const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
     ascii_ = std::ranges::all_of(text, is_ascii);
   }
@@ -75,14 +68,15 @@ class Places {
     return place(last == std::string_view::npos ? 0 : last);
   }
   // Of a byte.
-  Mark place(std::size_t offset) const {
-    const auto line = std::ranges::upper_bound(lines_, offset) - 1;
+  Mark place(std::size_t offset) {
+    while (lines_[line_] > offset) --line_;
+    while (line_ + 1 < lines_.size() && lines_[line_ + 1] <= offset) ++line_;
     return {.file = file_,
-            .line = static_cast<int>(line - lines_.begin()) + 1,
-            .column = static_cast<int>(offset - *line) + 1};
+            .line = static_cast<int>(line_) + 1,
+            .column = static_cast<int>(offset - lines_[line_]) + 1};
   }
 
-  // libyaml counts characters. Marks come in the order of the text, more or less.
+  // libyaml counts characters.
   std::size_t offset_of(std::size_t character) {
     if (ascii_) return std::min(character, text_.size());
     if (character < character_) character_ = offset_ = 0;
@@ -95,8 +89,9 @@ class Places {
 
  private:
   std::string_view text_;
-  const std::string& file_;
+  FileName file_;
   std::vector<std::size_t> lines_{0};  // where they begin
+  std::size_t line_ = 0;               // the one of the last place
   bool ascii_ = false;
   std::size_t character_ = 0;  // the one that begins at offset_
   std::size_t offset_ = 0;
@@ -148,12 +143,20 @@ class Builder {
  private:
   // A list or a map whose end has not come.
   struct Open {
-    Node node;
-    std::string anchor;       // empty: none
-    std::optional<Node> key;  // of the value that comes next
-    std::map<std::string, Mark> keys;
-    std::vector<Node> merged;  // values of `<<`
+    Node* node;                 // stays where it is: what it is in does not grow before its end
+    std::string anchor;         // empty: none
+    bool awaits_value = false;  // of the last key
   };
+
+  // Where the next node of the text belongs.
+  Node& add() {
+    if (open_.empty()) return documents_.emplace_back();
+    Open& parent = open_.back();
+    if (parent.node->kind == Node::Kind::kSequence) return parent.node->items.emplace_back();
+    std::vector<Node::Member>& members = parent.node->members;
+    parent.awaits_value = !parent.awaits_value;
+    return parent.awaits_value ? members.emplace_back().first : members.back().second;
+  }
 
   void scalar(const yaml_event_t& event) {
     const auto& told = event.data.scalar;
@@ -162,9 +165,12 @@ class Builder {
     const bool plain = told.style == YAML_PLAIN_SCALAR_STYLE && tag.empty();
     const bool is_null =
         plain && (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL");
-    Node node = make_node(is_null ? Node::Kind::kNull : Node::Kind::kScalar,
-                          is_null ? places_.before(event.start_mark) : places_.at(event.start_mark));
+    Mark mark = is_null ? places_.before(event.start_mark) : places_.at(event.start_mark);
+    count(mark, 1, is_null ? 0 : value.size());
+    Node& node = add();
+    node.mark = std::move(mark);
     if (!is_null) {
+      node.kind = Node::Kind::kScalar;
       node.scalar = value;
       node.quoted = told.style != YAML_PLAIN_SCALAR_STYLE || tag == "!" || tag == YAML_STR_TAG;
       if (!node.quoted) check_tag(node.mark, tag);
@@ -172,9 +178,7 @@ class Builder {
         diagnostics_.error(node.mark, "",
                            "the text has a zero character, which nothing that is configured can have");
     }
-    count(node.mark, 1, node.scalar.size());
     remember(node, text_of(told.anchor));
-    place(std::move(node));
   }
 
   void alias(const Mark& mark, const std::string& anchor) {
@@ -188,7 +192,7 @@ class Builder {
     const Node& node = found->second;
     count(mark, node_count(node), text_bytes(node));
     check_depth(mark, open_.size() + depth(node));
-    place(node);
+    add() = node;
   }
 
   void check_tag(const Mark& mark, std::string_view tag) {
@@ -216,19 +220,17 @@ class Builder {
     check_tag(mark, text_of(tag));
     count(mark, 1, 0);
     check_depth(mark, open_.size() + 1);
-    open_.push_back({.node = make_node(kind, std::move(mark)),
-                     .anchor = std::string(text_of(anchor)),
-                     .key = {},
-                     .keys = {},
-                     .merged = {}});
+    Node& node = add();
+    node.kind = kind;
+    node.mark = std::move(mark);
+    open_.push_back({.node = &node, .anchor = std::string(text_of(anchor))});
   }
 
   void close() {
-    Open closed = std::move(open_.back());
+    const Open closed = std::move(open_.back());
     open_.pop_back();
-    for (const Node& from : closed.merged) merge(from, closed.node);
-    remember(closed.node, closed.anchor);
-    place(std::move(closed.node));
+    if (closed.node->kind == Node::Kind::kMap) finish(*closed.node);
+    remember(*closed.node, closed.anchor);
   }
 
   void remember(const Node& node, std::string_view anchor) {
@@ -237,38 +239,38 @@ class Builder {
     anchored_.insert_or_assign(std::string(anchor), node);
   }
 
-  void place(Node node) {
-    if (open_.empty()) {
-      documents_.push_back(std::move(node));
-      return;
+  // Of a map that is complete.
+  void finish(Node& map) {
+    for (auto& [key, value] : map.members) {
+      if (value.kind == Node::Kind::kNull) value.mark = key.mark;
     }
-    Open& parent = open_.back();
-    if (parent.node.kind == Node::Kind::kSequence) {
-      parent.node.items.push_back(std::move(node));
-    } else if (!parent.key) {
-      parent.key = std::move(node);
-    } else {
-      Node key = std::move(*parent.key);
-      parent.key.reset();
-      if (node.kind == Node::Kind::kNull) node.mark = key.mark;
-      if (whose_ == Whose::kTheirs && is_merge(key)) return parent.merged.push_back(std::move(node));
-      if (is_usable(key, parent)) parent.node.members.push_back({std::move(key), std::move(node)});
+    std::vector<Node> merged;
+    if (whose_ == Whose::kTheirs) {
+      for (auto& [key, value] : map.members) {
+        if (is_merge(key)) merged.push_back(std::move(value));
+      }
+      std::erase_if(map.members, [](const Node::Member& member) { return is_merge(member.first); });
     }
+    std::erase_if(map.members, [&](const Node::Member& member) { return !is_usable(member.first); });
+    leave_out_repeated(map.members);
+    if (merged.empty()) return;
+    std::set<std::string> keys;
+    for (const auto& [key, value] : map.members) keys.insert(key.scalar);
+    for (const Node& from : merged) merge(from, map, keys);
   }
 
   static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
 
   // The members of a map, or of a list of them, that the map itself has not. They have been counted as what
   // an alias stands for.
-  static void merge(const Node& from, Node& map) {
-    for (const Node& each : from.items) merge(each, map);
+  static void merge(const Node& from, Node& map, std::set<std::string>& keys) {
+    for (const Node& each : from.items) merge(each, map, keys);
     for (const Node::Member& member : from.members) {
-      if (map.find(member.first.scalar)) continue;
-      map.members.push_back(member);
+      if (keys.insert(member.first.scalar).second) map.members.push_back(member);
     }
   }
 
-  bool is_usable(const Node& key, Open& map) {
+  bool is_usable(const Node& key) {
     if (key.kind != Node::Kind::kScalar) {
       diagnostics_.error(key.mark, "", std::string("a key is text, and this is ") + key.kind_name());
       return false;
@@ -278,11 +280,32 @@ class Builder {
                          "merge keys (<<) are not supported; write the keys out, or use an alias as a value");
       return false;
     }
-    const auto [first, is_new] = map.keys.try_emplace(key.scalar, key.mark);
-    if (is_new) return true;
-    diagnostics_.error(key.mark, "",
-                       "the key " + quote(key.scalar) + " is there twice, first at " + first->second.text());
-    return false;
+    return true;
+  }
+
+  // Of members with one key the first counts.
+  void leave_out_repeated(std::vector<Node::Member>& members) {
+    std::vector<const Node::Member*> sorted;
+    sorted.reserve(members.size());
+    for (const Node::Member& member : members) sorted.push_back(&member);
+    std::ranges::sort(sorted, [](const Node::Member* a, const Node::Member* b) {
+      const int order = a->first.scalar.compare(b->first.scalar);
+      return order < 0 || (order == 0 && a < b);
+    });
+    std::set<const Node::Member*> repeated;
+    for (std::size_t first = 0, i = 1; i < sorted.size(); ++i) {
+      const Node& key = sorted[i]->first;
+      if (key.scalar != sorted[first]->first.scalar) {
+        first = i;
+        continue;
+      }
+      repeated.insert(sorted[i]);
+      diagnostics_.error(
+          key.mark, "",
+          "the key " + quote(key.scalar) + " is there twice, first at " + sorted[first]->first.mark.text());
+    }
+    if (repeated.empty()) return;
+    std::erase_if(members, [&](const Node::Member& member) { return repeated.contains(&member); });
   }
 
   Places& places_;
@@ -437,7 +460,7 @@ std::optional<std::vector<Node>> parse(const std::string& text, const std::strin
 std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
   auto documents = parse(text, file, Whose::kOurs, diagnostics);
   if (!documents) return std::nullopt;
-  if (documents->empty()) return make_node(Node::Kind::kNull, {.file = file});
+  if (documents->empty()) return Node{.mark = {.file = file}};
   return std::move(documents->front());
 }
 

@@ -21,8 +21,8 @@ inline constexpr std::size_t kDeepest = 64;
 // nothing to work with.
 std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics);
 
-// All documents of a text that others wrote, such as manifests, without the empty ones. Tags mean nothing, and
-// merge keys are followed. nullopt: reported.
+// All documents of a text that others wrote, such as manifests, without the empty ones. Tags mean nothing,
+// and merge keys are followed. nullopt: reported.
 std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
                                                  Diagnostics& diagnostics);
 

@@ -12,6 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t kUsualQuestions = 32;
 constexpr milliseconds kLongestDuration = std::chrono::days(1000);
 constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
     {"d", std::chrono::days(1)},    {"h", std::chrono::hours(1)}, {"m", std::chrono::minutes(1)},
@@ -72,6 +73,7 @@ std::optional<milliseconds> duration_of(std::string_view text) {
 
 Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
     : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
+  asked_.reserve(kUsualQuestions);
   if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
     diagnostics_.error(node.mark, path_, "a map is expected here, and this is " + shown(node));
 }
