@@ -165,7 +165,7 @@ class Builder {
     const bool plain = told.style == YAML_PLAIN_SCALAR_STYLE && tag.empty();
     const bool is_null =
         plain && (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL");
-    Mark mark = is_null ? places_.before(event.start_mark) : places_.at(event.start_mark);
+    Mark mark = plain && value.empty() ? places_.before(event.start_mark) : places_.at(event.start_mark);
     count(mark, 1, is_null ? 0 : value.size());
     Node& node = add();
     node.mark = std::move(mark);
@@ -348,6 +348,8 @@ std::string_view meant_by(std::string_view problem, std::string_view context) {
       Reason{"found unexpected end of stream", "quoted scalar", "a quotation mark is not closed"},
       Reason{"found unexpected document indicator", "quoted scalar", "a quotation mark is not closed"},
       Reason{"found character that cannot start any token", "", "quote a text that begins with @, ` or %"},
+      Reason{"found unknown escape character", "",
+             "in double quotes a backslash is written \\\\, in single quotes it stands for itself"},
       Reason{"did not find expected alphabetic or numeric character", "alias",
              "quote a text that begins with *"},
       Reason{"did not find expected alphabetic or numeric character", "anchor",
@@ -415,14 +417,18 @@ Stop stop_of(const yaml_parser_t& parser, std::string_view text, Places& places)
   const Mark mark = places.at(parser.problem_mark);
   if (tab_indents(text, mark.line))
     return {mark, "not valid YAML: a tab indents this line or the one before it; use spaces"};
+  const std::size_t offset = places.offset_of(parser.problem_mark.index);
+  if (text.substr(offset).starts_with('\t')) return {mark, "not valid YAML: a tab stands here; use spaces"};
   const bool is_list = problem.starts_with("did not find expected '-' indicator");
   const bool is_document = problem.find("<document start>") != std::string_view::npos;
   if (is_document && has_ended(text, parser.problem_mark, places))
     return {mark, "a second YAML document begins here; a configuration has one document"};
-  if (mark.column == 1 && (is_list || is_document))
+  const std::string_view before = text.substr(0, offset);
+  const bool begins_line = before.find_first_not_of(' ', before.rfind('\n') + 1) == std::string_view::npos;
+  if (begins_line && (is_document || (is_list && mark.column == 1)))
     return {mark, std::string("this line belongs to nothing: ") + (is_list ? "the list" : "what stands") +
-                      " above it ends here, because the line begins in column 1; did it lose its "
-                      "indentation?"};
+                      " above it ends here, because the line begins in column " +
+                      std::to_string(mark.column) + "; did it lose its indentation?"};
   // What is not closed is told where it was opened.
   const bool is_open = context.find("quoted scalar") != std::string_view::npos ||
                        context.find("flow") != std::string_view::npos;
@@ -435,6 +441,31 @@ Stop stop_of(const yaml_parser_t& parser, std::string_view text, Places& places)
   return {shows_beginning ? began : mark, what};
 }
 
+// The first character that libyaml takes for the end of a line or leaves out, unlike whoever wrote the text:
+// what is in a comment for an editor could be a key.
+std::optional<Stop> find_misleading(std::string_view text, Places& places) {
+  struct Character {
+    std::string_view bytes;
+    std::string_view name;
+  };
+  static constexpr std::array kCharacters = {
+      Character{"\xC2\x85", "U+0085"}, Character{"\xE2\x80\xA8", "U+2028"},
+      Character{"\xE2\x80\xA9", "U+2029"}, Character{"\xEF\xBB\xBF", "U+FEFF"}};
+  std::size_t first = text.find('\r');
+  while (text.substr(std::min(first, text.size())).starts_with("\r\n")) first = text.find('\r', first + 2);
+  std::string_view name = "a carriage return alone";
+  for (const Character& each : kCharacters) {
+    const std::size_t at = text.find(each.bytes);
+    if (at >= first) continue;
+    first = at;
+    name = each.name;
+  }
+  if (first == std::string_view::npos) return std::nullopt;
+  return Stop{places.place(first), std::string(name) +
+                                       " cannot stand here: editors do not show what it means in YAML; leave "
+                                       "it out, or write its escape in double quotes"};
+}
+
 std::optional<std::vector<Node>> parse(const std::string& text, const std::string& file, Whose whose,
                                        Diagnostics& diagnostics) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -442,6 +473,7 @@ std::optional<std::vector<Node>> parse(const std::string& text, const std::strin
   Places places(body, file);
   Builder builder(places, whose, diagnostics);
   try {
+    if (auto misleading = find_misleading(body, places)) throw *std::move(misleading);
     Parser parser(body);
     for (;;) {
       const yaml_event_t* const event = parser.next();
