@@ -50,8 +50,8 @@ std::optional<std::vector<Node>> read(const std::string& file, Diagnostics& diag
   if (!documents && is_helm_template(std::get<std::string>(text)))
     diagnostics.error(
         whole, "",
-        "this is a template of Helm's; `helm get manifest RELEASE | plughost convert -` has what it "
-        "became, and `helm template CHART -f VALUES | plughost convert -` what it becomes");
+        "this is a template of Helm's; `helm get manifest RELEASE | plughost convert -` has what it became, "
+        "and `helm template CHART -f VALUES | plughost convert -` what it becomes");
   if (documents && documents->empty()) {
     diagnostics.error(whole, "", "the file is empty");
     return std::nullopt;

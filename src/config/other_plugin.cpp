@@ -13,7 +13,7 @@ bool has(const Node& root, std::string_view key, Node::Kind kind) {
   return value && value->kind == kind;
 }
 
-// As Go's JSON finds keys: whatever their case.
+// As Go's libraries find keys: whatever their case.
 const Node* find_any_case(const Node& root, std::string_view key) {
   const auto found = std::ranges::find_if(root.members, [&](const Node::Member& member) {
     return to_lower(member.first.scalar) == to_lower(key);
@@ -29,7 +29,11 @@ bool has_any_of(const Node* map, const std::array<std::string_view, n>& keys) {
 bool is_generic(const Node& root) {
   static constexpr std::array<std::string_view, 4> kOurs = {"resources", "kubelet", "log", "include"};
   if (std::ranges::any_of(kOurs, [&](std::string_view key) { return root.find(key); })) return false;
-  return has(root, "devices", Node::Kind::kSequence) || has(root, "device", Node::Kind::kSequence);
+  static constexpr std::array<std::string_view, 2> kTheirs = {"devices", "device"};
+  return std::ranges::any_of(kTheirs, [&](std::string_view key) {
+    const Node* const value = find_any_case(root, key);
+    return value && value->kind == Node::Kind::kSequence;
+  });
 }
 
 // `version` may be missing. Charts have a version and resources, too.

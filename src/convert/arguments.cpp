@@ -19,7 +19,7 @@ std::string variable_of(std::string_view flag) {
 
 }  // namespace
 
-Arguments::Arguments(const CommandLine& line, const std::string& name, Diagnostics& diagnostics)
+Arguments::Arguments(const PluginCommand& line, const std::string& name, Diagnostics& diagnostics)
     : image_(line.image), environment_(line.environment.begin(), line.environment.end()) {
   const std::vector<std::string>& words = line.words;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -12,8 +12,8 @@
 
 namespace plughost {
 
-// As a program is started.
-struct CommandLine {
+// As another plugin is started.
+struct PluginCommand {
   std::string image;               // of its container; empty: not known
   std::vector<std::string> words;  // those before the first one with '-' are the program
   std::map<std::string, std::string> environment;
@@ -22,7 +22,7 @@ struct CommandLine {
 class Arguments {
  public:
   // A word that belongs to no flag is reported at name.
-  Arguments(const CommandLine& line, const std::string& name, Diagnostics& diagnostics);
+  Arguments(const PluginCommand& line, const std::string& name, Diagnostics& diagnostics);
 
   bool has(std::string_view flag) const;
   // A flag's value, the last one if it is given several times; empty for a flag without one. Without the flag

@@ -52,8 +52,8 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
   if (documents.empty()) {
     diagnostics.error(
         mark, "",
-        "this is no command line of a plugin that plughost knows without a file; give the file, too, "
-        "or the whole of it with the program: `plughost convert FILE --args \"...\"`");
+        "this is no command line of a plugin that plughost knows without a file; give the file, too, or the "
+        "whole of it with the program: `plughost convert FILE --args \"...\"`");
     return;
   }
   if (!manifests.objects.empty()) {
@@ -65,8 +65,8 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
     diagnostics.error(
         mark, "",
         "this is " + enumerated(some, ", ") + more +
-            ", and no plugin's configuration that plughost knows is in it; looked for a container that "
-            "runs a plugin with its configuration on its command line, and anywhere for " +
+            ", and no plugin's configuration that plughost knows is in it; looked for a container that runs "
+            "a plugin with its configuration on its command line, and anywhere for " +
             all_that_was_looked_for());
     return;
   }
@@ -126,7 +126,7 @@ std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words
     return node;
   }();
   const std::size_t errors = diagnostics.error_count();
-  CommandLine line = found.line;
+  PluginCommand line = found.line;
   line.words.insert(line.words.end(), words.begin(), words.end());
   Arguments given(line, found.starter.empty() ? "--args" : found.starter, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
@@ -193,11 +193,10 @@ void keep_last_of_each_name(YamlDraft& entries) {
     const std::string label =
         name->scalar.starts_with("nvidia.com/") ? "nvidia.com/device-plugin.config" : "example.com/pool";
     entry.disabled = true;
-    entry.notes.push_back(
-        "An entry below has the name " + name->scalar +
-        ", too, and a node has a resource once. For nodes of their own give both a `when`, as in "
-        "`when: {label: {" +
-        label + ": a}}`.");
+    entry.notes.push_back("An entry below has the name " + name->scalar +
+                          ", too, and a node has a resource once. For nodes of their own give both a `when`, "
+                          "as in `when: {label: {" +
+                          label + ": a}}`.");
   }
 }
 

@@ -3,7 +3,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/ascii.hpp"
 #include "convert/converter.hpp"
@@ -39,13 +41,25 @@ std::string plain_path(std::string_view path) {
   return plain.empty() ? "/" : plain;
 }
 
+// In a pattern of Go's a class of other characters begins with '^' alone, and '!' is a character like any.
+std::string pattern_of(const std::string& theirs) {
+  std::string pattern = plain_path(theirs);
+  for (std::size_t at = 0; (at = pattern.find("[!", at)) != std::string::npos; at += 2)
+    pattern.insert(at + 1, 1, '\\');
+  return pattern;
+}
+
+bool is_wildcard(std::string_view pattern) {
+  return pattern.find_first_of("*?[") != std::string_view::npos;
+}
+
 // A path as plughost takes one; a note on the draft says if it is not as it was.
 YamlDraft path_value(const std::string& theirs, LenientFields& path, const char* key) {
   if (!theirs.starts_with('/')) {
     path.error(*path.node(key), key, path_trouble(theirs));
     return YamlDraft::text(theirs);
   }
-  YamlDraft value = YamlDraft::text(plain_path(theirs));
+  YamlDraft value = YamlDraft::text(pattern_of(theirs));
   if (theirs.find("..") != std::string::npos && value.scalar != theirs)
     value.notes.push_back("It was " + quote(theirs) + '.');
   return value;
@@ -139,6 +153,10 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   if (const std::string mount = trimmed(path.text("mountPath").value_or("")); !mount.empty()) {
     if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_trouble(mount));
     draft.add("mountPath", YamlDraft::text(Template::escape(mount)));
+    if (is_wildcard(host_path))
+      draft.notes.emplace_back(
+          "One place in the container for each device that matches: a pod that asks for two of them is "
+          "refused, unless the place has `{n}` in it.");
   }
   add_type(path, draft);
   if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
@@ -147,14 +165,12 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
     draft.add("optional", YamlDraft::word("true"));
     draft.notes.emplace_back(
         "With fewer matches than others have, theirs made as many devices as it has matches; here the others "
-        "are "
-        "devices without it.");
+        "are devices without it.");
   }
   if (is_known_directory(plain_path(host_path)))
     draft.notes.emplace_back(
         "A directory: the container gets the nodes that are in it, and below, when it is admitted; theirs "
-        "those at each of "
-        "its starts.");
+        "those at each of its starts.");
   add_notes(draft.notes, path.notes());
   return draft;
 }
@@ -184,10 +200,8 @@ YamlDraft any_of(YamlDraft usbs) {
   list.add(std::move(either));
   list.notes.emplace_back(
       "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
-      "one once it "
-      "has its firmware; here each USB device is one. Things that belong together are items of their own, "
-      "without "
-      "`anyOf`.");
+      "one once it has its firmware; here each USB device is one. Things that belong together are items of "
+      "their own, without `anyOf`.");
   return list;
 }
 
@@ -213,19 +227,28 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
   return draft;
 }
 
-// The pattern of a group's only path; empty: it has several, or none.
-std::string only_path(const YamlDraft& group) {
-  const YamlDraft* const paths = group.find("paths");
-  const YamlDraft* const path = paths && paths->items.size() == 1 ? paths->items[0].find("path") : nullptr;
-  return path ? path->scalar : "";
+// The patterns of a group.
+std::vector<std::string> patterns_of(const YamlDraft& group) {
+  std::vector<std::string> patterns;
+  if (const YamlDraft* const paths = group.find("paths")) {
+    for (const YamlDraft& path : paths->items) {
+      const YamlDraft* const pattern = path.find("path");
+      patterns.push_back(pattern ? pattern->scalar : "");
+    }
+  }
+  return patterns;
 }
 
-bool may_match_the_same(const YamlDraft& a, const YamlDraft& b) {
-  const std::string one = only_path(a);
-  const std::string other = only_path(b);
-  if (one.empty() || other.empty()) return false;
+bool may_match_the_same(const std::string& one, const std::string& other) {
   return ::fnmatch(one.c_str(), other.c_str(), FNM_PATHNAME) == 0 ||
          ::fnmatch(other.c_str(), one.c_str(), FNM_PATHNAME) == 0;
+}
+
+// Are both of one path, and may these be the same device?
+bool may_be_the_same(const YamlDraft& a, const YamlDraft& b) {
+  const std::vector<std::string> one = patterns_of(a);
+  const std::vector<std::string> other = patterns_of(b);
+  return one.size() == 1 && other.size() == 1 && may_match_the_same(one[0], other[0]);
 }
 
 // Of a device that two groups match theirs gives what the last one says, and plughost what the first one
@@ -233,13 +256,61 @@ bool may_match_the_same(const YamlDraft& a, const YamlDraft& b) {
 void put_last_first(YamlDraft& groups) {
   for (std::size_t i = 0; i < groups.items.size(); ++i) {
     for (std::size_t j = i + 1; j < groups.items.size(); ++j) {
-      if (!may_match_the_same(groups.items[i], groups.items[j])) continue;
+      if (!may_be_the_same(groups.items[i], groups.items[j])) continue;
       std::ranges::reverse(groups.items);
       groups.notes.emplace_back(
           "In reverse order: of a device that two of these match theirs gave what the last one says, and "
-          "plughost "
-          "gives what the first one says.");
+          "plughost gives what the first one says.");
       return;
+    }
+  }
+}
+
+// Do two groups that are not the same begin with the same device?
+bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
+}
+
+// The first path of a group that is always there and in no other group; nullopt: it has none.
+std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
+  const std::vector<std::string> patterns = patterns_of(groups.items[group]);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    bool own = !groups.items[group].find("paths")->items[i].find("optional");
+    for (std::size_t other = 0; other < groups.items.size(); ++other) {
+      const auto is_it = [&](const std::string& each) { return may_match_the_same(each, patterns[i]); };
+      if (other != group && std::ranges::any_of(patterns_of(groups.items[other]), is_it)) own = false;
+    }
+    if (own) return i;
+  }
+  return std::nullopt;
+}
+
+// plughost makes a device's id of its first path, and theirs of all: with ids that are the same, one of two
+// devices would not be there.
+void put_own_paths_first(YamlDraft& groups) {
+  std::vector<std::size_t> alike;
+  for (std::size_t i = 0; i < groups.items.size(); ++i) {
+    const std::vector<std::string> patterns = patterns_of(groups.items[i]);
+    for (std::size_t j = 0; j < groups.items.size(); ++j) {
+      const std::vector<std::string> others = patterns_of(groups.items[j]);
+      if (i == j || patterns.size() + others.size() == 2 || !begin_with_the_same(patterns, others)) continue;
+      alike.push_back(i);
+      break;
+    }
+  }
+  for (const std::size_t i : alike) {
+    std::vector<YamlDraft>& paths = groups.items[i].find("paths")->items;
+    const std::optional<std::size_t> own = own_path(groups, i);
+    if (own && *own > 0) {
+      const auto first = paths.begin();
+      std::rotate(first, first + static_cast<std::ptrdiff_t>(*own),
+                  first + static_cast<std::ptrdiff_t>(*own) + 1);
+      groups.items[i].notes.emplace_back(
+          "In another order: ids are made of the first path, and another group has that, too.");
+    } else if (!own && paths.size() > 1) {
+      groups.items[i].notes.emplace_back(
+          "Ids are made of the first path, and other groups have all that are here: of devices with the same "
+          "id plughost offers one.");
     }
   }
 }
@@ -285,6 +356,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
     return draft.notes.push_back(quote(name) + " is left out: nothing in it says what it is.");
   if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
   put_last_first(groups);
+  put_own_paths_first(groups);
   entry.add("groups", std::move(groups));
   add_notes(entry.notes, device.notes());
   draft.resources.add(std::move(entry));
@@ -307,7 +379,7 @@ void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& 
     const std::string theirs = trimmed(text.substr(comma + 1, next - comma - 1));
     if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_trouble(theirs));
     YamlDraft path = YamlDraft::map();
-    path.add("path", YamlDraft::text(plain_path(theirs)));
+    path.add("path", YamlDraft::text(pattern_of(theirs)));
     path.add("permissions", YamlDraft::text(kDefaultPermissions));
     YamlDraft paths = YamlDraft::list();
     paths.add(std::move(path));

@@ -96,8 +96,8 @@ class Section {
     item.items("selectors");
     draft_.notes.push_back(
         name +
-        " is left out: KubeVirt tells a virtual machine the numbers of bus and device, which "
-        "change with every replug and plughost does not give; it stays with KubeVirt.");
+        " is left out: KubeVirt tells a virtual machine the numbers of bus and device, which change with "
+        "every replug and plughost does not give; it stays with KubeVirt.");
   }
 
   LenientFields section_;

@@ -158,7 +158,7 @@ class Search {
   struct Starter {
     OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
     std::string place;
-    CommandLine line;
+    PluginCommand line;
     Texts config_maps;       // that its pod mounts
     std::string from_where;  // "-n kube-system " for kubectl
     bool used = false;
@@ -195,7 +195,7 @@ class Search {
   void members(const Node& node, const Here& here);
   void text(const Node& scalar, const Here& here);
   void container(const Node& node, const Here& here);
-  void nvidia_values(const Node& node, CommandLine& line);
+  void nvidia_values(const Node& node, PluginCommand& line);
   void add(OtherPlugin plugin, const Node& root, const Here& here);
   void add(Starter starter);
   void look_elsewhere(const Node& object);
@@ -322,7 +322,7 @@ void Search::text(const Node& scalar, const Here& here) {
   }
 }
 
-void Search::nvidia_values(const Node& node, CommandLine& line) {
+void Search::nvidia_values(const Node& node, PluginCommand& line) {
   for (const auto& [key, variable] : kNvidiaValues) {
     if (const Node* const value = node.find(key); value && value->kind == Node::Kind::kScalar)
       line.environment.emplace(variable, value->scalar);
@@ -330,7 +330,7 @@ void Search::nvidia_values(const Node& node, CommandLine& line) {
 }
 
 void Search::container(const Node& node, const Here& here) {
-  CommandLine line{.image = image_of(node), .words = {}, .environment = environment_of(node)};
+  PluginCommand line{.image = image_of(node), .words = {}, .environment = environment_of(node)};
   for (const char* key : {"command", "args"}) {
     const Node* const words = node.find(key);
     if (!words) continue;

@@ -18,7 +18,7 @@ struct FoundPlugin {
   std::string place;                  // "ConfigMap kube-system/gdp, key config.yaml"; empty: the text itself
   std::optional<Node> configuration;  // nullopt: how it is started is all there is
   std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: not known
-  CommandLine line;                   // of the starter
+  PluginCommand line;                 // of the starter
 };
 
 struct Manifests {

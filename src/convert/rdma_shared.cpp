@@ -77,10 +77,8 @@ void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& dr
   for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
   draft.notes.emplace_back(
       "`portState: ignore` offers cards whatever their links are; with `any` they are Unhealthy while all "
-      "ports are down. "
-      "Cards without umad or issm nodes, which theirs leaves out, are taken: `linkTypes: [infiniband]` is "
-      "for those that have "
-      "them. The kubelet is told the NUMA nodes of the cards.");
+      "ports are down. Cards without umad or issm nodes, which theirs leaves out, are taken: `linkTypes: "
+      "[infiniband]` is for those that have them. The kubelet is told the NUMA nodes of the cards.");
   draft.notes.emplace_back("`permissions: rwm` is what theirs gave; `rw` is enough.");
 }
 

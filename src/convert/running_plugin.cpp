@@ -91,7 +91,7 @@ std::optional<OtherPlugin> plugin_of_image(std::string_view image) {
 }
 
 // Images of plugins have programs that prepare, label and measure, too.
-bool runs_another_program(const CommandLine& line) {
+bool runs_another_program(const PluginCommand& line) {
   if (line.image.find(":labeller") != std::string::npos) return true;
   if (line.words.empty() || line.words.front().starts_with('-')) return false;
   static constexpr auto kOthers = std::to_array<std::string_view>(
@@ -104,14 +104,14 @@ bool is_common(std::string_view flag) {
   return flag == "device" || flag == "domain" || flag == "pulse";
 }
 
-bool has_groups(const CommandLine& line) {
+bool has_groups(const PluginCommand& line) {
   return std::ranges::any_of(
       line.words, [](const std::string& word) { return word.find("groups") != std::string::npos; });
 }
 
 }  // namespace
 
-std::optional<OtherPlugin> running_plugin(const CommandLine& line) {
+std::optional<OtherPlugin> running_plugin(const PluginCommand& line) {
   if (const auto plugin = plugin_of_image(line.image))
     return runs_another_program(line) ? std::nullopt : plugin;
   for (const std::string& word : line.words) {

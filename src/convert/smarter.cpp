@@ -123,8 +123,8 @@ void convert_row(const Node& node, const std::string& path, Entries& entries, Co
     });
   if (!globs || globs->patterns.empty()) {
     draft.notes.push_back(cannot +
-                          "this regular expression cannot be written with *, ? and [...]; add groups "
-                          "with paths for what it means.");
+                          "this regular expression cannot be written with *, ? and [...]; add groups with "
+                          "paths for what it means.");
     return;
   }
   bool first = true;
@@ -143,8 +143,7 @@ void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft,
   entries.move_to(draft.resources);
   draft.notes.emplace_back(
       "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
-      "looked "
-      "once.");
+      "looked once.");
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "convert/converter.hpp"
@@ -16,8 +18,14 @@ using Texts = std::vector<std::string>;
 // Drivers that give a card a device node.
 constexpr std::array<std::string_view, 3> kNodeDrivers = {"vfio-pci", "uio_pci_generic", "igb_uio"};
 // Selectors that plughost has no word for: without them more cards would be taken.
-constexpr std::array<const char*, 6> kNarrowing = {"pfNames",  "ddpProfiles", "acpiIndexes",
-                                                   "vdpaType", "pKeys",       "auxTypes"};
+constexpr std::array<const char*, 5> kNarrowing = {"ddpProfiles", "acpiIndexes", "vdpaType", "pKeys",
+                                                   "auxTypes"};
+
+constexpr const char* kPfNames = "pfNames";
+constexpr const char* kRootDevices = "rootDevices";
+constexpr const char* kAddress = "pci";  // the attribute
+// Of a virtual function; PCI Express has 16 bits for it, and no card has as many.
+constexpr unsigned kLastNumber = 1023;
 
 // A list of theirs, what an entry's kind calls it, and what `only` does.
 struct Word {
@@ -32,20 +40,69 @@ constexpr auto kWords = std::to_array<Word>({
     {"drivers", "drivers", "drivers", "driver"},
     {"linkTypes", nullptr, "linkTypes", "linkType"},
     {"pciAddresses", nullptr, nullptr, "pci"},
-    {"rootDevices", nullptr, nullptr, "physfn"},
 });
 
-const std::string kHowToName =
-    "Name the physical function's address, `only: {physfn: \"0000:3b:00.0\"}` (`basename $(readlink "
-    "/sys/class/net/eno1/device)` prints eno1's), or the virtual ones', `only: {pci: \"0000:3b:02.[0-3]\"}`.";
+// A physical function of `pfNames` or `rootDevices`, and which of its virtual ones; no number: all of them.
+struct Root {
+  std::string name;
+  Texts numbers;
+
+  bool operator==(const Root&) const = default;
+};
 
 struct Selector {
-  std::map<std::string, Texts> lists;  // by theirs' word
-  Texts without_words;                 // why it cannot be kept
+  std::map<std::string, Texts> lists;              // by theirs' word
+  std::map<std::string, std::vector<Root>> roots;  // likewise
+  Texts without_words;                             // why it cannot be kept
   bool rdma = false;
   bool vhost_net = false;
   Texts notes;
 };
+
+std::optional<unsigned> number_of(std::string_view text) {
+  unsigned number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_all = error == std::errc() && end == text.data() + text.size();
+  return is_all && number <= kLastNumber ? std::optional(number) : std::nullopt;
+}
+
+// "0-3,5"; nullopt: it is no such text.
+std::optional<Texts> numbers_of(std::string_view text) {
+  Texts numbers;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const std::string_view range = text.substr(0, comma);
+    const std::size_t dash = range.find('-');
+    const auto first = number_of(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
+    if (!first || !last || *last < *first) return std::nullopt;
+    for (unsigned n = *first; n <= *last; ++n) numbers.push_back(std::to_string(n));
+    more = comma != std::string_view::npos;
+    text.remove_prefix(more ? comma + 1 : 0);
+  }
+  return numbers;
+}
+
+// "ens1f0#0-3"
+std::vector<Root> roots_of(LenientFields& theirs, const char* key) {
+  std::vector<Root> roots;
+  for (const std::string& text : theirs.texts(key)) {
+    const std::size_t mark = text.find('#');
+    Root root{.name = text.substr(0, mark), .numbers = {}};
+    if (mark != std::string::npos) {
+      if (auto numbers = numbers_of(std::string_view(text).substr(mark + 1)))
+        root.numbers = *std::move(numbers);
+      else
+        theirs.error(*theirs.node(key), key,
+                     quote(text) +
+                         " does not end in numbers of virtual functions, as in ens1f0#0-3,5; the last "
+                         "number there can be is " +
+                         std::to_string(kLastNumber));
+    }
+    roots.push_back(std::move(root));
+  }
+  return roots;
+}
 
 Selector read_selector(const Node& node, const std::string& path, Diagnostics& diagnostics) {
   LenientFields theirs(node, path, diagnostics);
@@ -54,22 +111,17 @@ Selector read_selector(const Node& node, const std::string& path, Diagnostics& d
     if (const Node* const at = theirs.node(key))
       selector.lists[key] = hardware_ids(theirs.texts(key), *at, theirs.path_of(key), diagnostics);
   }
-  for (const char* key : {"drivers", "linkTypes", "pciAddresses", "rootDevices"}) {
+  for (const char* key : {"drivers", "linkTypes", "pciAddresses"}) {
     if (Texts texts = theirs.texts(key); !texts.empty()) selector.lists[key] = std::move(texts);
   }
-  const auto root = selector.lists.find("rootDevices");
-  const auto has_range = [](const std::string& text) { return text.find('#') != std::string::npos; };
-  if (root != selector.lists.end() && std::ranges::any_of(root->second, has_range)) {
-    selector.lists.erase(root);
-    selector.without_words.push_back("`rootDevices` has a range of virtual functions. " + kHowToName);
+  for (const char* key : {kPfNames, kRootDevices}) {
+    if (std::vector<Root> roots = roots_of(theirs, key); !roots.empty())
+      selector.roots[key] = std::move(roots);
   }
   for (const char* key : kNarrowing) {
-    const Texts words = theirs.texts(key);
-    if (words.empty()) continue;
-    const bool names = std::string_view(key) == "pfNames";
-    selector.without_words.push_back('`' + std::string(key) +
-                                     "` has no counterpart: more cards than were meant would be taken." +
-                                     (names ? ' ' + kHowToName : ""));
+    if (!theirs.texts(key).empty())
+      selector.without_words.push_back('`' + std::string(key) +
+                                       "` has no counterpart: more cards than were meant would be taken.");
   }
   selector.rdma = theirs.flag("isRdma").value_or(false);
   selector.vhost_net = theirs.flag("needVhostNet").value_or(false);
@@ -77,37 +129,109 @@ Selector read_selector(const Node& node, const std::string& path, Diagnostics& d
   return selector;
 }
 
-// The selector that takes what either takes, if there is one: they differ in one list at most.
-std::optional<Selector> united(const Selector& a, const Selector& b) {
-  if (a.rdma != b.rdma || a.vhost_net != b.vhost_net || a.lists.size() != b.lists.size()) return std::nullopt;
-  Selector both = a;
-  unsigned differing = 0;
-  for (auto& [key, texts] : both.lists) {
-    const auto other = b.lists.find(key);
-    if (other == b.lists.end()) return std::nullopt;
-    if (other->second == texts) continue;
-    ++differing;
-    for (const std::string& text : other->second) {
-      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
-    }
+template <typename Item>
+void unite(std::vector<Item>& items, const std::vector<Item>& others) {
+  for (const Item& other : others) {
+    if (std::ranges::find(items, other) == items.end()) items.push_back(other);
   }
-  std::ranges::copy(b.without_words, std::back_inserter(both.without_words));
-  std::ranges::copy(b.notes, std::back_inserter(both.notes));
-  return differing > 1 ? std::nullopt : std::optional(both);
 }
 
-// The lists that both have, each with the words of both.
+// Each of the lists with what the other has; how many are others then. nullopt: one has a list that the other
+// lacks.
+template <typename Lists>
+std::optional<unsigned> unite_all(Lists& lists, const Lists& others) {
+  if (lists.size() != others.size()) return std::nullopt;
+  unsigned differing = 0;
+  for (auto& [key, items] : lists) {
+    const auto other = others.find(key);
+    if (other == others.end()) return std::nullopt;
+    if (other->second == items) continue;
+    ++differing;
+    unite(items, other->second);
+  }
+  return differing;
+}
+
+// The lists that both have, each with what the other has.
+template <typename Lists>
+void widen(Lists& lists, const Lists& others) {
+  std::erase_if(lists, [&](const auto& each) { return !others.contains(each.first); });
+  for (auto& [key, items] : lists) unite(items, others.at(key));
+}
+
+Selector with_notes(Selector selector, const Selector& other) {
+  std::ranges::copy(other.without_words, std::back_inserter(selector.without_words));
+  std::ranges::copy(other.notes, std::back_inserter(selector.notes));
+  return selector;
+}
+
+// The selector that takes what either takes, if there is one: they differ in one list at most.
+std::optional<Selector> united(const Selector& a, const Selector& b) {
+  if (a.rdma != b.rdma || a.vhost_net != b.vhost_net) return std::nullopt;
+  Selector both = a;
+  const auto lists = unite_all(both.lists, b.lists);
+  const auto roots = unite_all(both.roots, b.roots);
+  if (!lists || !roots || *lists + *roots > 1) return std::nullopt;
+  return with_notes(std::move(both), b);
+}
+
+// What takes whatever one of them takes, and more.
 Selector widened(const Selector& a, const Selector& b) {
   Selector both = a;
-  std::erase_if(both.lists, [&](const auto& each) { return !b.lists.contains(each.first); });
-  for (auto& [key, texts] : both.lists) {
-    for (const std::string& text : b.lists.at(key)) {
-      if (std::ranges::find(texts, text) == texts.end()) texts.push_back(text);
+  widen(both.lists, b.lists);
+  widen(both.roots, b.roots);
+  return with_notes(std::move(both), b);
+}
+
+// One map of `only`: attributes, and what each may be.
+using Pattern = std::map<std::string, Texts>;
+
+YamlDraft draft_of(const Pattern& pattern) {
+  YamlDraft draft = YamlDraft::map();
+  draft.flow = true;
+  for (const auto& [attribute, values] : pattern) draft.add(attribute, YamlDraft::texts(values));
+  return draft;
+}
+
+// The patterns that also say one of the roots. attribute: what says whose virtual function a card is.
+std::vector<Pattern> with_roots(const std::vector<Pattern>& patterns, const std::vector<Root>& roots,
+                                const char* attribute) {
+  std::vector<Pattern> all;
+  for (const Pattern& pattern : patterns) {
+    Texts whole;
+    for (const Root& root : roots) {
+      if (root.numbers.empty()) {
+        whole.push_back(root.name);
+        continue;
+      }
+      Pattern part = pattern;
+      part[attribute] = {root.name};
+      const auto [numbers, is_new] = part.try_emplace("vf", root.numbers);
+      const auto is_other = [&](const std::string& n) {
+        return std::ranges::find(root.numbers, n) == root.numbers.end();
+      };
+      if (!is_new) std::erase_if(numbers->second, is_other);
+      if (!numbers->second.empty()) all.push_back(std::move(part));
     }
+    if (whole.empty()) continue;
+    Pattern part = pattern;
+    part[attribute] = whole;
+    all.push_back(std::move(part));
+    // A card that has no virtual functions is its own; and it is nobody's.
+    if (attribute != std::string_view("physfn") || pattern.contains("vf") || pattern.contains(kAddress))
+      continue;
+    part = pattern;
+    part[kAddress] = std::move(whole);
+    all.push_back(std::move(part));
   }
-  std::ranges::copy(b.without_words, std::back_inserter(both.without_words));
-  std::ranges::copy(b.notes, std::back_inserter(both.notes));
-  return both;
+  return all;
+}
+
+std::vector<Pattern> with_roots(const Selector& selector, Pattern pattern) {
+  std::vector<Pattern> patterns{std::move(pattern)};
+  for (const auto& [key, roots] : selector.roots)
+    patterns = with_roots(patterns, roots, key == kPfNames ? "pfName" : "physfn");
+  return patterns;
 }
 
 class Resource {
@@ -202,34 +326,29 @@ class Resource {
     entry_.add("rdma", std::move(rdma));
   }
 
-  static YamlDraft pattern_of(const Texts& addresses, const char* key, const Texts& words) {
-    YamlDraft one = YamlDraft::map();
-    one.flow = true;
-    if (!addresses.empty()) one.add("pci", YamlDraft::texts(addresses));
-    if (!words.empty()) one.add(key, YamlDraft::texts(words));
-    return one;
-  }
-
   // What the kind's own lists cannot say.
   void add_only(const Selector& selector) {
     YamlDraft only = YamlDraft::list();
-    for (const Selector& each : alternatives_) {
-      YamlDraft one = YamlDraft::map();
-      one.flow = true;
-      add_lists(each, &Word::only, one);
-      if (!one.empty()) only.add(std::move(one));
-    }
+    const auto add = [&](const std::vector<Pattern>& patterns) {
+      if (patterns.empty())
+        refuse("No card fits both its `rootDevices` and its `pfNames`: theirs took none.");
+      for (const Pattern& pattern : patterns) {
+        if (!pattern.empty()) only.add(draft_of(pattern));
+      }
+    };
     if (alternatives_.empty()) {
-      const auto texts_of = [&](const char* key) {
-        const auto found = selector.lists.find(key);
-        return found == selector.lists.end() ? Texts{} : found->second;
-      };
-      const Texts addresses = texts_of("pciAddresses");
-      const Texts roots = texts_of("rootDevices");
-      // A root device without virtual functions is its own.
-      if (!roots.empty()) only.add(pattern_of(addresses, "physfn", roots));
-      if (!roots.empty() && addresses.empty()) only.add(pattern_of({}, "pci", roots));
-      if (roots.empty() && !addresses.empty()) only.add(pattern_of(addresses, "", {}));
+      const auto addresses = selector.lists.find("pciAddresses");
+      Pattern pattern;
+      if (addresses != selector.lists.end()) pattern[kAddress] = addresses->second;
+      add(with_roots(selector, std::move(pattern)));
+    }
+    for (const Selector& each : alternatives_) {
+      Pattern pattern;
+      for (const Word& word : kWords) {
+        const auto found = each.lists.find(word.theirs);
+        if (found != each.lists.end()) pattern[word.only] = found->second;
+      }
+      add(with_roots(each, std::move(pattern)));
     }
     if (!only.empty()) entry_.add("only", std::move(only));
   }
@@ -254,8 +373,8 @@ class Resource {
       std::erase_if(drivers, has_no_node);
       if (drivers.empty())
         refuse(
-            "It is for network interfaces, which a CNI plugin moves into the pod: there is no device node "
-            "to give, and plughost does not offer it.");
+            "It is for network interfaces, which a CNI plugin moves into the pod: there is no device node to "
+            "give, and plughost does not offer it.");
       else if (drivers.size() < all)
         entry_.notes.emplace_back(
             "Cards with the other drivers are network interfaces, which a CNI plugin moves; they are left "
@@ -264,8 +383,7 @@ class Resource {
         entry_.notes.emplace_back("`linkTypes` is left out: these cards have no link that shows one.");
     } else {
       entry_.notes.emplace_back(
-          "The container gets the nodes that the driver made; theirs gave those of "
-          "vfio and uio only.");
+          "The container gets the nodes that the driver made; theirs gave those of vfio and uio only.");
     }
     YamlDraft pci = YamlDraft::map();
     for (const char* key : {"vendors", "devices"}) {
@@ -320,10 +438,9 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
   for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
   draft.notes.emplace_back(
       "Theirs looks at no port of an RDMA card (`portState: ignore`), and leaves out cards that are divided "
-      "into virtual "
-      "functions (`except: {vfs: \"*\"}`). It leaves out the card with the default route, too: name its "
-      "interface, as in "
-      "`except: [{vfs: \"*\"}, {netdevs: eno1}]`, if a selector of RDMA cards fits it.");
+      "into virtual functions (`except: {vfs: \"*\"}`). It leaves out the card with the default route, too: "
+      "name its interface, as in `except: [{vfs: \"*\"}, {netdevs: eno1}]`, if a selector of RDMA cards fits "
+      "it.");
   if (!prefix && !arguments.complete())
     draft.notes.emplace_back(
         "Names without a `resourcePrefix` have intel.com, the default of --resource-prefix; give other ones "

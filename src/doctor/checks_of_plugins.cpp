@@ -240,8 +240,8 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
                               some_of(unlisted),
                       .why = "they are gone, or another plugin served this name before",
                       .advice = "`plughost checkpoint " + path.string() +
-                                "` says which pods hold them; if the ids "
-                                "look like another plugin's, see that it does not come back"};
+                                "` says which pods hold them; if the ids look like another plugin's, see "
+                                "that it does not come back"};
       if (!others.empty()) {
         finding.level = Level::kWarning;
         finding.why = std::string("another plugin may serve this name: ") + kTwoOwners;
@@ -274,15 +274,13 @@ Findings check_counts(const HostRoot& host, const Observed& observed) {
       ++agreed;
       continue;
     }
-    found.push_back(
-        {.level = Level::kWarning,
-         .where = offer.resource,
-         .what = "the kubelet counts other devices: " + disagreement.text(),
-         .why = "pods are given what it counts",
-         .advice =
-             "`plughost status` has the list that the kubelet was sent, in which a health check, or a "
-             "pause after much flapping, may have its say; where that is what the kubelet disagrees with, "
-             "plughost's log says so"});
+    found.push_back({.level = Level::kWarning,
+                     .where = offer.resource,
+                     .what = "the kubelet counts other devices: " + disagreement.text(),
+                     .why = "pods are given what it counts",
+                     .advice = "`plughost status` has the list that the kubelet was sent, in which a health "
+                               "check, or a pause after much flapping, may have its say; where that is what "
+                               "the kubelet disagrees with, plughost's log says so"});
   }
   if (found.empty() && agreed > 0)
     found.push_back({.where = observed.kubelet().pod_resources,

@@ -54,7 +54,7 @@ constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    
                                               "fd",        "vcs*", "tty[0-9]*", "loop[0-9]*",
                                               "ram[0-9]*", "dm-*", "nbd*",      "rbd*"};
 
-constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem"};
+constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem", "virtfn*"};
 
 // What a device is, not what it does: none of these costs its driver anything to tell.
 constexpr std::string_view kAttributes[] = {"abi_version",
@@ -299,7 +299,7 @@ class Recorder {
     name(path);
     host_.list(path, [&](std::string_view each, FileType type) {
       const std::string below = path + '/' + std::string(each);
-      if (type == FileType::kLink && std::ranges::find(kLinks, each) != std::end(kLinks))
+      if (type == FileType::kLink && any_matches(kLinks, std::string(each)))
         add(below, type);
       else if (type == FileType::kRegular && std::ranges::find(kAttributes, each) != std::end(kAttributes))
         text(below);

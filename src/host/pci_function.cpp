@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/joined.hpp"
+
 namespace plughost {
 namespace {
 
@@ -22,6 +24,15 @@ std::string number_of_virtual_functions(const SysDevice& device) {
   return number == "0" ? "" : number;
 }
 
+// The kernel links each from the physical one, by its number.
+std::string number_of(const std::string& address, const SysDevice& physical) {
+  for (unsigned n = 0;; ++n) {
+    const auto found = physical.attribute("virtfn" + std::to_string(n));
+    if (!found) return {};
+    if (*found == address) return std::to_string(n);
+  }
+}
+
 bool one_of(const std::vector<std::string>& words, const std::string& word) {
   return words.empty() || std::ranges::find(words, word) != words.end();
 }
@@ -29,14 +40,20 @@ bool one_of(const std::vector<std::string>& words, const std::string& word) {
 }  // namespace
 
 PciFunction pci_function(const SysDevice& device) {
-  return {.address = device.name(),
-          .vendor = id_in(device, "vendor"),
-          .device = id_in(device, "device"),
-          .class_code = id_in(device, "class"),
-          .driver = device.driver(),
-          .path = path_from_host_bridge(device),
-          .physical_function = device.attribute("physfn").value_or(""),
-          .virtual_functions = number_of_virtual_functions(device)};
+  const auto physical = device.linked("physfn");
+  PciFunction function{.address = device.name(),
+                       .vendor = id_in(device, "vendor"),
+                       .device = id_in(device, "device"),
+                       .class_code = id_in(device, "class"),
+                       .driver = device.driver(),
+                       .path = path_from_host_bridge(device),
+                       .physical_function = device.attribute("physfn").value_or(""),
+                       .virtual_number = physical ? number_of(device.name(), *physical) : "",
+                       .virtual_functions = number_of_virtual_functions(device),
+                       .physical_name = {}};
+  if (function.is_network())
+    function.physical_name = joined((physical ? *physical : device).names_in("net"), ",");
+  return function;
 }
 
 bool PciSelectors::take(const PciFunction& function) const {
@@ -55,7 +72,9 @@ std::vector<Attribute> attributes_of(const PciFunction& function) {
                                        {.name = "driver", .value = function.driver},
                                        {.name = "pciPath", .value = function.path},
                                        {.name = "physfn", .value = function.physical_function},
-                                       {.name = "vfs", .value = function.virtual_functions}};
+                                       {.name = "vf", .value = function.virtual_number},
+                                       {.name = "vfs", .value = function.virtual_functions},
+                                       {.name = "pfName", .value = function.physical_name}};
   std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
   return attributes;
 }

@@ -19,8 +19,15 @@ struct PciFunction {
   std::string path;        // from its host bridge on: "pci0000:00/0000:00:01.0/0000:03:00.0"
   // Of a virtual function the address of the physical one; else empty.
   std::string physical_function;
+  // Which of the physical one's virtual functions it is, from 0 on, as text; empty: it is none.
+  std::string virtual_number;
   // How many virtual functions it is divided into, as text; empty: it is not.
   std::string virtual_functions;
+  // Of a network card's function the physical one's network interface, or its own if it is no virtual one;
+  // several with commas. Empty: there is none now.
+  std::string physical_name;
+
+  bool is_network() const { return class_code.starts_with("02"); }
 };
 
 PciFunction pci_function(const SysDevice& device);
@@ -35,8 +42,8 @@ struct PciSelectors {
   bool take(const PciFunction& function) const;
 };
 
-// pci, vendor, device, class, driver, pciPath, physfn and vfs; what is unknown is left out, so that no
-// template makes an empty text of it.
+// pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName; what is unknown is left out, so
+// that no template makes an empty text of it.
 std::vector<Attribute> attributes_of(const PciFunction& function);
 
 }  // namespace plughost

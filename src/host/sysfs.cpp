@@ -109,6 +109,14 @@ std::optional<std::string> SysDevice::attribute(std::string_view name) const {
   return text;
 }
 
+std::vector<std::string> SysDevice::names_in(std::string_view directory) const {
+  std::vector<std::string> names;
+  host_->list(path_ + '/' + std::string(directory),
+              [&](std::string_view name, FileType /*type*/) { names.emplace_back(name); });
+  std::ranges::sort(names);
+  return names;
+}
+
 const SysDevice::Facts& SysDevice::facts() const {
   if (facts_) return *facts_;
   SysfsMemory* const memory = host_->sysfs_memory();
@@ -202,6 +210,10 @@ std::optional<SysDevice> SysDevice::parent(std::string_view subsystem, std::stri
          (device->subsystem() != subsystem || (!type.empty() && device->property("DEVTYPE") != type)))
     device = device->parent();
   return device;
+}
+
+std::optional<SysDevice> SysDevice::linked(std::string_view name) const {
+  return at(*host_, path_ + '/' + std::string(name));
 }
 
 std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {

@@ -34,6 +34,8 @@ class SysDevice {
   // The text of an attribute's file without its final newline; the name of what it links to, if it is a link.
   // nullopt: there is no such file, or its driver refuses to be read.
   std::optional<std::string> attribute(std::string_view name) const;
+  // What is in its directory of that name, such as "net", sorted; nothing without such a directory.
+  std::vector<std::string> names_in(std::string_view directory) const;
   // What the kernel and udev's rules say: DEVNAME, ID_SERIAL, … DEVPATH, SUBSYSTEM and DEVNAME (with "/dev/")
   // are as udevadm prints them.
   const std::map<std::string, std::string, std::less<>>& properties() const;
@@ -45,6 +47,8 @@ class SysDevice {
   // Of the device or of the nearest one above it that has one. Never negative.
   std::optional<int> numa_node() const;
 
+  // The device that it has a link of that name to, such as "physfn".
+  std::optional<SysDevice> linked(std::string_view name) const;
   // The nearest device above it, whatever its subsystem.
   std::optional<SysDevice> parent() const;
   // The nearest device above it of that subsystem, and of that DEVTYPE unless it is empty.

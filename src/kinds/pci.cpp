@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "vendor",  "device",
                                                "class",      "driver", "numa", "pciInfo", "pciPath",
-                                               "iommuGroup", "physfn", "vfs"};
+                                               "iommuGroup", "physfn", "vf",   "vfs",     "pfName"};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
 // Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
@@ -159,7 +159,10 @@ Scan Pci::scan(const HostRoot& host) const {
   std::vector<Card> cards;
   for (const SysDevice& device : devices_of(host, "pci")) {
     PciFunction function = pci_function(device);
-    if (wanted_.take(function)) cards.push_back(look_at(host, device, std::move(function), scan));
+    if (!wanted_.take(function)) continue;
+    // It is known by the name of an interface, which udev may change.
+    if (function.is_network() && !function.physical_function.empty()) scan.subsystems.emplace_back("net");
+    cards.push_back(look_at(host, device, std::move(function), scan));
   }
   std::ranges::sort(scan.subsystems);
   scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
@@ -177,9 +180,9 @@ void Pci::finish(Scan& taken) const {
     if (!group) continue;
     const auto [first, is_new] = first_in.try_emplace(*group, card.id);
     if (!is_new)
-      taken.remarks.push_back(card.id + " and " + first->second + " are in one IOMMU group, " + *group +
-                              ", which only one container can use at a time; leave one of them out with "
-                              "`except`");
+      taken.remarks.push_back(
+          card.id + " and " + first->second + " are in one IOMMU group, " + *group +
+          ", which only one container can use at a time; leave one of them out with `except`");
   }
   for (const Device& card : taken.devices) {
     if (partitioned.contains(card.id))
@@ -199,8 +202,8 @@ std::vector<std::string> read_classes(Fields& fields) {
       classes.push_back(*beginning);
     else
       fields.error("classes", quote(text) +
-                                  " is no PCI class; it has 2, 4 or 6 hexadecimal digits, as in "
-                                  "03 for displays or 0302 for 3D controllers");
+                                  " is no PCI class; it has 2, 4 or 6 hexadecimal digits, as in 03 for "
+                                  "displays or 0302 for 3D controllers");
   }
   return classes;
 }
@@ -218,9 +221,9 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
   const bool any_card =
       wanted.vendors.empty() && wanted.devices.empty() && wanted.classes.empty() && wanted.drivers.empty();
   if (any_card && entry.diagnostics().error_count() == errors)
-    fields.error("vendors",
-                 "say which cards are meant: by vendors, devices, classes or drivers, as lspci -nnk "
-                 "shows them");
+    fields.error(
+        "vendors",
+        "say which cards are meant: by vendors, devices, classes or drivers, as lspci -nnk shows them");
   std::vector<std::string> nodes = fields.texts("nodes");
   for (const std::string& subsystem : nodes) {
     if (subsystem.empty() || subsystem.find('/') != std::string::npos)

@@ -98,8 +98,7 @@ void Adopting::tell(const AdoptedDevices::News& news) const {
   for (const auto& [resource, stranger] : news.strangers)
     platform_.log.warn(
         "a pod holds something by an id that is not ours, and no device of ours is recognised in it: a "
-        "second pod "
-        "may get the same",
+        "second pod may get the same",
         {{"resource", resource},
          {"id", stranger.held.id},
          {"pod_uid", stranger.held.pod_uid},

@@ -16,7 +16,7 @@ using Words = std::set<std::string>;
 
 // A shorter one, such as an index, may mean anything.
 constexpr std::size_t kShortestWord = 8;
-constexpr std::size_t kMostNamesSaid = 4;
+constexpr std::size_t kMostGiven = 4;
 
 // What one container holds of a resource by ids that are not the resource's.
 struct Claim {
@@ -158,7 +158,7 @@ class Recognition {
 std::string in_words(const std::vector<std::string>& names, const char* what) {
   if (names.empty()) return {};
   const std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostNamesSaid)));
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostGiven)));
   const std::size_t more = names.size() - first.size();
   return what + joined(first, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
 }

@@ -67,8 +67,7 @@ void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, cons
   if (std::exchange(told_why_, why) != why && !why.empty())
     log_.warn(
         "the kubelet's checkpoint cannot be read: a device that a pod holds by an id of another plugin may "
-        "be "
-        "given to a second one",
+        "be given to a second one",
         {{"file", file_.string()}, {"why", why}});
 }
 

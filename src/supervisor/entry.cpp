@@ -105,10 +105,10 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
       finding.listings = take(std::move(found.assembly.resources));
     }
     if (roster_.crowded())
-      found.scan.remarks.push_back(
-          "the name " + config_.recipe->name.text() + " has given " + std::to_string(kMostResources) +
-          " resources that are not forgotten yet: further ones wait; name the resources "
-          "by something coarser");
+      found.scan.remarks.push_back("the name " + config_.recipe->name.text() + " has given " +
+                                   std::to_string(kMostResources) +
+                                   " resources that are not forgotten yet: further ones wait; name the "
+                                   "resources by something coarser");
     remark(found.scan.remarks, found.assembly.remarks);
     tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
   }

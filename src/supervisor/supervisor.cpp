@@ -218,8 +218,8 @@ Changes Supervisor::apply(Config config) {
 void Supervisor::tell(const Changes& changes) {
   for (const std::string& name : changes.removed)
     platform_.log.warn(
-        "resource removed: its name stays on the node, with a count of 0, until the node is "
-        "made anew (kubernetes/kubernetes#52510)",
+        "resource removed: its name stays on the node, with a count of 0, until the node is made anew "
+        "(kubernetes/kubernetes#52510)",
         {{"resource", name}});
 }
 

@@ -34,9 +34,14 @@ def unmount(target):
 
 
 def own_mounts():
-    """Gives the calling thread its own mounts. Returns why that cannot be, or nothing."""
+    """Gives the calling thread its own mounts, for files that hang. Returns why that cannot be, or nothing."""
     if not os.path.exists("/dev/fuse"):
         return "this kernel has no /dev/fuse, and so no file system that can be made to hang"
+    return own_mount_namespace()
+
+
+def own_mount_namespace():
+    """Gives the calling thread its own mounts. Returns why that cannot be, or nothing."""
     if _LIBC.unshare(_CLONE_NEWNS) != 0:
         return f"no mount namespace of its own: {os.strerror(ctypes.get_errno())}; run it as root"
     mount(None, "/", None, _MS_REC | _MS_PRIVATE)

@@ -164,3 +164,22 @@ TEST_CASE("no header of ours includes a library that is slow to read") {
     }
   }
 }
+
+TEST_CASE("a type that a header defines has its name to itself: of two the linker would take either") {
+  const fs::path source = fs::path(PLUGHOST_SOURCE_DIR) / "src";
+  std::map<std::string, std::string> defined;
+  for (const auto& entry : fs::recursive_directory_iterator(source)) {
+    if (entry.path().extension() != ".hpp") continue;
+    std::ifstream text(entry.path());
+    for (std::string line; std::getline(text, line);) {
+      if (!line.starts_with("struct ") && !line.starts_with("class ")) continue;
+      if (line.ends_with(';')) continue;
+      const std::size_t from = line.find(' ') + 1;
+      const std::string name = line.substr(from, line.find(' ', from) - from);
+      CAPTURE(name);
+      const auto added = defined.try_emplace(name, fs::relative(entry.path(), source));
+      CHECK_MESSAGE(added.second, added.first->second, " and ", fs::relative(entry.path(), source).string());
+    }
+  }
+  CHECK(defined.size() > 100);
+}

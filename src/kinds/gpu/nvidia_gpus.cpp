@@ -122,10 +122,9 @@ std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Sc
       gpus.push_back(card.facts);
       gpus.back().trouble = trouble;
       if (card.divided)
-        scan.remarks.push_back(
-            card.facts.uuid +
-            " has MIG on, and `mig` is none: programs in a container that gets the whole card "
-            "cannot compute on it");
+        scan.remarks.push_back(card.facts.uuid +
+                               " has MIG on, and `mig` is none: programs in a container that gets the whole "
+                               "card cannot compute on it");
       continue;
     }
     for (const NvmlCard::Part& part : card.parts) {

@@ -67,10 +67,10 @@ void read_strategies(Fields& fields, NvidiaInjection& injection) {
     if (const auto flag = value_of(kStrategies, word))
       injection.*(*flag) = true;
     else
-      fields.error("deviceListStrategy", quote(word) +
-                                             " is no strategy; there are envvar, volume-mounts, "
-                                             "cdi-annotations and cdi-cri" +
-                                             did_you_mean(word, kStrategyWords));
+      fields.error("deviceListStrategy",
+                   quote(word) +
+                       " is no strategy; there are envvar, volume-mounts, cdi-annotations and cdi-cri" +
+                       did_you_mean(word, kStrategyWords));
   }
   if (words.empty()) fields.error("deviceListStrategy", "name at least one strategy, such as envvar");
 }

@@ -89,8 +89,8 @@ Group read_group(Fields& fields) {
   read_parts(fields, "usbs", read_usb_part, group.parts);  // MicroShift's word
   if (group.parts.empty()) {
     fields.error("paths",
-                 "a group has at least one path or USB device, as in paths: [{path: /dev/ttyUSB*}] or "
-                 "usb: [{vendor: \"1a86\", product: \"7523\"}]");
+                 "a group has at least one path or USB device, as in paths: [{path: /dev/ttyUSB*}] or usb: "
+                 "[{vendor: \"1a86\", product: \"7523\"}]");
   }
   return group;
 }

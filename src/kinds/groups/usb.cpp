@@ -78,10 +78,9 @@ UsbPart::UsbPart(Fields& fields) {
   wanted_ = read_wanted(fields);
   read_alternatives(fields);
   if (!is_said(fields) && !fields.has("anyOf")) {
-    fields.error(
-        "vendor",
-        "say which USB device is meant: vendor and product as lsusb shows them, serial or port, as in "
-        "{vendor: \"1a86\", product: \"7523\"}");
+    fields.error("vendor",
+                 "say which USB device is meant: vendor and product as lsusb shows them, serial or port, as "
+                 "in {vendor: \"1a86\", product: \"7523\"}");
   }
   nodes_ = fields.texts("nodes");
   for (const std::string& subsystem : nodes_) {

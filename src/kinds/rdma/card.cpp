@@ -10,14 +10,6 @@ namespace {
 
 constexpr std::string_view kNoGuid = "0000:0000:0000:0000";
 
-// Sorted; none if there is no such directory.
-std::vector<std::string> names_in(const HostRoot& host, const std::string& directory) {
-  std::vector<std::string> names;
-  host.list(directory, [&names](std::string_view name, FileType) { names.emplace_back(name); });
-  std::ranges::sort(names);
-  return names;
-}
-
 void sort_unique(std::vector<std::string>& texts) {
   std::ranges::sort(texts);
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
@@ -32,7 +24,7 @@ std::string link_type(const std::string& link_layer) {
 
 }  // namespace
 
-RdmaCard::RdmaCard(const HostRoot& host, SysDevice device) : host_(&host), device_(std::move(device)) {
+RdmaCard::RdmaCard(SysDevice device) : device_(std::move(device)) {
   guid_ = device_.attribute("node_guid").value_or("");
   if (guid_ == kNoGuid) guid_.clear();
   if (const auto function = device_.parent("pci")) pci_ = pci_function(*function);
@@ -43,11 +35,11 @@ RdmaCard::RdmaCard(const HostRoot& host, SysDevice device) : host_(&host), devic
 
 std::vector<std::string> RdmaCard::netdevs() const {
   std::vector<std::string> names;
-  if (const auto parent = device_.parent()) names = names_in(*host_, parent->path() + "/net");
+  if (const auto parent = device_.parent()) names = parent->names_in("net");
   if (!names.empty()) return names;
-  for (const std::string& port : names_in(*host_, device_.path() + "/ports")) {
+  for (const std::string& port : device_.names_in("ports")) {
     const std::string entries = "ports/" + port + "/gid_attrs/ndevs";
-    for (const std::string& entry : names_in(*host_, device_.path() + '/' + entries)) {
+    for (const std::string& entry : device_.names_in(entries)) {
       // An entry that is not in use refuses to be read.
       const std::optional<std::string> name = device_.attribute(entries + '/' + entry);
       if (name && !name->empty()) names.push_back(*name);
@@ -59,7 +51,7 @@ std::vector<std::string> RdmaCard::netdevs() const {
 
 std::vector<std::string> RdmaCard::link_types() const {
   std::vector<std::string> types;
-  for (const std::string& port : names_in(*host_, device_.path() + "/ports")) {
+  for (const std::string& port : device_.names_in("ports")) {
     std::string type = link_type(device_.attribute("ports/" + port + "/link_layer").value_or(""));
     if (!type.empty()) types.push_back(std::move(type));
   }
@@ -69,7 +61,7 @@ std::vector<std::string> RdmaCard::link_types() const {
 
 std::vector<RdmaPort> RdmaCard::ports() const {
   std::vector<RdmaPort> ports;
-  for (const std::string& number : names_in(*host_, device_.path() + "/ports")) {
+  for (const std::string& number : device_.names_in("ports")) {
     const std::string state = device_.attribute("ports/" + number + "/state").value_or("");  // "4: ACTIVE"
     const std::size_t colon = state.find(": ");
     ports.push_back({.number = number, .state = colon == state.npos ? "" : state.substr(colon + 2)});
@@ -79,7 +71,7 @@ std::vector<RdmaPort> RdmaCard::ports() const {
 
 std::vector<RdmaCard> rdma_cards(const HostRoot& host) {
   std::vector<RdmaCard> cards;
-  for (SysDevice& device : devices_of(host, "infiniband")) cards.emplace_back(host, std::move(device));
+  for (SysDevice& device : devices_of(host, "infiniband")) cards.emplace_back(std::move(device));
   // Older kernels hang rxe and siw below the function of the network card that they run on. Their GUIDs
   // are made from its MAC address with the local bit set, and are greater than its own.
   const auto order = [](const RdmaCard& card) { return std::tuple(card.id(), card.guid(), card.name()); };

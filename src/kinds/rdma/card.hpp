@@ -19,8 +19,7 @@ struct RdmaPort {
 
 class RdmaCard {
  public:
-  // host outlives it.
-  RdmaCard(const HostRoot& host, SysDevice device);
+  explicit RdmaCard(SysDevice device);
 
   // Its name now: udev renames cards.
   std::string name() const { return device_.name(); }
@@ -38,7 +37,6 @@ class RdmaCard {
   friend std::vector<RdmaCard> rdma_cards(const HostRoot& host);
   std::string id_without_address() const { return guid_.empty() ? name() : guid_; }
 
-  const HostRoot* host_;
   SysDevice device_;
   std::optional<PciFunction> pci_;
   std::string guid_;

@@ -23,9 +23,9 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::string_view kRdmaAttributes[] = {"pci",     "name",    "guid",    "vendor",   "device",
-                                                "class",   "driver",  "netdevs", "linkType", "numa",
-                                                "pciInfo", "pciPath", "physfn",  "vfs"};
+constexpr std::string_view kRdmaAttributes[] = {
+    "pci",      "name", "guid",    "vendor",  "device", "class", "driver", "netdevs",
+    "linkType", "numa", "pciInfo", "pciPath", "physfn", "vf",    "vfs",    "pfName"};
 constexpr std::string_view kActive = "ACTIVE";
 
 enum class PortPolicy { kAny, kAll, kIgnore };

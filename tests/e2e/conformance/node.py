@@ -140,6 +140,18 @@ class Node:
         written.write_text(head + resources)
         written.rename(self.configuration)
 
+    def output(self, *command):
+        """What a program prints, which must succeed."""
+        done = subprocess.run(
+            [*map(str, command)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+        expect(done.returncode == 0, f"{command}: {done.stderr}")
+        return done.stdout
+
     def plughost(self, *arguments):
         """Runs the program to its end; both of its outputs are stdout."""
         return subprocess.run(

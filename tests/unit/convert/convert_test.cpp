@@ -140,7 +140,7 @@ TEST_CASE("a flag that is not known is named in a comment") {
 
 TEST_CASE("a resource that would take more cards than was meant is kept as a comment only") {
   const auto conversion = convert_text(
-      R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["vfio-pci"], "pfNames": ["eno1"]}]}]})");
+      R"({"resourceList": [{"resourceName": "a", "selectors": [{"drivers": ["vfio-pci"], "ddpProfiles": ["GTPv1-C"]}]}]})");
   REQUIRE(conversion);
   CHECK(conversion->entries == 0);
   CHECK(has(conversion->text, "# - name: intel.com/a"));

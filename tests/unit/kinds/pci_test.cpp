@@ -230,6 +230,43 @@ TEST_CASE("virtual functions are cards like others, and their physical one is re
   CHECK(only_virtual.remarks.empty());
 }
 
+TEST_CASE("a network card's function says whose interface it is a part of, and which part") {
+  const MadeSysfs machine;
+  const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
+  add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
+  machine.device(physical + "/net/ens1f0", "net");
+  for (const char* address : {"0000:05:00.1", "0000:05:00.2"}) {
+    const std::string function = kRoot + "0000:00:02.0/" + address;
+    add_card(machine, function, "15b3", "1018", "020000", "vfio-pci");
+    machine.link(function + "/physfn", physical);
+  }
+  machine.link(physical + "/virtfn0", kRoot + "0000:00:02.0/0000:05:00.2");
+  machine.link(physical + "/virtfn1", kRoot + "0000:00:02.0/0000:05:00.1");
+  const Scan all = scan_of(machine, {{"vendors", one("15b3")}});
+  REQUIRE(all.devices.size() == 3);
+  for (const Device& device : all.devices) CHECK(value(device, "pfName") == "ens1f0");
+  CHECK(value(all.devices[0], "vf") == "(none)");
+  CHECK(value(all.devices[1], "vf") == "1");
+  CHECK(value(all.devices[2], "vf") == "0");
+  const Choice first{.only = {{.attributes = {{"pfName", {"ens1f0"}}, {"vf", {"0"}}}, .where = {}}},
+                     .except = {}};
+  CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, first)) == Texts{"0000:05:00.2"});
+}
+
+TEST_CASE("an interface that is renamed is looked at again, where virtual functions are known by its name") {
+  const MadeSysfs machine;
+  const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
+  add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
+  const auto follows_net = [&] {
+    return std::ranges::count(scan_of(machine, {{"vendors", one("15b3")}}).subsystems, "net") == 1;
+  };
+  CHECK_FALSE(follows_net());
+  machine.attribute(physical, "sriov_numvfs", "1");
+  add_card(machine, kRoot + "0000:00:02.0/0000:05:00.1", "15b3", "1018", "020000", "vfio-pci");
+  machine.link(kRoot + "0000:00:02.0/0000:05:00.1/physfn", physical);
+  CHECK(follows_net());
+}
+
 TEST_CASE("mistakes in `pci` are found when it is read") {
   const auto problems = [](std::vector<std::pair<std::string, Node>> keys) {
     return read_entry("pci", map(std::move(keys))).problems.size();
