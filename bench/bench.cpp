@@ -261,6 +261,8 @@ int main(int argc, char** argv) {
   app.add_flag("--uevents", uevents, "only what needs namespaces of its own");
   bool gpus = false;
   app.add_flag("--gpus", gpus, "only what needs a fake of NVIDIA's library");
+  bool fleet = false;
+  app.add_flag("--fleet", fleet, "only what one file for many nodes costs");
   CLI11_PARSE(app, argc, argv);
   raise_descriptor_limit();
   if (uevents) return run_uevents(rounds);
@@ -269,6 +271,10 @@ int main(int argc, char** argv) {
   try {
     print_machine();
     print_heading();
+    if (fleet) {
+      measure_fleet(rounds);
+      return 0;
+    }
     measure_recovery(64, rounds, 50);
     measure_start(64, rounds, 80);
     measure_memory(64, 3.5, 14);
@@ -276,9 +282,7 @@ int main(int argc, char** argv) {
     measure_allocate(rounds * 100);
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));
-    measure_plan(1000);
-    measure_watched_file(rounds);
-    measure_conditions(rounds);
+    measure_fleet(rounds);
     measure_apart("uevents", rounds);
     measure_apart("gpus", rounds);
     if (idle_seconds > 0) measure_idle(std::chrono::seconds(idle_seconds));

@@ -115,8 +115,6 @@ double start_ms(std::size_t others) {
   return ms_between(start, Clock::now());
 }
 
-}  // namespace
-
 void measure_plan(std::size_t nodes) {
   const Bed bed;
   bed.write_config(all_presets());
@@ -173,6 +171,14 @@ void measure_conditions(std::size_t rounds) {
              " of which do not apply: start → all registered",
          "ms", median(all), *std::ranges::max_element(all), median(alone) * kMostForConditions,
          "limit, 1.2 × the " + std::to_string(kApplying) + " alone:", rounds});
+}
+
+}  // namespace
+
+void measure_fleet(std::size_t rounds) {
+  measure_plan(1000);
+  measure_watched_file(rounds);
+  measure_conditions(rounds);
 }
 
 }  // namespace plughost::bench

@@ -6,8 +6,6 @@
 
 namespace plughost::bench {
 
-void measure_plan(std::size_t nodes);
-void measure_watched_file(std::size_t rounds);
-void measure_conditions(std::size_t rounds);
+void measure_fleet(std::size_t rounds);
 
 }  // namespace plughost::bench

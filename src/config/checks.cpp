@@ -17,8 +17,8 @@ namespace {
 
 // Where a key of an entry stands; the entry itself if it has no such key.
 const Mark& mark_of(const EntryDraft& entry, std::string_view key) {
-  const Node* const value = entry.document.find(key);
-  return value ? value->mark : entry.document.mark;
+  const Node* const value = entry.document->find(key);
+  return value ? value->mark : entry.document->mark;
 }
 
 std::string named(const EntryDraft& entry) {
@@ -147,7 +147,7 @@ class FixedIds {
   void report_remarks(const EntryDraft& entry, const std::vector<std::string>& remarks, bool left_out) {
     std::string what = (left_out ? "these devices cannot all be listed: " : "") + remarks.front();
     if (remarks.size() > 1) what += " (and so on, for others)";
-    const std::string_view key = entry.document.find("id") ? "id" : std::string_view(entry.kind);
+    const std::string_view key = entry.document->find("id") ? "id" : std::string_view(entry.kind);
     const std::string path = entry.path + '.' + std::string(key);
     if (left_out) return diagnostics_.error(mark_of(entry, key), path, what);
     diagnostics_.warning(mark_of(entry, key), path, what);
@@ -162,7 +162,7 @@ class FixedIds {
     // Two entries of one name are reported as that.
     if (!clash || (clash->second.entry != &entry && clash->second.resource == resource)) return;
     if (clash->second.entry != &entry && may_exclude_each_other(entry, *clash->second.entry)) return;
-    const std::string_view key = entry.document.find("id") ? "id" : std::string_view(entry.kind);
+    const std::string_view key = entry.document->find("id") ? "id" : std::string_view(entry.kind);
     diagnostics_.error(
         mark_of(entry, key), entry.path + '.' + std::string(key),
         "the id " + quote(clash->first) + " of " + resource + " is also an id of " + clash->second.resource +
@@ -225,7 +225,7 @@ class Claims {
   void add_pairs(const EntryDraft& entry, std::string_view field, std::string_view what,
                  const Recipe::Pairs& pairs) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Node& name = entry.document.find(field)->members[i].first;
+      const Node& name = entry.document->find(field)->members[i].first;
       add_claim(entry, what, pairs[i].first, bound(entry, pairs[i].second), "", name.mark,
                 entry.path + '.' + std::string(field) + '.' + name.scalar);
     }
@@ -233,7 +233,7 @@ class Claims {
 
   void add_path(const EntryDraft& entry, std::string_view field, std::size_t i,
                 const Template& container_path, const Template& host_path, const std::string& terms) {
-    const Node& item = entry.document.find(field)->items[i];
+    const Node& item = entry.document->find(field)->items[i];
     const Node* const value = item.find("containerPath");
     add_claim(entry, "path in the container", container_path, bound(entry, host_path), terms,
               value ? value->mark : item.mark,
@@ -290,7 +290,7 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
       const std::string name = label_name(entry.config.labels[i].key);
       const auto [owner, is_new] = owners.try_emplace(name, &entry);
       if (is_new) continue;
-      const Node& key = entry.document.find("labels")->members[i].first;
+      const Node& key = entry.document->find("labels")->members[i].first;
       diagnostics.error(key.mark, entry.path + ".labels." + key.scalar,
                         "the label " + quote(name) + " stands in " + named(*owner->second) +
                             " already, and the node has one of that name");

@@ -35,9 +35,12 @@ Condition Condition::read(const Node& node, const std::string& path, Diagnostics
 
 std::vector<Condition::Case> Condition::read_cases(const Node& node, const std::string& path,
                                                    Diagnostics& diagnostics) {
-  if (node.kind != Node::Kind::kSequence) return {read_case(node, path, diagnostics)};
-  if (node.items.empty()) diagnostics.error(node.mark, path, "the list has no condition in it");
   std::vector<Case> cases;
+  if (node.kind != Node::Kind::kSequence) {
+    cases.push_back(read_case(node, path, diagnostics));
+    return cases;
+  }
+  if (node.items.empty()) diagnostics.error(node.mark, path, "the list has no condition in it");
   for (std::size_t i = 0; i < node.items.size(); ++i)
     cases.push_back(read_case(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics));
   return cases;
@@ -47,16 +50,18 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   Case all;
   const std::size_t errors = diagnostics.error_count();
   Fields fields(node, path, diagnostics);
-  const auto read = [&all](Fields& map, std::string_view key, Subject subject, std::string name) {
+  const auto read = [&all](Fields& map, std::string_view key, Subject subject, const char* above = "") {
     if (map.has(key))
-      all.terms.push_back(
-          {.subject = subject, .name = std::move(name), .label = {}, .patterns = read_patterns(map, key)});
+      all.terms.push_back({.subject = subject,
+                           .name = above + std::string(key),
+                           .label = {},
+                           .patterns = read_patterns(map, key)});
   };
-  read(fields, "hostname", Subject::kHostname, "hostname");
-  read(fields, "arch", Subject::kArch, "arch");
-  read(fields, "kernel", Subject::kKernel, "kernel");
-  read(fields, "node", Subject::kNode, "node");
-  read(fields, "exists", Subject::kExists, "exists");
+  read(fields, "hostname", Subject::kHostname);
+  read(fields, "arch", Subject::kArch);
+  read(fields, "kernel", Subject::kKernel);
+  read(fields, "node", Subject::kNode);
+  read(fields, "exists", Subject::kExists);
   if (fields.has("exists")) {
     for (const std::string& pattern : all.terms.back().patterns) {
       if (const std::string trouble = path_trouble(pattern); !trouble.empty())
@@ -65,13 +70,13 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   }
   if (const Node* const dmi = fields.node("dmi")) {
     Fields table(*dmi, fields.path_of("dmi"), diagnostics);
-    read(table, "vendor", Subject::kVendor, "dmi.vendor");
-    read(table, "product", Subject::kProduct, "dmi.product");
+    read(table, "vendor", Subject::kVendor, "dmi.");
+    read(table, "product", Subject::kProduct, "dmi.");
   }
   if (const Node* const labels = fields.node("label")) {
     Fields map(*labels, fields.path_of("label"), diagnostics);
     for (const auto& [key, value] : labels->members) {
-      read(map, key.scalar, Subject::kLabel, "label " + key.scalar);
+      read(map, key.scalar, Subject::kLabel, "label ");
       all.terms.back().label = key.scalar;
     }
   }

@@ -99,18 +99,22 @@ struct ConfigurationFiles {
 inline constexpr std::chrono::seconds kShortestTrial{1};
 inline constexpr std::chrono::seconds kLongestTrial = std::chrono::days(1);
 
-struct Config {
+// All that a configuration says but its entries.
+struct Settings {
   KubeletConfig kubelet;
   LogConfig log;
   CdiConfig cdi;
   LabelsConfig labels;
   TelemetryConfig telemetry;
-  std::filesystem::path node_labels;  // who knows the node's labels; empty: nobody
-  std::vector<ResourceConfig> resources;
+  std::filesystem::path node_labels;            // who knows the node's labels; empty: nobody
   bool watch = false;                           // a change of the files is a reload
   std::optional<std::chrono::seconds> confirm;  // what such a reload has read is on trial for so long
   ConfigurationFiles files;
   std::vector<Diagnostic> warnings;
+};
+
+struct Config : Settings {
+  std::vector<ResourceConfig> resources;
 };
 
 // The configuration cannot be used. what() is every diagnostic's text, one per line.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -96,9 +97,9 @@ class Loader {
     std::string path;
   };
 
-  // nullopt: reported, at the place if the file cannot be read.
-  std::optional<Node> read_document(const fs::path& file, const Place* included_at);
-  std::optional<Node> parse_document(const std::string& text, const std::string& name, bool is_main);
+  // nullptr: reported, at the place if the file cannot be read.
+  const Node* read_document(const fs::path& file, const Place* included_at);
+  const Node* parse_document(const std::string& text, const std::string& name, bool is_main);
   void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
@@ -123,13 +124,14 @@ class Loader {
   decltype(Overrides::supposed) supposed_;
   Diagnostics diagnostics_;
   Config config_;
-  std::vector<EntryDraft> entries_;
+  std::list<Node> documents_;        // of all files
+  std::vector<EntryDraft> entries_;  // refer to them
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
   bool is_manifest_ = false;                 // the main file is an object of Kubernetes'
 };
 
-std::optional<Node> Loader::read_document(const fs::path& file, const Place* included_at) {
+const Node* Loader::read_document(const fs::path& file, const Place* included_at) {
   config_.files.paths.push_back(file);
   follow(file);
   const Mark whole{.file = file.string()};
@@ -140,20 +142,22 @@ std::optional<Node> Loader::read_document(const fs::path& file, const Place* inc
     } else {
       diagnostics_.error(whole, "", "the file " + trouble->what);
     }
-    return std::nullopt;
+    return nullptr;
   }
   std::uint64_t& hash = config_.files.hash;
   hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
   return parse_document(std::get<std::string>(text), file.string(), !included_at);
 }
 
-std::optional<Node> Loader::parse_document(const std::string& text, const std::string& name, bool is_main) {
-  auto root = parse_yaml(text, name, diagnostics_);
-  if (root && is_main) {
+const Node* Loader::parse_document(const std::string& text, const std::string& name, bool is_main) {
+  auto parsed = parse_yaml(text, name, diagnostics_);
+  if (!parsed) return nullptr;
+  const Node* const root = &documents_.emplace_back(*std::move(parsed));
+  if (is_main) {
     other_plugin_ = other_plugin(*root);
     is_manifest_ = root->find("apiVersion") && root->find("kind");
   }
-  if (!root || root->kind == Node::Kind::kMap) return root;
+  if (root->kind == Node::Kind::kMap) return root;
   if (root->kind == Node::Kind::kNull) {
     diagnostics_.error({.file = name}, "", "the file is empty; it should have a map with `resources:` in it");
   } else {
@@ -161,7 +165,7 @@ std::optional<Node> Loader::parse_document(const std::string& text, const std::s
         root->mark, "",
         std::string("the file should have a map with `resources:` in it, and this is ") + root->kind_name());
   }
-  return std::nullopt;
+  return nullptr;
 }
 
 void Loader::read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
@@ -303,6 +307,7 @@ void Loader::read_resources(Fields& top, std::string_view domain, const When& wh
               "this is another word for `resources`, which is here already; move its entries there");
   for (const std::string_view key : kListWords) {
     const std::vector<Node>& items = top.items(key);
+    entries_.reserve(entries_.size() + items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
       entries_.push_back(
           read_entry(items[i], std::string(key) + '[' + std::to_string(i) + ']', domain, diagnostics_));
@@ -374,7 +379,7 @@ void Loader::include(const fs::path& path, const Place& place, std::string_view 
     return diagnostics_.error(place.mark, place.path, quote(path.string()) + " would not be there");
   const fs::path& file = supposed == supposed_.end() ? path : *supposed->second;
   if (!is_new(file)) return;
-  const auto root = read_document(file, &place);
+  const Node* const root = read_document(file, &place);
   if (!root) return;
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
@@ -433,7 +438,7 @@ std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const 
 Config Loader::load(const fs::path& file, const Overrides& overrides) {
   supposed_ = overrides.supposed;
   is_new(file);
-  if (const auto root = read_document(file, nullptr)) {
+  if (const Node* const root = read_document(file, nullptr)) {
     read_main(*root, file, overrides);
     if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
       diagnostics_.error({.file = file.string()}, "resources",
@@ -451,7 +456,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   }
   // As somebody who goes through the files would find them.
   const auto position = [this](const Diagnostic& diagnostic) {
-    const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file));
+    const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
     return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
   };
   std::ranges::stable_sort(errors, {}, position);
@@ -467,7 +472,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
 
 std::vector<Diagnostic> Loader::check(const std::string& text, const std::string& name) {
   // What lies beside a file is not beside a text.
-  if (const auto root = parse_document(text + "include: []\n", name, true)) read_main(*root, name, {});
+  if (const Node* const root = parse_document(text + "include: []\n", name, true)) read_main(*root, name, {});
   check_conditions();
   check_entries(entries_, diagnostics_);
   std::vector<Diagnostic> errors;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <utility>
@@ -45,11 +46,18 @@ constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
-Words with(Words names, std::span<const std::string_view> attributes) {
-  for (const std::string_view name : attributes) {
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+// Each of them once.
+Words both(std::span<const std::string_view> names, std::span<const std::string_view> more) {
+  Words all;
+  all.reserve(names.size() + more.size());
+  all.assign(names.begin(), names.end());
+  for (const std::string_view name : more) {
+    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
   }
-  return names;
+  return all;
+}
+Words with(std::initializer_list<std::string_view> names, const Words& attributes) {
+  return both({names.begin(), names.size()}, attributes);
 }
 
 // The template with x for every placeholder: what can be checked before the values are known.
@@ -84,7 +92,7 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
 // Empty if there is no usable name.
 Template read_name(Fields& entry, std::string_view domain, const Words& known) {
   if (entry.require_text("name").empty()) return {};
-  const Template written = entry.pattern("name", "", known);
+  Template written = entry.pattern("name", "", known);
   if (written.empty()) return {};
   const bool has_domain = written.text().find('/') != std::string::npos;
   if (!has_domain && domain.empty()) {
@@ -92,7 +100,7 @@ Template read_name(Fields& entry, std::string_view domain, const Words& known) {
                             ", or set `domain` at the top of the file");
     return {};
   }
-  Template name = has_domain ? written : Template(Template::escape(domain) + '/' + written.text());
+  Template name = has_domain ? std::move(written) : Template(Template::escape(domain) + '/' + written.text());
   const std::string trouble = resource_name_trouble(sample(name));
   if (trouble.empty()) return name;
   entry.error("name", quote(name.text()) + " is no valid name. " + trouble);
@@ -239,12 +247,12 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
   return command;
 }
 
-std::optional<HealthRecipe> read_health(Fields& entry, std::span<const std::string_view> attributes) {
+std::optional<HealthRecipe> read_health(Fields& entry, const Words& known) {
   const Node* const node = entry.node("health");
   if (!node) return std::nullopt;
   Fields fields(*node, entry.path_of("health"), entry.diagnostics());
   HealthRecipe health;
-  health.command = read_command(fields, with({"resource", "id"}, attributes));
+  health.command = read_command(fields, known);
   health.interval = fields.duration("interval", health.interval, kShortestInterval, kLongestInterval);
   health.timeout = fields.duration("timeout", health.timeout, kShortestTimeout, kLongestTimeout);
   return health;
@@ -344,10 +352,8 @@ std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
                       Diagnostics& diagnostics) {
   EntryDraft draft;
-  draft.document = node;
-  Node lasting = node;
-  std::erase_if(lasting.members, [](const Node::Member& member) { return member.first.scalar == "when"; });
-  draft.config.content = content_of(lasting);
+  draft.document = &node;
+  draft.config.content = content_of(node, "when");
   draft.config.where = node.mark.text();
   draft.path = path;
   const auto recipe = std::make_shared<Recipe>();
@@ -364,20 +370,20 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     for (const Kind& kind : kinds()) {
       const bool used = found.empty() || std::ranges::find(found, &kind) != found.end();
       if (!used) continue;
-      attributes = with(std::move(attributes), kind.attributes);
+      attributes = both(attributes, kind.attributes);
       const Node* const value = entry.node(kind.key);
-      if (value && kind.declared) attributes = with(std::move(attributes), kind.declared(*value));
+      if (value && kind.declared) attributes = both(attributes, kind.declared(*value));
     }
-    const Words known = with({std::begin(kCommonNames), std::end(kCommonNames)}, attributes);
+    const Words known = both(kCommonNames, attributes);
+    const Words of_kind = with({"id"}, attributes);
 
-    recipe->name = read_name(entry, domain, with({"id"}, attributes));
+    recipe->name = read_name(entry, domain, of_kind);
     for (const Kind* kind : found) {
       draft.kind = kind->key;
       draft.config.source = kind->read(entry);
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
-    const Words of_kind = with({"id"}, attributes);
     recipe->choice = read_choice(entry, of_kind);
     for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
     read_sharing(entry, of_kind, *recipe);
@@ -386,8 +392,8 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->required = entry.flag("required", false);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
-    recipe->health = read_health(entry, attributes);
     const Words of_device = with({"resource", "id"}, attributes);
+    recipe->health = read_health(entry, of_device);
     recipe->pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
     recipe->allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
     recipe->on_remove = read_program(entry, "onRemove", of_device, kOnRemove, kLongestTimeout);

@@ -10,11 +10,11 @@
 namespace plughost {
 
 struct EntryDraft {
-  ResourceConfig config;  // never without a recipe; its name is empty if it could not be read
-  Node document;          // what was written
-  std::string kind;       // the registry's key
-  std::string path;       // "resources[2]"
-  bool sound = false;     // nothing was wrong with it: only then the rest of config means something
+  ResourceConfig config;           // never without a recipe; its name is empty if it could not be read
+  const Node* document = nullptr;  // what was written; it outlives the draft
+  std::string kind;                // the registry's key
+  std::string path;                // "resources[2]"
+  bool sound = false;              // nothing was wrong with it: only then the rest of config means something
 };
 
 // domain: the prefix of a name without '/'; empty if there is none.

@@ -75,7 +75,7 @@ Verdict ask_all(const ResourceConfig& entry, Asker& asker) {
 
 }  // namespace
 
-Selection select(const Config& config, const HostRoot& host, const Selection& former) {
+Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied) {
   Selection selection;
   Asker asker(config, host, selection);
   std::map<std::string_view, const ResourceConfig*> owners;
@@ -87,7 +87,7 @@ Selection select(const Config& config, const HostRoot& host, const Selection& fo
     bool applies = verdict.kind == Verdict::Kind::kApplies;
     if (verdict.kind == Verdict::Kind::kUnknown) {
       troubles.insert(verdict.why);
-      applies = i < former.applies.size() && former.applies[i];
+      applies = i < applied.size() && applied[i];
     }
     if (applies) {
       const auto [owner, is_first] = owners.try_emplace(name, &entry);
@@ -128,8 +128,7 @@ bool has_conditions(const Config& config) {
 }
 
 Config applying(const Config& config, const Selection& selection) {
-  Config part = config;
-  part.resources.clear();
+  Config part{config, {}};
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
     if (selection.applies[i]) part.resources.push_back(config.resources[i]);
   }

@@ -34,8 +34,8 @@ struct Selection {
   bool operator==(const Selection&) const = default;
 };
 
-// former: of the same configuration, for what cannot be told now; empty: nothing was told before.
-Selection select(const Config& config, const HostRoot& host, const Selection& former = {});
+// applied: by position, what did before, for what cannot be told now; empty: nothing was told before.
+Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied = {});
 
 // What applies as long as nobody has looked: what has no condition, and what applied before and says the
 // same. running: the entries that apply now.

@@ -15,17 +15,20 @@
 namespace plughost {
 namespace {
 
-// yaml-cpp keeps the tokens of a whole [list] or {map} before it hands out the first, which takes 250 times
-// the text's size: the bound on values comes too late for them.
+// The bounds on what a text may expand to count values, not the bytes that are read to find them.
 constexpr std::size_t kLargestFile = 1u << 20;
 
 std::string reason(int error) {
   return std::generic_category().message(error);
 }
 
-// The first byte that no text has; yaml-cpp would take 0x04 for the end of the file.
+// The first byte that no text has.
 std::optional<std::size_t> first_bad_byte(std::string_view text) {
-  for (std::size_t line = 0; line < text.size();) {
+  // Most files have nothing but this.
+  const auto is_plain = [](char c) { return (c >= ' ' && c < 0x7F) || c == '\t' || c == '\n' || c == '\r'; };
+  const auto first = static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
+  // No character has a part on two lines.
+  for (std::size_t line = text.substr(0, first).rfind('\n') + 1; line < text.size();) {
     const std::size_t end = std::min(text.find('\n', line), text.size() - 1) + 1;
     const std::string_view rest = text.substr(line, end - line);
     const auto control = std::ranges::find_if(

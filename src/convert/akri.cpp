@@ -146,7 +146,7 @@ std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
     }
     const auto text = fields.text("discoveryDetails");
     if (!text) return std::nullopt;
-    return parse_yaml(*text, handler->mark.file + " (" + fields.path_of("discoveryDetails") + ')',
+    return parse_yaml(*text, handler->mark.file.text() + " (" + fields.path_of("discoveryDetails") + ')',
                       diagnostics);
   }
   const Node* const protocol = spec.node("protocol");

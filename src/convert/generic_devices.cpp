@@ -139,9 +139,9 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
     as_map.kind = Node::Kind::kMap;
     as_map.mark = node.mark;
     as_map.members.push_back({Node{.kind = Node::Kind::kScalar,
+                                   .quoted = false,
                                    .mark = node.mark,
                                    .scalar = "path",
-                                   .quoted = false,
                                    .items = {},
                                    .members = {}},
                               node});

@@ -305,7 +305,7 @@ void Search::text(const Node& scalar, const Here& here) {
   bytes_ += scalar.scalar.size();
   if (bytes_ > kMostText) return;
   Diagnostics own;
-  const std::string name = scalar.mark.file + " (" + here.place() + ')';
+  const std::string name = scalar.mark.file.text() + " (" + here.place() + ')';
   const auto documents = parse_documents(scalar.scalar, name, own);
   if (!documents) {
     if (here.config_map.empty()) return;  // it need not be YAML at all
@@ -338,7 +338,7 @@ void Search::container(const Node& node, const Here& here) {
     for (const Node& word : words->items) line.words.push_back(expanded(word.scalar, line.environment));
   }
   if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
-    line.words = words_of(line.words[2], node.mark.file + " (" + here.place() + ')', diagnostics_);
+    line.words = words_of(line.words[2], node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
   nvidia_values(node, line);
   const auto plugin = running_plugin(line);
   if (!plugin) return;

@@ -12,6 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::size_t kUsualQuestions = 32;
 constexpr milliseconds kLongestDuration = std::chrono::days(1000);
 constexpr std::pair<std::string_view, milliseconds> kUnits[] = {
     {"d", std::chrono::days(1)},    {"h", std::chrono::hours(1)}, {"m", std::chrono::minutes(1)},
@@ -72,14 +73,18 @@ std::optional<milliseconds> duration_of(std::string_view text) {
 
 Fields::Fields(const Node& node, std::string path, Diagnostics& diagnostics)
     : node_(node), path_(std::move(path)), diagnostics_(diagnostics) {
+  asked_.reserve(kUsualQuestions);
   if (node.kind == Node::Kind::kScalar || node.kind == Node::Kind::kSequence)
     diagnostics_.error(node.mark, path_, "a map is expected here, and this is " + shown(node));
 }
 
 Fields::~Fields() {
-  std::vector<std::string_view> known(asked_.begin(), asked_.end());
   for (const auto& [key, value] : node_.members) {
-    if (std::ranges::find(known, key.scalar) != known.end()) continue;
+    if (std::ranges::find(asked_, key.scalar) != asked_.end()) continue;
+    std::vector<std::string_view> known;  // each once, in their order
+    for (const std::string& each : asked_) {
+      if (std::ranges::find(known, each) == known.end()) known.push_back(each);
+    }
     const std::string hint = did_you_mean(key.scalar, known);
     diagnostics_.error(
         key.mark, path_,
@@ -92,7 +97,7 @@ bool Fields::has(std::string_view key) {
 }
 
 const Node* Fields::node(std::string_view key) {
-  if (std::ranges::find(asked_, key) == asked_.end()) asked_.emplace_back(key);
+  asked_.emplace_back(key);
   return node_.find(key);
 }
 

@@ -82,7 +82,7 @@ class Fields {
   const Node& node_;
   std::string path_;
   Diagnostics& diagnostics_;
-  std::vector<std::string> asked_;
+  std::vector<std::string> asked_;  // in the order of the questions, some of them several times
   std::set<std::string, std::less<>> refused_;
 };
 

@@ -11,15 +11,43 @@ std::vector<const Member*> sorted_members(const Node& map) {
   std::vector<const Member*> members;
   members.reserve(map.members.size());
   for (const Member& member : map.members) members.push_back(&member);
-  std::ranges::stable_sort(members, {}, [](const Member* member) { return member->first.scalar; });
+  std::ranges::sort(members, {},
+                    [](const Member* member) -> const std::string& { return member->first.scalar; });
   return members;
+}
+
+void append_content(const Node& node, std::string_view except, std::string& text) {
+  switch (node.kind) {
+    case Node::Kind::kNull:
+      text += '~';
+      return;
+    case Node::Kind::kScalar:
+      // With its length in front, no text can look like the end of it.
+      text += std::to_string(node.scalar.size()) += ':';
+      text += node.scalar;
+      return;
+    case Node::Kind::kSequence:
+      text += '[';
+      for (const Node& item : node.items) append_content(item, {}, text);
+      text += ']';
+      return;
+    case Node::Kind::kMap:
+      text += '{';
+      for (const Member* member : sorted_members(node)) {
+        if (!except.empty() && member->first.scalar == except) continue;
+        append_content(member->first, {}, text);
+        append_content(member->second, {}, text);
+      }
+      text += '}';
+      return;
+  }
 }
 
 }  // namespace
 
 std::string Mark::text() const {
-  if (line == 0) return file;
-  return file + ':' + std::to_string(line) + ':' + std::to_string(column);
+  if (line == 0) return file.text();
+  return file.text() + ':' + std::to_string(line) + ':' + std::to_string(column);
 }
 
 const Node* Node::find(std::string_view key) const {
@@ -42,26 +70,10 @@ const char* Node::kind_name() const {
   return "";
 }
 
-std::string content_of(const Node& node) {
-  switch (node.kind) {
-    case Node::Kind::kNull:
-      return "~";
-    case Node::Kind::kScalar:
-      // With its length in front, no text can look like the end of it.
-      return std::to_string(node.scalar.size()) + ':' + node.scalar;
-    case Node::Kind::kSequence: {
-      std::string text = "[";
-      for (const Node& item : node.items) text += content_of(item);
-      return text + ']';
-    }
-    case Node::Kind::kMap: {
-      std::string text = "{";
-      for (const Member* member : sorted_members(node))
-        text += content_of(member->first) + content_of(member->second);
-      return text + '}';
-    }
-  }
-  return {};
+std::string content_of(const Node& node, std::string_view except) {
+  std::string text;
+  append_content(node, except, text);
+  return text;
 }
 
 }  // namespace plughost

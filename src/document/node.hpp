@@ -6,11 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "document/file_name.hpp"
+
 namespace plughost {
 
 // A place in a file, counted from 1 as editors do, columns in bytes; line 0: the file as a whole.
 struct Mark {
-  std::string file;
+  FileName file;
   int line = 0;
   int column = 0;
 
@@ -22,9 +24,9 @@ struct Node {
   enum class Kind { kNull, kScalar, kSequence, kMap };
 
   Kind kind = Kind::kNull;
+  bool quoted = false;  // "true" in quotes is text, never a flag
   Mark mark;
   std::string scalar;           // the text as written: 0451 stays 0451
-  bool quoted = false;          // "true" in quotes is text, never a flag
   std::vector<Node> items;      // kSequence
   std::vector<Member> members;  // kMap, in the order of the text; keys are scalars
 
@@ -38,7 +40,7 @@ struct Node::Member {
 };
 
 // What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
-// order of keys do not count.
-std::string content_of(const Node& node);
+// order of keys do not count, nor what a map has under the key except.
+std::string content_of(const Node& node, std::string_view except = {});
 
 }  // namespace plughost

@@ -25,10 +25,10 @@ void Conditions::ask(const std::shared_ptr<const Config>& config, const std::vec
   const auto asking = std::make_shared<Asking>();
   asking->done = std::move(done);
   const Selection former = not_asked_yet(*config, running);
-  platform_.workers.run(
-      [asking, config, host = platform_.host, former] { asking->selection = select(*config, host, former); },
-      lifetime_.bound([asking] { asking->answer(std::move(asking->selection)); }), deadline_,
-      lifetime_.bound([asking, former] { asking->answer(former); }));
+  platform_.workers.run([asking, config, host = platform_.host,
+                         applied = former.applies] { asking->selection = select(*config, host, applied); },
+                        lifetime_.bound([asking] { asking->answer(std::move(asking->selection)); }),
+                        deadline_, lifetime_.bound([asking, former] { asking->answer(former); }));
 }
 
 void Conditions::follow(std::shared_ptr<const Config> config, Selection selection) {
@@ -60,7 +60,7 @@ void Conditions::look() {
   arm();
   const auto found = std::make_shared<Selection>();
   platform_.workers.run([found, config = config_, host = platform_.host,
-                         former = selection_] { *found = select(*config, host, former); },
+                         applied = selection_.applies] { *found = select(*config, host, applied); },
                         following_.bound([this, found] { on_looked(std::move(*found)); }), deadline_,
                         following_.bound([this] {
                           schedule_.overdue();

@@ -23,7 +23,7 @@ struct Made {
   explicit Made(const std::string& text) : config(config_of("domain: x.com\n" + text)) {
     tree.file("/proc/sys/kernel/hostname", "gpu-7");
   }
-  Selection look(const Selection& former = {}) const { return select(config, host, former); }
+  Selection look(const Selection& former = {}) const { return select(config, host, former.applies); }
   bool follows(const Selection& selection, const WatchedDirectory& directory) const {
     return std::ranges::find(selection.watch, directory) != selection.watch.end();
   }

@@ -79,7 +79,7 @@ TEST_CASE("the first byte that no text has is pointed at") {
   CHECK(trouble_with("\xED\xA0\x80") == "is not a text file (byte 0xED at 1:1)");
 }
 
-TEST_CASE("a byte that yaml-cpp takes for the end of the file does not hide what follows") {
+TEST_CASE("a byte that terminals take for the end of a text does not hide what follows") {
   CHECK(trouble_with("a: 1\n\x04\nb: 1\n") == "is not a text file (byte 0x04 at 2:1)");
 }
 

@@ -187,7 +187,7 @@ TEST_CASE("a line that lost its indentation is no second document") {
         "a.yaml:2:1: this line belongs to nothing: the list above it ends here, because the line begins in "
         "column "
         "1; did it lose its indentation?");
-  CHECK(refusal("{a: 1}\nb: 2\n").find("a map above it ends here") != std::string::npos);
+  CHECK(refusal("{a: 1}\nb: 2\n").find("what stands above it ends here") != std::string::npos);
   CHECK(refusal("- a\n---\nb: 2\n") ==
         "a.yaml:2:1: a second YAML document begins here; a configuration has one document");
   CHECK(refusal("- a\n...\nb: 2\n") ==
@@ -227,6 +227,159 @@ TEST_CASE("merge keys count as copies") {
   CHECK_FALSE(parse_documents(text, "a.yaml", diagnostics));
   REQUIRE(diagnostics.all().size() == 1);
   CHECK(diagnostics.all()[0].what.find("expands to more than") != std::string::npos);
+}
+
+TEST_CASE("what no editor shows and YAML obeys is refused") {
+  const auto refused = [](const std::string& name) {
+    return name +
+           " cannot stand here: editors do not show what it means in YAML; leave it out, or write its escape "
+           "in "
+           "double quotes";
+  };
+  CHECK(refusal("a: 1 # x\xE2\x80\xA8"
+                "b: 2\n") == "a.yaml:1:9: " + refused("U+2028"));
+  CHECK(refusal("a: 1\nb: \"x\xE2\x80\xA9y\"\n") == "a.yaml:2:6: " + refused("U+2029"));
+  CHECK(refusal("a: 1\n# \xC2\x85"
+                "b: 2\n") == "a.yaml:2:3: " + refused("U+0085"));
+  CHECK(refusal("a: 1\n\xEF\xBB\xBF"
+                "b: 2\n") == "a.yaml:2:1: " + refused("U+FEFF"));
+  CHECK(refusal("a: 1 # x\rb: 2\r\n") == "a.yaml:1:9: " + refused("a carriage return alone"));
+  CHECK(refusal("a: 1\r") == "a.yaml:1:5: " + refused("a carriage return alone"));
+  CHECK(refusal("a: \xE2\x80\xA9\nb: \xC2\x85\xE2\x80\xA8\r\n") == "a.yaml:1:4: " + refused("U+2029"));
+  CHECK(parse("\xEF\xBB\xBF"
+              "a: \"\\u2028\\N\"\r\nb: 1\r\n")
+            .root->find("a")
+            ->scalar == "\xE2\x80\xA8\xC2\x85");
+}
+
+TEST_CASE("lines that end as Windows ends them say the same, and stand where they stand") {
+  const Parsed parsed = parse("a: |\r\n  x\r\n  y\r\nb: \"p\\\r\n  q\"\r\nc:\r\n- 1\r\n");
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->find("a")->scalar == "x\ny\n");
+  CHECK(parsed.root->find("b")->scalar == "pq");
+  CHECK(parsed.root->find("c")->items[0].mark.text() == "a.yaml:7:3");
+}
+
+TEST_CASE("block texts keep, clip and fold their lines") {
+  const Parsed parsed = parse(
+      "a: |\n  x\n\na2: |+\n  x\n\n\nb: |-\n  x\nc: >\n  x\n  y\n\n  z\nd: |1\n  x\ne: 'it''s'\nf: x\n  y\n");
+  REQUIRE(parsed.root);
+  for (const auto& text : {std::pair("a", "x\n"),
+                           {"a2", "x\n\n\n"},
+                           {"b", "x"},
+                           {"c", "x y\nz\n"},
+                           {"d", " x\n"},
+                           {"e", "it's"},
+                           {"f", "x y"}}) {
+    const char* const key = text.first;
+    CAPTURE(key);
+    REQUIRE(parsed.root->find(key));
+    CHECK(parsed.root->find(key)->scalar == text.second);
+  }
+}
+
+TEST_CASE("a tab is refused where it indents, and nowhere else") {
+  const std::string indents = "not valid YAML: a tab indents this line or the one before it; use spaces";
+  CHECK(refusal("a:\n\tb: 1\n") == "a.yaml:2:1: " + indents);
+  CHECK(refusal("a:\n  b: 1\n\tc: 2\n") == "a.yaml:3:1: " + indents);
+  CHECK(refusal("-\ta\n") == "a.yaml:1:2: not valid YAML: a tab stands here; use spaces");
+  CHECK(refusal("a: 1\n\t\nb: 2\n") == "a.yaml:2:1: " + indents);
+  CHECK(refusal("a: 1\n\t# x\nb: 2\n") == "a.yaml:2:1: " + indents);
+  const Parsed parsed = parse("a:\t1\t# x\nb: [1,\n\t2]\nc: 'x\ty'\n");
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->members.size() == 3);
+  CHECK(parsed.root->find("c")->scalar == "x\ty");
+}
+
+TEST_CASE("what an anchor stands for may be given anew, and ends with its document") {
+  const Parsed parsed = parse("a: &x 1\nb: *x\nc: &x 2\nd: *x\n? *x\n: e\n");
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->find("b")->scalar == "1");
+  CHECK(parsed.root->find("d")->scalar == "2");
+  CHECK(parsed.root->find("2")->scalar == "e");
+  CHECK(refusal("a: *x\nb: &x 1\n").find("a.yaml:1:4: not valid YAML: the alias *x stands for nothing") == 0);
+  Diagnostics diagnostics;
+  CHECK_FALSE(parse_documents("a: &x 1\n---\nb: *x\n", "a.yaml", diagnostics));
+}
+
+TEST_CASE("keys that cannot be used are left out, each with its place, and the first of a name counts") {
+  const Parsed parsed =
+      parse("a: 1\n[x]: 2\n{y: z}: 3\n~: 4\n<<: {b: 5}\na: 6\n\"a\": 7\n!t c: 8\n\"<<\": 9\n");
+  REQUIRE(parsed.root);
+  CHECK(parsed.said ==
+        std::vector<std::string>{
+            "a.yaml:8:1: the tag '!t' has no meaning here; leave it out",
+            "a.yaml:2:1: a key is text, and this is a list", "a.yaml:3:1: a key is text, and this is a map",
+            "a.yaml:4:1: a key is text, and this is nothing",
+            "a.yaml:5:1: merge keys (<<) are not supported; write the keys out, or use an alias as a value",
+            "a.yaml:6:1: the key 'a' is there twice, first at a.yaml:1:1",
+            "a.yaml:7:1: the key 'a' is there twice, first at a.yaml:1:1"});
+  CHECK(content_of(*parsed.root) == content_of(*parse("{\"<<\": 9, a: 1, c: 8}").root));
+}
+
+TEST_CASE("many keys take no longer than as many values") {
+  std::string keys;
+  for (int i = 0; i < 90'000; ++i) keys += "k" + std::to_string(i) + ":\n";
+  const Parsed parsed = parse(keys);
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->members.size() == 90'000);
+  std::string merged = "a: &a\n";
+  for (int i = 0; i < 60'000; ++i) merged += " k" + std::to_string(i) + ":\n";
+  Diagnostics diagnostics;
+  CHECK_FALSE(parse_documents(merged + "b: {<<: *a}\n", "a.yaml", diagnostics));
+  std::string some = "a: &a\n";
+  for (int i = 0; i < 20'000; ++i) some += " k" + std::to_string(i) + ":\n";
+  const auto documents = parse_documents(some + "b: {x: 1, <<: *a, k7: 2}\n", "a.yaml", diagnostics);
+  REQUIRE(documents);
+  CHECK(documents->front().find("b")->members.size() == 20'001);
+  CHECK(documents->front().find("b")->find("k7")->scalar == "2");
+}
+
+TEST_CASE("columns count bytes, whatever stands before") {
+  const Parsed parsed = parse("\xC3\xA4: 1\nb: [\xE2\x82\xAC, c]\nd:\n");
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->find("\xC3\xA4")->mark.text() == "a.yaml:1:5");
+  CHECK(parsed.root->find("b")->items[1].mark.text() == "a.yaml:2:10");
+  CHECK(parsed.root->find("d")->mark.text() == "a.yaml:3:1");
+  CHECK(refusal("# \xC3\xA4\n\xC3\xA4: b: c\n").find("a.yaml:2:6: not valid YAML") == 0);
+}
+
+TEST_CASE("a version of YAML may be named, and a document begin and end") {
+  for (const char* text : {"%YAML 1.1\n---\na: 1\n", "%YAML 1.2\n---\na: 1\n...\n", "---\na: 1\n...\n"}) {
+    CAPTURE(text);
+    CHECK(parse(text).root->find("a")->scalar == "1");
+  }
+  CHECK(refusal("a: 1\n---\n").find("a.yaml:2:1: a second YAML document begins here") == 0);
+  CHECK(refusal("%YAML 2.0\n---\na: 1\n").find("a.yaml:1:1: not valid YAML") == 0);
+}
+
+TEST_CASE("each way to break a text is told with its usual reason") {
+  for (const auto& broken :
+       {std::pair<const char*, const char*>{"a: \"x\\'y\"\n", "in double quotes a backslash"},
+        {"a: @x\n", "quote a text that begins with @"},
+        {"a: *\n", "quote a text that begins with *"},
+        {"a: &\n", "quote a text that begins with &"},
+        {"a: x: y\n", "a text with ': ' in it has no quotes"},
+        {"a: {b: c\n", "a '{' has no '}'"},
+        {"a: [b, c\n", "a '[' has no ']'"},
+        {"a: {b:, c: d}\n", "a space is missing after the ':'"},
+        {"a: [b,, c]\n", "a value is missing, or a ',' is too many"},
+        {"a: ]\n", "a ']' or '}' closes nothing"},
+        {"a: 1\nb\nc: 2\n", "a ':' is missing after a key"},
+        {"a: -\n", "a list item cannot stand here"},
+        {"a:\n - b\n c: d\n", "an item is indented unlike the others"},
+        {"  - a\n - b\n", "this line belongs to nothing"}}) {
+    CAPTURE(broken.first);
+    CHECK(refusal(broken.first).find(broken.second) != std::string::npos);
+  }
+}
+
+TEST_CASE("the largest file there may be is read") {
+  std::string text;
+  while (text.size() + 20 < (1u << 20)) text += "- \"0123456789abcdef" + repeated("x", 44) + "\"\n";
+  const Parsed parsed = parse(text);
+  REQUIRE(parsed.root);
+  CHECK(parsed.root->items.back().mark.line == static_cast<int>(parsed.root->items.size()));
 }
 
 }  // namespace
