@@ -34,7 +34,7 @@ struct Word {
   const char* rdma;  // likewise
   const char* only;
 };
-constexpr auto kWords = std::to_array<Word>({
+constexpr auto kSelectors = std::to_array<Word>({
     {"vendors", "vendors", "vendors", "vendor"},
     {"devices", "devices", "deviceIDs", "device"},
     {"drivers", "drivers", "drivers", "driver"},
@@ -309,7 +309,7 @@ class Resource {
   }
 
   static void add_lists(const Selector& selector, const char* Word::*ours, YamlDraft& to) {
-    for (const Word& word : kWords) {
+    for (const Word& word : kSelectors) {
       const auto found = selector.lists.find(word.theirs);
       if (word.*ours && found != selector.lists.end()) to.add(word.*ours, YamlDraft::texts(found->second));
     }
@@ -344,7 +344,7 @@ class Resource {
     }
     for (const Selector& each : alternatives_) {
       Pattern pattern;
-      for (const Word& word : kWords) {
+      for (const Word& word : kSelectors) {
         const auto found = each.lists.find(word.theirs);
         if (found != each.lists.end()) pattern[word.only] = found->second;
       }
