@@ -22,6 +22,7 @@ PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet",
 
 NOT_RUN = {
     "kubectl get node NODE -o jsonpath='{.status.allocatable}'": "needs an API server",
+    "kubectl get daemonset,configmap -n kube-system -o yaml | plughost convert - > config.yaml": "needs an API server",
     "kubectl describe pod POD": "needs an API server",
     "kubectl label node NODE plughost=yes": "needs an API server",
     "kubectl -n kube-system patch daemonset generic-device-plugin --type merge -p '"
