@@ -143,6 +143,8 @@ def drained_device(cluster):
         advertised(cluster, node, GOPHER, 3)
         steady = Steady(cluster, node, "steady")
         [drained] = steady.devices()
+        # What the kubelet has said within the last second plughost does not ask again.
+        until(lambda: "steady" in plughost.command("status", GOPHER), 5, "the pod in plughost's status")
         words = plughost.command("drain", f"{GOPHER}={drained}", "--reason", "the fan is loud")
         expect("steady" in words, f"the holder is not named: {words}")
         until(lambda: cluster.api.node(node.name)["status"]["allocatable"].get(GOPHER) == "2", 30,

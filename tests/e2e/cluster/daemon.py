@@ -44,6 +44,7 @@ class Plughost:
 
     def reload(self, configuration):
         """Returns once the new configuration is live."""
+        self._process.wait_for_line("plughost ", 10)  # from then on a signal is no end
         self._path.write_text(configuration)
         start = self._process.mark()
         self._process.signal(signal.SIGHUP)
