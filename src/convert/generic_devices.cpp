@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/ascii.hpp"
+#include "base/pattern.hpp"
+#include "convert/command_line.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
 #include "device/template.hpp"
@@ -17,12 +19,6 @@ namespace plughost {
 namespace {
 
 constexpr const char* kDefaultPermissions = "mrw";
-
-std::string trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
-}
 
 // Without "//", "." and "..", as the kernel reads a path without links.
 std::string plain_path(std::string_view path) {
@@ -47,10 +43,6 @@ std::string pattern_of(const std::string& theirs) {
   for (std::size_t at = 0; (at = pattern.find("[!", at)) != std::string::npos; at += 2)
     pattern.insert(at + 1, 1, '\\');
   return pattern;
-}
-
-bool is_wildcard(std::string_view pattern) {
-  return pattern.find_first_of("*?[") != std::string_view::npos;
 }
 
 // A path as plughost takes one; a note on the draft says if it is not as it was.
@@ -148,12 +140,12 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   }
   LenientFields path(node.kind == Node::Kind::kScalar ? as_map : node, where, diagnostics);
   YamlDraft draft = YamlDraft::map();
-  const std::string host_path = trimmed(path.require_text("path"));
+  const std::string host_path(without_blanks(path.require_text("path")));
   if (!host_path.empty()) draft.add("path", path_value(host_path, path, "path"));
-  if (const std::string mount = trimmed(path.text("mountPath").value_or("")); !mount.empty()) {
+  if (const std::string mount(without_blanks(path.text("mountPath").value_or(""))); !mount.empty()) {
     if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_trouble(mount));
     draft.add("mountPath", YamlDraft::text(Template::escape(mount)));
-    if (is_wildcard(host_path))
+    if (has_wildcards(host_path))
       draft.notes.emplace_back(
           "One place in the container for each device that matches: a pod that asks for two of them is "
           "refused, unless the place has `{n}` in it.");
@@ -337,7 +329,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   YamlDraft entry = YamlDraft::map();
   // `type` was the word for it until 2023.
   const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
-  const std::string name = trimmed(device.require_text(key));
+  const std::string name(without_blanks(device.require_text(key)));
   entry.add("name", YamlDraft::text(Template::escape(name)));
   YamlDraft groups = YamlDraft::list();
   bool has_empty = false;  // with items that say nothing, which MicroShift prints
@@ -373,10 +365,10 @@ void add_devices(const std::vector<Node>& devices, const std::string& path, Conf
 void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics) {
   YamlDraft groups = YamlDraft::list();
   std::size_t comma = text.find(',');
-  const std::string name = trimmed(text.substr(0, comma));
+  const std::string name(without_blanks(text.substr(0, comma)));
   while (comma != std::string::npos) {
     const std::size_t next = text.find(',', comma + 1);
-    const std::string theirs = trimmed(text.substr(comma + 1, next - comma - 1));
+    const std::string theirs(without_blanks(text.substr(comma + 1, next - comma - 1)));
     if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_trouble(theirs));
     YamlDraft path = YamlDraft::map();
     path.add("path", YamlDraft::text(pattern_of(theirs)));

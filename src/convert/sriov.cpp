@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "base/number.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
 
@@ -59,13 +59,6 @@ struct Selector {
   Texts notes;
 };
 
-std::optional<unsigned> number_of(std::string_view text) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_all = error == std::errc() && end == text.data() + text.size();
-  return is_all && number <= kLastNumber ? std::optional(number) : std::nullopt;
-}
-
 // "0-3,5"; nullopt: it is no such text.
 std::optional<Texts> numbers_of(std::string_view text) {
   Texts numbers;
@@ -73,8 +66,9 @@ std::optional<Texts> numbers_of(std::string_view text) {
     const std::size_t comma = text.find(',');
     const std::string_view range = text.substr(0, comma);
     const std::size_t dash = range.find('-');
-    const auto first = number_of(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_of(range.substr(dash + 1));
+    const auto first = number_in<unsigned>(range.substr(0, dash), kLastNumber);
+    const auto last =
+        dash == std::string_view::npos ? first : number_in<unsigned>(range.substr(dash + 1), kLastNumber);
     if (!first || !last || *last < *first) return std::nullopt;
     for (unsigned n = *first; n <= *last; ++n) numbers.push_back(std::to_string(n));
     more = comma != std::string_view::npos;

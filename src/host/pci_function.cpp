@@ -1,6 +1,7 @@
 #include "host/pci_function.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/joined.hpp"
 
@@ -40,14 +41,15 @@ bool one_of(const std::vector<std::string>& words, const std::string& word) {
 }  // namespace
 
 PciFunction pci_function(const SysDevice& device) {
-  const auto physical = device.linked("physfn");
+  const std::string whole = device.attribute("physfn").value_or("");
+  const auto physical = whole.empty() ? std::nullopt : device.linked("physfn");
   PciFunction function{.address = device.name(),
                        .vendor = id_in(device, "vendor"),
                        .device = id_in(device, "device"),
                        .class_code = id_in(device, "class"),
                        .driver = device.driver(),
                        .path = path_from_host_bridge(device),
-                       .physical_function = device.attribute("physfn").value_or(""),
+                       .physical_function = whole,
                        .virtual_number = physical ? number_of(device.name(), *physical) : "",
                        .virtual_functions = number_of_virtual_functions(device),
                        .physical_name = {}};

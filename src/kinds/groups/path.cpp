@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/pattern.hpp"
 #include "base/words.hpp"
 #include "kinds/groups/part.hpp"
 
@@ -18,10 +19,6 @@ constexpr Word<PathType> kTypes[] = {{"Device", PathType::kDevice}, {"Mount", Pa
 
 // An answer of so many nodes still fits into the kubelet's checkpoint and messages.
 constexpr std::size_t kMostNodes = 1000;
-
-bool is_wildcard(const std::string& pattern) {
-  return pattern.find_first_of("*?[") != std::string::npos;
-}
 
 // What a device that was found at path is called. The links in /dev/…/by-id and its like are names already.
 std::string name_of(const std::string& path) {
@@ -157,7 +154,7 @@ std::vector<Piece> PathPart::find(const HostRoot& host, Scan& scan) const {
       continue;
     }
     // A pattern may match directories beside the nodes; who names one path means that one.
-    if (is_wildcard(pattern_) && !is_device_node(host.type(path))) continue;
+    if (has_wildcards(pattern_) && !is_device_node(host.type(path))) continue;
     add_nodes(host, scan, path, pieces.emplace_back(piece(host, path)));
   }
   return pieces;
