@@ -34,14 +34,16 @@ void Adopting::prepare(const std::function<void(HeldIds held)>& done) {
 
 void Adopting::take(std::map<std::string, Adoption> found) {
   before_reload_.clear();
-  untold_ = devices_.take(std::move(found));
+  AdoptedDevices::News news = devices_.take(std::move(found));
+  const bool adopts = !news.adopted.empty();
+  untold_.push_back(std::move(news));
   // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
-  if (!untold_.adopted.empty()) pause_.reset();
-  if (devices_.open() && (!again_.armed() || !untold_.adopted.empty())) ask();
+  if (adopts) pause_.reset();
+  if (devices_.open() && (!again_.armed() || adopts)) ask();
 }
 
 void Adopting::tell() {
-  tell(std::exchange(untold_, {}));
+  for (const AdoptedDevices::News& news : std::exchange(untold_, {})) tell(news);
 }
 
 void Adopting::on_reload(std::map<std::string, Inventory> listed) {
@@ -73,7 +75,7 @@ void Adopting::on_answer(const PodResources::Answer& answer) {
 
 void Adopting::learn(const Holdings& holdings, bool final) {
   asking_ = false;
-  const AdoptedDevices::News news = devices_.learn(holdings, final);
+  untold_.push_back(devices_.learn(holdings, final));
   if (devices_.open()) {
     again_.arm(pause_.next());
   } else {
@@ -81,7 +83,6 @@ void Adopting::learn(const Holdings& holdings, bool final) {
     again_.cancel();
   }
   changed_();
-  tell(news);
 }
 
 void Adopting::tell(const AdoptedDevices::News& news) const {

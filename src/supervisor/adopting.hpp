@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
@@ -28,8 +29,8 @@ class Adopting {
   // For a resource that appears later than this, it is read again.
   static constexpr std::chrono::seconds kFresh{1};
 
-  // changed: apply() of devices() gives something else; called from the loop, not from within. platform and
-  // link outlive it.
+  // changed: apply() of devices() may give something else, and there may be something to tell; called from
+  // the loop, not from within. platform and link outlive it.
   Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed);
   Adopting(const Adopting&) = delete;
   Adopting& operator=(const Adopting&) = delete;
@@ -60,7 +61,7 @@ class Adopting {
   KubeletLink& link_;
   std::function<void()> changed_;
   AdoptedDevices devices_;
-  AdoptedDevices::News untold_;
+  std::vector<AdoptedDevices::News> untold_;
   CheckpointReader::Reading reading_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
   std::map<std::string, Inventory> before_reload_;

@@ -65,8 +65,10 @@ void Entry::on_sockets() {
 // Without a look at the machine: a driver that hangs is a reason to drain.
 void Entry::on_other_terms() {
   std::vector<Roster::Listing> listings = roster_.take(hooks_.drains(), adopting_.devices());
-  if (listings.empty()) return;
-  specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
+  if (!listings.empty())
+    specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
+  else if (findings_.empty())
+    adopting_.tell();
 }
 
 void Entry::set_neighbours(Neighbours neighbours) {
@@ -113,7 +115,6 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
     tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
   }
   specify(std::move(finding));
-  adopting_.tell();
   return roster_.next_change();
 }
 
@@ -206,6 +207,7 @@ void Entry::specify_next() {
 void Entry::publish(const Finding& finding, const CdiWriter::Outcome& specified) {
   for (const Roster::Listing& listing : finding.listings)
     publish(listing, offer_of(finding, listing), specified.trouble_of(listing.resource));
+  if (findings_.empty()) adopting_.tell();
   arm_retry();
   hooks_.changed();
 }
