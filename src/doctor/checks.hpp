@@ -31,6 +31,7 @@ Findings check_cdi(const HostRoot& host, const Observed& observed);
 Findings check_dev_char(const HostRoot& host, const Observed& observed);
 // checks_of_system.cpp
 Findings check_systemd(const HostRoot& host, const Observed& observed);
+Findings check_sandbox(const HostRoot& host, const Observed& observed);
 Findings check_udevd(const HostRoot& host, const Observed& observed);
 Findings check_selinux(const HostRoot& host, const Observed& observed);
 Findings check_apparmor(const HostRoot& host, const Observed& observed);

@@ -4,6 +4,7 @@
 
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
+#include "system/kubernetes.hpp"
 
 namespace plughost {
 
@@ -11,7 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDefaultRoot = "/var/lib/kubelet";
 constexpr int kOldestMinor = 20;  // what plughost is held against begins here: docs/conformance.md
 
 const SocketOwner* socket_of(const Observed& observed, const fs::path& path) {
@@ -19,8 +19,11 @@ const SocketOwner* socket_of(const Observed& observed, const fs::path& path) {
   return found == observed.sockets.end() ? nullptr : &found->second;
 }
 
-fs::path root_of(const std::optional<SeenProcess>& kubelet) {
-  const fs::path root = kubelet ? kubelet->option("--root-dir").value_or(kDefaultRoot) : kDefaultRoot;
+// As the one that listens says itself, or else as this node's Kubernetes has it.
+fs::path root_of(const HostRoot& host, const std::optional<SeenProcess>& kubelet) {
+  const auto told = kubelet ? kubelet->option("--root-dir") : std::nullopt;
+  if (!told) return kubernetes_of(host).root;
+  const fs::path root = *told;
   return root.has_filename() ? root : root.parent_path();
 }
 
@@ -35,15 +38,17 @@ std::optional<int> minor_of(const std::string& version) {
 }
 
 Finding no_kubelet(const HostRoot& host, const Observed& observed, std::string where, std::string what) {
-  Finding finding{.level = Level::kProblem,
-                  .where = std::move(where),
-                  .what = std::move(what),
-                  .why = "there is nobody to offer devices to; plughost waits, and registers when one comes",
-                  .advice = "start the kubelet: `systemctl status kubelet`, `journalctl -u kubelet`"};
+  const std::string unit = kubernetes_of(host).units.front();
+  Finding finding{
+      .level = Level::kProblem,
+      .where = std::move(where),
+      .what = std::move(what),
+      .why = "there is nobody to offer devices to; plughost waits, and registers when one comes",
+      .advice = "start the kubelet: `systemctl status " + unit + "`, `journalctl -u " + unit + "`"};
   for (const SeenProcess& process : processes(host)) {
     if (process.name() != "kubelet") continue;
     finding.what += ", but " + process.text() + " runs";
-    finding.advice = "the kubelet makes its socket in " + std::string(kDefaultRoot) +
+    finding.advice = "the kubelet makes its socket in " + std::string(kKubeletRoot) +
                      "/device-plugins whatever its --root-dir says: set `kubelet.directory` in " +
                      observed.file.string() + " to that, and mount it if plughost is in a container";
   }
@@ -108,15 +113,16 @@ Findings check_kubelet(const HostRoot& host, const Observed& observed) {
                      .what = "this kubelet is " + observed.kubelet_version + ", older than 1.20",
                      .why = "plughost is not tested with kubelets that old",
                      .advice = "upgrade the node"});
-  const fs::path registry = root_of(process) / "plugins_registry";
+  const fs::path registry = root_of(host, process) / "plugins_registry";
   const bool by_registry = observed.kubelet().registration == KubeletConfig::Registration::kPluginsRegistry;
   if (by_registry && process && observed.kubelet().plugins_registry != registry)
     found.push_back(
         {.level = Level::kProblem,
          .where = observed.kubelet().plugins_registry,
          .what = "this kubelet looks for plugins in " + registry.string(),
-         .why = "it never finds our sockets: its --root-dir is " + root_of(process).string(),
-         .advice = "set `kubelet.pluginsRegistry: " + registry.string() + "` in " + observed.file.string()});
+         .why = "it never finds our sockets: its --root-dir is " + root_of(host, process).string(),
+         .advice = "`plughost setup` writes it down; or set `kubelet.pluginsRegistry: " + registry.string() +
+                   "` in " + observed.file.string()});
   if (found.empty())
     found.push_back({.where = path,
                      .what = (observed.kubelet_version.empty() ? "a kubelet of unknown version"
@@ -139,10 +145,11 @@ Findings check_pod_resources(const HostRoot& host, const Observed& observed) {
           "see that the kubelet runs and that this is root; before Kubernetes 1.28 the feature gate "
           "KubeletPodResources may be off"};
   const auto process = kubelet_process(host, observed);
-  const fs::path expected = root_of(process) / "pod-resources/kubelet.sock";
+  const fs::path expected = root_of(host, process) / "pod-resources/kubelet.sock";
   if (process && expected != path) {
-    finding.what += "; this kubelet's root directory is " + root_of(process).string();
-    finding.advice = "set `kubelet.podResources: " + expected.string() + "` in " + observed.file.string();
+    finding.what += "; this kubelet's root directory is " + root_of(host, process).string();
+    finding.advice = "`plughost setup` writes it down; or set `kubelet.podResources: " + expected.string() +
+                     "` in " + observed.file.string();
   }
   return {finding};
 }

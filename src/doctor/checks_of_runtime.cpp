@@ -5,7 +5,8 @@
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/runtime_settings.hpp"
+#include "system/kubernetes.hpp"
+#include "system/runtime_settings.hpp"
 
 namespace plughost {
 
@@ -89,7 +90,7 @@ Findings runtime_findings(const RuntimeSettings& settings) {
 Findings check_cdi(const HostRoot& host, const Observed& observed) {
   const std::set<std::string> promised = promised_kinds(observed.devices);
   if (promised.empty()) return {{.where = observed.file, .what = "no resource uses CDI"}};
-  const auto settings = runtime_settings(host);
+  const auto settings = runtime_settings(host, kubernetes_of(host).containerd);
   if (!settings)
     return {{.level = Level::kNote,
              .where = "container runtime",

@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <sstream>
 
+#include "base/joined.hpp"
 #include "base/number.hpp"
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
-#include "doctor/unit_file.hpp"
 #include "host/file_text.hpp"
+#include "setup/needs.hpp"
+#include "system/kubernetes.hpp"
+#include "system/unit_file.hpp"
 
 namespace plughost {
 
@@ -87,6 +91,13 @@ std::string type_of(const std::string& label) {
   return type;
 }
 
+// That the kubelet runs in, as this node's Kubernetes has it, or as the one that listens shows.
+std::vector<std::string> kubelet_units(const HostRoot& host, const Observed& observed) {
+  const Kubernetes kubernetes = kubernetes_of(host);
+  const auto kubelet = kubernetes.name.empty() ? kubelet_process(host, observed) : std::nullopt;
+  return kubelet && !kubelet->unit.empty() ? std::vector{kubelet->unit} : kubernetes.units;
+}
+
 }  // namespace
 
 Findings check_systemd(const HostRoot& host, const Observed& observed) {
@@ -117,17 +128,40 @@ Findings check_systemd(const HostRoot& host, const Observed& observed) {
                      .what = "the unit is not enabled",
                      .why = "it does not start with the next boot, and the node comes up without its devices",
                      .advice = "`systemctl enable plughost`"});
-  const auto kubelet = kubelet_process(host, observed);
-  const std::string before = kubelet && !kubelet->unit.empty() ? kubelet->unit : "kubelet.service";
-  if (before != kUnit && !unit->before.contains(before))
-    found.push_back(
-        {.level = Level::kWarning,
-         .where = unit->path,
-         .what = "nothing says that it starts before " + before + ", which the kubelet runs in",
-         .why = "pods that the kubelet admits after a boot, before plughost is registered, are rejected",
-         .advice = "`systemctl edit plughost`, and write the lines `[Unit]` and `Before=" + before + "`"});
+  const std::vector<std::string> units = kubelet_units(host, observed);
+  const std::set<std::string> before = unit->settings.words("Before");
+  for (const std::string& each : units) {
+    if (each != kUnit && !before.contains(each))
+      found.push_back(
+          {.level = Level::kWarning,
+           .where = unit->path,
+           .what = "nothing says that it starts before " + each + ", which the kubelet runs in",
+           .why = "pods that the kubelet admits after a boot, before plughost is registered, are rejected",
+           .advice = "`plughost setup` writes it; or `systemctl edit plughost`, with the lines `[Unit]` and "
+                     "`Before=" +
+                     each + "`"});
+  }
   if (found.empty())
-    found.push_back({.where = unit->path, .what = "enabled, and it starts before " + before});
+    found.push_back({.where = unit->path, .what = "enabled, and it starts before " + joined(units, ", ")});
+  return found;
+}
+
+Findings check_sandbox(const HostRoot& host, const Observed& observed) {
+  const auto unit = unit_file(host, kUnit);
+  if (!unit || unit->masked || !observed.config) return {};
+  const NodeTerms node{.kubernetes = kubernetes_of(host)};
+  Findings found;
+  for (const Need& need : unmet(needs_of(*observed.config, node), unit->settings)) {
+    // `systemd` has said so.
+    if (need.settings.front().key == "Before") continue;
+    found.push_back({.level = Level::kWarning,
+                     .where = unit->path,
+                     .what = "it lacks " + need.settings.back().text() + " for " + need.what,
+                     .why = "systemd keeps it from the daemon, and what asks for it fails",
+                     .advice = "`plughost setup` writes it, and says how it comes into force"});
+  }
+  if (found.empty())
+    found.push_back({.where = unit->path, .what = "it gives plughost what the configuration needs"});
   return found;
 }
 
@@ -177,7 +211,10 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
            .where = daemon.text(),
            .what = "plughost runs as container_t",
            .why = "that may neither connect to the kubelet nor make sockets in its directory",
-           .advice = "in its pod: `securityContext: {seLinuxOptions: {type: container_device_plugin_t}}`"});
+           .advice =
+               "in its pod: `securityContext: {seLinuxOptions: {type: container_device_plugin_t, level: "
+               "s0}}`, and on the node `semodule -i /usr/share/plughost/selinux/plughost.cil`; "
+               "docs/security.md says what for"});
   }
   if (found.empty())
     found.push_back({.where = "/sys/fs/selinux",

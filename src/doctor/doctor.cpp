@@ -10,7 +10,7 @@ namespace plughost {
 
 namespace {
 
-constexpr std::array<Check, 19> kChecks{{
+constexpr std::array<Check, 20> kChecks{{
     {"configuration", "Does the configuration load, and without warnings?", check_configuration},
     {"drop-ins", "Is every file of plugins.d read?", check_drop_ins},
     {"devices", "Does every entry find its devices, and are they healthy?", check_devices},
@@ -26,6 +26,7 @@ constexpr std::array<Check, 19> kChecks{{
     {"cdi", "Will the container runtime find the CDI devices that are promised?", check_cdi},
     {"dev-char", "Do containers keep their devices over a systemctl daemon-reload?", check_dev_char},
     {"systemd", "Is the unit enabled, and does it start before the kubelet?", check_systemd},
+    {"sandbox", "Does the unit give plughost what the configuration needs?", check_sandbox},
     {"udevd", "Does udevd run?", check_udevd},
     {"selinux", "Does SELinux let containers use devices, and the kubelet reach us?", check_selinux},
     {"apparmor", "Does an AppArmor profile confine plughost or the kubelet?", check_apparmor},

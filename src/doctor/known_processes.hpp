@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "doctor/observed.hpp"
-#include "doctor/process.hpp"
+#include "system/process.hpp"
 
 namespace plughost {
 

@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <system_error>
 
-#include "doctor/process.hpp"
 #include "kubelet/unix_socket.hpp"
 #include "programs/run_program.hpp"
+#include "system/process.hpp"
 
 namespace plughost {
 

@@ -102,3 +102,19 @@ TEST_CASE("pod resources that nobody answers for are a warning") {
   node.listens(kPodResources, kKubelet);
   CHECK(node.one("pod-resources").level == Level::kOk);
 }
+
+TEST_CASE("a kubelet that hides its arguments is known by what its Kubernetes was told") {
+  MadeNode node;
+  node.tree.file("etc/rancher/k3s/config.yaml", "kubelet-arg: [root-dir=/data/kubelet]\n");
+  node.kubelet("/usr/local/bin/k3s server", "k3s.service");
+  const Finding finding = node.one("pod-resources");
+  CHECK(contains(finding.advice, "`plughost setup` writes it down"));
+  CHECK(contains(finding.advice, "kubelet.podResources: /data/kubelet/pod-resources/kubelet.sock"));
+}
+
+TEST_CASE("a kubelet that is not there is started by its unit's own name") {
+  const MadeNode node;
+  CHECK(contains(node.one("kubelet").advice, "`systemctl status kubelet.service`"));
+  node.tree.file("etc/systemd/system/k0sworker.service");
+  CHECK(contains(node.one("kubelet").advice, "`journalctl -u k0sworker.service`"));
+}

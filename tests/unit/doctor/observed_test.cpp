@@ -1,7 +1,7 @@
 #include "doctor/observed.hpp"
 
-#include "doctor/process.hpp"
 #include "kubelet/unix_socket.hpp"
+#include "system/process.hpp"
 #include "unit/doctor/made_node.hpp"
 
 using namespace plughost;
@@ -52,23 +52,4 @@ TEST_CASE("a configuration that is not there is an error that was observed") {
   CHECK_FALSE(observed.config);
   REQUIRE(observed.errors.size() == 1);
   CHECK(contains(observed.errors[0].text(), "No such file"));
-}
-
-TEST_CASE("a process is seen with its arguments, its options and its unit") {
-  const MadeNode node;
-  node.process(5, "/usr/bin/kubelet --root-dir=/a --v 2 --root-dir /b", "kubelet.service");
-  node.tree.file("proc/6/cmdline");
-  node.tree.file("proc/7/cgroup", "0::/init.scope\n");
-  node.tree.directory("proc/1x");
-  const auto process = process_of(node.host, 5);
-  REQUIRE(process);
-  CHECK(process->name() == "kubelet");
-  CHECK(process->unit == "kubelet.service");
-  CHECK(process->option("--root-dir") == "/b");
-  CHECK(process->option("--v") == "2");
-  CHECK_FALSE(process->option("--root"));
-  CHECK(process->text() == "process 5 (/usr/bin/kubelet --root-dir=/a --v 2 --root-dir /b)");
-  CHECK(process_of(node.host, 6)->text() == "process 6");
-  CHECK_FALSE(process_of(node.host, 7));
-  CHECK(processes(node.host).size() == 2);
 }

@@ -1,10 +1,7 @@
-#include "doctor/runtime_settings.hpp"
-
 #include "unit/doctor/made_node.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
-using Cdi = RuntimeSettings::Cdi;
 
 namespace {
 
@@ -16,44 +13,6 @@ void promise_cdi(MadeNode& node) {
 constexpr const char* kConfig = "etc/containerd/config.toml";
 
 }  // namespace
-
-TEST_CASE("containerd's settings are found in each version's place, imports included") {
-  MadeNode node;
-  CHECK_FALSE(runtime_settings(node.host));
-  node.tree.file(kConfig, "version = 2\n");
-  CHECK(runtime_settings(node.host)->cdi == Cdi::kOffByDefault);
-  CHECK(runtime_settings(node.host)->spec_dirs == std::vector<std::string>{"/etc/cdi", "/var/run/cdi"});
-  node.tree.file(kConfig, "version = 3\n");
-  CHECK(runtime_settings(node.host)->cdi == Cdi::kOn);
-  node.tree.file(kConfig,
-                 "version = 2\n[plugins.\"io.containerd.grpc.v1.cri\"]\nenable_cdi = true\n"
-                 "cdi_spec_dirs = [\"/opt/cdi\"]\n");
-  CHECK(runtime_settings(node.host)->cdi == Cdi::kOn);
-  CHECK(runtime_settings(node.host)->spec_dirs == std::vector<std::string>{"/opt/cdi"});
-  node.tree.file(kConfig, "version = 3\nimports = [\"conf.d/*.toml\"]\n");
-  node.tree.file("etc/containerd/conf.d/cdi.toml",
-                 "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\nenable_cdi = false\n");
-  CHECK(runtime_settings(node.host)->cdi == Cdi::kOff);
-}
-
-TEST_CASE("the file of the containerd that runs counts") {
-  MadeNode node;
-  node.tree.file(kConfig, "version = 3\n");
-  node.tree.file("var/lib/rancher/k3s/agent/etc/containerd/config.toml", "version = 2\n");
-  node.process(5, "containerd -c /var/lib/rancher/k3s/agent/etc/containerd/config.toml");
-  CHECK(runtime_settings(node.host)->file == "/var/lib/rancher/k3s/agent/etc/containerd/config.toml");
-  CHECK(runtime_settings(node.host)->cdi == Cdi::kOffByDefault);
-}
-
-TEST_CASE("CRI-O's drop-ins win over its main file") {
-  MadeNode node;
-  node.tree.file("etc/crio/crio.conf", "[crio.runtime]\ncdi_spec_dirs = [\"/a\"]\n");
-  node.tree.file("etc/crio/crio.conf.d/10.conf", "[crio.runtime]\ncdi_spec_dirs = [\"/b\"]\n");
-  const auto settings = runtime_settings(node.host);
-  CHECK(settings->runtime == "CRI-O");
-  CHECK(settings->cdi == Cdi::kOn);
-  CHECK(settings->spec_dirs == std::vector<std::string>{"/b"});
-}
 
 TEST_CASE("a runtime's file that is no TOML is told with its line") {
   MadeNode node;
@@ -104,4 +63,13 @@ TEST_CASE("a device node without its link in /dev/char may be lost upon a daemon
   CHECK(contains(finding.advice, "`ln -s /dev/nvidia0 /dev/char/195:0`"));
   node.tree.link("dev/char/195:0", "../nvidia0");
   CHECK(node.one("dev-char").level == Level::kOk);
+}
+
+TEST_CASE("the configuration of a containerd that came with a Kubernetes is looked at, running or not") {
+  MadeNode node;
+  promise_cdi(node);
+  node.tree.file("etc/systemd/system/k3s.service");
+  CHECK(node.one("cdi").level == Level::kNote);
+  node.tree.file("var/lib/rancher/k3s/agent/etc/containerd/config.toml", "version = 2\n");
+  CHECK(node.look("cdi").at(0).where == "/var/lib/rancher/k3s/agent/etc/containerd/config.toml");
 }

@@ -1,4 +1,3 @@
-#include "doctor/unit_file.hpp"
 #include "unit/doctor/made_node.hpp"
 
 using namespace plughost;
@@ -47,13 +46,6 @@ TEST_CASE("the unit has to start before the unit that the kubelet runs in, whate
   CHECK(node.one("systemd").level == Level::kOk);
 }
 
-TEST_CASE("an empty assignment in a drop-in forgets the unit's own") {
-  const MadeNode node;
-  install_unit(node);
-  node.tree.file("etc/systemd/system/plughost.service.d/a.conf", "[Unit]\nBefore=\nBefore=a.service\n");
-  CHECK(unit_file(node.host, "plughost.service")->before == std::set<std::string>{"a.service"});
-}
-
 TEST_CASE("a node without udevd is a warning") {
   const MadeNode node;
   CHECK(node.one("udevd").level == Level::kWarning);
@@ -89,6 +81,7 @@ TEST_CASE("a label that no policy means, and a plughost confined as any containe
   node.daemon();
   node.tree.file("proc/4242/attr/current", std::string_view("system_u:system_r:container_t:s0:c1,c2\0", 39));
   CHECK(node.one("selinux").what == "plughost runs as container_t");
+  CHECK(contains(node.one("selinux").advice, "{type: container_device_plugin_t, level: s0}"));
 }
 
 TEST_CASE("an AppArmor profile that confines plughost or the kubelet is a warning") {
@@ -155,4 +148,48 @@ TEST_CASE("a clock of long ago is a problem, one that nobody keeps a note") {
   CHECK(node.one("clock").level == Level::kNote);
   node.observed.now = 1000;
   CHECK(node.one("clock").level == Level::kProblem);
+}
+
+TEST_CASE("a unit whose sandbox keeps something from the configuration is told to be set up") {
+  MadeNode node;
+  CHECK(node.look("sandbox").empty());  // there is no unit
+  install_unit(node);
+  CHECK(node.look("sandbox").empty());  // there is no configuration
+  node.tree.file("usr/lib/systemd/system/plughost.service",
+                 "[Unit]\nBefore=kubelet.service\n[Service]\n"
+                 "DevicePolicy=closed\nIPAddressDeny=any\nProtectSystem=strict\n"
+                 "ReadWritePaths=-/var/lib/kubelet -/run/cdi\n");
+  node.configure("- {name: example.com/x, count: 1}\n");
+  CHECK(node.one("sandbox").level == Level::kOk);
+  node.configure("- {name: example.com/x, count: 1, health: {exec: [/bin/true]}}\n", "listen: 0.0.0.0:1\n");
+  const Findings found = node.look("sandbox");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].level == Level::kWarning);
+  CHECK(found[0].what ==
+        "it lacks DeviceAllow=block-* rw for programs of this configuration: they may open device nodes");
+  CHECK(contains(found[0].advice, "`plughost setup`"));
+  CHECK(contains(found[1].what, "it lacks IPAddressAllow=any"));
+  node.tree.file("etc/systemd/system/plughost.service.d/10-setup.conf",
+                 "[Service]\nDeviceAllow=char-* rw\nDeviceAllow=block-* rw\nIPAddressAllow=any\n");
+  CHECK(node.one("sandbox").level == Level::kOk);
+  // The check of the order is another one.
+  node.process(812, "/usr/local/bin/k3s", "k3s.service");
+  CHECK(node.one("sandbox").level == Level::kOk);
+  node.tree.link("etc/systemd/system/plughost.service", "/dev/null");
+  CHECK(node.look("sandbox").empty());
+}
+
+TEST_CASE("the unit that the kubelet runs in is known without a kubelet, too") {
+  MadeNode node;
+  install_unit(node);
+  node.tree.file("etc/systemd/system/rke2-server.service");
+  node.tree.file("etc/systemd/system/rke2-agent.service");
+  CHECK(node.look("systemd").size() == 2);
+  node.tree.link("etc/systemd/system/multi-user.target.wants/rke2-agent.service", "../rke2-agent.service");
+  const Finding finding = node.one("systemd");
+  CHECK(contains(finding.what, "rke2-agent.service"));
+  CHECK(contains(finding.advice, "`plughost setup` writes it"));
+  // The one that listens knows best.
+  node.kubelet();
+  CHECK(node.one("systemd").what == "enabled, and it starts before kubelet.service");
 }

@@ -1,9 +1,8 @@
-#include "doctor/process.hpp"
+#include "system/process.hpp"
 
 #include <algorithm>
 
 #include "base/number.hpp"
-#include "host/file_text.hpp"
 
 namespace plughost {
 
@@ -18,6 +17,8 @@ std::vector<std::string> arguments_of(std::string_view text) {
     arguments.emplace_back(argument);
     text.remove_prefix(std::min(argument.size() + 1, text.size()));
   }
+  // Who has given itself a title leaves zeros behind it.
+  while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
   return arguments;
 }
 
@@ -61,7 +62,9 @@ std::string pod_of(std::string_view cgroups) {
 }  // namespace
 
 std::string SeenProcess::name() const {
-  return arguments.empty() ? "" : std::filesystem::path(arguments[0]).filename().string();
+  if (arguments.empty()) return {};
+  const std::string name = std::filesystem::path(arguments[0]).filename();
+  return name.substr(0, name.find(' '));
 }
 
 std::string SeenProcess::text() const {
@@ -85,9 +88,9 @@ std::optional<std::string> SeenProcess::option(std::string_view name) const {
 
 std::optional<SeenProcess> process_of(const HostRoot& host, pid_t id) {
   const std::filesystem::path directory = std::filesystem::path("/proc") / std::to_string(id);
-  const auto line = file_text(host.at(directory / "cmdline"));
+  const auto line = host.text(directory / "cmdline");
   if (!line) return std::nullopt;
-  const std::string cgroups = file_text(host.at(directory / "cgroup")).value_or("");
+  const std::string cgroups = host.text(directory / "cgroup").value_or("");
   return SeenProcess{
       .id = id, .arguments = arguments_of(*line), .unit = unit_of(cgroups), .pod = pod_of(cgroups)};
 }

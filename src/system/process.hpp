@@ -18,7 +18,9 @@ struct SeenProcess {
   std::string unit;                    // systemd's, as in "kubelet.service"; empty: none
   std::string pod;                     // the UID of the pod that it is in; empty: none
 
-  std::string name() const;  // the last part of argv[0]
+  // The last part of argv[0]; of a title that the process has given itself ("/usr/local/bin/k3s server") that
+  // of its first word.
+  std::string name() const;
   // "process 812 (kubelet --root-dir /data)": cut after some words.
   std::string text() const;
   // The value of "--name value" or "--name=value"; the last one, if it is there several times.

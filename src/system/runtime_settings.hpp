@@ -22,7 +22,8 @@ struct RuntimeSettings {
   std::vector<std::string> troubles;  // files that could not be read, and why
 };
 
-// Of the runtime that runs, or whose configuration is there. nullopt: none is known.
-std::optional<RuntimeSettings> runtime_settings(const HostRoot& host);
+// Of the runtime that runs, or whose configuration is there. containerd: where the one that this node's
+// Kubernetes brings along has its own; empty: it brings none. nullopt: none is known.
+std::optional<RuntimeSettings> runtime_settings(const HostRoot& host, const std::string& containerd = {});
 
 }  // namespace plughost

@@ -1,4 +1,4 @@
-#include "doctor/runtime_settings.hpp"
+#include "system/runtime_settings.hpp"
 
 #include <algorithm>
 
@@ -7,8 +7,7 @@
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
-#include "doctor/process.hpp"
-#include "host/file_text.hpp"
+#include "system/process.hpp"
 
 namespace plughost {
 
@@ -22,9 +21,8 @@ constexpr const char* kCrioFile = "/etc/crio/crio.conf";
 
 // nullopt: there is no such file, or the settings' troubles say what is wrong with it.
 std::optional<toml::table> read_toml(const HostRoot& host, const fs::path& file, RuntimeSettings& settings) {
-  std::error_code failed;
-  if (!fs::exists(host.at(file), failed)) return std::nullopt;
-  const auto text = file_text(host.at(file), kMostFile);
+  if (!host.exists(file)) return std::nullopt;
+  const auto text = host.text(file, kMostFile);
   if (!text) {
     settings.troubles.push_back(file.string() + " cannot be read");
     return std::nullopt;
@@ -94,7 +92,7 @@ RuntimeSettings crio_settings(const HostRoot& host, const fs::path& main) {
 
 }  // namespace
 
-std::optional<RuntimeSettings> runtime_settings(const HostRoot& host) {
+std::optional<RuntimeSettings> runtime_settings(const HostRoot& host, const std::string& containerd) {
   for (const SeenProcess& process : processes(host)) {
     if (process.name() == "containerd") {
       const auto file = process.option("--config");
@@ -105,9 +103,9 @@ std::optional<RuntimeSettings> runtime_settings(const HostRoot& host) {
       return crio_settings(host, file ? *file : process.option("-c").value_or(kCrioFile));
     }
   }
-  std::error_code failed;
-  if (fs::exists(host.at(kContainerdFile), failed)) return containerd_settings(host, kContainerdFile);
-  if (fs::exists(host.at("/etc/crio"), failed)) return crio_settings(host, kCrioFile);
+  if (!containerd.empty() && host.exists(containerd)) return containerd_settings(host, containerd);
+  if (host.exists(kContainerdFile)) return containerd_settings(host, kContainerdFile);
+  if (host.exists("/etc/crio")) return crio_settings(host, kCrioFile);
   return std::nullopt;
 }
 
