@@ -13,6 +13,7 @@
 #include "base/log_levels.hpp"
 #include "base/standard_files.hpp"
 #include "commands/command.hpp"
+#include "system/kubernetes.hpp"
 
 namespace plughost {
 namespace {
@@ -43,6 +44,7 @@ class CommandLine {
   void add_simulate();
   void add_checkpoint();
   void add_doctor();
+  void add_setup();
   void add_status();
   void add_events();
   void add_reload();
@@ -209,6 +211,27 @@ void CommandLine::add_doctor() {
   add_output(*command, options->format);
 }
 
+void CommandLine::add_setup() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const Distribution& each : distributions()) names.emplace_back(each.name);
+    return names;
+  }();
+  const auto [command, options] =
+      add<SetupOptions>("setup", "write what this node and its configuration need of systemd", &setup);
+  command->add_flag("--dry-run", options->dry_run, "change nothing: the files as a diff");
+  command->add_flag("--undo", options->undo, "take away what it has written");
+  command->add_option("--kubernetes", options->kubernetes, "which one counts; absent: the one that is found")
+      ->check(CLI::IsMember(kNames))
+      ->option_text("NAME:{" + joined(kNames, ",") + '}');
+  add_config(*command, options->config);
+  command->add_option("--root", options->root, "the machine's root directory: of an image that is being made")
+      ->check(CLI::ExistingDirectory)
+      ->capture_default_str()
+      ->type_name("DIR")
+      ->option_text("DIR");
+}
+
 void CommandLine::add_status() {
   const auto [command, options] = add<StatusOptions>(
       "status", "the running daemon: the kubelet, resources, devices, and the pods that hold them", &status);
@@ -303,6 +326,7 @@ CommandLine::CommandLine() {
   add_simulate();
   add_checkpoint();
   add_doctor();
+  add_setup();
   add_status();
   add_events();
   add_reload();

@@ -86,6 +86,15 @@ struct DoctorOptions {
 };
 int doctor(const DoctorOptions& options);
 
+struct SetupOptions {
+  std::string config = kConfigFile;
+  std::string kubernetes;  // a distribution's name; empty: as is found
+  std::string root = "/";  // of the machine that is set up
+  bool dry_run = false;
+  bool undo = false;
+};
+int setup(const SetupOptions& options);
+
 struct StatusOptions {
   std::string control = kControlSocket;
   std::string name;  // empty: every resource

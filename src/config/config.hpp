@@ -124,6 +124,10 @@ struct ConfigError : std::runtime_error {
   ConfigurationFiles files;  // as far as they were read
 };
 
+// What `plughost setup` has found out about the node, beside the main file: defaults of its `kubelet` and
+// `cdi`.
+inline constexpr const char* kNodeFile = "node.yaml";
+
 // Command-line settings, which win over the file's.
 struct Overrides {
   std::filesystem::path plugin_directory;  // empty: not given
@@ -131,6 +135,8 @@ struct Overrides {
   // Included files of which something else is taken to be so: what stands there, in another file; or that
   // nothing does. For a change that is to be checked before it is made.
   std::map<std::filesystem::path, std::optional<std::filesystem::path>> supposed;
+  // What node.yaml would say; empty: nothing. nullopt: what it says.
+  std::optional<std::string> node_file;
 };
 
 // Reads file and what it includes. Throws ConfigError with all errors at once. May block on the file system.

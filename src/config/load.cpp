@@ -97,10 +97,14 @@ class Loader {
     std::string path;
   };
 
-  // nullptr: reported, at the place if the file cannot be read.
+  // nullopt: reported, at the place if the file cannot be read.
+  std::optional<std::string> read_text(const fs::path& file, const Place* included_at);
+  // nullptr: reported likewise.
   const Node* read_document(const fs::path& file, const Place* included_at);
   const Node* parse_document(const std::string& text, const std::string& name, bool is_main);
+  void read_node_file(const fs::path& file, const std::optional<std::string>& supposed);
   void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
+  void take_kubelet(Fields& fields);
   void read_kubelet(Fields& top, const Overrides& overrides);
   void read_log(Fields& top);
   void read_cdi(Fields& top);
@@ -125,28 +129,34 @@ class Loader {
   Diagnostics diagnostics_;
   Config config_;
   std::list<Node> documents_;        // of all files
+  const Node* node_file_ = nullptr;  // what it says of this node; nullptr: nothing
   std::vector<EntryDraft> entries_;  // refer to them
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
   bool is_manifest_ = false;                 // the main file is an object of Kubernetes'
 };
 
-const Node* Loader::read_document(const fs::path& file, const Place* included_at) {
+std::optional<std::string> Loader::read_text(const fs::path& file, const Place* included_at) {
   config_.files.paths.push_back(file);
   follow(file);
   const Mark whole{.file = file.string()};
-  const auto text = read_text_file(file);
+  auto text = read_text_file(file);
   if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
     if (included_at) {
       diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + trouble->what);
     } else {
       diagnostics_.error(whole, "", "the file " + trouble->what);
     }
-    return nullptr;
+    return std::nullopt;
   }
   std::uint64_t& hash = config_.files.hash;
   hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
-  return parse_document(std::get<std::string>(text), file.string(), !included_at);
+  return std::get<std::string>(std::move(text));
+}
+
+const Node* Loader::read_document(const fs::path& file, const Place* included_at) {
+  const auto text = read_text(file, included_at);
+  return text ? parse_document(*text, file.string(), !included_at) : nullptr;
 }
 
 const Node* Loader::parse_document(const std::string& text, const std::string& name, bool is_main) {
@@ -168,6 +178,25 @@ const Node* Loader::parse_document(const std::string& text, const std::string& n
   return nullptr;
 }
 
+// Before the main file, whose words win.
+void Loader::read_node_file(const fs::path& file, const std::optional<std::string>& supposed) {
+  std::error_code failed;
+  if (supposed ? supposed->empty() : !fs::exists(file, failed)) return follow(file);
+  is_new(file);  // it is none of those with entries, whatever `include` says
+  const auto text = supposed ? supposed : read_text(file, nullptr);
+  auto root = text ? parse_yaml(*text, file.string(), diagnostics_) : std::nullopt;
+  if (!root || root->kind == Node::Kind::kNull) return;
+  if (root->kind != Node::Kind::kMap)
+    return diagnostics_.error(root->mark, "", "the file should have a map with `kubelet:` or `cdi:` in it");
+  node_file_ = &documents_.emplace_back(*std::move(root));
+  Fields top(*node_file_, "", diagnostics_);
+  if (const Node* const kubelet = top.node("kubelet")) {
+    Fields fields(*kubelet, "kubelet", diagnostics_);
+    take_kubelet(fields);
+  }
+  read_cdi(top);
+}
+
 void Loader::read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
   Fields top(root, "", diagnostics_);
   const std::string domain = read_domain(top, "");
@@ -182,20 +211,27 @@ void Loader::read_main(const Node& root, const fs::path& file, const Overrides& 
   read_includes(top, file, domain);
 }
 
-void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
-  static const Node kNothing;
-  const Node* const node = top.node("kubelet");
-  Fields fields(node ? *node : kNothing, "kubelet", diagnostics_);
+void Loader::take_kubelet(Fields& fields) {
   KubeletConfig& kubelet = config_.kubelet;
   kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
   kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
   kubelet.pod_resources = fields.absolute_path("podResources", kubelet.pod_resources.native());
-  kubelet.registration = fields.choice("registration", kRegistrations, Registration::kRegister);
+  kubelet.registration = fields.choice("registration", kRegistrations, kubelet.registration);
+}
 
+void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
+  static const Node kNothing;
+  const Node* const node = top.node("kubelet");
+  Fields fields(node ? *node : kNothing, "kubelet", diagnostics_);
+  take_kubelet(fields);
+
+  KubeletConfig& kubelet = config_.kubelet;
   const bool ours = kubelet.registration == Registration::kRegister;
   const std::size_t longest_name = ours ? kLongestSocketName : std::string_view("kubelet.sock").size();
   const auto mark_of = [&](std::string_view key) {
-    const Node* const value = fields.node(key);
+    const Node* value = fields.node(key);
+    const Node* const found_out = node_file_ ? node_file_->find("kubelet") : nullptr;
+    if (!value && found_out) value = found_out->find(key);
     return value ? value->mark : fields.mark();
   };
   check_socket(kubelet.pod_resources, mark_of("podResources"), "kubelet.podResources", diagnostics_);
@@ -439,6 +475,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
   supposed_ = overrides.supposed;
   is_new(file);
   if (const Node* const root = read_document(file, nullptr)) {
+    read_node_file(file.parent_path() / kNodeFile, overrides.node_file);
     read_main(*root, file, overrides);
     if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
       diagnostics_.error({.file = file.string()}, "resources",

@@ -49,6 +49,15 @@ class SourceWatch {
   virtual void before_scan(const std::function<void()>& then) { then(); }
 };
 
+// What a source does that the sandbox of the unit that comes with plughost keeps from it.
+struct SandboxNeeds {
+  bool nvml = false;      // it opens the nodes of NVIDIA's cards
+  bool programs = false;  // programs of the user's own
+  bool users = false;     // which become another user
+
+  bool operator==(const SandboxNeeds&) const = default;
+};
+
 // Finds the devices of one entry of the configuration.
 class DeviceSource {
  public:
@@ -77,6 +86,7 @@ class DeviceSource {
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
+  virtual SandboxNeeds sandbox_needs() const { return {}; }
 };
 
 // A row of the registry.

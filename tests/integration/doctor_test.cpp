@@ -40,9 +40,11 @@ TEST_CASE("doctor sees the kubelet that listens, the daemon, and a socket that n
   REQUIRE(node.attached({"example.com/x"}));
   const auto healthy = findings(node, 0);
   CHECK(of(healthy, "kubelet").at("level") == "ok");
+#ifndef PLUGHOST_EMULATED  // there it is a process of qemu's
   // Daemons of tests that run at the same time are seen, too.
   CHECK(std::ranges::any_of(
       healthy, [](const auto& each) { return each.at("check") == "daemon" && each.at("level") == "ok"; }));
+#endif
   CHECK(of(healthy, "devices").at("what") == "2 devices, all healthy");
   CHECK(of(healthy, "stale-sockets").at("what") == "no stale socket; plugins that listen: 1");
 

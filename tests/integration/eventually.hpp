@@ -10,7 +10,8 @@
 
 namespace plughost::test {
 
-#ifdef PLUGHOST_SANITIZED
+// Or emulated, which takes as long.
+#if defined(PLUGHOST_SANITIZED) || defined(PLUGHOST_EMULATED)
 inline constexpr bool kSanitized = true;
 #else
 inline constexpr bool kSanitized = false;

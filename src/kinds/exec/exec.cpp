@@ -84,6 +84,7 @@ std::unique_ptr<const DeviceSource> read_exec(Fields& entry) {
                  "and again, or it stays");
   const std::vector<std::string> program = read_command(fields, settings.stays ? "watch" : "discover");
   settings.command = words_as(read_user(fields));
+  settings.as_user = !settings.command.empty();
   settings.command.insert(settings.command.end(), program.begin(), program.end());
   check_attributes(fields);
   if (settings.stays)

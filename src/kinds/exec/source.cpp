@@ -38,6 +38,8 @@ class ExecSource final : public DeviceSource {
     return scan;
   }
 
+  SandboxNeeds sandbox_needs() const override { return {.programs = true, .users = settings_.as_user}; }
+
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     watched_ = true;
     return begin(programs, newest_, hint);

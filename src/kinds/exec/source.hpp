@@ -15,7 +15,8 @@ namespace plughost {
 
 struct ExecSettings {
   std::vector<std::string> command;
-  bool stays = false;  // `watch`
+  bool as_user = false;  // it becomes another user
+  bool stays = false;    // `watch`
   // The longest run; of a program that stays the longest silence, and none is too long if it is not set.
   std::optional<std::chrono::milliseconds> timeout;
   // When a program of `discover` is run again.

@@ -46,6 +46,7 @@ class Gpu final : public DeviceSource {
 
   Scan scan(const HostRoot& host) const override;
   void finish(Scan& taken) const override { divide(taken); }
+  SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
   }

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "config/config.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -248,6 +250,77 @@ TEST_CASE("drop-ins are read in the order of their names, and once") {
   dir.file("main.yaml", "include: [plugins.d/b.yaml, plugins.d/*.yaml, link.yaml, main.yaml]\n");
   dir.link("link.yaml", "plugins.d/a.yaml");
   CHECK(names(load_config(dir.at("main.yaml"))) == Names{"example.com/b", "example.com/a"});
+}
+
+TEST_CASE("what is known of the node is read beside the main file, whose words win") {
+  const TempDir dir;
+  dir.file("main.yaml", "kubelet: {podResources: /mine}\ninclude: ['*.yaml']\n" + entry("example.com/a"));
+  dir.file("node.yaml",
+           "kubelet: {directory: /k, pluginsRegistry: /r, podResources: /p, registration: pluginsRegistry}\n"
+           "cdi: {directory: /c}\n");
+  const Config config = load_config(dir.at("main.yaml"));
+  CHECK(config.kubelet == KubeletConfig{.directory = "/k",
+                                        .plugins_registry = "/r",
+                                        .pod_resources = "/mine",
+                                        .registration = KubeletConfig::Registration::kPluginsRegistry});
+  CHECK(config.cdi.directory == "/c");
+  CHECK(config.files.paths == std::vector{dir.at("main.yaml"), dir.at("node.yaml")});
+
+  dir.file("main.yaml",
+           "cdi: {directory: /mine}\nkubelet: {registration: register}\n" + entry("example.com/a"));
+  const Config mine = load_config(dir.at("main.yaml"));
+  CHECK(mine.cdi.directory == "/mine");
+  CHECK(mine.kubelet.registration == KubeletConfig::Registration::kRegister);
+  CHECK(mine.kubelet.directory == "/k");
+  CHECK(mine.files.hash != config.files.hash);
+}
+
+TEST_CASE("what is known of the node may be supposed, or nothing may be known") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/a"));
+  const auto load = [&](const char* text) {
+    return load_config(dir.at("main.yaml"), {.supposed = {}, .node_file = text}).kubelet.directory.string();
+  };
+  CHECK(load("kubelet: {directory: /k}\n") == "/k");
+  CHECK(load("") == kKubeletDirectory);
+  CHECK(load("# nothing\n") == kKubeletDirectory);
+  dir.file("node.yaml", "kubelet: {directory: /there}\n");
+  CHECK(load("kubelet: {directory: /k}\n") == "/k");
+  CHECK(load("") == kKubeletDirectory);
+  dir.file("node.yaml", "");
+  CHECK(load_config(dir.at("main.yaml")).kubelet == KubeletConfig{});
+}
+
+TEST_CASE("an error in what is known of the node has its place there") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/a"));
+  const auto error_of = [&](const std::string& text) {
+    dir.file("node.yaml", text);
+    return wrong(dir);
+  };
+  CHECK(error_of("kubelet: {}\nlisten: 127.0.0.1:1\n") ==
+        "node.yaml:2:1: unknown key 'listen'; known here: kubelet, cdi");
+  CHECK(error_of("- kubelet\n") ==
+        "node.yaml:1:1: the file should have a map with `kubelet:` or `cdi:` in it");
+  CHECK(error_of("kubelet:\n  podResources: /" + std::string(107, 'a')) ==
+        "node.yaml:2:17: kubelet.podResources: the socket's path has 108 bytes; at most 107 fit (a shorter "
+        "symbolic link to it helps)");
+  dir.file("main.yaml", "kubelet: {podResources: /p}\n" + entry("example.com/a"));
+  CHECK(wrong(dir) == "nothing");
+}
+
+TEST_CASE("what is known of the node is followed, whether it is known yet or not") {
+  const TempDir dir;
+  dir.file("main.yaml", "watch: true\n" + entry("example.com/a"));
+  const auto is_followed = [&] {
+    const Config config = load_config(dir.at("main.yaml"));
+    return std::ranges::any_of(config.files.sources, [&](const WatchedDirectory& each) {
+      return each.path == dir.path() && each.name == "node.yaml";
+    });
+  };
+  CHECK(is_followed());
+  dir.file("node.yaml", "kubelet: {}\n");
+  CHECK(is_followed());
 }
 
 TEST_CASE("included files may be supposed to be there, or gone") {
