@@ -10,6 +10,10 @@ target_compile_options(plughost_warnings INTERFACE
 
 # Sections that nothing calls are dropped: most of a static gRPC.
 add_compile_options(-ffunction-sections -fdata-sections)
+# A byte that is not ASCII is below zero on every machine.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64")
+  add_compile_options(-fsigned-char)
+endif()
 # A build's number is how a debugger finds the debug information of a stripped program.
 add_link_options(-Wl,--gc-sections -Wl,--as-needed -Wl,--build-id=sha1)
 

@@ -29,13 +29,16 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet"}},
     {"fleet", {"base", "device", "document", "host", "programs", "kinds", "config", "supervisor"}},
+    {"system", {"base", "device", "document", "host"}},
+    {"setup", {"base", "device", "document", "host", "programs", "kinds", "config", "system"}},
     {"doctor",
-     {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet", "supervisor"}},
+     {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet", "supervisor", "system",
+      "setup"}},
     {"standin", {"base", "device", "kubelet"}},
     {"telemetry", {"base", "device", "host", "config", "kubelet", "supervisor"}},
     {"commands",
      {"base", "device", "document", "host", "programs", "kinds", "config", "convert", "kubelet", "supervisor",
-      "fleet", "doctor", "standin", "telemetry"}},
+      "fleet", "system", "setup", "doctor", "standin", "telemetry"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.
@@ -47,7 +50,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"deviceplugin/", {"kubelet", "standin"}},
     {"pluginregistration/", {"kubelet", "standin"}},
     {"podresources/", {"kubelet", "standin"}},
-    {"toml++/", {"doctor"}},
+    {"toml++/", {"system"}},
     {"libudev.h", {"host"}},
 };
 

@@ -1,0 +1,23 @@
+# A toolchain: programs for arm64, built on another machine by the same clang with the libraries of PLUGHOST_SYSROOT (packaging/sysroot
+# makes it).
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_SYSROOT ${PLUGHOST_SYSROOT})
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES PLUGHOST_SYSROOT)
+set(triple aarch64-linux-gnu)
+set(CMAKE_LIBRARY_ARCHITECTURE ${triple})
+foreach(language C CXX)
+  set(CMAKE_${language}_COMPILER_TARGET ${triple})
+  set(CMAKE_${language}_FLAGS_INIT -ffile-prefix-map=${PLUGHOST_SYSROOT}=)  # the same bytes wherever it is
+endforeach()
+foreach(tool AR RANLIB STRIP OBJCOPY READELF)
+  string(TOLOWER ${tool} name)
+  find_program(CMAKE_${tool} ${triple}-${name} REQUIRED)
+endforeach()
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(kind LIBRARY INCLUDE PACKAGE)
+  set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+endforeach()
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${PLUGHOST_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${PLUGHOST_SYSROOT}/usr/lib/${triple}/pkgconfig:${PLUGHOST_SYSROOT}/usr/share/pkgconfig)
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L ${PLUGHOST_SYSROOT})
