@@ -42,6 +42,16 @@ class Playbook(unittest.TestCase):
         self.assertEqual(code, 0, words)
         self.assertIn("changed=0", words)
 
+    def test_what_the_configuration_needs_of_systemd_is_set_up(self):
+        code, words = self.play(CONFIG + "listen: 0.0.0.0:9464\n")
+        self.assertEqual(code, 0, words)
+        self.assertIn("10-setup.conf", self.machine.run("systemctl show --property DropInPaths plughost"))
+        self.assertIn("0.0.0.0/0", self.machine.run("systemctl show --property IPAddressAllow plughost"))
+        self.machine.run("systemctl is-active plughost")
+        code, words = self.play(CONFIG + "listen: 0.0.0.0:9464\n")
+        self.assertEqual(code, 0, words)
+        self.assertIn("changed=0", words)
+
     def test_a_configuration_with_an_error_never_gets_there(self):
         code, words = self.play(CONFIG)
         self.assertEqual(code, 0, words)

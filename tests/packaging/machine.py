@@ -1,4 +1,4 @@
-"""A clean Debian 12 that has been booted: systemd is its first process, and nothing of it is left in the end."""
+"""A clean Debian that has been booted: systemd is its first process, and nothing of it is left in the end."""
 
 import os
 import re
@@ -18,9 +18,11 @@ sys.path.insert(0, str(REPOSITORY / "tests/e2e"))
 from process import Process, until  # noqa: E402
 
 BOOT = 60  # seconds
-# The libraries of our package, since a machine has no mirror; the shells that complete; what the pages' commands call; Ansible; runc.
-PACKAGES = """systemd systemd-sysv dbus libprometheus-cpp-core1.0 libudev1 bash-completion zsh procps udev ansible-core
-    python3-apt runc""".split()
+# The library of our package, since a machine has no mirror; the shells that complete; what the pages' commands call; Ansible; runc; rpm.
+PACKAGES = """systemd systemd-sysv dbus libudev1 bash-completion zsh procps udev ansible-core
+    python3-apt runc rpm""".split()
+# Of another Debian, and of one that is as bare as it is when systemd boots it.
+FEW_PACKAGES = "systemd systemd-sysv dbus libudev1 procps".split()
 
 
 class NotShown(Exception):
@@ -47,9 +49,9 @@ def children(process):
         return []
 
 
-def clean_root():
+def clean_root(suite="bookworm", packages=PACKAGES):
     """The directory of a clean Debian, made if need be."""
-    made = subprocess.run([REPOSITORY / "tests/clean_root", "bookworm", *PACKAGES],
+    made = subprocess.run([REPOSITORY / "tests/clean_root", suite, *packages],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if made.returncode == 77:
         raise NotShown(made.stderr.strip().removeprefix("not shown: "))
@@ -64,13 +66,13 @@ class Machine:
     Ended by close(), which also ends a with-statement. One thread.
     """
 
-    def __init__(self):
+    def __init__(self, suite="bookworm", packages=PACKAGES):
         if os.geteuid() != 0:
             raise NotShown("only root can boot a machine in namespaces")
         for program in ("systemd-nspawn", "nsenter", "unshare"):
             if not shutil.which(program):
                 raise NotShown(f"there is no {program} here (./dev package-test installs it)")
-        root = clean_root()
+        root = clean_root(suite, packages)
         self.shared = Path(tempfile.mkdtemp(prefix="plughost-machine-"))
         # A part of the tree of its own: the machine's systemd takes what it starts in for the whole.
         self._cgroup = unified_hierarchy() / self.shared.name
@@ -191,8 +193,17 @@ def debug_symbols():
     return next(_packages.glob("*.ddeb"))
 
 
+def rpm():
+    return next(_packages.glob("*.rpm"))
+
+
 def tarball():
     return next(_packages.glob("*.tar.gz"))
+
+
+def image():
+    """Its archive."""
+    return next(_packages.glob("*.oci.tar"))
 
 
 def main():

@@ -12,6 +12,23 @@ from pathlib import Path
 SYSTEMD = Path(__file__).resolve().parents[2] / "systemd"
 UNIT = SYSTEMD / "plughost.service"
 MOST = 2.0
+MOST_OPENED = 2.3
+NODES = SYSTEMD.parent / "tests/nodes"
+SETUP = "etc/systemd/system/plughost.service.d/10-setup.conf"
+
+
+def words_of_setup(page):
+    """The drop-in that setup would write, of what it prints; None: it writes none."""
+    found = re.search(rf"^\+\+\+ b/{re.escape(SETUP)}\n@@.*\n((?:\+.*\n)+)", page.read_text(), re.M)
+    return re.sub(r"^\+", "", found[1], flags=re.M) if found else None
+
+
+def trouble(unit):
+    """What systemd finds wrong with a unit whose programs and pages are not installed here."""
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    return [line for line in done.stdout.splitlines()
+            if ("plughost" in line or "10-setup" in line) and "not executable" not in line]
 
 
 def exposure(drop_in=None):
@@ -40,11 +57,22 @@ class Exposure(unittest.TestCase):
                 self.assertEqual(exposure(drop_in), float(scores[drop_in.name]))
 
     def test_systemd_finds_nothing_wrong_with_the_unit(self):
-        # Its program and its pages are not installed here.
-        done = subprocess.run(["systemd-analyze", "verify", "--man=no", UNIT], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True)
-        words = [line for line in done.stdout.splitlines() if "plughost" in line and "not executable" not in line]
-        self.assertEqual(words, [])
+        self.assertEqual(trouble(UNIT), [])
+
+    def test_systemd_takes_what_setup_writes(self):
+        drop_ins = {page.name: words_of_setup(page) for page in sorted(NODES.glob("*.out"))}
+        drop_ins = {name: words for name, words in drop_ins.items() if words}
+        self.assertGreater(len(drop_ins), 10)
+        for name, words in drop_ins.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                drop_in = Path(folder) / "10-setup.conf"
+                drop_in.write_text(words)
+                self.assertLessEqual(exposure(drop_in), MOST_OPENED)
+                unit = Path(shutil.copy(UNIT, folder))
+                below = unit.with_name(unit.name + ".d")
+                below.mkdir()
+                drop_in.rename(below / drop_in.name)
+                self.assertEqual(trouble(unit), [])
 
 
 if __name__ == "__main__":

@@ -167,6 +167,23 @@ class InTheUnit(unittest.TestCase):
         self.machine.run(f"mkdir -p {DROP_INS} && ln -s /usr/share/plughost/systemd/users.conf {DROP_INS}/")
         self.kubelet.wait_for_line("example.com/listed: 1 device, 1 healthy", 20, self.restart(config))
 
+    def test_setup_opens_what_the_configuration_needs_and_undo_closes_it(self):
+        self.machine.add_address("192.0.2.1")
+        self.machine.run("printf '[Service]\nExecStart=/bin/sleep infinity\n' >/etc/systemd/system/k3s.service && "
+                         "systemctl daemon-reload && systemctl start k3s")
+        ask = "timeout 3 bash -c 'exec 3<>/dev/tcp/192.0.2.1/9464'"
+        config = "listen: 0.0.0.0:9464\n" + CONFIG.replace("}]}'], interval: 1s}", "}]}'], interval: 1s, user: nobody}")
+        self.restart(config)
+        self.assertNotEqual(self.machine.exit_code(ask), 0)
+        self.assertIn("k3s: process", self.machine.run("plughost setup"))
+        self.kubelet.wait_for_line("example.com/listed: 1 device, 1 healthy", 20, self.restart(config))
+        self.machine.run(ask)
+        self.assertIn("k3s.service", self.property("Before").split())
+        self.assertIn("nothing to do", self.machine.run("plughost setup"))
+        self.assertIn("removed", self.machine.run("plughost setup --undo"))
+        self.machine.run("systemctl daemon-reload && systemctl restart plughost")
+        self.assertNotEqual(self.machine.exit_code(ask), 0)
+
     def test_root_and_the_group_plughost_reach_the_control_socket_and_nobody_else_does(self):
         self.restart()
         self.assertEqual(self.machine.run("stat --format '%a %U %G' /run/plughost/control.sock").strip(), "660 root plughost")
