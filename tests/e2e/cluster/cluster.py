@@ -26,10 +26,11 @@ def add_address(address):
 class Cluster:
     """Constructed means that the API server answers and the first node, node-a, is ready."""
 
-    def __init__(self, folder, binaries, plughost, logs, cgroup):
+    def __init__(self, folder, binaries, plughost, chart, logs, cgroup):
         self.folder = folder
         self.binaries = binaries
         self.plughost = plughost
+        self.chart = chart  # what tests/helm/build has made
         self.logs = logs
         self.cgroup = cgroup
         self._nodes = 0
@@ -101,6 +102,7 @@ class Cluster:
             f"--cert-dir={control}",
             f"--token-auth-file={control}/tokens.csv",
             "--authorization-mode=RBAC",
+            "--allow-privileged",  # as every distribution says
             "--kubelet-preferred-address-types=InternalIP",
             "--service-cluster-ip-range=198.51.100.0/24",
             "--service-account-issuer=https://kubernetes.default.svc",

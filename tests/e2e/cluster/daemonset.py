@@ -23,10 +23,8 @@ RESOURCE = "example.com/fuse"  # what its ConfigMap offers
 
 
 @contextlib.contextmanager
-def applied(api, manifest):
-    """What the manifest describes; the namespace goes with all that is in it."""
-    for document in manifest.split("\n---\n"):
-        api.post(PLACES[re.search(r"^kind: (\w+)$", document, re.MULTILINE).group(1)], document)
+def namespace_goes(api):
+    """The namespace goes at the end with all that is in it; its pods' words are printed if something fails."""
     try:
         yield
     except Exception:
@@ -42,19 +40,36 @@ def applied(api, manifest):
         until(lambda: not api.exists(namespace), 60, f"the namespace {NAMESPACE} is gone", every=0.05)
 
 
+def only_pod(api):
+    """False while there is none, or several."""
+    found = api.pods(NAMESPACE)
+    return len(found) == 1 and found[0]
+
+
+def image_name():
+    """Of the manifest."""
+    return re.search(r"image: (\S+)", MANIFEST.read_text()).group(1)
+
+
+def import_image(cluster):
+    """plughost's, on the first node, under the manifest's name."""
+    archive = cluster.folder / "plughost.tar"
+    images.write_plughost(archive, cluster.plughost, image_name())
+    cluster.node_a.import_image(archive)
+
+
+def never_restarted(before, after):
+    expect(pods.container_of(after) == pods.container_of(before), "the container is another one")
+    [status] = after["status"]["containerStatuses"]
+    expect(status["restartCount"] == 0, f"it was started {status['restartCount'] + 1} times")
+
+
 def configmap_edit(cluster):
     """The DaemonSet of packaging/: an edit of its ConfigMap reaches allocatable, in the same container"""
     if not pathlib.Path("/dev/fuse").exists():
         raise NotShown("this machine has no /dev/fuse (modprobe fuse), which the manifest offers")
     api, node = cluster.api, cluster.node_a
-    manifest = MANIFEST.read_text()
-    archive = cluster.folder / "plughost.tar"
-    images.write_plughost(archive, cluster.plughost, re.search(r"image: (\S+)", manifest).group(1))
-    node.import_image(archive)
-
-    def only_pod():
-        found = api.pods(NAMESPACE)
-        return len(found) == 1 and found[0]
+    import_image(cluster)
 
     def edit(count):
         """When the API server took it."""
@@ -64,9 +79,11 @@ def configmap_edit(cluster):
         api.patch(f"{PLACES['ConfigMap']}/plughost", {"data": {"config.yaml": edited}})
         return time.monotonic()
 
-    with applied(api, manifest):
+    with namespace_goes(api):
+        for document in MANIFEST.read_text().split("\n---\n"):
+            api.post(PLACES[re.search(r"^kind: (\w+)$", document, re.MULTILINE).group(1)], document)
         advertised(cluster, node, RESOURCE, 20)
-        before = only_pod()
+        before = only_pod(api)
         edited = edit(30)
         advertised(cluster, node, RESOURCE, 30)
         took = time.monotonic() - edited
@@ -77,8 +94,5 @@ def configmap_edit(cluster):
         expect(re.search(r"config\.yaml:\d+:\d+: .*count", log), f"no place in {log}")
         edit(25)
         advertised(cluster, node, RESOURCE, 25)
-        after = only_pod()
-        expect(pods.container_of(after) == pods.container_of(before), "the container is another one")
-        [status] = after["status"]["containerStatuses"]
-        expect(status["restartCount"] == 0, f"it was started {status['restartCount'] + 1} times")
+        never_restarted(before, only_pod(api))
     return f"allocatable followed the edit after {took:.1f} s (of which the kubelet's volume); one container, never restarted"

@@ -6,11 +6,13 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tarfile
 
 BUSYBOX = pathlib.Path("/bin/busybox")
 NAME = "plughost.test/busybox:e2e"
+PRESETS = pathlib.Path(__file__).resolve().parents[3] / "plugins.d"
 
 
 def _add(archive, name, data, mode=0o644):
@@ -38,13 +40,15 @@ def _busybox():
 
 
 def _with_libraries(program, where):
-    """The program and what it is linked with, each library where it is here."""
+    """The program and what it is linked with, each library where it is here; and the ready-made entries."""
     stream = io.BytesIO()
     linked = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
     with tarfile.open(fileobj=stream, mode="w") as archive:
         _add(archive, where.lstrip("/"), program.read_bytes(), 0o755)
         for library in re.findall(r"(/\S+) \(0x", linked):
             _add(archive, library.lstrip("/"), pathlib.Path(library).read_bytes(), 0o755)
+        for entry in PRESETS.glob("*.yaml"):
+            _add(archive, f"usr/share/plughost/plugins.d/{entry.name}", entry.read_bytes())
     return stream.getvalue()
 
 
@@ -54,7 +58,10 @@ def write_busybox(path):
 
 
 def write_plughost(path, program, name):
-    """For `ctr images import`: runs as that of packaging/Containerfile does."""
+    """For `ctr images import`: $PLUGHOST_IMAGE, which `./dev package` makes, or one that runs as that does."""
+    if "PLUGHOST_IMAGE" in os.environ:
+        shutil.copy(os.environ["PLUGHOST_IMAGE"], path)
+        return
     entry = "/usr/bin/plughost"
     _write(path, name, _with_libraries(program, entry), {"Entrypoint": [entry], "Cmd": ["run"]})
 

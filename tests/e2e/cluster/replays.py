@@ -5,6 +5,7 @@ exception; facts.NotShown says that this machine lacks something.
 """
 
 from changes import drained_device, kubelet_restart, plughost_restart, reload, trial, unhealthy_device
+from chart import chart_dry_run, chart_upgrade
 from containers import annotation, cdi, device_node, mount
 from daemonset import configmap_edit
 from scheduling import checkpoint, gopher, simulated_gpus, two_resources
@@ -13,4 +14,5 @@ ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
     device_node, mount, annotation, cdi,
     kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
+    chart_dry_run, chart_upgrade,
 ]
