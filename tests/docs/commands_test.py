@@ -16,14 +16,22 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
 
-from machine import REPOSITORY, Machine, deb, main, tarball  # noqa: E402
+from machine import REPOSITORY, Machine, deb, main  # noqa: E402
 
 PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet", "migrate")
 
 NOT_RUN = {
     "kubectl get node NODE -o jsonpath='{.status.allocatable}'": "needs an API server",
     "kubectl get daemonset,configmap -n kube-system -o yaml | plughost convert - > config.yaml": "needs an API server",
+    "helm install plughost plughost-0.1.0.tgz --namespace plughost --create-namespace "
+    "--set image.repository=registry.example.com/plughost --set-file config=config.yaml":
+        "needs a cluster; tests/e2e/cluster installs the chart",
+    "kubectl label namespace plughost pod-security.kubernetes.io/enforce=privileged": "needs an API server",
+    "helm upgrade plughost plughost-0.1.0.tgz --namespace plughost --reuse-values --set-file config=config.yaml":
+        "needs a cluster; tests/e2e/cluster upgrades a release",
     "kubectl describe pod POD": "needs an API server",
+    "semodule -i /usr/share/plughost/selinux/plughost.cil": "needs SELinux; tests/packaging/selinux_test.py loads it",
+    "restorecon -R /var/lib/plughost": "needs SELinux",
     "kubectl label node NODE plughost=yes": "needs an API server",
     "kubectl -n kube-system patch daemonset generic-device-plugin --type merge -p '"
     '{"spec":{"template":{"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":'
@@ -44,8 +52,15 @@ NOT_RUN = {
     'dest=facts/{{ inventory_hostname }}.json flat=true"': "runs on the machine of whoever has the nodes",
     "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
     "-e config=fleet.yaml": "runs on the machine of whoever has the nodes; tests/packaging/ansible_test.py runs it",
-    "buildah build -f packaging/Containerfile -t registry.example.com/plughost:0.1.0 .":
-        "needs a registry; tests/packaging/container_test.py checks the file",
+    "dnf install -y ./plughost-0.1.0-1.x86_64.rpm": "needs dnf; tests/packaging/rpm_test.py installs it",
+    "tar -xzf plughost-0.1.0-linux-amd64.tar.gz": "the page has installed the package; tests/packaging/tarball_test.py runs it",
+    "plughost-0.1.0-linux-amd64/install.sh": "the page has installed the package; tests/packaging/tarball_test.py runs it",
+    "skopeo copy --all oci-archive:plughost-0.1.0-image.oci.tar docker://registry.example.com/plughost:0.1.0":
+        "needs a registry; tests/packaging/image_test.py copies it whole into a directory",
+    "ctr -n k8s.io images import plughost-0.1.0-image.oci.tar": "needs containerd; tests/e2e/cluster imports $PLUGHOST_IMAGE",
+    "k3s ctr images import plughost-0.1.0-image.oci.tar": "needs k3s",
+    "skopeo copy oci-archive:plughost-0.1.0-image.oci.tar docker-daemon:plughost:0.1.0":
+        "needs Docker; tests/packaging/image_test.py copies it into the same kind of archive",
     "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
     "-e config=config.yaml": "runs on the machine of whoever has the nodes; tests/packaging/ansible_test.py runs it",
 }
@@ -79,8 +94,7 @@ def files(page):
 class Commands(unittest.TestCase):
     def machine_of(self, page):
         machine = self.enterContext(Machine())
-        for package in (deb(), tarball()):
-            shutil.copy(package, machine.shared)
+        shutil.copy(deb(), machine.shared)
         (machine.shared / "config.yaml").write_text(CONFIG)
         for name, text in files(page):
             (machine.shared / name).write_text(text)
