@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
@@ -281,8 +284,13 @@ TEST_CASE("a kubelet that has just started ends nothing: it does not know its po
 
 TEST_CASE("a checkpoint that is broken, or does not answer, is a warning and keeps no list back") {
   TakenOver over;
-  over.node.end_daemon();
   const std::string checkpoint = (over.node.plugins() / "kubelet_internal_checkpoint").string();
+  // The kubelet writes it a moment after a list, over whatever is there.
+  REQUIRE(eventually([&] {
+    std::ifstream file(checkpoint);
+    return std::string(std::istreambuf_iterator(file), {}).find("theirs-amy") != std::string::npos;
+  }));
+  over.node.end_daemon();
   std::filesystem::remove(checkpoint);
   std::string why;
   SUBCASE("broken") {
