@@ -11,9 +11,11 @@
 #include <optional>
 #include <thread>
 
+#include "api_server.hpp"
 #include "bare.hpp"
 #include "bed.hpp"
 #include "child.hpp"
+#include "dra.hpp"
 #include "figures.hpp"
 #include "fleet.hpp"
 #include "gpus.hpp"
@@ -263,6 +265,13 @@ int main(int argc, char** argv) {
   app.add_flag("--gpus", gpus, "only what needs a fake of NVIDIA's library");
   bool fleet = false;
   app.add_flag("--fleet", fleet, "only what one file for many nodes costs");
+  bool api_server = false;
+  app.add_flag("--api-server", api_server, "only what the API server's client costs");
+  bool dra = false;
+  app.add_flag("--dra", dra, "only what Dynamic Resource Allocation costs");
+  RealApiServer real;
+  app.add_option("--kubeconfig", real.node, "for --dra: a real API server's, of the node worker-1");
+  app.add_option("--administrator", real.administrator, "its kubeconfig of who may do everything");
   CLI11_PARSE(app, argc, argv);
   raise_descriptor_limit();
   if (uevents) return run_uevents(rounds);
@@ -271,14 +280,25 @@ int main(int argc, char** argv) {
   try {
     print_machine();
     print_heading();
+    if (api_server) {
+      measure_api_server();
+      return 0;
+    }
     if (fleet) {
       measure_fleet(rounds);
+      return 0;
+    }
+    if (dra) {
+      measure_dra(real.node.empty() ? std::nullopt : std::optional(real), rounds,
+                  std::chrono::seconds(idle_seconds));
       return 0;
     }
     measure_recovery(64, rounds, 50);
     measure_start(64, rounds, 80);
     measure_memory(64, 3.5, 14);
     measure_memory(512, 10, std::nullopt);
+    measure_api_server();
+    measure_dra(std::nullopt, rounds, std::chrono::seconds(idle_seconds));
     measure_allocate(rounds * 100);
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "assume.hpp"
 #include "bed.hpp"
 #include "child.hpp"
 #include "device/preferred.hpp"
@@ -94,9 +95,11 @@ void measure_strategies(std::size_t rounds) {
   const Bed bed;
   std::string text = "resources:\n";
   for (const char* const strategy : kStrategies)
-    text += std::string("- {name: bench.example.com/") + strategy +
-            ", gpu: {vendor: nvidia, deviceListStrategy: " + strategy + "}, id: \"" + strategy +
-            "-{index}\"}\n";
+    text +=
+        std::string("- {name: bench.example.com/") + strategy +
+        ", gpu: {vendor: nvidia, deviceListStrategy: " + strategy + "}, id: \"" + strategy +
+        // All of the cards, by patterns that differ: one card's variable cannot have two values otherwise.
+        "-{index}\", only: [{index: \"*\"}, {id: " + strategy + "}]}\n";
   bed.write_config(text);
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());
@@ -149,6 +152,7 @@ int run_gpus(std::size_t rounds) {
     measure_choice(rounds);
     measure_strategies(rounds * 100);
     measure_memory();
+    measure_assume(rounds);
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bench: %s\n", error.what());

@@ -42,6 +42,7 @@ class CommandLine {
   void add_plan();
   void add_preset();
   void add_simulate();
+  void add_dra();
   void add_checkpoint();
   void add_doctor();
   void add_setup();
@@ -66,13 +67,18 @@ void add_control(CLI::App& command, std::string& socket) {
       ->type_name("FILE");
 }
 
-void add_output(CLI::App& command, OutputFormat& format) {
-  static const std::map<std::string, OutputFormat> kFormats{
-      {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+using OutputFormats = std::map<std::string, OutputFormat>;
+
+const OutputFormats kFormats{
+    {"table", OutputFormat::kTable}, {"json", OutputFormat::kJson}, {"yaml", OutputFormat::kYaml}};
+
+// text: the formats' words with commas between them.
+void add_output(CLI::App& command, OutputFormat& format, const OutputFormats& formats = kFormats,
+                const std::string& text = "table,json,yaml") {
   command.add_option("-o,--output", format, "for people, or for programs")
-      ->transform(CLI::CheckedTransformer(kFormats))
+      ->transform(CLI::CheckedTransformer(formats))
       ->type_name("FORMAT")
-      ->option_text("FORMAT:{table,json,yaml}");
+      ->option_text("FORMAT:{" + text + '}');
 }
 
 std::map<std::string, LogLevel> log_levels() {
@@ -132,7 +138,12 @@ void CommandLine::add_discover() {
   const auto [command, options] =
       add<DiscoverOptions>("discover", "what each resource would advertise now", &discover);
   add_config(*command, options->file);
-  add_output(*command, options->format);
+  static const OutputFormats kWithSlices = [] {
+    OutputFormats formats = kFormats;
+    formats.emplace("slices", OutputFormat::kSlices);
+    return formats;
+  }();
+  add_output(*command, options->format, kWithSlices, "table,json,yaml,slices");
 }
 
 void CommandLine::add_facts() {
@@ -190,11 +201,41 @@ void CommandLine::add_preset() {
 void CommandLine::add_simulate() {
   const auto [command, options] =
       add<SimulateOptions>("simulate", "the exact answer that a container would get", &simulate);
-  command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
-      ->required()
-      ->option_text("NAME[=N]");
+  CLI::Option* const what =
+      command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")->option_text("NAME[=N]");
+  CLI::Option* const pods =
+      command
+          ->add_option("--pod", options->pods,
+                       "with assume: the pods that the API server is taken to show, as kubectl prints them")
+          ->type_name("FILE");
+  CLI::Option* const claims =
+      command
+          ->add_option("--claim", options->claims,
+                       "with advertise: dra: what the containers of these ResourceClaims get, as kubectl "
+                       "prints them")
+          ->type_name("FILE")
+          ->excludes(what)
+          ->excludes(pods);
   add_config(*command, options->file);
   add_output(*command, options->format);
+  command->parse_complete_callback([what, claims] {
+    if (what->count() == 0 && claims->count() == 0) throw CLI::RequiredError("the name of a resource");
+  });
+}
+
+void CommandLine::add_dra() {
+  static const std::map<std::string, DraTexts> kTexts{
+      {"classes", DraTexts::kClasses}, {"templates", DraTexts::kTemplates}, {"rbac", DraTexts::kRbac}};
+  const auto [command, options] =
+      add<DraOptions>("dra", "what a cluster needs for entries with advertise: dra, for kubectl apply", &dra);
+  command->add_option("texts", options->texts, "what to print")
+      ->required()
+      ->transform(CLI::CheckedTransformer(kTexts))
+      ->option_text("TEXTS:{classes,templates,rbac}");
+  command->add_option("--account", options->account, "rbac: the service account of plughost's pods")
+      ->capture_default_str()
+      ->type_name("NAMESPACE/NAME");
+  add_config(*command, options->file);
 }
 
 void CommandLine::add_checkpoint() {
@@ -307,8 +348,9 @@ void CommandLine::add_kubelet() {
   command->add_option("--pod-resources", options->pod_resources,
                       "the socket where it says which pod holds what (else: nowhere)");
   command->add_flag("--json", options->json, "one JSON object per line");
-  command->add_flag("--older", options->older,
-                    "as old kubelets: answers Register before it dials, clears all files");
+  command->add_flag(
+      "--older", options->older,
+      "as old kubelets: answers Register before it dials, clears all files, speaks v1beta1 to drivers");
   command->add_flag("--stay", options->stay, "go on after the end of standard input");
 }
 
@@ -324,6 +366,7 @@ CommandLine::CommandLine() {
   add_plan();
   add_preset();
   add_simulate();
+  add_dra();
   add_checkpoint();
   add_doctor();
   add_setup();

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -32,16 +33,43 @@ Notifier::Notifier() {
     watchdog_ = std::chrono::milliseconds(std::max<std::uint64_t>(*period / 2000, 1));
 }
 
-void Notifier::send(std::string_view lines) const {
-  sockaddr_un address{};
+// Its length; 0: there is no such address.
+socklen_t Notifier::manager(sockaddr_un& address) const {
+  address = {};
   address.sun_family = AF_UNIX;
-  if (socket_.empty() || socket_.size() >= sizeof address.sun_path) return;
+  if (!from_ || socket_.empty() || socket_.size() >= sizeof address.sun_path) return 0;
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
   if (socket_[0] == '@') address.sun_path[0] = '\0';  // the abstract namespace
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
-  if (from_)
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
+}
+
+void Notifier::send(std::string_view lines) const {
+  sockaddr_un address{};
+  if (const socklen_t length = manager(address); length != 0)
     ::sendto(from_.get(), lines.data(), lines.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
              reinterpret_cast<const sockaddr*>(&address), length);
+}
+
+bool Notifier::send(std::string_view lines, int fd) const {
+  sockaddr_un address{};
+  const socklen_t length = manager(address);
+  if (length == 0) return false;
+  std::string text(lines);
+  iovec part{.iov_base = text.data(), .iov_len = text.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof fd)> control{};
+  msghdr message{};
+  message.msg_name = &address;
+  message.msg_namelen = length;
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof fd);
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(from_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
 std::string reloading_message() {

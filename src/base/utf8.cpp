@@ -1,5 +1,7 @@
 #include "base/utf8.hpp"
 
+#include <algorithm>
+
 namespace plughost {
 
 Character first_character(std::string_view text) {
@@ -24,6 +26,17 @@ Character first_character(std::string_view text) {
   const bool too_high = first > 0xF4 || (first == 0xF4 && second > 0x8F);
   if (!continues(1) || !continues(2) || !continues(3) || overlong || too_high) return {};
   return {(first & 0x07u) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3), 4};
+}
+
+std::string with_valid_utf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = first_character(text).length;
+    valid += length == 0 ? std::string_view("?") : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return valid;
 }
 
 }  // namespace plughost

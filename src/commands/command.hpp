@@ -12,7 +12,12 @@
 
 namespace plughost {
 
-enum class OutputFormat { kTable, kJson, kYaml };
+enum class OutputFormat {
+  kTable,
+  kJson,
+  kYaml,
+  kSlices,  // the ResourceSlices that would be in the API server, as YAML
+};
 
 struct RunOptions {
   std::string config = kConfigFile;
@@ -43,7 +48,9 @@ int discover(const DiscoverOptions& options);
 
 struct SimulateOptions {
   std::string file = kConfigFile;
-  std::string what;  // NAME, NAME=3 or NAME=id,id
+  std::string what;    // NAME, NAME=3 or NAME=id,id; empty: claims say it
+  std::string pods;    // a file; "-": standard input; empty: none
+  std::string claims;  // likewise
   OutputFormat format = OutputFormat::kTable;
 };
 int simulate(const SimulateOptions& options);
@@ -73,6 +80,15 @@ struct PresetOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int preset(const PresetOptions& options);
+
+enum class DraTexts { kClasses, kTemplates, kRbac };
+
+struct DraOptions {
+  DraTexts texts = DraTexts::kClasses;
+  std::string file = kConfigFile;
+  std::string account = "plughost/plughost";  // of kRbac: "NAMESPACE/NAME"
+};
+int dra(const DraOptions& options);
 
 struct CheckpointOptions {
   std::string file = kKubeletCheckpoint;

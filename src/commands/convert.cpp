@@ -2,15 +2,11 @@
 
 #include "convert/convert.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <iostream>
 #include <variant>
 
-#include "base/unique_fd.hpp"
 #include "commands/command.hpp"
+#include "commands/given_file.hpp"
 #include "config/config.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
@@ -19,34 +15,19 @@ namespace plughost {
 
 namespace {
 
-constexpr std::string_view kStandardInput = "-";
-
-std::string name_of(const std::string& file) {
-  return file == kStandardInput ? "standard input" : file;
-}
-
-// A pipe has no size and can be awaited, other than where the daemon reads.
-std::variant<std::string, FileTrouble> text_of(const std::string& file) {
-  if (file == kStandardInput) return read_text(STDIN_FILENO);
-  struct stat status {};
-  if (::stat(file.c_str(), &status) < 0 || !S_ISFIFO(status.st_mode)) return read_text_file(file);
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  return fd ? read_text(fd.get()) : read_text_file(file);
-}
-
 bool is_helm_template(std::string_view text) {
   return text.find("{{") != std::string_view::npos && text.find(".Values") != std::string_view::npos;
 }
 
 // nullopt: reported.
 std::optional<std::vector<Node>> read(const std::string& file, Diagnostics& diagnostics) {
-  const Mark whole{.file = name_of(file)};
-  const auto text = text_of(file);
+  const Mark whole{.file = name_of_given(file)};
+  const auto text = text_of_given(file);
   if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
     diagnostics.error(whole, "", "the file " + trouble->what);
     return std::nullopt;
   }
-  auto documents = parse_documents(std::get<std::string>(text), name_of(file), diagnostics);
+  auto documents = parse_documents(std::get<std::string>(text), name_of_given(file), diagnostics);
   if (!documents && is_helm_template(std::get<std::string>(text)))
     diagnostics.error(
         whole, "",
@@ -90,7 +71,7 @@ int convert(const ConvertOptions& options) {
   std::optional<Conversion> conversion;
   if (documents) conversion = convert(*documents, arguments, diagnostics);
   for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
-  return conversion ? print(*conversion, file.empty() ? "--args" : name_of(file)) : 1;
+  return conversion ? print(*conversion, file.empty() ? "--args" : name_of_given(file)) : 1;
 }
 
 }  // namespace plughost

@@ -13,6 +13,8 @@
 #include "commands/command.hpp"
 #include "commands/configuration_in_force.hpp"
 #include "config/config.hpp"
+#include "platform/api_server.hpp"
+#include "platform/node_watch.hpp"
 #include "programs/programs.hpp"
 #include "supervisor/supervisor.hpp"
 #include "telemetry/metrics_file.hpp"
@@ -45,8 +47,10 @@ class Daemon {
   RunOptions options_;
   WallTime started_at_ = std::chrono::system_clock::now();
 
-  Log log_;
+  // Before there is a second thread: see DescriptorStore.
   Notifier notifier_;
+  DescriptorStore descriptors_{notifier_};
+  Log log_;
   EventLoop loop_;
   HostRoot host_;
   Tallies tallies_;
@@ -54,6 +58,8 @@ class Daemon {
   Programs programs_;
   DirWatcher directories_;
   UdevMonitor devices_;
+  ApiServer api_server_;
+  NodeWatch node_watch_;
   Platform platform_;
   SignalWatch signals_;
   Timer status_;

@@ -5,6 +5,7 @@
 #include "base/joined.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
+#include "commands/pools.hpp"
 #include "commands/table.hpp"
 #include "config/config.hpp"
 #include "device/allocation.hpp"
@@ -60,12 +61,30 @@ Json json_of_offers(const Survey& found) {
   return json;
 }
 
+// Would the API server take them?
+bool print_slices(const Config& config, const HostRoot& host, const Survey& found) {
+  if (!config.dra) {
+    std::cerr << "note: no entry has `advertise: dra`, and so there are no slices\n";
+    return true;
+  }
+  const PublishedSlices slices = published_slices(found.offers, config.dra->driver, node_here(config, host));
+  print(std::cout, slices.list, OutputFormat::kYaml);
+  for (const std::string& remark : slices.remarks) std::cerr << "note: " << remark << '\n';
+  for (const std::string& trouble : slices.broken) std::cerr << "error: " << trouble << '\n';
+  return slices.broken.empty();
+}
+
 }  // namespace
 
 int discover(const DiscoverOptions& options) {
   try {
-    const Survey found = survey(load_config(options.file), HostRoot());
-    if (options.format == OutputFormat::kTable)
+    const Config config = load_config(options.file);
+    const HostRoot host;
+    const Survey found = survey(config, host);
+    bool is_broken = false;
+    if (options.format == OutputFormat::kSlices)
+      is_broken = !print_slices(config, host, found);
+    else if (options.format == OutputFormat::kTable)
       print_offers(found);
     else
       print(std::cout, json_of_offers(found), options.format);
@@ -73,7 +92,7 @@ int discover(const DiscoverOptions& options) {
     for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
     for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
     for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
-    return found.troubles.empty() ? 0 : 1;
+    return found.troubles.empty() && !is_broken ? 0 : 1;
   } catch (const ConfigError& error) {
     std::cerr << error.what() << '\n';
     return 1;

@@ -68,7 +68,8 @@ int kubelet(const KubeletOptions& options) {
        .pod_resources = options.pod_resources,
        .clearing = options.older ? StandInKubelet::Clearing::kEverything : StandInKubelet::Clearing::kSockets,
        .registering = options.older ? StandInKubelet::Registering::kAnswersFirst
-                                    : StandInKubelet::Registering::kDialsBeforeAnswer},
+                                    : StandInKubelet::Registering::kDialsBeforeAnswer,
+       .newer_dra = !options.older},
       [&](const KubeletEvent& event) { screen.show(event); });
 
   const UniqueFd wake{check(::eventfd(0, EFD_CLOEXEC), "eventfd")};

@@ -43,6 +43,14 @@ std::string text_of(const KubeletEvent& event) {
       return subject + "gone for too long: capacity is 0";
     case kTrouble:
       return subject + event.text;
+    case kDriverRegistered:
+      return subject + "driver registered at " + event.text;
+    case kDriverGone:
+      return subject + "driver gone from " + event.text;
+    case kDriverHealth:
+      return subject + "health of " + devices;
+    case kDriverHealthEnded:
+      return subject + "health's stream ended (" + event.text + ")";
   }
   return {};
 }
@@ -77,6 +85,17 @@ Json json_of(const KubeletEvent& event) {
       return {{"event", "forgotten"}, {"resource", event.resource}};
     case kTrouble:
       return {{"event", "trouble"}, {"resource", event.resource}, {"error", event.text}};
+    case kDriverRegistered:
+      return {{"event", "driverRegistered"}, {"driver", event.resource}, {"endpoint", event.text}};
+    case kDriverGone:
+      return {{"event", "driverGone"}, {"driver", event.resource}, {"endpoint", event.text}};
+    case kDriverHealth:
+      return {{"event", "driverHealth"},
+              {"driver", event.resource},
+              {"devices", event.devices},
+              {"healthy", event.healthy}};
+    case kDriverHealthEnded:
+      return {{"event", "driverHealthEnded"}, {"driver", event.resource}, {"reason", event.text}};
   }
   return {};
 }
@@ -88,6 +107,24 @@ std::vector<std::string> split(const std::string& text, char separator) {
     if (!word.empty()) words.push_back(word);
   }
   return words;
+}
+
+Json json_of(const PreparedDevice& device) {
+  Json json{
+      {"requests", device.requests}, {"pool", device.pool}, {"device", device.device}, {"cdi", device.cdi}};
+  if (device.share_id) json["shareID"] = *device.share_id;
+  return json;
+}
+
+Json json_of(const std::vector<PreparedDevice>& devices) {
+  Json json = Json::Array();
+  for (const PreparedDevice& device : devices) json.push_back(json_of(device));
+  return json;
+}
+
+const char* health_word(const DriverState::Health& health) {
+  if (!health.known) return "Unknown";
+  return health.healthy ? "Healthy" : "Unhealthy";
 }
 
 std::string table_text(const TableRow& head, const std::vector<TableRow>& rows, const std::string& if_none) {
@@ -127,7 +164,7 @@ struct Console::Reply {
   static Reply done(const std::string& text) { return {Json::Object(), text + "\n", {}}; }
 };
 
-const std::array<Console::Command, 11> Console::kCommands{{
+const std::array<Console::Command, 16> Console::kCommands{{
     {"help", "", "this list", 0, 0, &Console::help},
     {"resources", "", "capacity and allocatable of every resource", 0, 0, &Console::resources},
     {"devices", "[RESOURCE]", "every device and its health", 0, 1, &Console::devices},
@@ -137,6 +174,12 @@ const std::array<Console::Command, 11> Console::kCommands{{
     {"free", "POD", "the pod is gone", 1, 1, &Console::free},
     {"pods", "", "who holds what", 0, 0, &Console::pods},
     {"cancel", "RESOURCE", "end the resource's stream from this side", 1, 1, &Console::cancel},
+    {"drivers", "", "every driver, where it is registered and how it is called", 0, 0, &Console::drivers},
+    {"health", "[DRIVER]", "every device that drivers have told of", 0, 1, &Console::health},
+    {"prepare", "NS/NAME/UID,… [DRIVER]", "NodePrepareResources, prepared already or not", 1, 2,
+     &Console::prepare},
+    {"unprepare", "NS/NAME/UID,… [DRIVER]", "NodeUnprepareResources", 1, 2, &Console::unprepare},
+    {"claims", "", "what has been prepared, and with what", 0, 0, &Console::claims},
     {"restart", "", "stop, clear the directory, and listen again", 0, 0, &Console::restart},
     {"stop", "", "stop as a killed kubelet: its socket stays, stale", 0, 0, &Console::stop},
     {"quit", "", "leave", 0, 0, &Console::quit},
@@ -275,6 +318,102 @@ Console::Reply Console::pods(const Words&) {
 
 Console::Reply Console::cancel(const Words& arguments) {
   return kubelet_.cancel_stream(arguments[0]) ? Reply{} : Reply::failed(arguments[0] + " has no stream");
+}
+
+Console::Reply Console::drivers(const Words&) {
+  Reply reply;
+  reply.json["drivers"] = Json::Object();
+  std::vector<TableRow> rows;
+  for (const auto& [name, driver] : kubelet_.state().drivers) {
+    Json endpoints = Json::Array();
+    for (const DriverState::Endpoint& endpoint : driver.endpoints) {
+      endpoints.push_back(
+          {{"path", endpoint.path}, {"service", endpoint.service}, {"connected", endpoint.connected}});
+      rows.push_back({name, endpoint.service, endpoint.connected ? "yes" : "no", endpoint.path});
+    }
+    reply.json["drivers"][name] = {{"endpoints", endpoints},
+                                   {"versions", driver.versions},
+                                   {"registrations", driver.registrations},
+                                   {"refusals", driver.refusals},
+                                   {"healthStreams", driver.health_streams}};
+  }
+  reply.text = table_text({"DRIVER", "SERVICE", "CONNECTED", "ENDPOINT"}, rows, "no driver is registered");
+  return reply;
+}
+
+Console::Reply Console::health(const Words& arguments) {
+  const KubeletState state = kubelet_.state();
+  if (!arguments.empty() && !state.drivers.contains(arguments[0]))
+    return Reply::failed(arguments[0] + " has never registered");
+  Reply reply;
+  reply.json["health"] = Json::Array();
+  std::vector<TableRow> rows;
+  for (const auto& [name, driver] : state.drivers) {
+    if (!arguments.empty() && name != arguments[0]) continue;
+    for (const auto& [device, health] : driver.health) {
+      reply.json["health"].push_back({{"driver", name},
+                                      {"pool", device.first},
+                                      {"device", device.second},
+                                      {"health", health_word(health)},
+                                      {"message", health.message}});
+      rows.push_back({name, device.first, device.second, health_word(health), health.message});
+    }
+  }
+  reply.text = table_text({"DRIVER", "POOL", "DEVICE", "HEALTH", "MESSAGE"}, rows, "no driver has told");
+  return reply;
+}
+
+Console::Reply Console::prepare(const Words& arguments) {
+  return ask(&StandInKubelet::prepare, arguments);
+}
+
+Console::Reply Console::unprepare(const Words& arguments) {
+  return ask(&StandInKubelet::unprepare, arguments);
+}
+
+Console::Reply Console::ask(Ask question, const Words& arguments) {
+  std::vector<ClaimRef> claims;
+  for (const std::string& claim : split(arguments[0], ',')) {
+    const Words parts = split(claim, '/');
+    if (parts.size() != 3) return Reply::failed("a claim is NS/NAME/UID, and '" + claim + "' is not");
+    claims.push_back({.uid = parts[2], .name_space = parts[0], .name = parts[1]});
+  }
+  const ClaimsAnswer answer = (kubelet_.*question)(arguments.size() > 1 ? arguments[1] : "", claims);
+  Reply reply;
+  reply.json["claims"] = Json::Object();
+  for (const auto& [uid, outcome] : answer.outcomes) {
+    if (const auto* error = std::get_if<std::string>(&outcome)) {
+      reply.json["claims"][uid] = {{"error", *error}};
+      continue;
+    }
+    const auto& devices = std::get<std::vector<PreparedDevice>>(outcome);
+    reply.json["claims"][uid] = {{"devices", json_of(devices)}};
+    reply.text += uid + "\n";
+    for (const PreparedDevice& device : devices)
+      reply.text += "  " + device.pool + " " + device.device + ": " + joined(device.cdi, ", ") + "\n";
+  }
+  reply.error = answer.error;
+  return reply;
+}
+
+Console::Reply Console::claims(const Words&) {
+  Reply reply;
+  reply.json["claims"] = Json::Object();
+  std::vector<TableRow> rows;
+  for (const auto& [uid, claim] : kubelet_.state().claims) {
+    reply.json["claims"][uid] = {{"namespace", claim.ref.name_space},
+                                 {"name", claim.ref.name},
+                                 {"driver", claim.driver},
+                                 {"prepared", claim.prepared},
+                                 {"devices", json_of(claim.devices)}};
+    Words devices;
+    for (const PreparedDevice& device : claim.devices) devices.push_back(device.pool + ' ' + device.device);
+    rows.push_back({claim.ref.name_space + '/' + claim.ref.name, uid, claim.driver,
+                    claim.prepared ? "yes" : "no", joined(devices, ", ")});
+  }
+  reply.text =
+      table_text({"CLAIM", "UID", "DRIVER", "PREPARED", "DEVICES"}, rows, "no claim has been prepared");
+  return reply;
 }
 
 Console::Reply Console::restart(const Words&) {

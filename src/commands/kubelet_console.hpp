@@ -45,7 +45,7 @@ class Console {
     std::size_t most;
     Reply (Console::*run)(const Words& arguments);
   };
-  static const std::array<Command, 11> kCommands;
+  static const std::array<Command, 16> kCommands;
 
   Reply help(const Words&);
   Reply resources(const Words&);
@@ -55,6 +55,14 @@ class Console {
   Reply free(const Words& arguments);
   Reply pods(const Words&);
   Reply cancel(const Words& arguments);
+  Reply drivers(const Words&);
+  Reply health(const Words& arguments);
+  Reply prepare(const Words& arguments);
+  Reply unprepare(const Words& arguments);
+  Reply claims(const Words&);
+  using Ask = ClaimsAnswer (StandInKubelet::*)(const std::string& driver,
+                                               const std::vector<ClaimRef>& claims);
+  Reply ask(Ask question, const Words& arguments);
   Reply restart(const Words&);
   Reply stop(const Words&);
   Reply quit(const Words&);

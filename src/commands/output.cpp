@@ -17,17 +17,25 @@ Json json_of(const ContainerMount& mount) {
       {"hostPath", mount.host_path}, {"containerPath", mount.container_path}, {"readOnly", mount.read_only}};
 }
 
+Json json_of(const ContainerNetDevice& interface) {
+  return {{"hostInterfaceName", interface.host_name}, {"name", interface.name}};
+}
+
 Json json_of(const Allocation& allocation) {
   Json json = Json::Object();
   if (!allocation.env.empty()) json["env"] = allocation.env;
   for (const ContainerNode& node : allocation.nodes) json["nodes"].push_back(json_of(node));
   for (const ContainerMount& mount : allocation.mounts) json["mounts"].push_back(json_of(mount));
+  for (const ContainerNetDevice& interface : allocation.net_devices)
+    json["netDevices"].push_back(json_of(interface));
   if (!allocation.annotations.empty()) json["annotations"] = allocation.annotations;
   if (!allocation.cdi.empty()) json["cdi"] = allocation.cdi;
   const CdiEdits& edits = allocation.by_cdi;
   if (!edits.env.empty()) json["byCdi"]["env"] = edits.env;
   for (const ContainerNode& node : edits.nodes) json["byCdi"]["nodes"].push_back(json_of(node));
   for (const ContainerMount& mount : edits.mounts) json["byCdi"]["mounts"].push_back(json_of(mount));
+  for (const ContainerNetDevice& interface : edits.net_devices)
+    json["byCdi"]["netDevices"].push_back(json_of(interface));
   return json;
 }
 
@@ -44,6 +52,8 @@ std::string text_of_contents(const Container& what, const std::string& indent) {
   for (const ContainerMount& mount : what.mounts)
     text += indent + "mount       " + mount.host_path + " as " + mount.container_path +
             (mount.read_only ? " (read-only)\n" : "\n");
+  for (const ContainerNetDevice& interface : what.net_devices)
+    text += indent + "interface   " + interface.host_name + " as " + interface.name + "\n";
   return text;
 }
 

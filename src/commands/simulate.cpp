@@ -6,10 +6,12 @@
 #include "base/number.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
+#include "commands/simulate_claims.hpp"
+#include "commands/simulate_pods.hpp"
 #include "config/config.hpp"
 #include "device/preferred.hpp"
+#include "hooks/allocation_programs.hpp"
 #include "host/device_nodes.hpp"
-#include "supervisor/allocation_programs.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {
@@ -32,7 +34,8 @@ std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which
     if (*count > free.size())
       throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
                                " healthy devices, not " + which);
-    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count);
+    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count, {},
+                     {.one = offer.recipe->units == CardUnits::kOfOneCard, .same = {}});
   }
   std::vector<std::string> ids;
   std::istringstream list(which);
@@ -50,16 +53,38 @@ const Offer& offer_of(const Survey& found, const std::string& name) {
                            (known.empty() ? "none" : known));
 }
 
+// nullopt: was not said.
+std::optional<std::uint64_t> units_asked(const Offer& offer, const std::string& what) {
+  if (!offer.recipe->assume)
+    throw std::runtime_error(
+        offer.resource + ": --pod is for an entry with assume; of others no pod is asked which card it is");
+  const std::size_t equals = what.find('=');
+  if (equals == std::string::npos) return std::nullopt;
+  const auto units = number_in<std::uint64_t>(what.substr(equals + 1));
+  if (!units || *units == 0)
+    throw std::runtime_error(offer.resource + ": with --pod a number of units is wanted, at least 1, as in " +
+                             offer.resource + "=2: the ids do not say the card");
+  return units;
+}
+
 }  // namespace
 
 int simulate(const SimulateOptions& options) {
   try {
     const HostRoot host;
-    const Survey found = survey(load_config(options.file), host);
+    const Config config = load_config(options.file);
+    const Survey found = survey(config, host);
+    if (!options.claims.empty()) return simulate_claims(host, config, found.offers, options);
     const std::size_t equals = options.what.find('=');
     const Offer& offer = offer_of(found, options.what.substr(0, equals));
+    if (!options.pods.empty()) return simulate_pods(host, offer, units_asked(offer, options.what), options);
     const std::vector<std::string> ids =
         chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
+    if (offer.recipe->assume)
+      std::cerr << offer.resource
+                << ": the scheduler chooses the card, and not these ids: a pod's container gets the one that "
+                   "its annotation names. `--pod FILE` shows what it gets, FILE being what `kubectl get pods "
+                   "-o yaml` prints\n";
     const auto outcome = allocate_with_program(offer, ids);
     if (const auto* why = std::get_if<std::string>(&outcome)) throw std::runtime_error(*why);
     const auto& allocation = std::get<Allocation>(outcome);

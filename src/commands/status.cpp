@@ -13,7 +13,7 @@
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "commands/table.hpp"
-#include "supervisor/readiness.hpp"
+#include "status/readiness.hpp"
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
@@ -52,6 +52,7 @@ std::string trouble_of(const Json& resource) {
   if (!resource["disagreement"].text().empty())
     return "the kubelet disagrees: " + resource["disagreement"].text();
   if (resource["trouble"].text().empty()) return "";
+  if (resource["troubleAt"].is_null()) return resource["trouble"].text();
   std::string text = resource["trouble"].text() + " (" + age(resource["troubleAt"]) + " ago)";
   if (!resource["nextTry"].is_null()) text += ", again in " + age(resource["nextTry"]);
   return text;
@@ -72,8 +73,27 @@ std::string holders_of(const Json& device) {
 // A device of which some shares are taken is Healthy, and has a reason.
 std::string health_of(const Json& device) {
   const std::string& reason = device["reason"].text();
-  if (device["health"].text() == "Healthy" && !reason.empty()) return "Healthy; " + reason;
-  return health_text(reason);
+  const std::string health =
+      device["health"].text() == "Healthy" && !reason.empty() ? "Healthy; " + reason : health_text(reason);
+  return device["away"].truth() ? health + "; its network interface is away" : health;
+}
+
+void print_api_server(const Json& server) {
+  if (server.is_null()) return;
+  std::cout << "API server: "
+            << (server["server"].text().empty() ? "not asked yet" : printable(server["server"].text()));
+  if (!server["identity"].text().empty()) std::cout << " as " << printable(server["identity"].text());
+  if (!server["node"].text().empty()) std::cout << ", node " << printable(server["node"].text());
+  if (!server["heardAt"].is_null()) std::cout << ", heard " << age(server["heardAt"]) << " ago";
+  if (!server["trouble"].text().empty()) std::cout << ": " << printable(server["trouble"].text());
+  std::cout << '\n';
+  for (const Json& watch : server["watches"].array()) {
+    if (!watch["trouble"].text().empty())
+      std::cout << "API server: " << printable(watch["collection"].text()) << ": "
+                << printable(watch["trouble"].text()) << '\n';
+  }
+  for (const Json& warning : server["warnings"].array())
+    std::cout << "API server: " << printable(warning.text()) << '\n';
 }
 
 void print_head(const Json& status) {
@@ -83,8 +103,9 @@ void print_head(const Json& status) {
             << "kubelet: " << (kubelet["present"].truth() ? "there" : "not there");
   if (!kubelet["since"].is_null()) std::cout << " for " << age(kubelet["since"]);
   if (!kubelet["process"].is_null()) std::cout << ", process " << kubelet["process"].number();
-  std::cout << ", " << kubelet["directory"].text() << '\n'
-            << "configuration: " << joined_words(configuration["files"], " ") << ", loaded "
+  std::cout << ", " << kubelet["directory"].text() << '\n';
+  print_api_server(status["apiServer"]);
+  std::cout << "configuration: " << joined_words(configuration["files"], " ") << ", loaded "
             << age(configuration["loadedAt"]) << " ago, hash " << configuration["hash"].text() << '\n';
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])
@@ -116,8 +137,66 @@ void print_head(const Json& status) {
     std::cout << "which devices the kubelet counts is not verified: " << kubelet["unverified"].text() << '\n';
 }
 
+void print_drivers(const Json& status) {
+  for (const Json& driver : status["drivers"].array()) {
+    std::cout << "DRA driver: " << driver["name"].text();
+    if (driver["leaving"].truth()) std::cout << ", which no entry has any more and claims need yet";
+    if (driver["registeredSince"].is_null())
+      std::cout << ", not registered";
+    else
+      std::cout << ", registered for " << age(driver["registeredSince"]);
+    const std::size_t claims = driver["claims"].array().size();
+    std::cout << ", " << claims << (claims == 1 ? " claim" : " claims") << " prepared";
+    std::string unknown;
+    for (const auto& [feature, there] : driver["features"].object()) {
+      if (!there.truth()) unknown += (unknown.empty() ? "" : ", ") + feature;
+    }
+    if (!unknown.empty()) std::cout << "; the API server does not know of " << unknown;
+    if (!driver["trouble"].text().empty()) std::cout << ": " << printable(driver["trouble"].text());
+    std::cout << '\n';
+  }
+}
+
+std::string stage_of(const Json& pool) {
+  if (pool["published"].truth()) return "published";
+  return pool["publishedAt"].is_null() ? "not published" : "outdated";
+}
+
+// "example.com/camera/video0"; the pool of no resource that is here keeps its name.
+std::string device_of_claim(const Json& device, const Json& pools) {
+  std::string of = device["pool"].text();
+  for (const Json& pool : pools.array()) {
+    if (pool["pool"].text() == of) of = pool["resource"].text();
+  }
+  return of + '/' + device["device"].text();
+}
+
+// of_pool: whose devices are among theirs; empty: all.
+void print_claims(const Json& status, const std::string& of_pool = {}) {
+  std::vector<TableRow> rows;
+  for (const Json& driver : status["drivers"].array()) {
+    for (const Json& claim : driver["claims"].array()) {
+      std::vector<std::string> pods;
+      std::vector<std::string> devices;
+      bool asked_for = of_pool.empty();
+      for (const Json& pod : claim["pods"].array()) pods.push_back(pod["name"].text());
+      for (const Json& device : claim["devices"].array()) {
+        devices.push_back(device_of_claim(device, status["pools"]));
+        asked_for = asked_for || device["pool"].text() == of_pool;
+      }
+      if (asked_for)
+        rows.push_back({claim["namespace"].text() + '/' + claim["name"].text(), joined(pods, " "),
+                        joined(devices, " ")});
+    }
+  }
+  if (rows.empty()) return;
+  std::cout << '\n';
+  print_table(std::cout, {"CLAIM", "PODS", "DEVICES"}, rows);
+}
+
 void print_resources(const Json& status) {
   print_head(status);
+  print_drivers(status);
   std::cout << '\n';
   std::vector<TableRow> rows;
   for (const Json& resource : status["resources"].array()) {
@@ -127,13 +206,35 @@ void print_resources(const Json& status) {
                     status["holdersUnknown"].text().empty() ? std::to_string(counts["held"].number()) : "?",
                     trouble_of(resource)});
   }
+  for (const Json& pool : status["pools"].array()) {
+    const Json& counts = pool["devices"];
+    rows.push_back({pool["resource"].text(), stage_of(pool), age(pool["publishedAt"]),
+                    std::to_string(counts["healthy"].number()), std::to_string(counts["unhealthy"].number()),
+                    std::to_string(counts["held"].number()), pool["trouble"].text()});
+  }
   print_table(std::cout, {"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD", "LAST TROUBLE"},
               rows);
+  print_claims(status);
+}
+
+void print_pool(const Json& pool) {
+  std::cout << pool["resource"].text() << ": " << stage_of(pool);
+  if (!pool["publishedAt"].is_null())
+    std::cout << (pool["published"].truth() ? " for " : " since it was published ")
+              << age(pool["publishedAt"]) << (pool["published"].truth() ? "" : " ago");
+  if (pool["pool"].text().empty()) return;
+  const std::int64_t slices = pool["slices"].number();
+  std::cout << ", pool " << pool["pool"].text() << ", " << slices << (slices == 1 ? " slice" : " slices");
+  if (pool["generation"].number() > 0) std::cout << ", generation " << pool["generation"].number();
 }
 
 void print_devices(const Json& status, const Json& resource) {
-  std::cout << resource["name"].text() << ": " << resource["stage"].text() << " for "
-            << age(resource["since"]);
+  const bool pooled = resource["name"].text().empty();
+  if (pooled)
+    print_pool(resource);
+  else
+    std::cout << resource["name"].text() << ": " << resource["stage"].text() << " for "
+              << age(resource["since"]);
   if (const std::string trouble = trouble_of(resource); !trouble.empty())
     std::cout << "\nlast trouble: " << trouble;
   if (!status["holdersUnknown"].text().empty())
@@ -144,19 +245,27 @@ void print_devices(const Json& status, const Json& resource) {
     rows.push_back({id_text(device["id"].text(), static_cast<unsigned>(device["replicas"].number())),
                     health_of(device), age(device["since"]), joined_numbers(device["numa"]),
                     joined_words(device["nodes"], " "), holders_of(device)});
+    if (pooled) rows.back().push_back(resource["taints"][device["id"].text()].text());
   }
-  print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows);
+  TableRow head{"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"};
+  if (pooled) head.emplace_back("TAINT");
+  print_table(std::cout, head, rows);
+  if (pooled && !resource["pool"].text().empty()) print_claims(status, resource["pool"].text());
 }
 
 // Keeps what is asked for. False: there is no such resource.
 bool select(Json& status, const std::string& name) {
   if (name.empty()) return true;
-  const Json::Array& resources = std::as_const(status)["resources"].array();
-  const auto found =
-      std::ranges::find_if(resources, [&](const Json& resource) { return resource["name"].text() == name; });
-  if (found == resources.end()) return false;
-  status["resources"] = Json::Array{*found};
-  return true;
+  for (const auto& [all, others, key] :
+       {std::tuple("resources", "pools", "name"), std::tuple("pools", "resources", "resource")}) {
+    for (const Json& one : std::as_const(status)[all].array()) {
+      if (one[key].text() != name) continue;
+      status[all] = Json::Array{Json(one)};
+      if (!std::as_const(status)[others].is_null()) status[others] = Json::Array();
+      return true;
+    }
+  }
+  return false;
 }
 
 void show(const Json& status, const StatusOptions& options) {
@@ -166,7 +275,8 @@ void show(const Json& status, const StatusOptions& options) {
     if (options.name.empty())
       print_resources(status);
     else
-      print_devices(status, status["resources"].array().front());
+      print_devices(status,
+                    status[status["resources"].array().empty() ? "pools" : "resources"].array().front());
     if (options.watch) std::cout << '\n';
   } else if (options.watch && options.format == OutputFormat::kJson) {
     std::cout << status.dump() << '\n';  // one a line

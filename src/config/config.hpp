@@ -15,6 +15,7 @@
 #include "config/condition.hpp"
 #include "config/places.hpp"
 #include "device/label.hpp"
+#include "device/node_resources.hpp"
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -66,6 +67,24 @@ struct TelemetryConfig {
   std::string control_where;
 };
 
+// How the API server is reached, by what needs it.
+struct ApiServerConfig {
+  std::string kubeconfig = "auto";  // a file; auto: the in-cluster account, or the kubelet's own credentials
+  // Our node's name; empty: $NODE_NAME, else that of the kubelet's certificate, or the host's in lower case.
+  std::string node;
+  std::string where;  // "file:line:col", for messages
+  bool operator==(const ApiServerConfig& other) const {
+    return kubeconfig == other.kubeconfig && node == other.node;
+  }
+};
+
+// The driver of entries with `advertise: dra`.
+struct DraConfig {
+  std::string driver;  // "plughost.example.com"
+  std::string where;   // "file:line:col", for messages: of the key, or of the entry that it follows from
+  bool operator==(const DraConfig& other) const { return driver == other.driver; }
+};
+
 struct LogConfig {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;
@@ -76,7 +95,8 @@ struct LogConfig {
 struct ResourceConfig {
   std::shared_ptr<const Recipe> recipe;
   std::shared_ptr<const DeviceSource> source;
-  std::vector<LabelRecipe> labels;  // of the node
+  std::vector<LabelRecipe> labels;                 // of the node
+  std::vector<NodeResourceRecipe> node_resources;  // of the node, by the API server
   // On which nodes: each of them has to apply, that of the `include` and its own.
   std::vector<std::shared_ptr<const Condition>> when;
   // content_of what was written, but for `when`: entries of one name are the same if it is the same.
@@ -107,6 +127,9 @@ struct Settings {
   LabelsConfig labels;
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;            // who knows the node's labels; empty: nobody
+  std::optional<ApiServerConfig> api_server;    // nothing: nobody asks it
+  std::optional<DraConfig> dra;                 // nothing: no entry is advertised so, nor is one to be
+  bool events = false;                          // Kubernetes' Events tell of devices; needs api_server
   bool watch = false;                           // a change of the files is a reload
   std::optional<std::chrono::seconds> confirm;  // what such a reload has read is on trial for so long
   ConfigurationFiles files;

@@ -12,6 +12,7 @@ namespace plughost {
 enum class OtherPlugin {
   kAkri,
   kGenericDevicePlugin,
+  kGpushare,  // has flags only
   kIntelGpu,  // has flags only
   kKubeVirt,
   kMicroShift,
@@ -20,6 +21,7 @@ enum class OtherPlugin {
   kRocm,  // has flags only
   kSmarter,
   kSriov,
+  kVolcano,
 };
 
 // Whose configuration the document looks like. A generic-device-plugin's may be one of plughost's as well:

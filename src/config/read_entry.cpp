@@ -8,10 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "assume/terms.hpp"
 #include "base/words.hpp"
 #include "config/read_choice.hpp"
+#include "config/read_dra.hpp"
+#include "config/read_node_resources.hpp"
 #include "device/cdi.hpp"
 #include "device/feature_file.hpp"
+#include "device/net_device.hpp"
 #include "device/resource_name.hpp"
 #include "document/fields.hpp"
 #include "programs/command.hpp"
@@ -24,7 +28,8 @@ using Words = std::vector<std::string_view>;
 constexpr Word<AllocationPolicy> kPolicies[] = {{"none", AllocationPolicy::kNone},
                                                 {"packed", AllocationPolicy::kPacked},
                                                 {"distributed", AllocationPolicy::kDistributed},
-                                                {"aligned", AllocationPolicy::kAligned}};
+                                                {"aligned", AllocationPolicy::kAligned},
+                                                {"oneCard", AllocationPolicy::kOneCard}};
 constexpr Word<CdiNames> kCdiNames[] = {{"false", CdiNames::kNone},
                                         {"cri", CdiNames::kCri},
                                         {"annotations", CdiNames::kAnnotations},
@@ -45,6 +50,8 @@ constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
+// And those that a scheduler's choice adds: it is known whose the container is.
+constexpr std::string_view kPodNames[] = {"podUnits", "pod", "namespace"};
 
 // Each of them once.
 Words both(std::span<const std::string_view> names, std::span<const std::string_view> more) {
@@ -119,6 +126,27 @@ std::string read_near(Fields& entry, std::string_view domain) {
   const std::string near = entry.text("near", "");
   if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
   return Template::escape(domain) + '/' + near;
+}
+
+AllocationPolicy read_policy(Fields& entry, CardUnits units) {
+  const AllocationPolicy usual =
+      units == CardUnits::kNone ? AllocationPolicy::kNone : AllocationPolicy::kOneCard;
+  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual);
+  if (units == CardUnits::kOfOneCard && policy == AllocationPolicy::kNone)
+    entry.error("allocationPolicy",
+                "the kubelet would take units of several cards, and a container is refused these; leave the "
+                "key out, or set `spanCards: true` in `gpu`");
+  return policy;
+}
+
+// Whether there is such a neighbour, and what it says itself, is known later.
+bool read_same_card(Fields& entry, const std::string& near, std::string_view kind) {
+  const bool same_card = entry.flag("sameCard", false);
+  if (same_card && near.empty())
+    entry.error("sameCard", "the same card as whose? Name the other entry in `near`");
+  if (same_card && kind != "gpu")
+    entry.error("sameCard", "only entries of the kind `gpu` know which card their devices are");
+  return same_card;
 }
 
 // Devices that only their number tells of have nothing to be chosen by.
@@ -221,6 +249,51 @@ std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
   });
 }
 
+// Is it another text for each container?
+bool is_of_allocation(const Template& name) {
+  return name.names("n") || name.names("count");
+}
+
+std::vector<NetDeviceRecipe> read_net_devices(Fields& entry, const Words& known) {
+  return read_each<NetDeviceRecipe>(entry, "netDevices", [&](Fields& fields, NetDeviceRecipe& interface) {
+    fields.require_text("hostInterfaceName");
+    interface.host_name = fields.pattern("hostInterfaceName", "", known);
+    interface.name = fields.pattern("name", interface.host_name.text(), known);
+    for (const auto& [key, name] :
+         {std::pair("hostInterfaceName", interface.host_name), std::pair("name", interface.name)}) {
+      if (name.empty()) continue;  // reported
+      if (const std::string trouble = interface_name_trouble(sample(name)); !trouble.empty())
+        fields.error(key, trouble);
+    }
+    if (is_of_allocation(interface.host_name))
+      fields.error("hostInterfaceName",
+                   "the host has its interfaces before anybody knows who gets them: put an attribute of the "
+                   "device here, such as {name}");
+  });
+}
+
+// They come by CDI alone, and one container has an interface at a time.
+void check_net_devices(Fields& entry, std::string_view kind, const Recipe& recipe) {
+  constexpr std::string_view kKey = "netDevices";
+  if (recipe.net_devices.empty()) return;
+  if (kind != "udev" && kind != "rdma")
+    entry.error(kKey, "only devices of the kinds `udev` and `rdma` have network interfaces");
+  if (recipe.cdi != CdiNames::kCri)
+    entry.error(kKey,
+                "network interfaces move into containers by CDI alone; set `cdi: true`, or "
+                "`advertise: dra`");
+  for (const NetDeviceRecipe& interface : recipe.net_devices) {
+    if (!recipe.dra && is_of_allocation(interface.name))
+      entry.error(kKey,
+                  "with `cdi` an interface has the same name in every container, because its specification "
+                  "is written before anybody knows who gets it; in the place of " +
+                      quote(interface.name.text()) + " put a value of the device, such as {name}");
+  }
+  if (entry.has("replicas"))
+    entry.error("replicas",
+                "a network interface is in one container at a time; leave this or `netDevices` out");
+}
+
 // `exec` and `user`: the words that are to run. The program itself is the same for every device.
 std::vector<Template> read_command(Fields& fields, const Words& known) {
   if (!fields.has("exec")) {
@@ -290,29 +363,71 @@ bool names_position(const std::string& text) {
 }
 
 // CDI's names are the devices': whatever changes with the position in a container cannot be theirs.
-void refuse_positions(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+// with: what asks for CDI.
+void refuse_positions(const Node& node, const std::string& path, const std::string& with,
+                      Diagnostics& diagnostics) {
   for (const auto& [key, value] : node.members) {
     const std::string below = path + '.' + key.scalar;
     const bool is_path = key.scalar == "containerPath" || key.scalar == "mountPath";
     if (is_path && names_position(value.scalar))
       diagnostics.error(
           value.mark, below,
-          "with `cdi` a device has the same path in every container, because its specification is "
-          "written before anybody knows who gets it; in the place of {n} put a value of the "
-          "device, such as {name}");
-    refuse_positions(value, below, diagnostics);
+          "with `" + with +
+              "` a device has the same path in every container, because its specification "
+              "is written before anybody knows who gets it; in the place of {n} put a value of the "
+              "device, such as {name}");
+    refuse_positions(value, below, with, diagnostics);
   }
   for (std::size_t i = 0; i < node.items.size(); ++i)
-    refuse_positions(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics);
+    refuse_positions(node.items[i], path + '[' + std::to_string(i) + ']', with, diagnostics);
 }
 
-CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, const Template& name) {
-  const CdiNames names = entry.choice("cdi", kCdiNames, CdiNames::kNone);
+// A claim's devices are told by CDI alone.
+CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, const Template& name, bool dra) {
+  const CdiNames names = entry.choice("cdi", kCdiNames, dra ? CdiNames::kCri : CdiNames::kNone);
+  if (dra && names != CdiNames::kCri)
+    entry.error(
+        "cdi",
+        "with `advertise: dra` containers get devices by the kubelet's own field for CDI's names, and "
+        "in no other way; leave the key out");
   if (names == CdiNames::kNone) return names;
-  refuse_positions(node, path, entry.diagnostics());
+  refuse_positions(node, path, dra ? "advertise: dra" : "cdi", entry.diagnostics());
   const std::string trouble = name.empty() ? "" : cdi_kind_trouble(sample(name));
-  if (!trouble.empty()) entry.error("cdi", trouble);
+  const std::string key = dra ? "advertise" : "cdi";
+  if (!trouble.empty()) entry.error(key, trouble + ", or leave `" + key + "` out");
   return names;
+}
+
+// What the kind has read of it, if it has, beside what the entry says.
+std::shared_ptr<const AssumeTerms> assume_of(Fields& entry, const DeviceSource* source,
+                                             const Recipe& recipe) {
+  std::optional<AssumeTerms> terms = source ? source->assume() : std::nullopt;
+  if (!terms) return nullptr;
+  const bool by_cdi = recipe.cdi != CdiNames::kNone;
+  if (!terms->identify) terms->identify = by_cdi ? Identify::kLate : Identify::kGuess;
+  if (terms->late() && !by_cdi)
+    entry.error("assume",
+                "`identify: late` answers with a name whose meaning is decided when the container "
+                "starts: set `cdi: true`, or say `identify: guess`");
+  if (terms->late() && entry.has("annotations"))
+    entry.error(
+        "annotations",
+        "with `identify: late` the answer is a name in a CDI specification, and that has no annotations; "
+        "leave them out, or say `identify: guess`");
+  const auto brings_names = [](const std::shared_ptr<const KindRecipe>& brought) {
+    return !brought->cdi.empty() || !brought->annotations.empty();
+  };
+  if (terms->late() && std::ranges::any_of(source->recipes(), brings_names))
+    entry.error("assume",
+                "with `identify: late` a card cannot bring other CDI devices or annotations: leave the cdi "
+                "strategies of deviceListStrategy out, or say `identify: guess`");
+  for (const std::string_view key : {"allocate", "preStart", "near"}) {
+    if (entry.has(key))
+      entry.error(key,
+                  "with `assume` the card is not the one of the kubelet's ids, which this is told; leave one "
+                  "of them out");
+  }
+  return std::make_shared<const AssumeTerms>(*std::move(terms));
 }
 
 // As many as the document has, in its order.
@@ -367,28 +482,34 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     // An entry without a kind may use every kind's attributes: one error is enough.
     const std::vector<const Kind*> found = find_kinds(entry, path);
     Words attributes;
+    Words of_allocation;
     for (const Kind& kind : kinds()) {
       const bool used = found.empty() || std::ranges::find(found, &kind) != found.end();
       if (!used) continue;
       attributes = both(attributes, kind.attributes);
       const Node* const value = entry.node(kind.key);
       if (value && kind.declared) attributes = both(attributes, kind.declared(*value));
+      if (value && kind.of_allocation) of_allocation = both(of_allocation, kind.of_allocation(*value));
     }
-    const Words known = both(kCommonNames, attributes);
+    if (node.find("assume")) of_allocation = both(of_allocation, kPodNames);
+    const Words known = both(both(kCommonNames, of_allocation), attributes);
     const Words of_kind = with({"id"}, attributes);
 
     recipe->name = read_name(entry, domain, of_kind);
     for (const Kind* kind : found) {
       draft.kind = kind->key;
       draft.config.source = kind->read(entry);
+      if (draft.config.source) recipe->units = draft.config.source->units();
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
     recipe->choice = read_choice(entry, of_kind);
     for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
     read_sharing(entry, of_kind, *recipe);
-    recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
+    recipe->policy = read_policy(entry, recipe->units);
     recipe->near = read_near(entry, domain);
+    recipe->same_card = read_same_card(entry, recipe->near, draft.kind);
+    recipe->empty_at_stop = entry.flag("emptyAtStop", false);
     recipe->required = entry.flag("required", false);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
@@ -402,7 +523,13 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->annotations = read_pairs(entry, "annotations", known);
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
-    recipe->cdi = read_cdi(entry, node, path, recipe->name);
+    recipe->net_devices = read_net_devices(entry, known);
+    const bool dra = is_advertised_by_dra(entry);
+    recipe->cdi = read_cdi(entry, node, path, recipe->name, dra);
+    recipe->dra = read_dra(entry, dra, found, draft.config.source.get(), *recipe, of_device);
+    check_net_devices(entry, draft.kind, *recipe);
+    recipe->assume = assume_of(entry, draft.config.source.get(), *recipe);
+    draft.config.node_resources = read_node_resources(entry);
     draft.config.labels = read_labels(entry, with({"count", "id"}, attributes));
     if (const Node* const when = entry.node("when"))
       draft.config.when.push_back(

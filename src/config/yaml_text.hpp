@@ -5,7 +5,12 @@
 
 namespace plughost {
 
+enum class Quotes {
+  kAlways,
+  kWhereNeeded,  // texts that every reader of YAML takes for texts have none
+};
+
 // The same document in YAML's block style; JSON is YAML, so nothing but the layout changes. No final newline.
-std::string yaml_from_json(const std::string& json);
+std::string yaml_from_json(const std::string& json, Quotes quotes = Quotes::kAlways);
 
 }  // namespace plughost

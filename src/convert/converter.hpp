@@ -32,6 +32,7 @@ struct Converter {
 // Each is defined in the file of its name.
 Converter akri_converter();
 Converter generic_device_plugin_converter();
+Converter gpushare_converter();
 Converter intel_gpu_converter();
 Converter kubevirt_converter();
 Converter microshift_converter();
@@ -40,6 +41,7 @@ Converter rdma_shared_converter();
 Converter rocm_converter();
 Converter smarter_converter();
 Converter sriov_converter();
+Converter volcano_converter();
 
 // The bound of plughost's `replicas` and `count`.
 inline constexpr unsigned kMostSharing = 10'000;
@@ -54,6 +56,16 @@ std::string hardware_id(std::string_view text);
 // A list of them. What is none is reported at node.
 std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,
                                       const std::string& path, Diagnostics& diagnostics);
+
+// `apiServer` where the kubelet's own credentials do.
+YamlDraft api_server_draft();
+// An entry that counts the memory of NVIDIA's cards in units, and gives each pod the card that its scheduler
+// has written into it, as assume says.
+YamlDraft assumed_entry(std::string_view name, const std::string& memory, YamlDraft assume);
+// `nodeResources` with the number of cards.
+YamlDraft node_resource_draft(std::string_view cards);
+// What differs from all plugins of that kind.
+void add_assume_notes(ConfigDraft& draft);
 
 void add_notes(std::vector<std::string>& to, std::vector<std::string> notes);
 

@@ -9,7 +9,6 @@
 
 #include "base/ascii.hpp"
 #include "base/pattern.hpp"
-#include "convert/command_line.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
 #include "device/template.hpp"

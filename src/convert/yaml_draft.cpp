@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/ascii.hpp"
+#include "base/utf8.hpp"
 
 namespace plughost {
 namespace {
@@ -22,18 +23,37 @@ bool is_plain(std::string_view text) {
   return std::ranges::find(kWords, to_lower(text)) == kWords.end();
 }
 
+// YAML 1.2 §5.1 has no place for some characters, not even in a comment; nor has libyaml for a byte order
+// mark within a text.
+bool is_printable(char32_t code) {
+  const bool control = code < ' ' || (code >= 0x7F && code < 0xA0);
+  return !control && code != 0xFEFF && code != 0xFFFE && code != 0xFFFF;
+}
+
+// Those that are not printable as "\u" and four digits, which in double quotes are what they were.
+std::string with_escapes(std::string_view text) {
+  std::string all;
+  while (!text.empty()) {
+    const Character character = first_character(text);
+    const std::size_t length = std::max<std::size_t>(character.length, 1);
+    if (is_printable(character.code)) {
+      all += text.substr(0, length);
+    } else {
+      all += "\\u" + upper_hex(static_cast<char>(character.code >> 8u)) +
+             upper_hex(static_cast<char>(character.code & 0xFFu));
+    }
+    text.remove_prefix(length);
+  }
+  return all;
+}
+
 std::string quoted(std::string_view text) {
   std::string all = "\"";
   for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      all += {'\\', c};
-    } else if (is_control(c)) {
-      all += "\\x" + upper_hex(c);
-    } else {
-      all += c;
-    }
+    if (c == '"' || c == '\\') all += '\\';
+    all += c;
   }
-  return all + '"';
+  return with_escapes(all) + '"';
 }
 
 std::string scalar_text(std::string_view text) {
@@ -176,8 +196,7 @@ std::string comment(std::string_view text) {
       all += line + '\n';
       line = "#";
     }
-    line += ' ';
-    for (const char c : word) line += is_control(c) ? '?' : c;
+    line += ' ' + with_escapes(word);
   }
   return all + line + '\n';
 }

@@ -13,7 +13,9 @@
 #include "device/cdi.hpp"
 #include "device/hash.hpp"
 #include "device/id.hpp"
+#include "device/net_device.hpp"
 #include "device/resource_name.hpp"
+#include "device/same_card.hpp"
 
 namespace plughost {
 namespace {
@@ -30,24 +32,17 @@ std::string uuid_of(std::string_view text) {
   return uuid;
 }
 
-// Does the template name more than the scalars?
-bool belongs_to_a_device(const Template& pattern) {
-  return std::ranges::any_of(pattern.placeholders(), [](std::string_view name) {
-    return name != "resource" && name != "resourceEnv" && name != "count" && name != "allocation";
-  });
-}
-
-// Does the template name what only an allocation has?
-bool depends_on_the_allocation(const Template& pattern) {
-  return pattern.names("n") || pattern.names("count") || pattern.names("allocation");
-}
-
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class AllocationDraft {
  public:
   // Refers to the resource's name, and the devices, which outlive it.
-  AllocationDraft(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi)
-      : resource_(resource), devices_(std::move(devices)), cdi_(cdi) {}
+  AllocationDraft(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi,
+                  std::optional<UnitCounts> units, bool has_pod)
+      : resource_(resource),
+        devices_(std::move(devices)),
+        cdi_(cdi),
+        units_(std::move(units)),
+        has_pod_(has_pod) {}
 
   void add_devices() {
     for (std::size_t n = 0; n < devices_.size(); ++n) {
@@ -77,6 +72,12 @@ class AllocationDraft {
   void add(const MountRecipe& mount) {
     for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container, bool named) {
       add_mount(std::move(host), std::move(container), mount.read_only, named);
+    });
+  }
+
+  void add(const NetDeviceRecipe& interface) {
+    for_each_place(interface.host_name, interface.name, [&](const Text& host, const Text& name, bool named) {
+      add_net_device(host, name, named);
     });
   }
 
@@ -119,9 +120,9 @@ class AllocationDraft {
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
-  // What a program says: it does not know what the configuration does.
-  void add_more(const Allocation& more) {
-    of_program_ = true;
+  // What somebody says who does not know what the configuration does.
+  void add_more(const Allocation& more, std::string_view whose) {
+    whose_ = whose;
     for (const ContainerNode& node : more.nodes)
       add_node(node.host_path, node.container_path, node.permissions, false);
     for (const ContainerMount& mount : more.mounts)
@@ -130,7 +131,7 @@ class AllocationDraft {
     for (const auto& [key, value] : more.annotations)
       put_pair("annotation", allocation_.annotations, key, value);
     for (const std::string& name : more.cdi) add_cdi(name);
-    of_program_ = false;
+    whose_ = {};
   }
 
   std::variant<Allocation, Refusal> finish() && {
@@ -178,6 +179,30 @@ class AllocationDraft {
     return std::nullopt;
   }
 
+  // Does the template name more than the scalars?
+  bool belongs_to_a_device(const Template& pattern) const {
+    return std::ranges::any_of(pattern.placeholders(), [this](std::string_view name) {
+      return name != "resource" && name != "resourceEnv" && name != "count" && name != "allocation" &&
+             !counts_units(name) && !tells_pod(name);
+    });
+  }
+
+  // Does the template name what only an allocation has?
+  bool depends_on_the_allocation(const Template& pattern) const {
+    return pattern.names("n") || pattern.names("count") || pattern.names("allocation") ||
+           std::ranges::any_of(pattern.placeholders(), [this](std::string_view name) {
+             return counts_units(name) || tells_pod(name);
+           });
+  }
+
+  // Elsewhere a kind may have attributes of these names.
+  bool counts_units(std::string_view name) const {
+    return units_ && (name == "units" || name == "totalUnits");
+  }
+  bool tells_pod(std::string_view name) const {
+    return units_ && has_pod_ && (name == "podUnits" || name == "pod" || name == "namespace");
+  }
+
   Text scalar(std::string_view placeholder) const {
     if (placeholder == "resource") return std::string(resource_);
     if (placeholder == "resourceEnv") return resource_variable(resource_);
@@ -187,12 +212,24 @@ class AllocationDraft {
       return uuid_of(text);
     }
     if (placeholder == "count") return std::to_string(devices_.size());
+    if (counts_units(placeholder))
+      return std::to_string(placeholder == "units" ? units_->of_container : units_->total);
+    if (tells_pod(placeholder) && units_->pod) {
+      if (placeholder == "podUnits") return std::to_string(units_->pod->units);
+      return placeholder == "pod" ? units_->pod->name : units_->pod->name_space;
+    }
     return std::nullopt;
   }
 
   // What the placeholder stands for at position n of the allocation.
   Text value(std::string_view placeholder, std::size_t n) {
     if (placeholder == "n") return std::to_string(n);
+    if (placeholder == "cardUnits" && units_) return std::to_string(devices_[n]->replicas);
+    if (tells_pod(placeholder)) {
+      refuse("no pod is known to be the one that asks, and this resource's configuration needs its {" +
+             std::string(placeholder) + '}');
+      return std::nullopt;
+    }
     if (placeholder == "cdiName") return cdi_qualified_name(resource_, devices_[n]->id);
     if (const std::string* attribute = devices_[n]->attribute(placeholder)) return *attribute;
     refuse("device " + in_quotes(devices_[n]->id) + " has no {" + std::string(placeholder) +
@@ -268,10 +305,28 @@ class AllocationDraft {
             {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
   }
 
+  void add_net_device(const Text& host, const Text& name, bool named) {
+    if (!host || !name) return;
+    for (const std::string& each : {*host, *name}) {
+      if (const std::string trouble = interface_name_trouble(each); !trouble.empty()) return refuse(trouble);
+    }
+    const auto [known, added] = interfaces_.try_emplace(*host, *name);
+    if (!added && known->second == *name) return;
+    if (!added)
+      return refuse("the network interface " + *host + " would be both " + known->second + " and " + *name +
+                    " in the container");
+    const auto of_name = [&](const auto& item) { return item.first != *host && item.second == *name; };
+    if (const auto other = std::ranges::find_if(interfaces_, of_name); other != interfaces_.end())
+      return refuse("two network interfaces would be " + *name + " in the container, " + other->first +
+                    " and " + *host + "; put a value of the device into its name there, such as {name}");
+    (named ? allocation_.by_cdi.net_devices : allocation_.net_devices)
+        .push_back({.host_name = *host, .name = *name});
+  }
+
   // Where two things want one place.
   std::string advice(const std::string& where) const {
-    return of_program_ ? "the program of allocate contradicts what is there without it"
-                       : "put {n} into " + where + ", so that each device has its own";
+    return !whose_.empty() ? std::string(whose_) + " contradicts what is there without it"
+                           : "put {n} into " + where + ", so that each device has its own";
   }
 
   // false: the same thing stands at that path already. Refuses if another does.
@@ -306,26 +361,53 @@ class AllocationDraft {
   std::string_view resource_;
   std::vector<const Device*> devices_;
   CdiNames cdi_;
+  std::optional<UnitCounts> units_;          // nullopt: ids are no units
+  bool has_pod_;                             // templates may name what is its
   std::unordered_set<const Device*> named_;  // of which our CDI specification says something
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
   std::unordered_map<std::string, std::string> places_;  // container path → what stands there
+  std::map<std::string, std::string> interfaces_;        // the host's name → the one in the container
   std::string trouble_;
-  bool of_program_ = false;  // what is being added
+  std::string_view whose_;  // what is being added, if it is not the configuration's
 };
 
 std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe& recipe,
-                                         std::vector<const Device*> devices, const Allocation& more) {
-  AllocationDraft draft(resource, std::move(devices), recipe.cdi);
+                                         std::vector<const Device*> devices, const UnitCounts& units,
+                                         const Allocation& more) {
+  AllocationDraft draft(resource, std::move(devices), recipe.cdi,
+                        recipe.units == CardUnits::kNone ? std::nullopt : std::optional(units),
+                        recipe.assume != nullptr);
   draft.add_devices();
   for (const NodeRecipe& node : recipe.nodes) draft.add(node);
+  for (const NetDeviceRecipe& interface : recipe.net_devices) draft.add(interface);
   for (const MountRecipe& mount : recipe.mounts) draft.add(mount);
   draft.add_env(recipe.env);
   draft.add_annotations(recipe.annotations);
-  draft.add_more(more);
+  draft.add_more(more, recipe.assume ? "what the dialect of assume sets" : "the program of allocate");
   draft.add_kind_recipes();
   draft.add_names();
   return std::move(draft).finish();
+}
+
+// "PLUGHOST_DEVICE_EXAMPLE_COM_LICENCE_A1" of the device a1.
+std::string device_variable(std::string_view resource, std::string_view id) {
+  return "PLUGHOST_DEVICE_" + resource_variable(resource) + '_' + resource_variable(id);
+}
+
+// shares: how many ids of each device a container is to get, in the order that the kubelet asked.
+Refusal of_several_cards(std::string_view resource, const std::vector<const Device*>& devices,
+                         const std::unordered_map<const Device*, std::size_t>& shares) {
+  std::string cards;
+  for (const Device* const device : devices) {
+    const CardName card = card_of(*device);
+    cards += (cards.empty() ? "" : ", ") + std::to_string(shares.at(device)) + " of " + names_of({&card, 1});
+  }
+  return {.reason = Refusal::Reason::kSeveralCards,
+          .text = "the units of a container are one card's, and of " + std::string(resource) +
+                  " it would get " + cards +
+                  "; ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` "
+                  "if a container may have several cards"};
 }
 
 }  // namespace
@@ -334,7 +416,7 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more) {
   std::vector<const Device*> devices;
-  std::unordered_set<const Device*> seen;
+  std::unordered_map<const Device*, std::size_t> shares;
   for (const std::string& id : ids) {
     const Device* device = inventory.find(id);
     if (!device) {
@@ -349,21 +431,39 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                      .text = "device " + in_quotes(id) + " of " + std::string(resource) +
                              " is Unhealthy: " + device->reason()};
     }
+    if (device->away) {
+      return Refusal{.reason = Refusal::Reason::kUnhealthyDevice,
+                     .text = "the network interface of device " + in_quotes(id) + " of " +
+                             std::string(resource) +
+                             " is in the container that had it, and not back on the host yet"};
+    }
     if (recipe.one_share_only && device->replicas > 1 && ids.size() > 1) {
       return Refusal{.reason = Refusal::Reason::kTooMany,
                      .text = "a container may have one share of " + std::string(resource) +
                              ", and this one asks for " + std::to_string(ids.size())};
     }
-    if (seen.insert(device).second) devices.push_back(device);
+    if (++shares[device] == 1) devices.push_back(device);
   }
+  if (recipe.units == CardUnits::kOfOneCard && devices.size() > 1)
+    return of_several_cards(resource, devices, shares);
+  return expand(resource, recipe, std::move(devices),
+                {.of_container = ids.size(), .total = inventory.id_count()}, more);
+}
 
-  return expand(resource, recipe, std::move(devices), more);
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+                                                  const Device& device, const UnitCounts& units,
+                                                  const Allocation& more) {
+  return expand(resource, recipe, {&device}, units, more);
 }
 
 CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
-  auto expanded = expand(resource, recipe, {&device}, {});
+  auto expanded = expand(resource, recipe, {&device}, {.pod = UnitsPod{}}, {});
   auto* const allocation = std::get_if<Allocation>(&expanded);
-  return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
+  if (!allocation) return {};
+  CdiEdits edits = std::move(allocation->by_cdi);
+  // A claim's device is named in any case, and CDI knows none that brings nothing.
+  if (recipe.dra && edits.empty()) edits.env.emplace(device_variable(resource, device.id), device.id);
+  return edits;
 }
 
 }  // namespace plughost

@@ -2,7 +2,9 @@
 // What a container gets for the devices that the kubelet gave it. Pure functions of values: no I/O,
 // thread-safe.
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,13 +34,22 @@ struct ContainerMount {
   bool operator==(const ContainerMount&) const = default;
 };
 
+// A network interface of the host that moves into a container.
+struct ContainerNetDevice {
+  std::string host_name;
+  std::string name;  // in the container
+
+  bool operator==(const ContainerNetDevice&) const = default;
+};
+
 // What the name of a CDI device brings into a container.
 struct CdiEdits {
   std::map<std::string, std::string> env;
   std::vector<ContainerMount> mounts;
   std::vector<ContainerNode> nodes;
+  std::vector<ContainerNetDevice> net_devices;
 
-  bool empty() const { return env.empty() && mounts.empty() && nodes.empty(); }
+  bool empty() const { return env.empty() && mounts.empty() && nodes.empty() && net_devices.empty(); }
   bool operator==(const CdiEdits&) const = default;
 };
 
@@ -47,6 +58,7 @@ struct Allocation {
   std::map<std::string, std::string> env;
   std::vector<ContainerMount> mounts;
   std::vector<ContainerNode> nodes;
+  std::vector<ContainerNetDevice> net_devices;  // a claim's specification has them, no answer to Allocate
   std::map<std::string, std::string> annotations;
   std::vector<std::string> cdi;  // vendor.example/class=device
   CdiEdits by_cdi;               // not in the answer itself: what the names of our own specification bring
@@ -60,7 +72,8 @@ struct Refusal {
   enum class Reason {
     kUnknownDevice,
     kUnhealthyDevice,
-    kTooMany,   // several shares of devices, where one is all that a container may have
+    kTooMany,       // several shares of devices, where one is all that a container may have
+    kSeveralCards,  // units of several cards, where a container's are to be one card's
     kConflict,  // the recipe does not fit these devices: two things in one place, or a value that is missing
   };
   Reason reason;
@@ -69,15 +82,35 @@ struct Refusal {
 
 // The inventory's devices are as assemble() makes them. ids as the kubelet sent them. Replicas of one device
 // count as that device once. Same ids, same answer. Refuses: an id that inventory does not have, an Unhealthy
-// device, two things in one place of the container, an attribute that a device does not have but a template
-// needs, text that is not UTF-8.
-// more: what the recipe's own program adds. It must not contradict the rest.
+// device, one whose interface is away, units of several cards where the recipe wants those of one, two things
+// in one place of the container, an attribute that a device does not have but a template needs, text that is
+// not UTF-8. more: what the recipe's own program adds. It must not contradict the rest.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more = {});
 
+// Whose container it is, where that is known.
+struct UnitsPod {
+  std::string name_space;
+  std::string name;
+  std::uint64_t units = 0;  // of its containers that are no init containers
+};
+
+// Of ids that are units of cards.
+struct UnitCounts {
+  std::size_t of_container = 0;
+  std::size_t total = 0;                       // all that are listed
+  std::optional<UnitsPod> pod = std::nullopt;  // with `assume`; a template that needs it is refused without
+};
+
+// The same of one device, by whatever ids. It may be sick.
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+                                                  const Device& device, const UnitCounts& units,
+                                                  const Allocation& more = {});
+
 // What the CDI specification of a resource whose recipe asks for one says of the device, Healthy or not.
-// Empty: nothing, or allocate() would refuse the device.
+// Empty: nothing, or allocate() would refuse the device. With a recipe of DRA a device that brings nothing
+// has a variable, PLUGHOST_DEVICE_<resource>_<id>.
 CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device);
 
 }  // namespace plughost

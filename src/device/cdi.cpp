@@ -3,6 +3,7 @@
 #include "base/ascii.hpp"
 #include "base/json.hpp"
 #include "device/allocation.hpp"
+#include "device/net_device.hpp"
 
 namespace plughost {
 namespace {
@@ -11,7 +12,23 @@ constexpr const char* kEscape = "_x";
 // An id has no zero byte: what begins with its escape is a name whose first character had to be hidden.
 constexpr std::string_view kBeginning = "x_x00";
 
-Json json_of(const CdiEdits& edits) {
+// The oldest version that has what is used, so that the oldest runtimes take it: 0.5.0 for host paths and for
+// names that begin with a digit, 0.6.0 for a dot in the class, 1.1.0 for network interfaces.
+const char* version_for(std::string_view resource, bool with_interfaces) {
+  if (with_interfaces) return kCdiOfInterfaces;
+  return resource.find('.', resource.find('/')) == std::string_view::npos ? "0.5.0" : "0.6.0";
+}
+
+std::string specification_of(std::string_view resource, Json::Array devices, bool with_interfaces) {
+  const Json specification{{"cdiVersion", version_for(resource, with_interfaces)},
+                           {"kind", resource},
+                           {"devices", std::move(devices)}};
+  return specification.dump_indented() + '\n';
+}
+
+}  // namespace
+
+Json cdi_edits_json(const CdiEdits& edits) {
   Json json = Json::Object();
   for (const auto& [name, value] : edits.env) json["env"].push_back(name + '=' + value);
   for (const ContainerNode& node : edits.nodes) {
@@ -23,16 +40,10 @@ Json json_of(const CdiEdits& edits) {
                               {"containerPath", mount.container_path},
                               {"options", Json::Array{mount.read_only ? "ro" : "rw", "rbind", "rprivate"}}});
   }
+  for (const ContainerNetDevice& interface : edits.net_devices)
+    json["netDevices"].push_back({{"hostInterfaceName", interface.host_name}, {"name", interface.name}});
   return json;
 }
-
-// The oldest version that has what is used, so that the oldest runtimes take it: 0.5.0 for host paths and for
-// names that begin with a digit, 0.6.0 for a dot in the class.
-const char* version_for(std::string_view resource) {
-  return resource.find('.', resource.find('/')) == std::string_view::npos ? "0.5.0" : "0.6.0";
-}
-
-}  // namespace
 
 std::string cdi_device_name(std::string_view id) {
   std::string name;
@@ -58,8 +69,7 @@ std::string cdi_kind_trouble(std::string_view resource) {
   if (fits) return {};
   return "\"" + std::string(resource) +
          "\" cannot be named by CDI, where the vendor before the '/' and the class after it begin with a "
-         "letter; "
-         "choose another name, or leave `cdi` out";
+         "letter; choose another name";
 }
 
 void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, std::string_view name,
@@ -83,15 +93,24 @@ void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, st
 
 std::string cdi_specification(std::string_view resource, const Recipe& recipe, const Inventory& inventory) {
   Json::Array devices;
+  bool with_interfaces = false;
   for (const Device& device : inventory.devices()) {
     if (device.gone) continue;
     const CdiEdits edits = cdi_edits(resource, recipe, device);
     if (edits.empty()) continue;
-    devices.push_back({{"name", cdi_device_name(device.id)}, {"containerEdits", json_of(edits)}});
+    Json& json = devices.emplace_back(Json{{"name", cdi_device_name(device.id)}});
+    if (!edits.net_devices.empty()) {
+      with_interfaces = true;
+      json["annotations"] = Json{{std::string(kDeviceAnnotation), note_of_device(device)}};
+    }
+    json["containerEdits"] = cdi_edits_json(edits);
   }
-  if (devices.empty()) return {};
-  const Json specification{{"cdiVersion", version_for(resource)}, {"kind", resource}, {"devices", devices}};
-  return specification.dump_indented() + '\n';
+  return devices.empty() ? "" : specification_of(resource, std::move(devices), with_interfaces);
+}
+
+std::string cdi_specification(std::string_view resource, const std::string& device, const CdiEdits& edits) {
+  return specification_of(resource, {{{"name", device}, {"containerEdits", cdi_edits_json(edits)}}},
+                          !edits.net_devices.empty());
 }
 
 std::string cdi_file_name(std::string_view owner, std::string_view resource) {

@@ -60,6 +60,7 @@ struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
   bool gone = false;            // it was there, and is listed for a while yet
+  bool away = false;            // its network interface is in a container, or on its way back from there
   bool drained = false;         // somebody has taken it out of service, and its trouble begins with that
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;

@@ -7,6 +7,7 @@
 #include "device/inventory.hpp"
 #include "device/near.hpp"
 #include "device/recipe.hpp"
+#include "device/same_card.hpp"
 
 namespace plughost {
 
@@ -16,6 +17,8 @@ struct Offer {
   std::shared_ptr<const Recipe> recipe;
   Neighbours near = {};                        // of the entry that the recipe names
   std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
+  // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
+  std::shared_ptr<GivenCards> joined = nullptr;
   std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };
 

@@ -1,7 +1,5 @@
 #include "device/output_line.hpp"
 
-#include <algorithm>
-
 #include "base/ascii.hpp"
 #include "device/id.hpp"
 
@@ -11,8 +9,6 @@ namespace {
 
 constexpr std::size_t kLongestLine = 200;
 constexpr std::size_t kLongestCharacter = 4;
-
-constexpr std::string_view kBlank = " \t\r\n";
 
 // text has no line's end in it.
 std::string printable(std::string_view text) {
@@ -38,14 +34,13 @@ std::string printable(std::string_view text) {
 }  // namespace
 
 std::string first_line(std::string_view output) {
-  output.remove_prefix(std::min(output.find_first_not_of(kBlank), output.size()));
+  output = without_blanks(output);
   return printable(output.substr(0, output.find('\n')));
 }
 
 std::string last_line(std::string_view output) {
-  output = output.substr(0, output.find_last_not_of(kBlank) + 1);
-  output.remove_prefix(output.rfind('\n') + 1);  // npos + 1 is 0
-  return printable(output.substr(std::min(output.find_first_not_of(kBlank), output.size())));
+  output = without_blanks(output);
+  return printable(without_blanks(output.substr(output.rfind('\n') + 1)));  // npos + 1 is 0
 }
 
 }  // namespace plughost

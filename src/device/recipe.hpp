@@ -3,6 +3,8 @@
 // allocated device brings into a container. A plain value.
 
 #include <chrono>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +20,26 @@ enum class AllocationPolicy {
   kPacked,       // fill the devices that are in use already
   kDistributed,  // spread over the devices that are least in use
   kAligned,  // those that are nearest to each other; by NUMA node, and there as kPacked, if no more is known
+  kOneCard,  // all of the device that has the fewest free ids of those that have enough
+};
+
+// What an id stands for.
+enum class CardUnits {
+  kNone,            // a device, or a share of one
+  kOfOneCard,       // a part of a card, and a container gets those of one card or none
+  kOfSeveralCards,  // the same, but of any cards
+};
+// What a card can compute, where that is divided.
+inline constexpr unsigned kCoresOfACard = 100;
+// What one id stands for of a card that is divided: one of them is set, or it is not divided.
+struct CardUnit {
+  static constexpr std::uint64_t kMiB = 1u << 20;
+
+  std::uint64_t memory = 0;  // bytes
+  unsigned cores = 0;        // of kCoresOfACard
+
+  bool whole() const { return memory == 0 && cores == 0; }
+  bool operator==(const CardUnit&) const = default;
 };
 
 // How a container runtime is told the names of CDI devices.
@@ -39,6 +61,14 @@ struct NodeRecipe {
   Template container_path;
   std::string permissions = "rw";
   bool operator==(const NodeRecipe&) const = default;
+};
+
+// A network interface of a device: it moves from the host into the container's network namespace, and is not
+// on the host until that ends.
+struct NetDeviceRecipe {
+  Template host_name;
+  Template name;  // in the container
+  bool operator==(const NetDeviceRecipe&) const = default;
 };
 
 // A program that says whether a device is well: it ends with 0.
@@ -79,7 +109,12 @@ struct KindRecipe {
   bool operator==(const KindRecipe&) const = default;
 };
 
-// In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
+struct AssumeTerms;
+struct DraTerms;
+
+// In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars; where ids
+// are units {units} (the container's) and {totalUnits} (all that are listed), too, with `assume` {podUnits},
+// {pod} and {namespace}; and {cardUnits} (those of its card) belongs to a device, as do others: {id}, {n}
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
 // one key or path per device.
@@ -96,13 +131,20 @@ struct Recipe {
   AllocationPolicy policy = AllocationPolicy::kNone;
   // The name of another entry: of devices that are equal to the policy, those near that one's come first.
   std::string near;
-  bool required = false;                   // without a Healthy device of it the node is not ready
+  // What a container gets of both is of the same card, or it gets nothing.
+  bool same_card = false;
+  CardUnits units = CardUnits::kNone;
+  bool empty_at_stop = false;  // the kubelet is sent an empty list before the resource ends for good
+  bool required = false;       // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
   // Prepares a device before each start of a container that has it; the time-out is for all of these.
   std::optional<ProgramRecipe> pre_start;
   // Says what a container gets beside what this recipe says: docs/exec-allocate.schema.json.
   std::optional<ProgramRecipe> allocate;
+  // A scheduler has chosen the card, and the pod's annotation says which: whatever ids the kubelet gives.
+  // nullptr: the ids say it.
+  std::shared_ptr<const AssumeTerms> assume;
   // Is run for each device of a resource that is not offered any more.
   std::optional<ProgramRecipe> on_remove;
   // Is run once for each bad spell of a device.
@@ -111,8 +153,12 @@ struct Recipe {
   Pairs annotations;
   std::vector<MountRecipe> mounts;
   std::vector<NodeRecipe> nodes;
+  std::vector<NetDeviceRecipe> net_devices;  // by CDI alone
   // What belongs to a device alone is in a specification of ours, and the answer has the devices' names.
   CdiNames cdi = CdiNames::kNone;
+  // The devices are in a pool of the API server's, which a scheduler chooses from, and in no list of the
+  // kubelet's. nullptr: they are in such a list.
+  std::shared_ptr<const DraTerms> dra;
 
   bool operator==(const Recipe&) const = default;
 };

@@ -40,6 +40,7 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
     if (bytes > kListLimit) break;
     gone.push_back(device);
     gone.back().gone = true;
+    gone.back().away = false;
     gone.back().trouble = "it is gone: unplugged, removed, or left out by its entry";
     gone_since.emplace(device.id, since);
     if (due > now) next_ = std::min(next_, due);

@@ -13,6 +13,9 @@ namespace plughost {
 // Of a list in a sentence.
 inline constexpr std::size_t kMostShown = 3;
 
+// checks_of_api_server.cpp
+Findings check_api_server(const HostRoot& host, const Observed& observed);
+Findings check_dra(const HostRoot& host, const Observed& observed);
 // checks_of_configuration.cpp
 Findings check_configuration(const HostRoot& host, const Observed& observed);
 Findings check_drop_ins(const HostRoot& host, const Observed& observed);
@@ -28,6 +31,7 @@ Findings check_owners(const HostRoot& host, const Observed& observed);
 Findings check_counts(const HostRoot& host, const Observed& observed);
 // checks_of_runtime.cpp
 Findings check_cdi(const HostRoot& host, const Observed& observed);
+Findings check_net_devices(const HostRoot& host, const Observed& observed);
 Findings check_dev_char(const HostRoot& host, const Observed& observed);
 // checks_of_system.cpp
 Findings check_systemd(const HostRoot& host, const Observed& observed);

@@ -7,6 +7,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
@@ -53,13 +54,36 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
   }
 }
 
-// Only of programs that are known to print it.
-std::string version_of(const SeenProcess& process) {
-  if (process.name() != "kubelet" && process.name() != "k3s") return {};
-  const std::string program = "/proc/" + std::to_string(process.id) + "/exe";
+// The first line.
+std::string version_of(const std::string& program) {
   const Ending ending = run_program({.command = {program, "--version"}, .timeout = kVersionDeadline});
   if (ending.how != Ending::How::kExited || ending.number != 0) return {};
   return ending.output.substr(0, ending.output.find('\n'));
+}
+
+std::string program_of(const SeenProcess& process) {
+  return "/proc/" + std::to_string(process.id) + "/exe";
+}
+
+// Only of programs that are known to print it.
+std::string version_of(const SeenProcess& process) {
+  if (process.name() != "kubelet" && process.name() != "k3s") return {};
+  return version_of(program_of(process));
+}
+
+// What moves network interfaces into containers, if somebody wants that.
+void observe_runtime(const HostRoot& host, Observed& observed) {
+  const auto moves = [](const ResourceConfig& resource) { return !resource.recipe->net_devices.empty(); };
+  if (std::ranges::none_of(observed.config->resources, moves)) return;
+  for (const SeenProcess& process : processes(host)) {
+    if (process.name() == "containerd") observed.containerd_version = version_of(program_of(process));
+  }
+  // As containerd looks for it, unless its configuration says where.
+  for (const char* const directory : {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"}) {
+    const std::string program = std::string(directory) + "/runc";
+    if (observed.runc_version.empty() && fs::exists(host.at(program)))
+      observed.runc_version = version_of(host.at(program).string());
+  }
 }
 
 void observe_devices(const HostRoot& host, Observed& observed) {
@@ -117,6 +141,7 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
   try {
     observed.config = load_config(configuration);
     observe_devices(host, observed);
+    observe_runtime(host, observed);
   } catch (const ConfigError& error) {
     observed.errors = error.diagnostics;
   }
@@ -127,6 +152,8 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
       observed.kubelet_version = version_of(*process);
   }
   observed.counted = counted_by(host.at(observed.kubelet().pod_resources));
+  if (observed.config && !rights_of(*observed.config).empty())
+    observed.api_permissions = ask_api_server(*observed.config);
   observe_labels(host, observed);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;

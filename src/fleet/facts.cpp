@@ -192,6 +192,9 @@ NvmlView::Unit unit_of(const Json& json, std::string index) {
                       .profile = json["profile"].text(),
                       .minor = {},
                       .memory = static_cast<std::uint64_t>(json["memory"].number()),
+                      .multiprocessors = static_cast<unsigned>(json["multiprocessors"].number()),
+                      .slices = {.first = static_cast<unsigned>(json["memorySlices"]["first"].number()),
+                                 .count = static_cast<unsigned>(json["memorySlices"]["count"].number())},
                       .nodes = texts_of(json["nodes"]),
                       .bonds = {}};
   if (unit.index.empty()) unit.index = std::move(index);
@@ -225,6 +228,9 @@ Json json_of(const NvmlView::Unit& unit) {
   if (!unit.profile.empty()) json["profile"] = unit.profile;
   if (unit.minor) json["minor"] = *unit.minor;
   if (unit.memory > 0) json["memory"] = unit.memory;
+  if (unit.multiprocessors > 0) json["multiprocessors"] = unit.multiprocessors;
+  if (unit.slices.count > 0)
+    json["memorySlices"] = Json{{"first", unit.slices.first}, {"count", unit.slices.count}};
   json["nodes"] = unit.nodes;
   json["bonds"] = Json::Array();
   for (const Bond& bond : unit.bonds) json["bonds"].push_back(Json{{"pci", bond.pci}, {"score", bond.score}});

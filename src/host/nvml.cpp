@@ -35,6 +35,21 @@ struct MemoryInfo {
   unsigned long long used;
 };
 
+// nvmlDeviceAttributes_t, with room for what is added to it.
+struct Attributes {
+  unsigned multiprocessors;
+  std::array<unsigned, 31> rest;
+};
+
+// nvmlGpuInstanceInfo_t
+struct GpuInstanceInfo {
+  void* card;
+  unsigned id;
+  unsigned profile;
+  unsigned first_slice;
+  unsigned slices;
+};
+
 struct EventData {
   void* device;
   unsigned long long type;
@@ -113,6 +128,9 @@ struct Nvml::Functions {
   int (*mig_by_index)(void*, unsigned, void**);
   int (*gpu_instance)(void*, unsigned*);
   int (*compute_instance)(void*, unsigned*);
+  int (*attributes)(void*, Attributes*);
+  int (*gpu_instance_by_id)(void*, unsigned, void**);
+  int (*gpu_instance_info)(void*, GpuInstanceInfo*);
   int (*common_ancestor)(void*, void*, unsigned*);
   int (*link_state)(void*, unsigned, unsigned*);
   int (*link_peer)(void*, unsigned, PciInfo*);
@@ -141,6 +159,9 @@ struct Nvml::Functions {
     find(library, mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex");
     find(library, gpu_instance, "nvmlDeviceGetGpuInstanceId");
     find(library, compute_instance, "nvmlDeviceGetComputeInstanceId");
+    find(library, attributes, "nvmlDeviceGetAttributes_v2", "nvmlDeviceGetAttributes");
+    find(library, gpu_instance_by_id, "nvmlDeviceGetGpuInstanceById");
+    find(library, gpu_instance_info, "nvmlGpuInstanceGetInfo");
     find(library, common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
     find(library, link_state, "nvmlDeviceGetNvLinkState");
     find(library, link_peer, "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemotePciInfo");
@@ -280,6 +301,24 @@ NvmlResult<unsigned> Nvml::compute_instance(NvmlDevice mig) const {
   const int code = call(functions_->compute_instance, mig.handle, &id);
   if (code != kSuccess) return failure("nvmlDeviceGetComputeInstanceId", code);
   return id;
+}
+
+NvmlResult<unsigned> Nvml::multiprocessors(NvmlDevice mig) const {
+  Attributes attributes{};
+  const int code = call(functions_->attributes, mig.handle, &attributes);
+  if (code != kSuccess) return failure("nvmlDeviceGetAttributes", code);
+  return attributes.multiprocessors;
+}
+
+NvmlResult<MemorySlices> Nvml::memory_slices(NvmlDevice card, unsigned gpu_instance) const {
+  void* instance = nullptr;
+  if (const int code = call(functions_->gpu_instance_by_id, card.handle, gpu_instance, &instance);
+      code != kSuccess)
+    return failure("nvmlDeviceGetGpuInstanceById", code);
+  GpuInstanceInfo info{};
+  const int code = call(functions_->gpu_instance_info, instance, &info);
+  if (code != kSuccess) return failure("nvmlGpuInstanceGetInfo", code);
+  return MemorySlices{.first = info.first_slice, .count = info.slices};
 }
 
 NvmlResult<NvmlLevel> Nvml::common_ancestor(NvmlDevice one, NvmlDevice other) const {

@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "host/nvml_view.hpp"
+
 namespace plughost {
 
 // A call that did not succeed. Errors are values here: one lost card must not cost the others.
@@ -87,6 +89,9 @@ class Nvml {
   NvmlResult<std::vector<NvmlDevice>> mig_devices(NvmlDevice card) const;
   NvmlResult<unsigned> gpu_instance(NvmlDevice mig) const;
   NvmlResult<unsigned> compute_instance(NvmlDevice mig) const;
+  NvmlResult<unsigned> multiprocessors(NvmlDevice mig) const;
+  // Of the card's GPU instance with that id.
+  NvmlResult<MemorySlices> memory_slices(NvmlDevice card, unsigned gpu_instance) const;
 
   NvmlResult<NvmlLevel> common_ancestor(NvmlDevice one, NvmlDevice other) const;
   // The PCI address at the other end of each active NVLink.

@@ -10,6 +10,14 @@
 
 namespace plughost {
 
+// Where a part lies in its card's memory: in so many of the slices that MIG divides that into.
+struct MemorySlices {
+  unsigned first = 0;
+  unsigned count = 0;  // 0: unknown
+
+  bool operator==(const MemorySlices&) const = default;
+};
+
 struct NvmlView {
   // A card, or a part that it is divided into (a MIG device).
   struct Unit {
@@ -20,6 +28,8 @@ struct NvmlView {
     std::string profile;             // of a part: "1g.5gb", with '.' for '+'; empty: a card
     std::optional<unsigned> minor;   // of the card's node
     std::uint64_t memory = 0;        // bytes; 0: unknown
+    unsigned multiprocessors = 0;    // of a part; 0: unknown
+    MemorySlices slices;             // of a part
     std::vector<std::string> nodes;  // in /dev, without those that all cards share
     std::vector<Bond> bonds;         // to the other cards, and of a part to those of its own card
 

@@ -66,6 +66,19 @@ bool PciSelectors::take(const PciFunction& function) const {
          one_of(drivers, function.driver);
 }
 
+std::string PciSelectors::words() const {
+  std::string text;
+  const auto add = [&](const char* what, std::vector<std::string> values) {
+    std::ranges::sort(values);
+    for (const std::string& value : values) text += std::string(", ") + what + ' ' + value;
+  };
+  add("vendor", vendors);
+  add("device", devices);
+  add("class", classes);
+  add("driver", drivers);
+  return text;
+}
+
 std::vector<Attribute> attributes_of(const PciFunction& function) {
   std::vector<Attribute> attributes = {{.name = "pci", .value = function.address},
                                        {.name = "vendor", .value = function.vendor},

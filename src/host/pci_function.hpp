@@ -40,6 +40,8 @@ struct PciSelectors {
   std::vector<std::string> drivers;
 
   bool take(const PciFunction& function) const;
+  // ", vendor 10de, class 03": the same for the same, in whatever order it stands; empty: all are taken.
+  std::string words() const;
 };
 
 // pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName; what is unknown is left out, so

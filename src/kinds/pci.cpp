@@ -20,6 +20,10 @@ namespace {
 constexpr std::string_view kPciAttributes[] = {"pci",        "name",   "path", "vendor",  "device",
                                                "class",      "driver", "numa", "pciInfo", "pciPath",
                                                "iommuGroup", "physfn", "vf",   "vfs",     "pfName"};
+constexpr TypedAttribute kPciTypes[] = {{"numa", AttributeType::kNumber},
+                                        {"iommuGroup", AttributeType::kNumber},
+                                        {"vf", AttributeType::kNumber},
+                                        {"vfs", AttributeType::kNumber}};
 constexpr std::string_view kVfioContainer = "/dev/vfio/vfio";
 constexpr std::size_t kClassDigits[] = {2, 4, 6};
 // Whose events are followed before a card has a node of theirs. A driver's own class needs none: the event
@@ -108,7 +112,8 @@ class Pci final : public DeviceSource {
       : wanted_(std::move(wanted)), nodes_(std::move(nodes)), permissions_(std::move(permissions)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken) const override;
+  std::vector<Target> targets() const override { return {{"PCI devices" + wanted_.words()}}; }
+  void finish(Scan& taken, const Recipe& recipe) const override;
 
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
@@ -171,7 +176,7 @@ Scan Pci::scan(const HostRoot& host) const {
 }
 
 // What one container would take from another.
-void Pci::finish(Scan& taken) const {
+void Pci::finish(Scan& taken, const Recipe& /*recipe*/) const {
   std::map<std::string, std::string> first_in;
   std::set<std::string> partitioned;
   for (const Device& card : taken.devices) {
@@ -236,7 +241,7 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
 }  // namespace
 
 Kind pci_kind() {
-  return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci};
+  return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci, .types = kPciTypes};
 }
 
 }  // namespace plughost

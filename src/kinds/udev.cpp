@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/pattern.hpp"
@@ -15,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kUdevAttributes[] = {"name",   "path",   "link",    "syspath",
-                                                "driver", "vendor", "product", "serial"};
+constexpr std::string_view kUdevAttributes[] = {"name",   "path",    "link",   "syspath", "driver",
+                                                "vendor", "product", "serial", "mac"};
 
 using Patterns = std::vector<std::pair<std::string, std::string>>;  // by name; fnmatch(3)
 
@@ -63,6 +64,26 @@ std::string file_name(const std::string& path) {
   return fs::path(path).filename();
 }
 
+// Of a network interface.
+std::string mac_of(const SysDevice& device) {
+  return device.subsystem() == "net" ? device.attribute("address").value_or("") : "";
+}
+
+// Which devices of a subsystem are meant, in words; the same for the same, in whatever order it stands.
+std::string narrowed(const Wanted& wanted) {
+  std::string text = wanted.name == "*" ? "" : ", name " + wanted.name;
+  const auto add = [&](const char* what, Patterns patterns) {
+    std::ranges::sort(patterns);
+    for (const auto& [name, pattern] : patterns) text += std::string(", ") + what + name + '=' + pattern;
+  };
+  add("", wanted.properties);
+  add("attribute ", wanted.attributes);
+  add("attribute of a parent ", wanted.attributes_of_parents);
+  for (const std::string& tag : std::set<std::string>(wanted.tags.begin(), wanted.tags.end()))
+    text += ", tag " + tag;
+  return text;
+}
+
 class Udev final : public DeviceSource {
  public:
   Udev(Wanted wanted, std::string permissions, bool links)
@@ -90,6 +111,13 @@ class Udev final : public DeviceSource {
     return scan;
   }
 
+  std::vector<Target> targets() const override {
+    std::vector<Target> targets;
+    for (const std::string& subsystem : wanted_.subsystems)
+      targets.push_back({"the subsystem " + subsystem + narrowed(wanted_)});
+    return targets;
+  }
+
  private:
   // link: the device's stable name in /dev; empty: it has none.
   Device device_of(const SysDevice& from, const std::string& link) const {
@@ -108,7 +136,8 @@ class Udev final : public DeviceSource {
                          {.name = "driver", .value = from.driver()},
                          {.name = "vendor", .value = from.property("ID_VENDOR_ID")},
                          {.name = "product", .value = from.property("ID_MODEL_ID")},
-                         {.name = "serial", .value = from.property("ID_SERIAL_SHORT")}};
+                         {.name = "serial", .value = from.property("ID_SERIAL_SHORT")},
+                         {.name = "mac", .value = mac_of(from)}};
     if (const auto numa = from.numa_node()) device.numa_nodes = {*numa};
     return device;
   }

@@ -96,4 +96,17 @@ void remove_dead_socket(const std::filesystem::path& path, const DeadSocket& dea
   throw_in_the_way(path, kind_of(status.st_mode));
 }
 
+void remove_dead_sockets(const std::filesystem::path& directory, std::string_view beginning) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (const std::filesystem::directory_iterator end; !error && entry != end; entry.increment(error)) {
+    if (!entry->path().filename().string().starts_with(beginning)) continue;
+    try {
+      std::error_code ignored;
+      if (dead_socket(entry->path())) std::filesystem::remove(entry->path(), ignored);
+    } catch (const std::runtime_error&) {  // std::system_error among them
+    }
+  }
+}
+
 }  // namespace plughost

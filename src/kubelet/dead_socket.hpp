@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 namespace plughost {
 
@@ -21,5 +22,8 @@ std::optional<DeadSocket> dead_socket(const std::filesystem::path& path);
 // Removes it, if it still is at path and nobody listens on it now. Throws as dead_socket does if something
 // else came there meanwhile, and leaves that.
 void remove_dead_socket(const std::filesystem::path& path, const DeadSocket& dead);
+
+// Those of a directory whose names begin so. What cannot be removed, or is something else, harms nobody.
+void remove_dead_sockets(const std::filesystem::path& directory, std::string_view beginning);
 
 }  // namespace plughost

@@ -7,6 +7,7 @@
 
 #include "kubelet/grpc_server.hpp"
 #include "kubelet/plugin_service.hpp"
+#include "kubelet/registration.hpp"
 #include "kubelet/registry_service.hpp"
 #include "kubelet/socket_name.hpp"
 
@@ -24,7 +25,17 @@ constexpr std::chrono::seconds kShutdownIsWedged{5};
 struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner) : plugin(resource, owner, callers) {
     if (resource.announcement == Announcement::kPluginsRegistry)
-      registry.emplace(resource.name, owner, callers);
+      registry.emplace(
+          RegistryService::Registered{
+              .type = "DevicePlugin", .name = resource.name, .versions = {kApiVersion}},
+          RegistryService::Events{
+              .asked = [owner](Caller by) { owner.tell([by](EndpointOwner& told) { told.on_dialed(by); }); },
+              .told =
+                  [owner](Caller by, const std::string& why) {
+                    if (why.empty()) return;
+                    owner.tell([by, why](EndpointOwner& told) { told.on_registry_refused(by, why); });
+                  }},
+          callers);
     server = registry ? start_grpc_server({&plugin, &*registry}, ServerFilters::kNone)
                       : start_grpc_server({&plugin}, ServerFilters::kNone);
   }

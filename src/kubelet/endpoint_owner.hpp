@@ -1,19 +1,27 @@
 #pragma once
-// What an endpoint tells its owner, and asks of it. Loop thread only, but for OwnerInLoop.
+// What an endpoint tells its owner, and asks of it. Loop thread only.
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <variant>
 #include <vector>
 
-#include "base/event_loop.hpp"
 #include "device/allocation.hpp"
 #include "device/offer.hpp"
 #include "kubelet/callers.hpp"
+#include "kubelet/in_loop.hpp"
 
 namespace plughost {
+
+// How a call of Allocate went. What the other side has said is short by now, whatever it was.
+struct AnsweredAllocate {
+  std::size_t containers = 0;
+  std::size_t count = 0;  // of ids, in all containers
+  std::string ids;        // the first of them
+  std::string refusal;    // why nothing was given; empty: all of them were
+};
 
 class EndpointOwner {
  public:
@@ -33,35 +41,23 @@ class EndpointOwner {
   virtual void on_registry_refused(Caller by, const std::string& why) = 0;
   // A connection that was turned away or cannot be accepted, as a sentence.
   virtual void on_connection_trouble(const std::string& what) = 0;
-  // A container with these devices is about to start, and the offer's recipe has something to prepare.
+  // An Allocate has its answer.
+  virtual void on_allocated(const AnsweredAllocate& call) = 0;
+  // A container with these devices is about to start, and the offer's recipe has something to prepare, or a
+  // card to find.
   virtual void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                              StartDone done) = 0;
   // A container is to get these devices, and a program of the offer's recipe has a part in the answer.
   virtual void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                                       AllocationDone done) = 0;
+  // A container is to get these devices, and its pod says which card that is: done has the whole answer.
+  virtual void ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                            AllocationDone done) = 0;
 
  protected:
   ~EndpointOwner() = default;
 };
 
-// The way to the owner from gRPC's threads. Thread-safe.
-class OwnerInLoop {
- public:
-  // alive: expired when nobody wants to hear of anything any more.
-  OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, std::weak_ptr<const bool> alive)
-      : post_(std::move(post)), owner_(&owner), alive_(std::move(alive)) {}
-
-  // Calls in the loop, later; never, if nobody wants to hear of it by then.
-  void tell(std::function<void(EndpointOwner& owner)> call) const {
-    post_([owner = owner_, alive = alive_, call = std::move(call)] {
-      if (!alive.expired()) call(*owner);
-    });
-  }
-
- private:
-  EventLoop::Poster post_;
-  EndpointOwner* owner_;
-  std::weak_ptr<const bool> alive_;
-};
+using OwnerInLoop = InLoop<EndpointOwner>;
 
 }  // namespace plughost

@@ -17,11 +17,15 @@ constexpr std::chrono::milliseconds kNoDescriptors{100};
 
 }  // namespace
 
-Listener::Listener(EventLoop& loop, std::filesystem::path path, Accept accept, Trouble trouble)
+Listener::Listener(EventLoop& loop, const std::filesystem::path& path, Accept accept, Trouble trouble)
+    : Listener(loop, path, listen_unix(path), std::move(accept), std::move(trouble)) {}
+
+Listener::Listener(EventLoop& loop, std::filesystem::path path, UniqueFd listening, Accept accept,
+                   Trouble trouble)
     : path_(std::move(path)),
       accept_(std::move(accept)),
       trouble_(std::move(trouble)),
-      fd_(listen_unix(path_)),
+      fd_(std::move(listening)),
       // Edge-triggered: a backlog that cannot be accepted now must not make the loop spin.
       watch_(loop, fd_.get(), EPOLLIN | EPOLLET, [this](std::uint32_t) { on_readable(); }),
       retry_(loop, [this] { on_readable(); }) {
@@ -32,6 +36,7 @@ Listener::Listener(EventLoop& loop, std::filesystem::path path, Accept accept, T
 }
 
 Listener::~Listener() {
+  if (stays_) return;
   struct stat status {};
   const bool ours =
       ::lstat(path_.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;

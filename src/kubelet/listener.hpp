@@ -21,13 +21,17 @@ class Listener {
   using Trouble = std::function<void(const std::string& what)>;
 
   // Throws std::system_error. The loop outlives it.
-  Listener(EventLoop& loop, std::filesystem::path path, Accept accept, Trouble trouble);
-  // Removes the file, if it still is ours.
+  Listener(EventLoop& loop, const std::filesystem::path& path, Accept accept, Trouble trouble);
+  // For a socket that listens already, and is what path leads to.
+  Listener(EventLoop& loop, std::filesystem::path path, UniqueFd listening, Accept accept, Trouble trouble);
+  // Removes the file, if it still is ours and is not to stay.
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
+  int descriptor() const { return fd_.get(); }
+  void let_file_stay() { stays_ = true; }
   // Does the path still lead here? The kubelet empties its directory when it starts.
   bool reachable() const;
 
@@ -38,6 +42,7 @@ class Listener {
   Accept accept_;
   Trouble trouble_;
   bool in_trouble_ = false;
+  bool stays_ = false;
   UniqueFd fd_;
   dev_t device_ = 0;
   ino_t inode_ = 0;

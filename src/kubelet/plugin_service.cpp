@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "device/first_names.hpp"
 #include "device/preferred.hpp"
 #include "kubelet/pending_call.hpp"
 #include "kubelet/snapshot_stream.hpp"
@@ -24,6 +25,8 @@ class Lists final : public Snapshots<v1beta1::ListAndWatchResponse> {
     write_list(newest.offer->inventory, message);
     return Next::kMessage;
   }
+  // The empty list.
+  bool last(v1beta1::ListAndWatchResponse& /*message*/) override { return feed_->ends_empty(); }
 
  private:
   std::shared_ptr<InventoryFeed> feed_;
@@ -44,9 +47,21 @@ std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request
   return {request.devices_ids().begin(), request.devices_ids().end()};
 }
 
+AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::Status& status) {
+  constexpr std::size_t kLongestRefusal = 500;
+  FirstNames names;
+  for (const auto& container : request.container_requests()) {
+    for (const std::string& id : container.devices_ids()) names.add(id);
+  }
+  return {.containers = static_cast<std::size_t>(request.container_requests_size()),
+          .count = names.count(),
+          .ids = names.text(),
+          .refusal = status.ok() ? "" : shortened(status.error_message(), kLongestRefusal)};
+}
+
 }  // namespace
 
-// An Allocate call that a program has a part in: one container after the other.
+// An Allocate call that a program has a part in, or the pod's scheduler: one container after the other.
 struct PluginService::AllocateCall {
   std::shared_ptr<const Offer> offer;
   const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
@@ -83,7 +98,11 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  const std::vector<std::string> near = offer->near.paths(LastGiven::Clock::now());
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<std::string> near = offer->near.paths(now);
+  const std::vector<CardName> same =
+      offer->joined ? offer->joined->before(offer->resource, now) : std::vector<CardName>();
+  const CardTerms cards{.one = offer->recipe->units == CardUnits::kOfOneCard, .same = same};
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
@@ -92,7 +111,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     auto& ids = *response->add_container_responses()->mutable_deviceids();
     for (std::string& id :
-         preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near))
+         preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near, cards))
       ids.Add(std::move(id));
   }
   return finish(context, grpc::Status::OK);
@@ -103,7 +122,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (offer->recipe->allocate) {
+  if (offer->recipe->allocate || offer->recipe->assume) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(
         new AllocateCall{offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked}));
@@ -117,42 +136,58 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
     if (!status.ok()) break;
   }
   resource_.calls->answers->add(std::chrono::steady_clock::now() - asked);
-  return finish(context, status);
+  AnsweredAllocate told = answered(*request, status);
+  grpc::ServerUnaryReactor* const reactor = finish(context, status);
+  tell(std::move(told));
+  return reactor;
 }
 
 void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   const int container = call->response->container_responses_size();
   if (container == call->request->container_requests_size()) return end(*call, grpc::Status::OK);
   const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
-  const auto without = container_allocation(*call->offer, ids, {});
-  if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
-  auto done = [this, call, ids](const std::variant<Allocation, std::string>& said) {
+  const bool assumed = call->offer->recipe->assume != nullptr;
+  if (assumed && !call->offer->stall.empty())
+    return end(*call, {grpc::StatusCode::UNAVAILABLE, call->offer->resource + ": " + call->offer->stall});
+  if (!assumed) {
+    const auto without = container_allocation(*call->offer, ids, {});
+    if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
+  }
+  auto done = [this, call, ids, assumed](const std::variant<Allocation, std::string>& said) {
     if (const auto* trouble = std::get_if<std::string>(&said))
       return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
                          "resource " + call->offer->resource + ": " + *trouble});
+    const auto& allocation = std::get<Allocation>(said);
+    auto& response = *call->response->add_container_responses();
     const grpc::Status status =
-        answer_container(*call->offer, ids, std::get<Allocation>(said), resource_.check_answer,
-                         *call->response->add_container_responses());
+        assumed ? write_answer(*call->offer, allocation, resource_.check_answer, response)
+                : answer_container(*call->offer, ids, allocation, resource_.check_answer, response);
     if (!status.ok()) return end(*call, status);
     resource_.calls->allocated.add();
     go_on(call);
   };
-  owner_.tell([offer = call->offer, ids, done = std::move(done)](EndpointOwner& owner) {
-    owner.ask_allocation_program(offer, ids, done);
+  owner_.tell([offer = call->offer, ids, assumed, done = std::move(done)](EndpointOwner& owner) {
+    assumed ? owner.ask_for_card(offer, ids, done) : owner.ask_allocation_program(offer, ids, done);
   });
 }
 
 void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
   if (!status.ok()) resource_.calls->allocation_refused.add();
   resource_.calls->answers->add(std::chrono::steady_clock::now() - call.asked);
+  AnsweredAllocate told = answered(*call.request, status);
   call.pending.answer(status);
+  tell(std::move(told));
+}
+
+void PluginService::tell(AnsweredAllocate call) const {
+  owner_.tell([call = std::move(call)](EndpointOwner& owner) { owner.on_allocated(call); });
 }
 
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
                                                            const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
+  if (!offer->recipe->pre_start && !offer->recipe->assume) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto call = std::make_shared<PendingCall>(reactor, dropped(offer->resource));
   auto done = [call, calls = resource_.calls, resource = offer->resource](const std::string& trouble) {

@@ -4,18 +4,32 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "kubelet/callers.hpp"
-#include "kubelet/endpoint_owner.hpp"
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 
 namespace plughost {
 
 class RegistryService final : public pluginregistration::Registration::CallbackService {
  public:
+  // What the socket is. The kubelet dials the one that it asks.
+  struct Registered {
+    std::string type;
+    std::string name;
+    std::vector<std::string> versions;  // the first one that a kubelet knows is what it speaks
+  };
+  // Called from any thread, and must not wait.
+  struct Events {
+    std::function<void(Caller by)> asked;
+    // What became of it; why empty: it is registered.
+    std::function<void(Caller by, const std::string& why)> told;
+  };
+
   // callers outlives it.
-  RegistryService(std::string resource, OwnerInLoop owner, const Callers& callers);
+  RegistryService(Registered registered, Events events, const Callers& callers);
 
   grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
                                     const pluginregistration::InfoRequest*,
@@ -25,8 +39,8 @@ class RegistryService final : public pluginregistration::Registration::CallbackS
       pluginregistration::RegistrationStatusResponse*) override;
 
  private:
-  std::string resource_;
-  OwnerInLoop owner_;
+  const Registered registered_;
+  const Events events_;
   const Callers& callers_;
 };
 

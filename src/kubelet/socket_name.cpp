@@ -19,14 +19,18 @@ std::uint32_t fnv1a_32(std::string_view text) {
 
 }  // namespace
 
-std::string socket_name(std::string_view resource, std::uint32_t incarnation) {
+std::string socket_name_beginning(std::string_view resource) {
   std::string readable;
   for (const char c : resource.substr(0, kReadable)) {
     readable += is_letter_or_digit(c) || c == '.' ? c : '_';
   }
-  std::array<char, 40> tail{};
-  std::snprintf(tail.data(), tail.size(), "-%08x-%u.sock", fnv1a_32(resource), incarnation);
-  return std::string(kSocketPrefix) + readable + tail.data();
+  std::array<char, 11> hash{};
+  std::snprintf(hash.data(), hash.size(), "-%08x-", fnv1a_32(resource));
+  return std::string(kSocketPrefix) + readable + hash.data();
+}
+
+std::string socket_name(std::string_view resource, std::uint32_t incarnation) {
+  return socket_name_beginning(resource) + std::to_string(incarnation) + ".sock";
 }
 
 }  // namespace plughost

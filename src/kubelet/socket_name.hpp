@@ -13,5 +13,7 @@ inline constexpr std::string_view kSocketPrefix = "plughost-";
 // "plughost-<readable part>-<hash>-<incarnation>.sock": at most 60 bytes, whatever the resource's name. The
 // kubelet must never see one name twice: it keeps clients by it.
 std::string socket_name(std::string_view resource, std::uint32_t incarnation);
+// "plughost-<readable part>-<hash>-": what its names begin with, of every incarnation.
+std::string socket_name_beginning(std::string_view resource);
 
 }  // namespace plughost

@@ -15,8 +15,9 @@ struct Program {
   static constexpr std::size_t kMostOutput = 64u << 10;
   static constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
 
-  std::vector<std::string> command;  // the absolute path, and the arguments; not empty
-  std::string input;                 // what it reads; then, or if this is empty: the end of a file
+  std::vector<std::string> command;           // the absolute path, and the arguments; not empty
+  std::vector<std::string> environment = {};  // "NAME=value", which win over what each program has
+  std::string input;                          // what it reads; then, or if this is empty: the end of a file
   enum class Errors {
     kWithOutput,  // standard error is standard output
     kApart,       // Ending::errors
@@ -40,7 +41,7 @@ struct Ending {
   enum class How {
     kExited,      // number: its exit status
     kSignalled,   // number: the signal
-    kOverdue,     // it was killed after `timeout`, and has ended or will
+    kOverdue,     // its end began after `timeout`, and has come or will
     kNotStarted,  // number: the errno. It cannot be run: it is not there, or is no program
     kHangs,       // so many of it hang that it was not started
     kNoMeans,     // number: the errno. The machine had nothing to start it with, whatever it is

@@ -82,6 +82,9 @@ Need order(const Kubernetes& kubernetes) {
 
 void add_directories(const Config& config, std::vector<Need>& needs) {
   needs.push_back(writable(config.kubelet.socket_directory(), "the kubelet: our sockets go there", "0750"));
+  if (config.dra && config.kubelet.plugins_registry != config.kubelet.socket_directory())
+    needs.push_back(writable(config.kubelet.plugins_registry,
+                             "`dra`: the kubelet finds the driver's socket there", "0750"));
   needs.push_back(writable(config.cdi.directory, "`cdi`: the container runtime looks there"));
   if (has_labels(config))
     needs.push_back(writable(config.labels.directory, "`labels`: Node Feature Discovery looks there"));
@@ -204,6 +207,9 @@ std::vector<Need> needs_of(const Config& config, const NodeTerms& node) {
     needs.push_back(
         {.what = "`listen: " + config.telemetry.listen + "`: whoever reaches it reads what it shows",
          .settings = {of_service("IPAddressAllow", "any")}});
+  if (config.api_server)
+    needs.push_back(
+        {.what = "`apiServer`: it is on another machine", .settings = {of_service("IPAddressAllow", "any")}});
   add_control(config, node, needs);
   add_labels(node, needs);
   return needs;

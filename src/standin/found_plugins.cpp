@@ -1,8 +1,5 @@
 #include "standin/found_plugins.hpp"
 
-#include <algorithm>
-
-#include "device/resource_name.hpp"
 #include "standin/protocol_text.hpp"
 
 namespace plughost {
@@ -13,19 +10,6 @@ constexpr std::chrono::seconds kInfoTimeout{1};
 constexpr std::chrono::seconds kNotifyTimeout{5};
 // What the kubelet's plugin manager begins with after a failure.
 constexpr std::chrono::milliseconds kRetryAfter{500};
-
-// [ValidatePlugin]
-std::string objection_to(const PluginInfo& info) {
-  if (info.type != "DevicePlugin")
-    return "no handler registered for plugin type: " + info.type + " at socket";
-  if (std::ranges::find(info.versions, kDevicePluginVersion) == info.versions.end())
-    return std::string("manager version, ") + kDevicePluginVersion +
-           ", is not among plugin supported versions";
-  if (const std::string trouble = resource_name_trouble(info.name); !trouble.empty())
-    return "invalid name of device plugin socket: the ResourceName \"" + info.name +
-           "\" is invalid: " + trouble;
-  return {};
-}
 
 }  // namespace
 
@@ -47,7 +31,7 @@ FoundPlugins::FoundPlugins(EventLoop& loop, const std::filesystem::path& directo
                     const auto node = found_.extract(socket);
                     if (!node) return;
                     forget(*node.mapped());
-                    if (!node.mapped()->resource.empty()) actions_.remove(node.mapped()->resource);
+                    if (node.mapped()->registered) actions_.remove(*node.mapped()->registered);
                   },
               .trouble = [this](std::string what) { actions_.trouble(std::move(what)); }}) {}
 
@@ -74,21 +58,20 @@ void FoundPlugins::ask(const FoundPointer& found) {
   });
 }
 
-void FoundPlugins::on_info(const FoundPointer& found, const PluginInfo& info) {
-  const std::string& resource = info.name;
-  if (const std::string objection = objection_to(info); !objection.empty())
-    return finish(found, resource, objection);
-  const std::filesystem::path endpoint = info.endpoint.empty() ? found->path.string() : info.endpoint;
-  actions_.add(resource, endpoint, [this, found, resource](const std::string& error) {
-    if (!found->gone) finish(found, resource, error);
+void FoundPlugins::on_info(const FoundPointer& found, PluginInfo info) {
+  if (info.endpoint.empty()) info.endpoint = found->path;
+  if (const std::string objection = actions_.objection(info); !objection.empty())
+    return finish(found, info, objection);
+  actions_.add(info, [this, found, info](const std::string& error) {
+    if (!found->gone) finish(found, info, error);
   });
 }
 
-void FoundPlugins::finish(const FoundPointer& found, const std::string& resource, const std::string& error) {
+void FoundPlugins::finish(const FoundPointer& found, const PluginInfo& info, const std::string& error) {
   const auto client = found->client;
   client->notify(error, kNotifyTimeout, [client] { client->close(); });
   if (error.empty()) {
-    found->resource = resource;
+    found->registered = info;
   } else {
     retry_later(found, error);
   }

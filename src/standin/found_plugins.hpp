@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "standin/plugin_client.hpp"
@@ -18,9 +19,11 @@ class FoundPlugins {
   using Done = std::function<void(const std::string& error)>;
   struct Actions {
     std::function<std::shared_ptr<PluginClient>(const std::filesystem::path& socket)> make_client;
-    // endpoint is absolute. done: an error, or the empty one.
-    std::function<void(const std::string& resource, const std::filesystem::path& endpoint, Done done)> add;
-    std::function<void(const std::string& resource)> remove;
+    // What is wrong with it; empty: it can be added. [ValidatePlugin]
+    std::function<std::string(const PluginInfo& info)> objection;
+    // Its endpoint is absolute. done: an error, or the empty one. [RegisterPlugin]
+    std::function<void(const PluginInfo& info, Done done)> add;
+    std::function<void(const PluginInfo& info)> remove;
     std::function<void(std::string)> trouble;
   };
 
@@ -34,7 +37,7 @@ class FoundPlugins {
  private:
   struct Found {
     std::filesystem::path path;
-    std::string resource;  // empty: it is not registered
+    std::optional<PluginInfo> registered;
     std::shared_ptr<PluginClient> client;
     std::unique_ptr<Timer> retry;
     bool gone = false;
@@ -42,8 +45,8 @@ class FoundPlugins {
   using FoundPointer = std::shared_ptr<Found>;
 
   void ask(const FoundPointer& found);
-  void on_info(const FoundPointer& found, const PluginInfo& info);
-  void finish(const FoundPointer& found, const std::string& resource, const std::string& error);
+  void on_info(const FoundPointer& found, PluginInfo info);
+  void finish(const FoundPointer& found, const PluginInfo& info, const std::string& error);
   void retry_later(const FoundPointer& found, const std::string& why);
   void forget(Found& found);
 

@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "device/allocation.hpp"
+#include "dra/claim.hpp"
 
 namespace plughost {
 
@@ -71,16 +73,61 @@ struct ResourceState {
   SecondStream second;
 };
 
+// A driver of Dynamic Resource Allocation, found in plugins_registry.
+struct DriverState {
+  using Clock = std::chrono::steady_clock;
+
+  struct Endpoint {
+    std::string path;
+    std::string service;     // that it is called by: "v1.DRAPlugin"
+    bool connected = false;  // now
+  };
+  struct Health {
+    bool known = false;  // healthy counts
+    bool healthy = false;
+    std::string message;
+    std::chrono::seconds holds{};  // without being told again
+    Clock::time_point told;
+  };
+  std::vector<Endpoint> endpoints;    // registered, the newest last
+  std::size_t registrations = 0;      // of all incarnations
+  std::vector<std::string> refusals;  // registrations that failed: what the driver was told
+  std::vector<std::string> versions;  // as the newest registration has them
+  std::size_t health_streams = 0;     // open ones
+  std::size_t health_streams_ever = 0;
+  std::size_t health_lists = 0;
+  // By pool and device, as pods' status would have it: the end of any stream clears it.
+  std::map<std::pair<std::string, std::string>, Health> health;
+
+  bool registered() const { return !endpoints.empty(); }
+};
+
+// What the kubelet remembers of a claim. [claiminfo.go]
+struct RememberedClaim {
+  ClaimRef ref;
+  std::string driver;
+  bool prepared = false;                // in this incarnation
+  std::vector<PreparedDevice> devices;  // of all answers: up to 1.36 a new one is put after the old ones
+};
+
 struct KubeletState {
   bool listening = false;
   unsigned incarnation = 0;                        // 1 for the first
   std::map<std::string, ResourceState> resources;  // of all incarnations
+  std::map<std::string, DriverState> drivers;      // likewise
+  std::map<std::string, RememberedClaim> claims;   // by uid
 
   // What nobody has ever registered has the state of a new ResourceState.
   const ResourceState& of(const std::string& resource) const {
     static const ResourceState kNothing;
     const auto found = resources.find(resource);
     return found == resources.end() ? kNothing : found->second;
+  }
+  // Likewise.
+  const DriverState& driver(const std::string& name) const {
+    static const DriverState kNothing;
+    const auto found = drivers.find(name);
+    return found == drivers.end() ? kNothing : found->second;
   }
 };
 
@@ -96,11 +143,16 @@ struct KubeletEvent {
     kStreamEnded,  // text: why
     kForgotten,    // the grace period is over: capacity 0
     kTrouble,      // with the machine; text: what
+    // Of a driver:
+    kDriverRegistered,   // text: the endpoint
+    kDriverGone,         // one endpoint of it; text: which
+    kDriverHealth,       // every list
+    kDriverHealthEnded,  // the stream; text: why
   };
   Type type = Type::kListening;
-  std::string resource;
+  std::string resource;  // or the driver
   std::string text;
-  std::size_t devices = 0;  // kList, kStreamEnded
+  std::size_t devices = 0;  // kList, kStreamEnded, kDriverHealth
   std::size_t healthy = 0;
 };
 
@@ -119,6 +171,12 @@ struct Admission {
   Allocation answer;
 
   bool admitted() const { return error.empty(); }
+};
+
+// What came of NodePrepareResources or NodeUnprepareResources.
+struct ClaimsAnswer {
+  std::string error;                               // as the pod's event has it; empty: all of them are done
+  std::map<std::string, PrepareOutcome> outcomes;  // by uid, unchecked; for unprepare without devices
 };
 
 // What a plugin answered to a call, unchecked.

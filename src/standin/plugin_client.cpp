@@ -12,6 +12,9 @@
 
 #include "device/inventory.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "drahealth/v1alpha1/drahealth.grpc.pb.h"
+#include "draplugin/v1/draplugin.grpc.pb.h"
+#include "draplugin/v1beta1/draplugin.grpc.pb.h"
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 
 namespace plughost {
@@ -20,6 +23,9 @@ namespace {
 
 using Plugin = v1beta1::DevicePlugin;
 using Registration = pluginregistration::Registration;
+namespace dra_v1 = k8s::io::kubelet::pkg::apis::dra::v1;
+namespace dra_v1beta1 = k8s::io::kubelet::pkg::apis::dra::v1beta1;
+
 using PluginCalls = Plugin::StubInterface::async_interface;
 using RegistrationCalls = Registration::StubInterface::async_interface;
 
@@ -54,9 +60,61 @@ std::vector<ListedDevice> to_devices(const v1beta1::ListAndWatchResponse& respon
   return devices;
 }
 
+template <typename Request>
+Request to_request(const std::vector<ClaimRef>& claims) {
+  Request request;
+  for (const ClaimRef& claim : claims) {
+    auto& to = *request.add_claims();
+    to.set_uid(claim.uid);
+    to.set_namespace_(claim.name_space);
+    to.set_name(claim.name);
+  }
+  return request;
+}
+
+std::optional<std::string> share_of(const dra_v1::Device& device) {
+  return device.has_share_id() ? std::optional(device.share_id()) : std::nullopt;
+}
+std::optional<std::string> share_of(const dra_v1beta1::Device&) {
+  return std::nullopt;
+}
+
 template <typename Repeated>
 std::vector<std::string> to_texts(const Repeated& texts) {
   return {texts.begin(), texts.end()};
+}
+
+// Of one claim, in each version.
+template <typename Answer>
+PrepareOutcome to_prepared(const Answer& answer) {
+  if (!answer.error().empty()) return answer.error();
+  std::vector<PreparedDevice> devices;
+  for (const auto& device : answer.devices())
+    devices.push_back({to_texts(device.request_names()), device.pool_name(), device.device_name(),
+                       to_texts(device.cdi_device_ids()), share_of(device)});
+  return devices;
+}
+
+template <typename Answer>
+PrepareOutcome to_unprepared(const Answer& answer) {
+  if (!answer.error().empty()) return answer.error();
+  return std::vector<PreparedDevice>();
+}
+
+std::vector<ToldHealth> to_health(const v1alpha1::NodeWatchResourcesResponse& response) {
+  constexpr std::chrono::seconds kUsual{30};
+  std::vector<ToldHealth> devices;
+  for (const auto& device : response.devices()) {
+    const std::chrono::seconds holds{device.health_check_timeout_seconds()};
+    devices.push_back({device.device().pool_name(),
+                       device.device().device_name(),
+                       {.known = device.health() != v1alpha1::UNKNOWN,
+                        .healthy = device.health() == v1alpha1::HEALTHY,
+                        .message = device.message(),
+                        .holds = holds.count() > 0 ? holds : kUsual,
+                        .told = DriverState::Clock::now()}});
+  }
+  return devices;
 }
 
 }  // namespace
@@ -69,6 +127,9 @@ struct PluginClient::Connection : std::enable_shared_from_this<Connection> {
         channel(make_channel(socket, authority)),
         plugin(Plugin::NewStub(channel)),
         registration(Registration::NewStub(channel)),
+        driver(dra_v1::DRAPlugin::NewStub(channel)),
+        older_driver(dra_v1beta1::DRAPlugin::NewStub(channel)),
+        health(v1alpha1::DRAResourceHealth::NewStub(channel)),
         dial_timer(loop, [this] { look_at_dial(); }) {}
 
   template <typename Request, typename Response>
@@ -101,6 +162,9 @@ struct PluginClient::Connection : std::enable_shared_from_this<Connection> {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<Plugin::Stub> plugin;
   std::unique_ptr<Registration::Stub> registration;
+  std::unique_ptr<dra_v1::DRAPlugin::Stub> driver;
+  std::unique_ptr<dra_v1beta1::DRAPlugin::Stub> older_driver;
+  std::unique_ptr<v1alpha1::DRAResourceHealth::Stub> health;
   std::unordered_map<const grpc::ClientContext*, std::function<void()>> cancels;
   bool closed = false;
   std::function<void(bool)> dialled;
@@ -151,18 +215,22 @@ void PluginClient::Connection::look_at_dial() {
 }
 
 // gRPC's threads enter by the reactions. Owns itself from open() until the stream has ended.
-class PluginClient::StreamReader final : public ListReader,
-                                         public grpc::ClientReadReactor<v1beta1::ListAndWatchResponse> {
+template <typename Request, typename Message>
+class PluginClient::StreamReader final : public ListReader, public grpc::ClientReadReactor<Message> {
  public:
-  static std::shared_ptr<StreamReader> open(std::shared_ptr<Connection> connection, bool paused,
-                                            OnList on_list, OnEnd on_end) {
+  using OnMessage = std::function<void(const Message&)>;
+
+  // start(context, request, reader) begins the call of a stub.
+  template <typename Start>
+  static std::shared_ptr<StreamReader> open(std::shared_ptr<Connection> connection, bool paused, Start start,
+                                            OnMessage on_message, OnEnd on_end) {
     auto reader =
-        std::make_shared<StreamReader>(std::move(connection), std::move(on_list), std::move(on_end));
+        std::make_shared<StreamReader>(std::move(connection), std::move(on_message), std::move(on_end));
     reader->self_ = reader;
     reader->paused_ = paused;
     Connection& client = *reader->connection_;
     const bool open = client.begin_call(reader->context_, [raw = reader.get()] { raw->cancel(); });
-    client.plugin->async()->ListAndWatch(&reader->context_, &reader->request_, reader.get());
+    start(&reader->context_, &reader->request_, reader.get());
     reader->AddHold();
     reader->held_ = true;
     reader->read_on();
@@ -171,8 +239,8 @@ class PluginClient::StreamReader final : public ListReader,
     return reader;
   }
 
-  StreamReader(std::shared_ptr<Connection> connection, OnList on_list, OnEnd on_end)
-      : connection_(std::move(connection)), on_list_(std::move(on_list)), on_end_(std::move(on_end)) {}
+  StreamReader(std::shared_ptr<Connection> connection, OnMessage on_message, OnEnd on_end)
+      : connection_(std::move(connection)), on_message_(std::move(on_message)), on_end_(std::move(on_end)) {}
 
   void pause(bool paused) override {
     paused_ = paused;
@@ -189,7 +257,7 @@ class PluginClient::StreamReader final : public ListReader,
     connection_->loop.poster()([this, ok] {
       reading_ = false;
       if (!ok) return release();
-      on_list_(to_devices(message_));
+      on_message_(message_);
       read_on();
     });
   }
@@ -207,18 +275,18 @@ class PluginClient::StreamReader final : public ListReader,
   void read_on() {
     if (paused_ || reading_ || !held_) return;
     reading_ = true;
-    StartRead(&message_);
+    this->StartRead(&message_);
   }
 
   void release() {
-    if (std::exchange(held_, false)) RemoveHold();
+    if (std::exchange(held_, false)) this->RemoveHold();
   }
 
   std::shared_ptr<Connection> connection_;
-  OnList on_list_;
+  OnMessage on_message_;
   OnEnd on_end_;
-  v1beta1::Empty request_;
-  v1beta1::ListAndWatchResponse message_;
+  Request request_;
+  Message message_;
   bool paused_ = false;
   bool reading_ = false;
   bool held_ = false;  // gRPC keeps the stream, for reads that the loop starts
@@ -297,7 +365,70 @@ void PluginClient::start_container(const std::vector<std::string>& ids, Timeout 
 
 std::shared_ptr<ListReader> PluginClient::read_list(bool paused, ListReader::OnList on_list,
                                                     ListReader::OnEnd on_end) {
-  return StreamReader::open(connection_, paused, std::move(on_list), std::move(on_end));
+  return StreamReader<v1beta1::Empty, v1beta1::ListAndWatchResponse>::open(
+      connection_, paused,
+      [this](auto* context, auto* request, auto* reader) {
+        connection_->plugin_calls()->ListAndWatch(context, request, reader);
+      },
+      [on_list = std::move(on_list)](const auto& message) { on_list(to_devices(message)); },
+      std::move(on_end));
+}
+
+bool PluginClient::connected() {
+  return connection_->channel->GetState(true) == GRPC_CHANNEL_READY;
+}
+
+void PluginClient::prepare(const std::string& service, const std::vector<ClaimRef>& claims, Timeout timeout,
+                           Done<Outcomes> done) {
+  const auto answered = [done = std::move(done)](const CallEnd& end, const auto& response) {
+    Outcomes outcomes;
+    for (const auto& [uid, answer] : response.claims()) outcomes.emplace(uid, to_prepared(answer));
+    done(end, outcomes);
+  };
+  using Newer = dra_v1::DRAPlugin::StubInterface::async_interface;
+  using Older = dra_v1beta1::DRAPlugin::StubInterface::async_interface;
+  if (service == kNewerDraService)
+    connection_->call(
+        static_cast<Newer*>(connection_->driver->async()), &Newer::NodePrepareResources,
+        to_request<dra_v1::NodePrepareResourcesRequest>(claims), timeout,
+        std::function<void(const CallEnd&, const dra_v1::NodePrepareResourcesResponse&)>(answered));
+  else
+    connection_->call(
+        static_cast<Older*>(connection_->older_driver->async()), &Older::NodePrepareResources,
+        to_request<dra_v1beta1::NodePrepareResourcesRequest>(claims), timeout,
+        std::function<void(const CallEnd&, const dra_v1beta1::NodePrepareResourcesResponse&)>(answered));
+}
+
+void PluginClient::unprepare(const std::string& service, const std::vector<ClaimRef>& claims, Timeout timeout,
+                             Done<Outcomes> done) {
+  const auto answered = [done = std::move(done)](const CallEnd& end, const auto& response) {
+    Outcomes outcomes;
+    for (const auto& [uid, answer] : response.claims()) outcomes.emplace(uid, to_unprepared(answer));
+    done(end, outcomes);
+  };
+  using Newer = dra_v1::DRAPlugin::StubInterface::async_interface;
+  using Older = dra_v1beta1::DRAPlugin::StubInterface::async_interface;
+  if (service == kNewerDraService)
+    connection_->call(
+        static_cast<Newer*>(connection_->driver->async()), &Newer::NodeUnprepareResources,
+        to_request<dra_v1::NodeUnprepareResourcesRequest>(claims), timeout,
+        std::function<void(const CallEnd&, const dra_v1::NodeUnprepareResourcesResponse&)>(answered));
+  else
+    connection_->call(
+        static_cast<Older*>(connection_->older_driver->async()), &Older::NodeUnprepareResources,
+        to_request<dra_v1beta1::NodeUnprepareResourcesRequest>(claims), timeout,
+        std::function<void(const CallEnd&, const dra_v1beta1::NodeUnprepareResourcesResponse&)>(answered));
+}
+
+std::shared_ptr<ListReader> PluginClient::read_health(ListReader::OnHealth on_health,
+                                                      ListReader::OnEnd on_end) {
+  return StreamReader<v1alpha1::NodeWatchResourcesRequest, v1alpha1::NodeWatchResourcesResponse>::open(
+      connection_, false,
+      [this](auto* context, auto* request, auto* reader) {
+        connection_->health->async()->NodeWatchResources(context, request, reader);
+      },
+      [on_health = std::move(on_health)](const auto& message) { on_health(to_health(message)); },
+      std::move(on_end));
 }
 
 void PluginClient::ask_info(Timeout timeout, Done<PluginInfo> done) {

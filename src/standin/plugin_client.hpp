@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,10 +24,18 @@ struct PluginInfo {
   std::vector<std::string> versions;
 };
 
-// One ListAndWatch stream, read as the kubelet reads it: no deadline, no retry.
+// A device's health as a driver tells it.
+struct ToldHealth {
+  std::string pool;
+  std::string device;
+  DriverState::Health health;
+};
+
+// One ListAndWatch or NodeWatchResources stream, read as the kubelet reads it: no deadline, no retry.
 class ListReader {
  public:
   using OnList = std::function<void(std::vector<ListedDevice> devices)>;
+  using OnHealth = std::function<void(std::vector<ToldHealth> devices)>;
   using OnEnd = std::function<void(const CallEnd& end)>;
 
   virtual ~ListReader() = default;
@@ -69,12 +78,24 @@ class PluginClient {
   // on_end comes once, always, as the last; both come in the loop, and later.
   std::shared_ptr<ListReader> read_list(bool paused, ListReader::OnList on_list, ListReader::OnEnd on_end);
 
+  // Is there a connection now? Asks for one.
+  bool connected();
+  // service: "v1.DRAPlugin" or "v1beta1.DRAPlugin". The answer is by uid.
+  using Outcomes = std::map<std::string, PrepareOutcome>;
+  void prepare(const std::string& service, const std::vector<ClaimRef>& claims, Timeout timeout,
+               Done<Outcomes> done);
+  void unprepare(const std::string& service, const std::vector<ClaimRef>& claims, Timeout timeout,
+                 Done<Outcomes> done);
+  // As read_list.
+  std::shared_ptr<ListReader> read_health(ListReader::OnHealth on_health, ListReader::OnEnd on_end);
+
   void ask_info(Timeout timeout, Done<PluginInfo> done);
   // What became of its registration; error empty: it is registered.
   void notify(const std::string& error, Timeout timeout, std::function<void()> done);
 
  private:
   struct Connection;
+  template <typename Request, typename Message>
   class StreamReader;
   std::shared_ptr<Connection> connection_;
 };

@@ -8,6 +8,10 @@ namespace plughost {
 // The only version of the API.
 inline constexpr const char* kDevicePluginVersion = "v1beta1";
 
+// Of Dynamic Resource Allocation, as registrations have them.
+inline constexpr const char* kNewerDraService = "v1.DRAPlugin";
+inline constexpr const char* kOlderDraService = "v1beta1.DRAPlugin";
+
 // How a call ended: gRPC's code, and the text with it.
 struct CallEnd {
   static constexpr int kOk = 0;

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "device/resource_name.hpp"
@@ -15,6 +16,17 @@ namespace fs = std::filesystem;
 namespace {
 
 using Type = KubeletEvent::Type;
+
+// [devicemanager's ValidatePlugin]
+std::string objection_to_plugin(const PluginInfo& info) {
+  if (std::ranges::find(info.versions, kDevicePluginVersion) == info.versions.end())
+    return std::string("manager version, ") + kDevicePluginVersion +
+           ", is not among plugin supported versions";
+  if (const std::string trouble = resource_name_trouble(info.name); !trouble.empty())
+    return "invalid name of device plugin socket: the ResourceName \"" + info.name +
+           "\" is invalid: " + trouble;
+  return {};
+}
 
 }  // namespace
 
@@ -47,13 +59,20 @@ void StandInCore::start() {
     ::send(connection.get(), kGarbage.data(), kGarbage.size(), MSG_NOSIGNAL);
   });
   if (!options_.plugins_registry.empty()) {
+    drivers_ = std::make_unique<Drivers>(
+        loop_, state_, Drivers::Options{.newer = options_.newer_dra, .health_retry = options_.health_retry},
+        Drivers::Actions{.make_client = [this](const fs::path& socket) { return make_client(socket); },
+                         .tell =
+                             [this](const KubeletEvent& event) {
+                               if (on_event_) on_event_(event);
+                             }});
     found_ = std::make_unique<FoundPlugins>(
         loop_, options_.plugins_registry, options_.dial_timeout,
         FoundPlugins::Actions{
             .make_client = [this](const fs::path& socket) { return make_client(socket); },
-            .add = [this](const std::string& resource, const fs::path& endpoint,
-                          const Done& done) { register_found(resource, endpoint, done); },
-            .remove = [this](const std::string& resource) { disconnect_client(resource); },
+            .objection = [this](const PluginInfo& info) { return objection_to_found(info); },
+            .add = [this](const PluginInfo& info, const Done& done) { add_found(info, done); },
+            .remove = [this](const PluginInfo& info) { remove_found(info); },
             .trouble = [this](std::string what) { tell(Type::kTrouble, "", std::move(what)); }});
   }
   if (!options_.pod_resources.empty()) {
@@ -74,6 +93,7 @@ std::unique_ptr<RegistrationServer> StandInCore::stop() {
   if (!running()) return nullptr;
   socket_.reset();
   found_.reset();
+  drivers_.reset();
   pod_resources_.reset();
   forget_timer_.cancel();
   held_dials_.clear();
@@ -97,6 +117,12 @@ std::unique_ptr<RegistrationServer> StandInCore::stop() {
       resource.devices = no_devices();
       resource.second.open = false;
     }
+    for (auto& [name, driver] : state.drivers) {
+      driver.endpoints.clear();
+      driver.health.clear();
+      driver.health_streams = 0;
+    }
+    for (auto& [uid, claim] : state.claims) claim.prepared = false;
   });
   tell(Type::kStopped, "", "");
   return std::move(server_);
@@ -188,6 +214,26 @@ void StandInCore::register_found(const std::string& resource, const fs::path& en
     finish_registration(resource, index, error);
     done(error);
   });
+}
+
+std::string StandInCore::objection_to_found(const PluginInfo& info) const {
+  if (info.type == "DevicePlugin") return objection_to_plugin(info);
+  if (info.type == "DRAPlugin") return drivers_->objection(info);
+  return "no handler registered for plugin type: " + info.type + " at socket";
+}
+
+void StandInCore::add_found(const PluginInfo& info, const Done& done) {
+  if (info.type == "DRAPlugin")
+    done(drivers_->add(info));
+  else
+    register_found(info.name, info.endpoint, done);
+}
+
+void StandInCore::remove_found(const PluginInfo& info) {
+  if (info.type == "DRAPlugin")
+    drivers_->remove(info.name, info.endpoint);
+  else
+    disconnect_client(info.name);
 }
 
 std::shared_ptr<PluginClient> StandInCore::make_client(const fs::path& socket) {

@@ -11,6 +11,7 @@
 
 #include "standin/checkpoint_file.hpp"
 #include "standin/device_book.hpp"
+#include "standin/drivers.hpp"
 #include "standin/found_plugins.hpp"
 #include "standin/plugin_client.hpp"
 #include "standin/pod_resources_server.hpp"
@@ -41,6 +42,8 @@ class StandInCore {
   std::shared_ptr<PluginClient> endpoint(const std::string& resource) const;
 
   DeviceBook& book() { return book_; }
+  // nullptr: there are none without plugins_registry, or while it is stopped.
+  Drivers* drivers() { return drivers_.get(); }
   // The book as it is now, to be written; wait for the number outside the loop.
   struct Writing {
     std::shared_ptr<CheckpointFile> file;
@@ -64,6 +67,9 @@ class StandInCore {
                                 const EndpointOptions& options);
   void finish_registration(const std::string& resource, std::size_t index, const std::string& error);
   void answer(std::uint64_t number, const std::string& resource, std::size_t index, const std::string& error);
+  std::string objection_to_found(const PluginInfo& info) const;
+  void add_found(const PluginInfo& info, const Done& done);
+  void remove_found(const PluginInfo& info);
   void register_found(const std::string& resource, const std::filesystem::path& endpoint, const Done& done);
 
   void connect_client(const std::string& resource, const std::filesystem::path& socket,
@@ -96,6 +102,7 @@ class StandInCore {
   std::shared_ptr<CheckpointFile> checkpoint_;
   std::unique_ptr<RegistrationServer> server_;
   std::unique_ptr<KubeletSocket> socket_;
+  std::unique_ptr<Drivers> drivers_;
   std::unique_ptr<FoundPlugins> found_;
   std::unique_ptr<PodResourcesServer> pod_resources_;  // nullptr: off
   std::map<std::string, ClientPointer> clients_;       // by resource: who comes last is the one

@@ -112,6 +112,33 @@ class StandInKubelet::Runtime {
     return call<std::monostate>(resource, ask).first;
   }
 
+  // driver, or where that is empty the only one.
+  std::string only_driver(const std::string& driver) const {
+    if (!driver.empty()) return driver;
+    const KubeletState state = state_.copy();
+    return state.drivers.size() == 1 ? state.drivers.begin()->first : std::string();
+  }
+  // question: Drivers::prepare or unprepare.
+  ClaimsAnswer ask_driver(void (Drivers::*question)(const std::string&, const std::vector<ClaimRef>&,
+                                                    const Drivers::Done&),
+                          const std::string& driver, const std::vector<ClaimRef>& claims) {
+    // Whoever drops the question breaks the promise.
+    auto answer = std::make_shared<std::promise<ClaimsAnswer>>();
+    auto result = answer->get_future();
+    loop_.poster()([this, question, driver, claims, answer = std::move(answer)] {
+      const Drivers::Done done = [answer](const ClaimsAnswer& what) { answer->set_value(what); };
+      if (Drivers* const drivers = core_.drivers())
+        (drivers->*question)(driver, claims, done);
+      else
+        done({kStopped, {}});
+    });
+    try {
+      return result.get();
+    } catch (const std::future_error&) {
+      return {kStopped, {}};
+    }
+  }
+
   // named empty: the choice is free. [ManagerImpl.allocateContainerResources, devicesToAllocate]
   Admission admit(const std::string& pod, const std::string& container, const std::string& resource,
                   std::size_t count, const std::vector<std::string>& named);
@@ -352,6 +379,14 @@ bool StandInKubelet::cancel_stream(const std::string& resource) {
 
 bool StandInKubelet::open_second_stream(const std::string& resource) {
   return runtime_->in_loop([&] { return runtime_->core().open_second_stream(resource); });
+}
+
+ClaimsAnswer StandInKubelet::prepare(const std::string& driver, const std::vector<ClaimRef>& claims) {
+  return runtime_->ask_driver(&Drivers::prepare, runtime_->only_driver(driver), claims);
+}
+
+ClaimsAnswer StandInKubelet::unprepare(const std::string& driver, const std::vector<ClaimRef>& claims) {
+  return runtime_->ask_driver(&Drivers::unprepare, runtime_->only_driver(driver), claims);
 }
 
 }  // namespace plughost

@@ -1,6 +1,7 @@
 #pragma once
 // A stand-in for the kubelet's device manager, for a laptop or a test: it takes registrations, keeps the
-// lists and allocates as pkg/kubelet/cm/devicemanager of Kubernetes 1.36 does, its traps included. In one
+// lists and allocates as pkg/kubelet/cm/devicemanager of Kubernetes 1.36 does, its traps included; and to
+// drivers in plugins_registry it speaks as pkg/kubelet/cm/dra does, of claims that nobody has to have. In one
 // thing it is stricter: an answer to GetPreferredAllocation that breaks the rules fails the admission.
 
 #include <chrono>
@@ -48,6 +49,8 @@ class StandInKubelet {
     Registering registering = Registering::kDialsBeforeAnswer;
     std::chrono::milliseconds grace_period = std::chrono::minutes{5};  // capacity's, after a stream's end
     std::chrono::milliseconds dial_timeout = std::chrono::seconds{10};
+    bool newer_dra = true;  // false: as 1.33, which speaks v1beta1 to drivers, and reads no health
+    std::chrono::milliseconds health_retry = std::chrono::seconds{5};  // after a driver's stream has ended
     Faults faults;
   };
 
@@ -96,6 +99,11 @@ class StandInKubelet {
   // One more ListAndWatch to the newest client's endpoint, for as long as it lives. False: there is no
   // client.
   bool open_second_stream(const std::string& resource);
+
+  // NodePrepareResources for claims, whether they are prepared or not; what is answered is remembered over a
+  // restart, until unprepare. driver empty: the only one that there is.
+  ClaimsAnswer prepare(const std::string& driver, const std::vector<ClaimRef>& claims);
+  ClaimsAnswer unprepare(const std::string& driver, const std::vector<ClaimRef>& claims);
 
  private:
   class Runtime;

@@ -13,6 +13,11 @@ const Holder* find(const Holdings& holdings, const AdoptedDevices::Name& name) {
   return holder == resource->second.end() ? nullptr : &holder->second;
 }
 
+// Of the resource whose devices containers hold.
+AdoptedDevices::Name name_of(const std::string& resource, const FormerId& held) {
+  return {held.resource.empty() ? resource : held.resource, held.id};
+}
+
 // The last of its shares that nobody has.
 std::vector<unsigned> last_free(const Device& device, const std::set<unsigned>& used, std::size_t count) {
   std::vector<unsigned> free;
@@ -32,10 +37,11 @@ AdoptedDevices::News AdoptedDevices::take(std::map<std::string, Adoption> found)
     own_[resource].merge(adoption.own);
     for (const auto& [device, holders] : adoption.devices) {
       for (const FormerId& holder : holders) {
-        if (!over_.contains({resource, holder.id}) && ids_[resource].insert(holder.id).second)
+        const Name name = name_of(resource, holder);
+        if (!over_.contains(name) && ids_[name.resource].insert(name.id).second)
           news.adopted.push_back({{resource, device}, holder});
+        if (ids_[name.resource].empty()) ids_.erase(name.resource);
       }
-      if (ids_[resource].empty()) ids_.erase(resource);
     }
     for (Adoption::Stranger& stranger : adoption.strangers) {
       const Name name{resource, stranger.held.id};
@@ -86,15 +92,20 @@ void AdoptedDevices::forget_over() {
   for (auto& [resource, adoption] : found_) {
     for (auto& [device, holders] : adoption.devices)
       std::erase_if(holders, [&, &name = resource](const FormerId& held) {
-        return over_.contains({name, held.id});
+        return over_.contains(name_of(name, held));
       });
     std::erase_if(adoption.devices, [](const auto& item) { return item.second.empty(); });
   }
 }
 
-void AdoptedDevices::apply(const std::string& resource, std::vector<Device>& devices) const {
+bool AdoptedDevices::concerns(const std::string& resource) const {
   const auto adoption = found_.find(resource);
-  if (adoption == found_.end() || adoption->second.devices.empty()) return;
+  return adoption != found_.end() && !adoption->second.devices.empty();
+}
+
+void AdoptedDevices::apply(const std::string& resource, std::vector<Device>& devices) const {
+  if (!concerns(resource)) return;
+  const auto adoption = found_.find(resource);
   for (Device& device : devices) {
     const auto holders = adoption->second.devices.find(device.id);
     if (holders == adoption->second.devices.end()) continue;
@@ -113,11 +124,14 @@ void AdoptedDevices::apply(const std::string& resource, std::vector<Device>& dev
 std::string AdoptedDevices::holder_text(const std::string& resource,
                                         const std::vector<FormerId>& holders) const {
   const FormerId& first = holders.front();
-  const auto told = holders_.find({resource, first.id});
+  const auto told = holders_.find(name_of(resource, first));
   std::string pod = first.pod_uid;
   if (told != holders_.end() && !told->second.pod_namespace.empty())
     pod = told->second.pod_namespace + '/' + told->second.pod;
-  std::string text = "held by " + pod + " since before plughost, as " + first.id;
+  const std::string before = first.of_own_list ? "it was in a pool" : "plughost";
+  std::string text = "held by " + pod +
+                     (first.resource.empty() ? " since before " + before + ", as " + first.id
+                                             : ", as " + first.id + " of " + first.resource);
   if (holders.size() > 1) text += ", and by " + std::to_string(holders.size() - 1) + " more";
   return text;
 }

@@ -42,9 +42,11 @@ class AdoptedDevices {
   // The checkpoint has been read anew: what is over may have begun again.
   void read_again() { over_.clear(); }
 
+  // Is any of the resource's devices held so?
+  bool concerns(const std::string& resource) const;
   // Takes the shares of the resource's devices that are held so.
   void apply(const std::string& resource, std::vector<Device>& devices) const;
-  // Of all resources.
+  // Of all resources, by the resource as which a container holds them.
   const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
   // That a checkpoint has, and the resources list or have listed.
   const std::map<std::string, std::set<std::string>>& own() const { return own_; }

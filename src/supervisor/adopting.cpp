@@ -86,14 +86,31 @@ void Adopting::learn(const Holdings& holdings, bool final) {
 }
 
 void Adopting::tell(const AdoptedDevices::News& news) const {
-  for (const auto& [device, holder] : news.adopted)
-    platform_.log.info(
-        "a pod holds a device by an id that is not ours: nobody else gets it until the pod has gone",
-        {{"resource", device.resource},
-         {"device", device.id},
-         {"id", holder.id},
-         {"pod_uid", holder.pod_uid},
-         {"container", holder.container}});
+  for (const auto& [device, holder] : news.adopted) {
+    if (!holder.resource.empty())
+      platform_.log.info("a pod has a device by another resource: no claim gets it until the pod has gone",
+                         {{"resource", device.resource},
+                          {"device", device.id},
+                          {"by", holder.resource},
+                          {"id", holder.id},
+                          {"pod_uid", holder.pod_uid},
+                          {"container", holder.container}});
+    else if (holder.of_own_list)
+      platform_.log.info(
+          "a pod has a device of before it was in a pool: no claim gets it until the pod has gone",
+          {{"resource", device.resource},
+           {"device", device.id},
+           {"pod_uid", holder.pod_uid},
+           {"container", holder.container}});
+    else
+      platform_.log.info(
+          "a pod holds a device by an id that is not ours: nobody else gets it until the pod has gone",
+          {{"resource", device.resource},
+           {"device", device.id},
+           {"id", holder.id},
+           {"pod_uid", holder.pod_uid},
+           {"container", holder.container}});
+  }
   for (const AdoptedDevices::Name& name : news.over)
     platform_.log.info("nobody holds the id any more that was not ours",
                        {{"resource", name.resource}, {"id", name.id}});

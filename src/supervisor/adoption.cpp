@@ -7,6 +7,7 @@
 
 #include "base/joined.hpp"
 #include "device/allocation.hpp"
+#include "device/device_identity.hpp"
 
 namespace plughost {
 
@@ -19,7 +20,7 @@ constexpr std::size_t kShortestWord = 8;
 constexpr std::size_t kMostGiven = 4;
 
 // What one container holds of a resource by ids that are not the resource's.
-struct Claim {
+struct FormerHolding {
   const Checkpoint::PodDevices* answer;
   std::vector<std::string> ids;
   bool was_ours = false;
@@ -57,12 +58,12 @@ void add_variables(Words& words, const std::map<std::string, std::string>& env) 
 }
 
 // What may name a device in words of its maker's.
-Words words_of(const Claim& claim) {
+Words words_of(const FormerHolding& holding) {
   Words words;
-  for (const std::string& id : claim.ids) add_word(words, id.substr(0, id.find("::")));
-  if (!claim.answer->allocation) return words;
-  add_variables(words, claim.answer->allocation->env);
-  for (const std::string& name : claim.answer->allocation->cdi)
+  for (const std::string& id : holding.ids) add_word(words, id.substr(0, id.find("::")));
+  if (!holding.answer->allocation) return words;
+  add_variables(words, holding.answer->allocation->env);
+  for (const std::string& name : holding.answer->allocation->cdi)
     add_word(words, std::string_view(name).substr(name.find('=') + 1));
   return words;
 }
@@ -82,9 +83,8 @@ class Recognition {
   Recognition(const std::string& resource, const Recipe& recipe, std::span<const Device> devices,
               const LeadsTo& leads_to)
       : devices_(devices), leads_to_(leads_to), own_place_(devices.size()) {
-    const Inventory well(as_if_well(devices));
     for (std::size_t i = 0; i < devices.size(); ++i) {
-      const Allocation given = given_of(resource, recipe, well, devices[i]);
+      const Allocation given = given_of(resource, recipe, devices[i]);
       for (const std::string& place : places_of(given, leads_to)) by_place_[place].push_back(i);
       for (const std::string& word : words_of(devices[i], given)) by_word_[word].push_back(i);
     }
@@ -94,19 +94,19 @@ class Recognition {
   }
 
   // The devices that the container has for certain, in order.
-  std::set<std::size_t> recognise(const Claim& claim) const {
-    if (claim.answer->allocation) {
-      std::set<std::size_t> found = singled_out(by_place_, places_of(*claim.answer->allocation, leads_to_));
+  std::set<std::size_t> recognise(const FormerHolding& holding) const {
+    if (holding.answer->allocation) {
+      std::set<std::size_t> found = singled_out(by_place_, places_of(*holding.answer->allocation, leads_to_));
       if (!found.empty()) return found;
     }
-    return singled_out(by_word_, words_of(claim));
+    return singled_out(by_word_, words_of(holding));
   }
 
   // Those of which it has some, and nobody can tell which.
-  std::set<std::size_t> alike(const Claim& claim) const {
+  std::set<std::size_t> alike(const FormerHolding& holding) const {
     std::set<std::size_t> found;
-    if (!claim.answer->allocation) return found;
-    for (const std::string& place : places_of(*claim.answer->allocation, leads_to_)) {
+    if (!holding.answer->allocation) return found;
+    for (const std::string& place : places_of(*holding.answer->allocation, leads_to_)) {
       const auto its = by_place_.find(place);
       if (its == by_place_.end()) continue;
       for (const std::size_t i : its->second) {
@@ -119,17 +119,9 @@ class Recognition {
  private:
   using Index = std::map<std::string, std::vector<std::size_t>>;
 
-  // An answer tells only of devices that are well.
-  static std::vector<Device> as_if_well(std::span<const Device> devices) {
-    std::vector<Device> all(devices.begin(), devices.end());
-    for (Device& device : all) device.trouble.clear();
-    return all;
-  }
-
-  static Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
-                             const Device& device) {
-    const std::vector<std::string> ids{replica_id(device, 0)};
-    auto answer = allocate(resource, recipe, inventory, ids);
+  // Whoever the pod is: nothing of a pod tells devices apart.
+  static Allocation given_of(const std::string& resource, const Recipe& recipe, const Device& device) {
+    auto answer = allocate_device(resource, recipe, device, {.of_container = 1, .pod = UnitsPod{}});
     if (auto* given = std::get_if<Allocation>(&answer)) return std::move(*given);
     Allocation given;
     for (const DeviceNode& node : device.nodes)
@@ -178,24 +170,69 @@ std::string in_words(const std::optional<Allocation>& given) {
   return parts.empty() ? "nothing" : joined(parts, "; ");
 }
 
+// What another resource has given to a container: does it have the device with it?
+bool has_given(const Words& places, const Words& words, const DeviceIdentity& identity,
+               const LeadsTo& leads_to) {
+  const auto named = [&](const std::string& uuid) { return !uuid.empty() && words.contains(uuid); };
+  if (named(identity.uuid) || named(identity.card)) return true;
+  return !identity.places.empty() && std::ranges::all_of(identity.places, [&](const std::string& place) {
+    return places.contains(place) || places.contains(leads_to(place));
+  });
+}
+
+// Those of the ids that are the device's or shares of it; the first one if none is called so.
+std::vector<std::string> ids_of(const Device& device, const FormerHolding& holding) {
+  std::vector<std::string> ids;
+  for (const std::string& id : holding.ids) {
+    if (id == device.id || id.starts_with(device.id + "::")) ids.push_back(id);
+  }
+  return ids.empty() ? std::vector<std::string>{holding.ids.front()} : ids;
+}
+
+// What several may have at once others may have as well, unless they count shares, too.
+bool counts(const Device& device, const FormerHolding& holding) {
+  return device.replicas == 1 || std::ranges::any_of(holding.ids, [](const std::string& id) {
+           return id.find("::") != std::string::npos;
+         });
+}
+
+void adopt_of_another(const std::map<std::string, std::vector<Device>>& resources,
+                      const FormerHolding& holding, const LeadsTo& leads_to,
+                      std::map<std::string, Adoption>& adoptions) {
+  if (!holding.answer->allocation || holding.ids.empty()) return;
+  const Words places = places_of(*holding.answer->allocation, leads_to);
+  const Words words = words_of(holding);
+  for (const auto& [resource, devices] : resources) {
+    for (const Device& device : devices) {
+      if (!counts(device, holding) || !has_given(places, words, identity_of(device), leads_to)) continue;
+      for (const std::string& id : ids_of(device, holding))
+        adoptions[resource].devices[device.id].push_back({.id = id,
+                                                          .pod_uid = holding.answer->pod_uid,
+                                                          .container = holding.answer->container,
+                                                          .resource = holding.answer->resource});
+    }
+  }
+}
+
 // One resource's adoption, container by container.
 class Draft {
  public:
   Draft(std::span<const Device> devices, Adoption& adoption) : devices_(devices), adoption_(adoption) {}
 
-  void add(const Claim& claim, const Recognition& recognition) {
-    const std::set<std::size_t> recognised = recognition.recognise(claim);
-    if (!recognised.empty()) return give_all(claim, recognised);
-    const std::set<std::size_t> alike = recognition.alike(claim);
-    if (!alike.empty()) return give_some(claim, alike);
-    if (claim.was_ours) return;
-    for (const std::string& id : claim.ids)
-      adoption_.strangers.push_back({.held = former(claim, id), .found = in_words(claim.answer->allocation)});
+  void add(const FormerHolding& holding, const Recognition& recognition) {
+    const std::set<std::size_t> recognised = recognition.recognise(holding);
+    if (!recognised.empty()) return give_all(holding, recognised);
+    const std::set<std::size_t> alike = recognition.alike(holding);
+    if (!alike.empty()) return give_some(holding, alike);
+    if (holding.was_ours) return;
+    for (const std::string& id : holding.ids)
+      adoption_.strangers.push_back(
+          {.held = former(holding, id), .found = in_words(holding.answer->allocation)});
   }
 
  private:
-  static FormerId former(const Claim& claim, const std::string& id) {
-    return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
+  static FormerId former(const FormerHolding& holding, const std::string& id) {
+    return {.id = id, .pod_uid = holding.answer->pod_uid, .container = holding.answer->container};
   }
 
   std::size_t used(const Device& device) const {
@@ -204,24 +241,25 @@ class Draft {
   }
 
   // Each of the devices is held by an id at least, and each id holds a device.
-  void give_all(const Claim& claim, const std::set<std::size_t>& devices) {
+  void give_all(const FormerHolding& holding, const std::set<std::size_t>& devices) {
     std::vector<const Device*> held;
     for (const std::size_t i : devices) {
       if (used(devices_[i]) < devices_[i].replicas) held.push_back(&devices_[i]);
     }
     if (held.empty()) return;
-    for (std::size_t n = 0; n < std::max(claim.ids.size(), held.size()); ++n)
-      adoption_.devices[held[n % held.size()]->id].push_back(former(claim, claim.ids[n % claim.ids.size()]));
+    for (std::size_t n = 0; n < std::max(holding.ids.size(), held.size()); ++n)
+      adoption_.devices[held[n % held.size()]->id].push_back(
+          former(holding, holding.ids[n % holding.ids.size()]));
   }
 
   // One for each id, from the last: as many as there are.
-  void give_some(const Claim& claim, const std::set<std::size_t>& devices) {
-    auto next = claim.ids.begin();
-    for (auto i = devices.rbegin(); i != devices.rend() && next != claim.ids.end();) {
+  void give_some(const FormerHolding& holding, const std::set<std::size_t>& devices) {
+    auto next = holding.ids.begin();
+    for (auto i = devices.rbegin(); i != devices.rend() && next != holding.ids.end();) {
       const Device& device = devices_[*i];
       std::vector<FormerId>& holders = adoption_.devices[device.id];
       if (used(device) + holders.size() < device.replicas)
-        holders.push_back(former(claim, *next++));
+        holders.push_back(former(holding, *next++));
       else
         ++i;
       if (holders.empty()) adoption_.devices.erase(device.id);
@@ -252,36 +290,50 @@ std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const LeadsTo& leads_to) {
   std::map<std::string, Adoption> adoptions;
   if (!held.checkpoint) return adoptions;
-  std::map<std::string, std::vector<Claim>> claims;
+  std::map<std::string, std::vector<FormerHolding>> holdings;
   for (const Checkpoint::PodDevices& some : held.checkpoint->pod_devices) {
     const auto resource = resources.find(some.resource);
-    if (resource == resources.end()) continue;
+    FormerHolding holding{.answer = &some, .ids = {}};
+    if (resource == resources.end()) {
+      for (const auto& [numa_node, ids] : some.ids)
+        holding.ids.insert(holding.ids.end(), ids.begin(), ids.end());
+      if (recipe.dra) adopt_of_another(resources, holding, leads_to, adoptions);
+      continue;
+    }
     Adoption& adoption = adoptions[some.resource];
-    Claim claim{.answer = &some, .ids = {}};
     for (const auto& [numa_node, ids] : some.ids) {
       for (const std::string& id : ids) {
         const Device* const before = find(held.before_reload, some.resource, id);
         const bool was_ours = before && !before->gone;
-        if (const Device* device = find_device(resource->second, id)) {
+        const Device* device = find_device(resource->second, id);
+        // No look finds an interface that the pod has.
+        for (const Device* known : {before, find(listed, some.resource, id)}) {
+          if (!device && recipe.dra && known && known->away) device = known;
+        }
+        if (device && recipe.dra) {
+          // A pool lists no ids: the pod has it of the list that was before.
+          adoption.devices[device->id].push_back(
+              {.id = id, .pod_uid = some.pod_uid, .container = some.container, .of_own_list = true});
+        } else if (device) {
           adoption.own.insert(id);
           adoption.used[device->id].insert(share_of(*device, id));
         } else if (was_ours || is_in(held.adopted, some.resource, id)) {
-          claim.ids.push_back(id);
-          claim.was_ours = true;
+          holding.ids.push_back(id);
+          holding.was_ours = true;
         } else if (is_in(held.own, some.resource, id) || find(listed, some.resource, id)) {
           adoption.own.insert(id);
         } else {
-          claim.ids.push_back(id);
+          holding.ids.push_back(id);
         }
       }
     }
-    if (!claim.ids.empty()) claims[some.resource].push_back(std::move(claim));
+    if (!holding.ids.empty()) holdings[some.resource].push_back(std::move(holding));
   }
-  for (const auto& [resource, of_resource] : claims) {
+  for (const auto& [resource, of_resource] : holdings) {
     const std::vector<Device>& devices = resources.at(resource);
     const Recognition recognition(resource, recipe, devices, leads_to);
     Draft draft(devices, adoptions[resource]);
-    for (const Claim& claim : of_resource) draft.add(claim, recognition);
+    for (const FormerHolding& holding : of_resource) draft.add(holding, recognition);
   }
   return adoptions;
 }

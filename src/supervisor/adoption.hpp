@@ -21,6 +21,8 @@ struct FormerId {
   std::string id;
   std::string pod_uid;
   std::string container;
+  bool of_own_list = false;   // the resource would list the id, if it were not in a pool
+  std::string resource = {};  // which the id is of, where that is another one; empty: of this one
 
   auto operator<=>(const FormerId&) const = default;
 };
@@ -59,7 +61,9 @@ using LeadsTo = std::function<std::string(const std::string& path)>;
 // device is recognised by a node, a mount or a CDI name that no other device of the resource has; without
 // such, by an id, a word of an environment variable or of a CDI name that is an attribute of no other device;
 // and devices that have nothing of their own stand in for each other. A device that a container holds by the
-// id with which it is listed is nobody else's: the kubelet has given it since.
+// id with which it is listed is nobody else's: the kubelet has given it since. With a recipe of DRA nothing
+// is listed, and whoever has such an id has it from before; and so has who holds one of its devices by the id
+// of a resource that is called otherwise, by all of the device's nodes or its path, or by its UUID.
 std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const std::map<std::string, std::vector<Device>>& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,

@@ -15,7 +15,7 @@
 #include "kubelet/callers.hpp"
 #include "kubelet/file_identity.hpp"
 #include "kubelet/registration.hpp"
-#include "supervisor/stage.hpp"
+#include "status/stage.hpp"
 
 namespace plughost::attachment {
 

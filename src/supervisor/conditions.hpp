@@ -12,8 +12,8 @@
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
+#include "platform/platform.hpp"
 #include "supervisor/followed_directories.hpp"
-#include "supervisor/platform.hpp"
 #include "supervisor/scan_schedule.hpp"
 
 namespace plughost {
@@ -47,7 +47,9 @@ class Conditions {
   void hint();
   void look();
   void on_looked(Selection found);
-  void tell_troubles(const std::vector<std::string>& troubles);
+  // What the API server says of our labels, if somebody wants to know it.
+  NodeLabels labels_told() const;
+  void tell_troubles(std::vector<std::string> troubles);
   void arm();
 
   Platform& platform_;
@@ -59,7 +61,8 @@ class Conditions {
   std::vector<std::string> told_;  // troubles
   FollowedDirectories directories_;
   Timer timer_;
-  Lifetime following_;  // this configuration
+  std::unique_ptr<Subscription> node_;  // while conditions ask for it
+  Lifetime following_;                  // this configuration
   Lifetime lifetime_;
 };
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/joined.hpp"
-#include "supervisor/status.hpp"
+#include "status/status.hpp"
 
 namespace plughost {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/health_changes.hpp"
+#include "device/net_device.hpp"
 
 namespace plughost {
 
@@ -17,6 +17,18 @@ const std::string& stall_text() {
 
 }  // namespace
 
+std::shared_ptr<const Offer> Entry::Served::offer() const {
+  if (pooled) return pooled->offer();
+  return resource ? resource->offer() : nullptr;
+}
+
+void Entry::Served::publish(Offer next) {
+  if (pooled)
+    pooled->publish(std::move(next));
+  else
+    resource->publish(std::move(next));
+}
+
 Entry::Entry(Platform& platform, KubeletLink& link, ResourceConfig config, Hooks hooks)
     : platform_(platform),
       link_(link),
@@ -25,7 +37,13 @@ Entry::Entry(Platform& platform, KubeletLink& link, ResourceConfig config, Hooks
       checks_(platform.programs, platform.log, [this] { hint(); }),
       adopting_(platform, link, [this] { on_other_terms(); }),
       retry_(platform.loop, [this] { hint(); }),
-      scanner_(make_scanner({})) {}
+      late_holders_(platform.loop,
+                    [this] {
+                      if (adopting_.outdated()) hint();
+                    }),
+      scanner_(make_scanner({})) {
+  if (config_.recipe->dra) late_holders_.arm(kLateHolders);
+}
 
 Entry::~Entry() {
   for (auto& [name, served] : served_) {
@@ -46,11 +64,28 @@ void Entry::update(ResourceConfig config) {
 std::unique_ptr<Scanner> Entry::make_scanner(ScanSchedule former) {
   return std::make_unique<Scanner>(
       platform_, config_,
-      Scanner::Hooks{[this] { return roster_.lists(); },
-                     [this](const auto& then) { adopting_.prepare(then); },
+      Scanner::Hooks{[this] { return roster_.known(); }, [this](const auto& then) { prepare(then); },
                      [this](Scanner::Found& found) { return on_found(found); },
                      [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
       former);
+}
+
+bool Entry::moves_interfaces() const {
+  return !config_.recipe->net_devices.empty();
+}
+
+void Entry::prepare(const std::function<void(HeldIds held)>& then) {
+  if (!moves_interfaces() || std::exchange(recalled_, true)) return adopting_.prepare(then);
+  hooks_.cdi().read_noted(lifetime_.bound([this, then](const std::vector<NotedDevices>& files) {
+    std::map<std::string, std::vector<Device>> noted;
+    for (const NotedDevices& file : files) {
+      for (const Device& device : file.devices) {
+        if (belongs_to(*config_.recipe, device, file.resource)) noted[file.resource].push_back(device);
+      }
+    }
+    roster_.recall(std::move(noted));
+    adopting_.prepare(then);
+  }));
 }
 
 void Entry::on_kubelet() {
@@ -64,7 +99,9 @@ void Entry::on_sockets() {
 
 // Without a look at the machine: a driver that hangs is a reason to drain.
 void Entry::on_other_terms() {
-  std::vector<Roster::Listing> listings = roster_.take(hooks_.drains(), adopting_.devices());
+  if (roster_.any_away() && hooks_.claimed_names() != claimed_) hint();
+  std::vector<Roster::Listing> listings =
+      roster_.take(hooks_.drains(), adopting_.devices(), hooks_.occupied(nullptr));
   if (!listings.empty())
     specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
   else if (findings_.empty())
@@ -74,6 +111,12 @@ void Entry::on_other_terms() {
 void Entry::set_neighbours(Neighbours neighbours) {
   if (neighbours == neighbours_) return;
   neighbours_ = std::move(neighbours);
+  offer_anew();
+}
+
+void Entry::set_joined(std::shared_ptr<GivenCards> joined) {
+  if (joined == joined_) return;
+  joined_ = std::move(joined);
   offer_anew();
 }
 
@@ -146,19 +189,23 @@ void Entry::on_recovered() {
 
 std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Device>> resources) {
   checks_.follow(*config_.recipe, resources);
+  const OccupiedDevices& occupied = hooks_.occupied(&resources);
   std::map<std::string, Roster::Seen> seen;
   for (auto& resource : resources) {
     const std::string& name = resource.first;
+    for (Device& device : resource.second) device.away = lacks_interface(*config_.recipe, device);
     checks_.apply(name, roster_.listed(name).devices(), resource.second);
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   for (const auto& [name, served] : served_) {
     if (!seen.contains(name) && served.resource && served.resource->has_given()) roster_.note_held(name);
   }
+  if (moves_interfaces()) claimed_ = hooks_.claimed_names();
   const Roster::Terms terms{.forget_after = config_.recipe->forget_after,
-                            .named_after_devices = !config_.recipe->name.literal()};
+                            .named_after_devices = !config_.recipe->name.literal(),
+                            .claimed = moves_interfaces() ? &claimed_ : nullptr};
   std::vector<Roster::Listing> listings =
-      roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains(), adopting_.devices());
+      roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains(), adopting_.devices(), occupied);
   ask_for_holders();
   return listings;
 }
@@ -174,11 +221,21 @@ void Entry::ask_for_holders() {
   const auto since = roster_.question();
   if (!since) return;
   roster_.ask();
-  link_.pod_resources().ask(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
-    roster_.learn(answer.holdings.get(), answer.asked, Clock::now());
+  const auto done = lifetime_.bound([this](const PodResources::Answer& answer) {
+    Holdings held = hooks_.claimed();
+    const bool known = answer.holdings || config_.recipe->dra;
+    if (answer.holdings) {
+      for (const auto& [resource, ids] : *answer.holdings) held[resource].insert(ids.begin(), ids.end());
+    }
+    roster_.learn(known ? &held : nullptr, answer.asked, Clock::now());
     hint();
     link_.note_answer(answer);
-  }));
+  });
+  // Of an interface that is in a container, what the kubelet has written down is better than nothing.
+  if (roster_.any_away())
+    link_.holdings().read(*since, done);
+  else
+    link_.pod_resources().ask(*since, done);
 }
 
 // What the kubelet is told.
@@ -217,7 +274,8 @@ Offer Entry::offer_of(const Finding& finding, const Roster::Listing& listing) co
           .inventory = listing.now,
           .recipe = finding.recipe,
           .near = neighbours_,
-          .given = given_};
+          .given = given_,
+          .joined = joined_};
 }
 
 void Entry::publish(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {
@@ -229,18 +287,22 @@ void Entry::publish(const Roster::Listing& listing, Offer offer, const std::stri
   }
   const std::string former_trouble = std::exchange(served.cdi_trouble, cdi_trouble);
   offer.stall = stall_of(served);
-  const std::shared_ptr<const Offer> before = served.resource ? served.resource->offer() : nullptr;
+  const std::shared_ptr<const Offer> before = served.offer();
   serve(served, std::move(offer));
   tell_specification(listing.resource, former_trouble, served.cdi_trouble);
-  tell_health(listing);
-  if (served.resource) hooks_.offered(*served.resource->offer());
+  // Its first list is told with the resource's attachment.
+  const auto now = listing.now.devices();
+  tell_changes(listing.resource,
+               before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
+  hooks_.listed(listing.resource, listing.before, listing.now);
+  if (const auto offered = served.offer()) hooks_.offered(*offered);
   if (!ends) return;
   if (before && !before->inventory.empty()) hooks_.emptied(*before);
   drop(listing.resource);
 }
 
 void Entry::arm_retry() {
-  const auto serves = [](const auto& item) { return item.second.resource || !item.second.owner.empty(); };
+  const auto serves = [](const auto& item) { return item.second.offer() || !item.second.owner.empty(); };
   const auto specified = [](const auto& item) { return item.second.cdi_trouble.empty(); };
   if (!std::ranges::all_of(served_, serves)) return retry_.arm(serve_again_.next());
   serve_again_.reset();
@@ -265,12 +327,16 @@ bool Entry::claim(Served& served, const std::string& name) {
 }
 
 void Entry::serve(Served& served, Offer offer) {
-  if (served.resource) return served.resource->publish(std::move(offer));
+  if (served.offer()) return served.publish(std::move(offer));
+  if (offer.recipe->dra) {
+    served.pooled = std::make_unique<PooledResource>(std::move(offer));
+    return;
+  }
   const std::string name = offer.resource;
   try {
     served.resource =
-        std::make_unique<Resource>(platform_, link_, std::move(offer), options_of(*config_.recipe),
-                                   hooks_.not_before(name), hooks_.changed);
+        std::make_unique<Resource>(platform_, link_, hooks_.assuming(), std::move(offer),
+                                   options_of(*config_.recipe), hooks_.not_before(name), hooks_.changed);
     served.serve_trouble.clear();
   } catch (const std::runtime_error& error) {
     if (std::exchange(served.serve_trouble, error.what()) == error.what()) return;
@@ -288,11 +354,13 @@ void Entry::drop(const std::string& name) {
 
 void Entry::offer_anew() {
   for (auto& [name, served] : served_) {
-    if (!served.resource) continue;
-    Offer offer = *served.resource->offer();
+    const std::shared_ptr<const Offer> newest = served.offer();
+    if (!newest) continue;
+    Offer offer = *newest;
     offer.near = neighbours_;
+    offer.joined = joined_;
     offer.stall = stall_of(served);
-    served.resource->publish(std::move(offer));
+    served.publish(std::move(offer));
   }
 }
 
@@ -329,20 +397,31 @@ void Entry::tell_unmatched(const std::vector<std::string>& of_choice,
   unmatched_ = std::move(now);
 }
 
-void Entry::tell_health(const Roster::Listing& listing) {
-  const HealthChanges changes = health_changes(listing.before.devices(), listing.now.devices());
-  const auto count = [](const HealthChanges::Group& group) { return std::to_string(group.count); };
-  if (const auto& group = changes.unhealthy; group.count > 0)
-    platform_.log.warn("devices turned Unhealthy", {{"resource", listing.resource},
-                                                    {"devices", group.names},
-                                                    {"count", count(group)},
-                                                    {"why", group.why}});
-  if (const auto& group = changes.healthy; group.count > 0)
-    platform_.log.info("devices are Healthy again",
-                       {{"resource", listing.resource}, {"devices", group.names}, {"count", count(group)}});
-  if (const auto& group = changes.forgotten; group.count > 0)
-    platform_.log.info("devices that were gone are forgotten",
-                       {{"resource", listing.resource}, {"devices", group.names}, {"count", count(group)}});
+void Entry::tell_changes(const std::string& resource, std::span<const DeviceChange> changes) {
+  using enum DeviceChange::Kind;
+  Log& log = platform_.log;
+  const auto count = [](const ChangedGroup& group) { return std::to_string(group.count); };
+  if (const auto group = group_of(changes, kAppeared); group.count > 0)
+    log.info("devices have appeared",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kAway); group.count > 0)
+    log.info(
+        "network interfaces have left the host: their devices stay as they are while somebody holds them",
+        {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kBack); group.count > 0)
+    log.info("network interfaces are back on the host",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kGone); group.count > 0)
+    log.warn("devices are gone", {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kUnhealthy); group.count > 0)
+    log.warn("devices turned Unhealthy",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}, {"why", group.why}});
+  if (const auto group = group_of(changes, kHealthy); group.count > 0)
+    log.info("devices are Healthy again",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kForgotten); group.count > 0)
+    log.info("devices that were gone are forgotten",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
 }
 
 void Entry::tell_specification(const std::string& resource, const std::string& before,

@@ -1,5 +1,6 @@
 #pragma once
-// One entry of the configuration, running: what its scanner finds becomes lists, and resources serve them.
+// One entry of the configuration, running: what its scanner finds becomes lists, and resources serve them, or
+// pools have them.
 // Loop thread only.
 
 #include <functional>
@@ -8,20 +9,23 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
+#include "device/device_changes.hpp"
+#include "driver/pooled_resource.hpp"
+#include "hooks/health_checks.hpp"
+#include "platform/cdi_writer.hpp"
+#include "status/status.hpp"
 #include "supervisor/adopting.hpp"
-#include "supervisor/cdi_writer.hpp"
-#include "supervisor/health_checks.hpp"
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/resource.hpp"
 #include "supervisor/roster.hpp"
 #include "supervisor/scanner.hpp"
-#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -30,6 +34,9 @@ class Entry {
   using Clock = EventLoop::Clock;
   // A CDI specification that could not be written is tried again after this.
   static constexpr std::chrono::seconds kCdiRetry{5};
+  // A kubelet writes down what it has given when the pod has it: what a list gave in its last moment is in
+  // the checkpoint by then.
+  static constexpr std::chrono::seconds kLateHolders{2};
 
   struct Hooks {
     // Why another entry has the resource of that name; empty: it is this one's from now on, until it is
@@ -39,8 +46,17 @@ class Entry {
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
     std::function<CdiWriter&()> cdi;                           // the present one
-    std::function<const Drains&()> drains;                     // as they are now
-    std::function<void(const Offer& offer)> offered;           // a resource of ours, from now on
+    std::function<Assuming&()> assuming;
+    std::function<const Drains&()> drains;  // as they are now
+    // As they are when the entry has these devices, by resource; nullptr: those that it has.
+    std::function<const OccupiedDevices&(const std::map<std::string, std::vector<Device>>* seen)> occupied;
+    // What claims hold of the entry's devices.
+    std::function<Holdings()> claimed;
+    // CDI's names of all that claims hold; nullopt: not all of them have been read yet.
+    std::function<Roster::ClaimedNames()> claimed_names;
+    std::function<void(const Offer& offer)> offered;  // a resource of ours, from now on
+    // The resource's list was that one until now.
+    std::function<void(const std::string& resource, const Inventory& before, const Inventory& now)> listed;
     // A resource that was named after its devices goes with the last of them: what it offered before.
     std::function<void(const Offer& last)> emptied;
     std::function<void()> changed;  // a stage, a list, or the set of resources
@@ -61,19 +77,38 @@ class Entry {
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
   void hint() { scanner_->hint(); }
-  // Other devices are drained now, or adopted.
+  // Other devices are drained now, adopted or occupied.
   void on_other_terms();
   // See Recipe::near.
   void set_neighbours(Neighbours neighbours);
+  // See Offer::joined.
+  void set_joined(std::shared_ptr<GivenCards> joined);
+  // By resource, without those that are not served.
+  std::map<std::string, Inventory> lists() const { return roster_.lists(); }
   const std::shared_ptr<LastGiven>& given() const { return given_; }
   // Are all resources there that the machine's devices make?
   bool settled() const { return roster_.complete() && findings_.empty(); }
 
   EntryStatus status() const;
+  // Those that the kubelet is told.
   template <typename Visit>
   void for_each_resource(Visit visit) const {
     for (const auto& [name, served] : served_) {
       if (served.resource) visit(*served.resource);
+    }
+  }
+  // Those that are in pools: see Recipe::dra.
+  template <typename Visit>
+  void for_each_pooled(Visit visit) const {
+    for (const auto& [name, served] : served_) {
+      if (served.pooled) visit(*served.pooled);
+    }
+  }
+  // What all of them offer.
+  template <typename Visit>
+  void for_each_offer(Visit visit) const {
+    for (const auto& [name, served] : served_) {
+      if (const std::shared_ptr<const Offer> offer = served.offer()) visit(offer);
     }
   }
 
@@ -83,6 +118,11 @@ class Entry {
     std::string owner;          // the other entry that serves it
     std::string serve_trouble;  // why there is no resource, although it is this one's
     std::unique_ptr<Resource> resource;
+    std::unique_ptr<PooledResource> pooled;  // or this: see Recipe::dra
+
+    // nullptr: neither is there.
+    std::shared_ptr<const Offer> offer() const;
+    void publish(Offer next);
   };
 
   // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody
@@ -94,6 +134,10 @@ class Entry {
   };
 
   std::unique_ptr<Scanner> make_scanner(ScanSchedule former);
+  // See Recipe::net_devices.
+  bool moves_interfaces() const;
+  // Before the first look: what has a former process listed, whose interfaces may be away?
+  void prepare(const std::function<void(HeldIds held)>& then);
   Clock::time_point on_found(Scanner::Found& found);
   void on_failed(const std::string& why);
   void on_stalled();
@@ -124,7 +168,7 @@ class Entry {
   void note(const std::string& trouble);
   void remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices);
   void tell_unmatched(const std::vector<std::string>& of_choice, const std::vector<std::string>& of_replicas);
-  void tell_health(const Roster::Listing& listing);
+  void tell_changes(const std::string& resource, std::span<const DeviceChange> changes);
   void tell_specification(const std::string& resource, const std::string& before, const std::string& now);
 
   Platform& platform_;
@@ -134,12 +178,16 @@ class Entry {
   HealthChecks checks_;
   Roster roster_;
   Adopting adopting_;
+  bool recalled_ = false;
+  Roster::ClaimedNames claimed_;          // when the list was made; of an entry whose interfaces move
   std::map<std::string, Served> served_;  // by resource
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
   Timer retry_;
+  Timer late_holders_;
   std::list<Finding> findings_;  // the first one is being specified
   Neighbours neighbours_;
   std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
+  std::shared_ptr<GivenCards> joined_;
   std::set<std::string> remarked_;   // by the last scan
   std::set<std::string> unmatched_;  // in the last scan
   std::string scan_trouble_;         // of the last scan; empty: it has ended well

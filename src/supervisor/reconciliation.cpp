@@ -27,7 +27,8 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
   }
   for (const ResourceConfig* entry : difference.changed) {
     const Recipe& before = *former.at(entry->recipe->name.text())->recipe;
-    if (plan.kubelet || options_of(before) != options_of(*entry->recipe))
+    const bool moves = (before.dra == nullptr) != (entry->recipe->dra == nullptr);
+    if (plan.kubelet || moves || options_of(before) != options_of(*entry->recipe))
       begin_anew(entry);
     else
       plan.updated.push_back(entry);

@@ -6,10 +6,11 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
-Resource::Resource(Platform& platform, KubeletLink& link, Offer first, PluginOptions options,
-                   Clock::time_point not_before, std::function<void()> on_stage)
+Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Offer first,
+                   PluginOptions options, Clock::time_point not_before, std::function<void()> on_stage)
     : platform_(platform),
       link_(link),
+      assuming_(assuming),
       name_(first.resource),
       options_(options),
       on_stage_(std::move(on_stage)),
@@ -29,6 +30,7 @@ Resource::Resource(Platform& platform, KubeletLink& link, Offer first, PluginOpt
       pre_starts_(platform.programs),
       allocation_programs_(platform.programs) {
   health_times_.note({}, offer()->inventory.devices(), std::chrono::system_clock::now());
+  follow_pods();
   on_kubelet();
 }
 
@@ -39,6 +41,19 @@ void Resource::publish(Offer offer) {
   feed_->publish(std::move(offer));
   health_times_.note(before->inventory.devices(), this->offer()->inventory.devices(),
                      std::chrono::system_clock::now());
+  follow_pods();
+}
+
+void Resource::follow_pods() {
+  const std::shared_ptr<const Offer> newest = offer();
+  if (!newest->recipe->assume)
+    cards_.reset();
+  else if (!cards_ || cards_->terms() != *newest->recipe->assume)
+    cards_ = AssumedCards::of(assuming_, *newest);
+}
+
+void Resource::end_for_good() {
+  if (offer()->recipe->empty_at_stop) feed_->end_empty();
 }
 
 ResourceStatus Resource::status() const {
@@ -59,21 +74,42 @@ ResourceStatus Resource::status() const {
 
 void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                              StartDone done) {
-  pre_starts_.run(offer, ids, [this, done = std::move(done)](const std::string& trouble) {
+  auto told = [this, done = std::move(done)](const std::string& trouble) {
     done(trouble);
     if (!trouble.empty())
       platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
-  });
+  };
+  if (!offer->recipe->assume)
+    pre_starts_.run(offer, ids, std::move(told));
+  else if (cards_)
+    cards_->prepare_start(std::move(offer), ids, std::move(told));
 }
 
 void Resource::ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                                       AllocationDone done) {
-  allocation_programs_.ask(
-      *offer, ids, [this, done = std::move(done)](const AllocationPrograms::Outcome& outcome) {
-        done(outcome);
-        if (const auto* trouble = std::get_if<std::string>(&outcome))
-          platform_.log.warn("a container cannot get its devices", {{"resource", name_}, {"why", *trouble}});
-      });
+  allocation_programs_.ask(*offer, ids, std::move(done));
+}
+
+void Resource::on_allocated(const AnsweredAllocate& call) {
+  platform_.log.debug("the kubelet has asked for devices, and has its answer",
+                      {{"resource", name_},
+                       {"ids", call.ids},
+                       {"count", std::to_string(call.count)},
+                       {"containers", std::to_string(call.containers)},
+                       {"outcome", call.refusal.empty() ? "given" : call.refusal}});
+  if (call.refusal.empty()) return;
+  const std::optional<unsigned> held_back = told_refusals_.admit(Clock::now());
+  if (!held_back) return;
+  platform_.log.warn("a container cannot get its devices", {{"resource", name_},
+                                                            {"ids", call.ids},
+                                                            {"count", std::to_string(call.count)},
+                                                            {"why", call.refusal},
+                                                            {"held_back", std::to_string(*held_back)}});
+}
+
+void Resource::ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                            AllocationDone done) {
+  if (cards_) cards_->allocate(std::move(offer), ids, std::move(done));
 }
 
 void Resource::on_connection_trouble(const std::string& what) {

@@ -6,13 +6,15 @@
 #include <string>
 #include <vector>
 
+#include "base/rate.hpp"
 #include "device/offer.hpp"
+#include "hooks/allocation_programs.hpp"
+#include "hooks/pre_starts.hpp"
 #include "kubelet/endpoint.hpp"
-#include "supervisor/allocation_programs.hpp"
+#include "status/status.hpp"
+#include "supervisor/assumed_cards.hpp"
 #include "supervisor/attachment.hpp"
 #include "supervisor/kubelet_link.hpp"
-#include "supervisor/pre_starts.hpp"
-#include "supervisor/status.hpp"
 
 namespace plughost {
 
@@ -20,10 +22,14 @@ class Resource final : private EndpointOwner {
  public:
   // After we have ended a stream ourselves, the kubelet needs this long to forget it.
   static constexpr std::chrono::milliseconds kForgetting{500};
+  // Of Allocates that are refused so many are told within the time: a pod that is refused is made anew at
+  // once by its controller, again and again.
+  static constexpr unsigned kMostRefusals = 5;
+  static constexpr std::chrono::minutes kRefusalTime{1};
 
   // Registers no earlier than not_before. on_stage is called after each change of stage().
-  // Throws std::runtime_error if no server can be started. platform and link outlive it.
-  Resource(Platform& platform, KubeletLink& link, Offer first, PluginOptions options,
+  // Throws std::runtime_error if no server can be started. platform, link and assuming outlive it.
+  Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Offer first, PluginOptions options,
            EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
   ~Resource();
 
@@ -37,6 +43,8 @@ class Resource final : private EndpointOwner {
   std::shared_ptr<const Offer> offer() const { return feed_->newest().offer; }
   // Has a container ever got one of its devices?
   bool has_given() const { return calls_->allocated.count() > 0; }
+  // The cards of its pods; nullptr: the ids say it.
+  const AssumedCards* assumed_cards() const { return cards_.get(); }
   // Without the entry's name.
   ResourceStatus status() const;
 
@@ -46,6 +54,9 @@ class Resource final : private EndpointOwner {
   void on_kubelet();
   // Our socket's file may have been removed.
   void on_sockets();
+  // Before the resource goes, and another of its name is not to come: the kubelet is told what its entry
+  // wants to be told then.
+  void end_for_good();
   // Ends the kubelet's stream, and what follows from that mends what the kubelet believes.
   void register_anew() { feed_->readers().dismiss(); }
 
@@ -55,11 +66,16 @@ class Resource final : private EndpointOwner {
   void on_stream_closed(Caller by) override;
   void on_registry_refused(Caller by, const std::string& why) override;
   void on_connection_trouble(const std::string& what) override;
+  void on_allocated(const AnsweredAllocate& call) override;
   void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                      StartDone done) override;
   void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                               AllocationDone done) override;
+  void ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                    AllocationDone done) override;
 
+  // The cards are found as the newest offer says.
+  void follow_pods();
   void handle(const attachment::Event& event);
   void on_registered(RegistrationClient::Result result, const std::string& why);
 
@@ -74,12 +90,14 @@ class Resource final : private EndpointOwner {
 
   Platform& platform_;
   KubeletLink& link_;
+  Assuming& assuming_;
   const std::string name_;
   const PluginOptions options_;
   const std::function<void()> on_stage_;
   const std::shared_ptr<InventoryFeed> feed_;
   const std::shared_ptr<CallTally> calls_;
   HealthTimes health_times_;
+  Rate told_refusals_{kMostRefusals, kRefusalTime};
 
   attachment::State attachment_;
   WallTime stage_since_ = std::chrono::system_clock::now();
@@ -94,6 +112,7 @@ class Resource final : private EndpointOwner {
   // kubelet's connection.
   PreStarts pre_starts_;
   AllocationPrograms allocation_programs_;
+  std::unique_ptr<AssumedCards> cards_;
 };
 
 }  // namespace plughost

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "device/assembly.hpp"
+#include "device/cdi.hpp"
 
 namespace plughost {
 
@@ -11,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of the list's Unhealthy devices, those that a pod holds.
+// Of the list's devices that are Unhealthy or away, those that a pod holds.
 std::set<std::string> held_devices(const Inventory& listed, const std::string& resource,
                                    const Holdings& holdings) {
   std::set<std::string> held;
@@ -19,7 +20,7 @@ std::set<std::string> held_devices(const Inventory& listed, const std::string& r
   if (ids == holdings.end()) return held;
   for (const auto& [id, holder] : ids->second) {
     const Device* device = listed.find(id);
-    if (device && !device->healthy()) held.insert(device->id);
+    if (device && (!device->healthy() || device->away)) held.insert(device->id);
   }
   return held;
 }
@@ -34,8 +35,9 @@ Inventory newer(const Inventory& former, Inventory list) {
 
 std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Clock::time_point now,
                                           const Terms& terms, const Drains& drains,
-                                          const AdoptedDevices& adopted) {
+                                          const AdoptedDevices& adopted, const OccupiedDevices& occupied) {
   for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
+  for (const auto& [resource, noted] : noted_) seen.try_emplace(resource);
   complete_ = true;
   crowded_ = false;
   next_change_ = kNever;
@@ -52,28 +54,31 @@ std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Cloc
       continue;
     }
     Row& row = rows_[resource];
-    row.undrained = newer(row.undrained, Inventory(settle(row, std::move(there.devices), now, terms)));
-    listings.push_back(list(resource, row, drains, adopted));
+    row.undrained =
+        newer(row.undrained, Inventory(settle(resource, row, std::move(there.devices), now, terms)));
+    listings.push_back(list(resource, row, drains, adopted, occupied));
   }
   return listings;
 }
 
-std::vector<Roster::Listing> Roster::take(const Drains& drains, const AdoptedDevices& adopted) {
+std::vector<Roster::Listing> Roster::take(const Drains& drains, const AdoptedDevices& adopted,
+                                          const OccupiedDevices& occupied) {
   std::vector<Listing> listings;
   for (auto& [resource, row] : rows_) {
-    Listing listing = list(resource, row, drains, adopted);
+    Listing listing = list(resource, row, drains, adopted, occupied);
     if (listing.now != listing.before) listings.push_back(std::move(listing));
   }
   return listings;
 }
 
 Roster::Listing Roster::list(const std::string& resource, Row& row, const Drains& drains,
-                             const AdoptedDevices& adopted) {
+                             const AdoptedDevices& adopted, const OccupiedDevices& occupied) {
   Inventory list = row.undrained;
-  if (!drains.of(resource).empty() || adopted.ids().contains(resource)) {
+  if (!drains.of(resource).empty() || adopted.concerns(resource) || occupied.concerns(resource)) {
     std::vector<Device> devices(list.devices().begin(), list.devices().end());
     drains.apply(resource, devices);
     adopted.apply(resource, devices);
+    occupied.apply(resource, devices);
     list = newer(row.undrained, Inventory(std::move(devices)));
   }
   Inventory before = row.listed;
@@ -81,8 +86,29 @@ Roster::Listing Roster::list(const std::string& resource, Row& row, const Drains
   return {resource, std::move(before), row.listed};
 }
 
-std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock::time_point now,
-                                   const Terms& terms) {
+std::vector<Device> Roster::with_those_away(const std::string& resource, Row& row,
+                                            std::vector<Device> devices, Clock::time_point now,
+                                            const ClaimedNames& claimed) {
+  std::vector<Device> noted;
+  if (const auto former = noted_.find(resource); former != noted_.end()) {
+    noted = std::move(former->second);
+    noted_.erase(former);
+  }
+  devices = row.away.merge(row.undrained.devices(), noted, std::move(devices), now,
+                           [&](const Device& device, Clock::time_point since) {
+                             using enum AwayDevices::Held;
+                             if (!claimed) return kNotKnownYet;
+                             if (claimed->contains(cdi_qualified_name(resource, device.id))) return kYes;
+                             if (!stays(row, device, since, 0s, now)) return kNo;
+                             return row.held.contains(device.id) ? kYes : kNotKnownYet;
+                           });
+  next_change_ = std::min(next_change_, row.away.next_change());
+  return devices;
+}
+
+std::vector<Device> Roster::settle(const std::string& resource, Row& row, std::vector<Device> devices,
+                                   Clock::time_point now, const Terms& terms) {
+  if (terms.claimed) devices = with_those_away(resource, row, std::move(devices), now, *terms.claimed);
   const auto before = row.undrained.devices();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
   const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
@@ -132,6 +158,16 @@ std::map<std::string, Inventory> Roster::lists() const {
   std::map<std::string, Inventory> lists;
   for (const auto& [resource, row] : rows_) lists.emplace(resource, row.listed);
   return lists;
+}
+
+std::map<std::string, Inventory> Roster::known() const {
+  std::map<std::string, Inventory> known = lists();
+  for (const auto& [resource, noted] : noted_) known.try_emplace(resource, noted);
+  return known;
+}
+
+bool Roster::any_away() const {
+  return std::ranges::any_of(rows_, [](const auto& item) { return item.second.away.any(); });
 }
 
 void Roster::learn(const Holdings* holdings, Clock::time_point asked, Clock::time_point now) {

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "base/backoff.hpp"
+#include "device/away.hpp"
 #include "device/damping.hpp"
 #include "device/drains.hpp"
 #include "device/inventory.hpp"
 #include "device/remembered.hpp"
+#include "driver/device_ledger.hpp"
 #include "kubelet/holdings.hpp"
 #include "supervisor/adopted_devices.hpp"
 
@@ -28,6 +30,9 @@ class Roster {
   static constexpr std::chrono::milliseconds kFirstPause{2000};
   static constexpr std::chrono::milliseconds kLongestPause{60'000};
 
+  // nullopt: what claims hold has not been read yet.
+  using ClaimedNames = std::optional<std::set<std::string>>;
+
   // A resource's devices that are there, as their health checks left them.
   struct Seen {
     std::vector<Device> devices;
@@ -38,6 +43,9 @@ class Roster {
     std::chrono::seconds forget_after{};
     // A resource that nobody has ever held goes with the last of its devices: there may be others any moment.
     bool named_after_devices = false;
+    // Of an entry whose devices' network interfaces move into containers: CDI's names of what claims hold.
+    // nullptr: they do not move.
+    const ClaimedNames* claimed = nullptr;
   };
   // A resource's list: the former one, and the one from now on.
   struct Listing {
@@ -51,10 +59,15 @@ class Roster {
   // waited for, a new one has no list. Nor has one that would be more than kMostResources with those that are
   // remembered.
   std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms,
-                            const Drains& drains = {}, const AdoptedDevices& adopted = {});
-  // Those that are others because other devices are drained or adopted now. A device that comes back into
-  // service is as well as it is, and has not flapped.
-  std::vector<Listing> take(const Drains& drains, const AdoptedDevices& adopted = {});
+                            const Drains& drains = {}, const AdoptedDevices& adopted = {},
+                            const OccupiedDevices& occupied = {});
+  // Those that are others because other devices are drained, adopted or occupied now. A device that comes
+  // back into service is as well as it is, and has not flapped.
+  std::vector<Listing> take(const Drains& drains, const AdoptedDevices& adopted = {},
+                            const OccupiedDevices& occupied = {});
+  // Devices that a former process has listed, by resource: those of them that somebody holds, and whose
+  // network interfaces are in containers, are in the first list.
+  void recall(std::map<std::string, std::vector<Device>> noted) { noted_ = std::move(noted); }
   // A container has got one of its devices.
   void note_held(const std::string& resource);
   // It ends, and what it has listed is forgotten.
@@ -64,6 +77,10 @@ class Roster {
   const Inventory& listed(const std::string& resource) const;
   // All of them.
   std::map<std::string, Inventory> lists() const;
+  // The same, and what was recalled and is not listed yet.
+  std::map<std::string, Inventory> known() const;
+  // Is there a device whose network interface is away? Then it matters who holds what.
+  bool any_away() const;
   // Has every resource that was seen last its list?
   bool complete() const { return complete_; }
   // Were there too many?
@@ -81,24 +98,29 @@ class Roster {
 
  private:
   struct Row {
-    Inventory undrained;  // as if none of them were drained or adopted
+    Inventory undrained;  // as if none of them were drained, adopted or occupied
     Inventory listed;
     Remembered remembered;
     Damping damping;
-    std::set<std::string> held;  // of its Unhealthy devices: pods held them when the kubelet last told
-    bool ever_held = false;      // any of its devices
+    AwayDevices away;
+    std::set<std::string>
+        held;  // of its Unhealthy devices, and those that are away: pods held them when the kubelet last told
+    bool ever_held = false;  // any of its devices
   };
 
   static Listing list(const std::string& resource, Row& row, const Drains& drains,
-                      const AdoptedDevices& adopted);
-  std::vector<Device> settle(Row& row, std::vector<Device> devices, Clock::time_point now,
-                             const Terms& terms);
+                      const AdoptedDevices& adopted, const OccupiedDevices& occupied);
+  std::vector<Device> settle(const std::string& resource, Row& row, std::vector<Device> devices,
+                             Clock::time_point now, const Terms& terms);
+  std::vector<Device> with_those_away(const std::string& resource, Row& row, std::vector<Device> devices,
+                                      Clock::time_point now, const ClaimedNames& claimed);
   // Does the device, which has been due to be forgotten since then, stay? later: without the kubelet's word
   // it is due so much later.
   bool stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
              Clock::time_point now);
 
   std::map<std::string, Row> rows_;
+  std::map<std::string, std::vector<Device>> noted_;
   bool complete_ = false;
   bool crowded_ = false;
   Clock::time_point next_change_ = kNever;

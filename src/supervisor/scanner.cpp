@@ -61,7 +61,7 @@ void Scanner::look_on_worker(HeldIds held) {
        held = std::move(held)] {
         const auto began = Clock::now();
         try {
-          Scan seen = source->look(host, recipe->choice);
+          Scan seen = source->look(host, *recipe);
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
           std::map<std::string, Adoption> adoptions =
               adopt(*recipe, assembly.resources, listed, held,

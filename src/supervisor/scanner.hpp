@@ -11,9 +11,9 @@
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
+#include "platform/platform.hpp"
 #include "supervisor/adoption.hpp"
 #include "supervisor/followed_directories.hpp"
-#include "supervisor/platform.hpp"
 #include "supervisor/scan_schedule.hpp"
 
 namespace plughost {

@@ -3,8 +3,11 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "driver/device_ledger.hpp"
+#include "supervisor/assumed_holdings.hpp"
 #include "supervisor/reconciliation.hpp"
 #include "supervisor/shared_ids.hpp"
 
@@ -59,14 +62,23 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(make_cdi(config_)),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config_)),
-      holdings_(platform.workers),
+      assuming_(platform, {.checkpoint = [this]() -> CheckpointReader& { return link_->checkpoint(); },
+                           .cdi = [this]() -> CdiWriter& { return *cdi_; }}),
+      events_(platform.loop, platform.log, platform.api_server,
+              [this](HoldingsReader::Done done) { read_holdings(Clock::now(), std::move(done)); }),
+      node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
       drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       unhealthy_(platform.programs, platform.log,
-                 [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); }),
-      allocatable_(platform, allocatable_hooks()) {
+                 [this](HoldingsReader::Done done) { read_holdings(Clock::now(), std::move(done)); }),
+      allocatable_(platform, allocatable_hooks()),
+      drivers_(platform, drivers_hooks()) {
   safety_.arm(kSafetyInterval);
+  use_api_server();
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (const ResourceConfig& resource : config_.resources) add(resource);
+  use_driver();
+  join();
+  tell_node_counts();  // whatever they are: what a killed process has counted is ours from now on
   if (!link_->watcher().current())
     platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
 }
@@ -115,12 +127,56 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
 }
 
 DrainOrders::Hooks Supervisor::drain_hooks() {
-  return {.offers = [this] { return offers(); },
-          .read_holdings = [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); },
-          .changed =
-              [this] {
-                for (const auto& [name, entry] : entries_) entry->on_other_terms();
-              }};
+  return {
+      .offers = [this] { return offers(); },
+      .read_holdings = [this](HoldingsReader::Done done) { read_holdings(Clock::now(), std::move(done)); },
+      .changed =
+          [this] {
+            for (const auto& [name, entry] : entries_) entry->on_other_terms();
+          }};
+}
+
+DraDrivers::Hooks Supervisor::drivers_hooks() {
+  return {
+      .cdi = [this]() -> CdiWriter& { return *cdi_; },
+      .subjects =
+          [this] {
+            std::vector<DraDriver::Subject> subjects;
+            for (const ResourceConfig& config : config_.resources) {
+              const Template& name = config.recipe->name;
+              const auto entry = entries_.find(name.text());
+              if (!config.recipe->dra || entry == entries_.end()) continue;
+              DraDriver::Subject& subject = subjects.emplace_back(DraDriver::Subject{
+                  .entry = name.text(),
+                  .resource = name.literal() && !config.recipe->rename_shared ? name.text() : std::string(),
+                  .offers = {},
+                  .settled = entry->second->settled()});
+              entry->second->for_each_offer([&](const auto& offer) { subject.offers.push_back(offer); });
+            }
+            return subjects;
+          },
+      .lists =
+          [this] {
+            std::vector<DraDrivers::Lists> lists;
+            for (const ResourceConfig& config : config_.resources) {
+              const auto entry = entries_.find(config.recipe->name.text());
+              if (entry == entries_.end()) continue;
+              lists.push_back({.entry = entry->first,
+                               .dra = config.recipe->dra != nullptr,
+                               .where = config.where,
+                               .by_resource = entry->second->lists()});
+            }
+            return lists;
+          },
+      .loaded =
+          [this] {
+            if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
+          },
+      .occupied =
+          [this] {
+            for (const auto& [name, entry] : entries_) entry->on_other_terms();
+          },
+      .changed = [this] { on_change_(); }};
 }
 
 Entry::Hooks Supervisor::hooks(const std::string& entry) {
@@ -136,8 +192,16 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
                 names_.release(resource, entry);
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
+          .assuming = [this]() -> Assuming& { return assuming_; },
           .drains = [this]() -> const Drains& { return drain_orders_.drains(); },
+          .occupied = [this, entry](const DraDrivers::Seen* seen) -> const OccupiedDevices& {
+            return seen ? drivers_.occupied(entry, *seen) : drivers_.occupied();
+          },
+          .claimed = [this, entry] { return holdings_of(drivers_.claims(), entries_.at(entry)->lists()); },
+          .claimed_names = [this] { return drivers_.claimed_names(); },
           .offered = [this](const Offer& offer) { unhealthy_.follow(offer); },
+          .listed = [this](const std::string& resource, const Inventory& before,
+                           const Inventory& now) { events_.follow(resource, before, now); },
           .emptied =
               [this](const Offer& last) {
                 unhealthy_.forget(last.resource);
@@ -146,6 +210,7 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
           .changed =
               [this] {
                 if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
+                drivers_.on_lists();
                 on_change_();
               }};
 }
@@ -171,7 +236,8 @@ std::string Supervisor::claim(const std::string& resource, const std::string& en
 void Supervisor::retire(const std::string& name) {
   const auto entry = entries_.find(name);
   std::vector<std::shared_ptr<const Offer>> offers;
-  entry->second->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
+  entry->second->for_each_offer([&](const auto& offer) { offers.push_back(offer); });
+  entry->second->for_each_resource([](Resource& resource) { resource.end_for_good(); });
   end(name);
   for (const auto& offer : offers) {
     unhealthy_.forget(offer->resource);
@@ -180,9 +246,17 @@ void Supervisor::retire(const std::string& name) {
 }
 
 void Supervisor::stop(std::function<void()> done) {
+  // Without entries these would take what is to stay for what nobody wants.
+  drivers_.leave_to_successor();
   while (!entries_.empty()) retire(std::string(entries_.begin()->first));
-  burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
-  removals_.finish(kRemovalLimit, std::move(done));
+  burst_timer_.cancel();
+  const auto ended = [done = std::move(done), left = std::make_shared<int>(3)] {
+    if (--*left == 0) done();
+  };
+  removals_.finish(kRemovalLimit, ended);
+  events_.finish(kRemovalLimit, ended);
+  tell_node_counts();  // there are no entries any more: 0
+  node_capacity_.settle(kRemovalLimit, ended);
 }
 
 Changes Supervisor::apply(Config config) {
@@ -193,13 +267,15 @@ Changes Supervisor::apply(Config config) {
   for (const std::string& name : plan.retired) retire(name);
   for (const std::string& name : plan.ended) end(name);
   if (link) {
-    holdings_.abandon();
+    link_->holdings().abandon();
     allocatable_.forget();
     link_ = std::move(link);
   }
   if (plan.cdi) {
     cdi_->keep({});
+    cdi_->keep_late({});
     cdi_ = make_cdi(config);
+    drivers_.on_other_cdi();
     for (const auto& [name, entry] : entries_) entry->hint();
   }
   labels_.use(feature_directory(config));
@@ -209,10 +285,24 @@ Changes Supervisor::apply(Config config) {
     entries_.at(resource->recipe->name.text())->update(*resource);
   for (const ResourceConfig* resource : plan.begun) add(*resource);
   config_ = std::move(config);
+  use_api_server();
+  use_driver();
+  drivers_.on_lists();
+  join();
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
   tell(told);
   return told;
+}
+
+void Supervisor::use_api_server() {
+  tell_node_counts();
+  const auto use = [this] { platform_.api_server.use(config_.api_server); };
+  if (config_.api_server || node_capacity_.idle())
+    use();
+  else
+    node_capacity_.settle(kFarewellLimit, use);
+  events_.use(config_.events);
 }
 
 void Supervisor::tell(const Changes& changes) {
@@ -226,10 +316,17 @@ void Supervisor::tell(const Changes& changes) {
 Supervisor::Summary Supervisor::summary() const {
   Summary summary;
   summary.kubelet = link_->watcher().current().has_value();
+  const SlicesState slices = drivers_.slices();
   for (const auto& [name, entry] : entries_) {
     entry->for_each_resource([&](const Resource& resource) {
       ++summary.resources;
       if (resource.stage() == Stage::kAttached) ++summary.attached;
+    });
+    entry->for_each_pooled([&](const PooledResource& pooled) {
+      ++summary.resources;
+      PoolStatus pool{.offer = pooled.offer()};
+      drivers_.tell(pool, slices);
+      if (pool.published) ++summary.attached;
     });
   }
   return summary;
@@ -245,6 +342,9 @@ Attachments Supervisor::attachments() const {
     entry->for_each_resource([&, text = name](const Resource& resource) {
       if (resource.stage() == Stage::kAttached) seen.resources.emplace(resource.name(), text);
     });
+    // The kubelet hears nothing of it, and so cannot lose it.
+    entry->for_each_pooled(
+        [&, text = name](const PooledResource& pooled) { seen.resources.emplace(pooled.name(), text); });
   }
   return seen;
 }
@@ -259,9 +359,11 @@ DaemonStatus Supervisor::status() const {
   if (present == status.kubelet.present) status.kubelet.since = kubelet_since_;
   if (process && *process != 0) status.kubelet.process = process;
   status.kubelet.unverified = allocatable_.unknown();
+  status.api_server = platform_.api_server.status();
   for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
   status.configuration.hash = config_.files.hash;
   status.drains = drain_orders_.drains();
+  const SlicesState slices = drivers_.slices();
   for (const auto& [name, entry] : entries_) {
     const EntryStatus& its_entry = status.entries.emplace_back(entry->status());
     entry->for_each_resource([&, text = name](const Resource& resource) {
@@ -273,24 +375,63 @@ DaemonStatus Supervisor::status() const {
         told.trouble_at = its_entry.trouble_at;
       }
     });
+    entry->for_each_pooled([&, text = name](const PooledResource& pooled) {
+      PoolStatus& told = status.pools.emplace_back(PoolStatus{.resource = pooled.name(),
+                                                              .entry = text,
+                                                              .offer = pooled.offer(),
+                                                              .health_times = pooled.health_times()});
+      drivers_.tell(told, slices);
+    });
   }
   std::ranges::sort(status.resources, {}, &ResourceStatus::name);
+  std::ranges::sort(status.pools, {}, &PoolStatus::resource);
+  status.drivers = drivers_.status();
   return status;
 }
 
-void Supervisor::ask_status(StatusDone done) {
-  holdings_.read(*link_, [this, done = std::move(done)](const PodResources::Answer& answer) {
-    DaemonStatus told = status();
-    told.holdings = answer.holdings;
-    told.holders_unknown = answer.why;
-    done(std::move(told));
+void Supervisor::read_holdings(Clock::time_point since, HoldingsReader::Done done) {
+  link_->holdings().read(since, [this, done = std::move(done)](const PodResources::Answer& answer) {
+    if (!answer.holdings) return done(answer);
+    PodResources::Answer told = answer;
+    for (const auto& [name, entry] : entries_) {
+      entry->for_each_resource([&](const Resource& resource) {
+        const AssumedCards* const cards = resource.assumed_cards();
+        if (!cards) return;
+        const std::shared_ptr<const Offer> offer = resource.offer();
+        Holdings known =
+            by_card(*told.holdings, resource.name(), offer->inventory,
+                    [&](const Holder& holder) { return cards->held_card(holder, offer->inventory); });
+        told.holdings = std::make_shared<const Holdings>(
+            by_name(std::move(known), resource.name(),
+                    [cards](const Holder& holder) { return cards->known_as(holder); }));
+      });
+    }
+    if (const std::vector<const PreparedClaim*> claims = drivers_.claims(); !claims.empty()) {
+      Holdings claimed_too = *told.holdings;
+      for (const auto& [name, entry] : entries_) {
+        for (const auto& [resource, ids] : holdings_of(claims, entry->lists()))
+          claimed_too[resource].insert(ids.begin(), ids.end());
+      }
+      told.holdings = std::make_shared<const Holdings>(std::move(claimed_too));
+    }
+    done(told);
   });
+}
+
+void Supervisor::ask_status(StatusDone done) {
+  read_holdings(Clock::now() - HoldingsReader::kShown,
+                [this, done = std::move(done)](const PodResources::Answer& answer) {
+                  DaemonStatus told = status();
+                  told.holdings = answer.holdings;
+                  told.holders_unknown = answer.why;
+                  done(std::move(told));
+                });
 }
 
 std::vector<std::shared_ptr<const Offer>> Supervisor::offers() const {
   std::vector<std::shared_ptr<const Offer>> offers;
   for (const auto& [name, entry] : entries_)
-    entry->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
+    entry->for_each_offer([&](const auto& offer) { offers.push_back(offer); });
   return offers;
 }
 
@@ -303,6 +444,7 @@ void Supervisor::on_kubelet() {
   kubelet_since_ = std::chrono::system_clock::now();
   if (present) platform_.tallies.kubelets.add();
   for (const auto& [name, entry] : entries_) entry->on_kubelet();
+  drivers_.on_kubelet(present);
   on_change_();
   const std::string directory = link_->config().directory;
   if (present)
@@ -328,6 +470,7 @@ void Supervisor::after_burst() {
   forget_specifications();
   tell_neighbours();
   tell_labels();
+  tell_node_counts();
   tell_hopeful();
   ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
 }
@@ -337,14 +480,33 @@ void Supervisor::tell_neighbours() {
     const auto other = entries_.find(entry->config().recipe->near);
     if (other == entries_.end()) continue;
     Neighbours neighbours{.given = other->second->given()};
-    other->second->for_each_resource([&](const Resource& resource) {
-      for (const Device& device : resource.offer()->inventory.devices()) {
+    other->second->for_each_offer([&](const auto& offer) {
+      for (const Device& device : offer->inventory.devices()) {
         const std::string* const path = device.attribute("pciPath");
         if (device.healthy() && path) neighbours.healthy.push_back(*path);
       }
     });
     std::ranges::sort(neighbours.healthy);
     entry->set_neighbours(std::move(neighbours));
+  }
+}
+
+// What is known without a look at the machine holds from the first list on.
+void Supervisor::join() {
+  std::vector<const Recipe*> recipes;
+  for (const ResourceConfig& resource : config_.resources) recipes.push_back(resource.recipe.get());
+  std::map<std::string, std::size_t> groups = same_card_groups(recipes);
+  if (groups != card_groups_) given_cards_.clear();
+  card_groups_ = std::move(groups);
+  for (const auto& [name, entry] : entries_) {
+    const auto group = card_groups_.find(name);
+    if (group == card_groups_.end()) {
+      entry->set_joined(nullptr);
+      continue;
+    }
+    std::shared_ptr<GivenCards>& given = given_cards_[group->second];
+    if (!given) given = std::make_shared<GivenCards>();
+    entry->set_joined(given);
   }
 }
 
@@ -358,10 +520,20 @@ void Supervisor::tell_labels() {
                                                      .labels = entry->config().labels,
                                                      .lists = {},
                                                      .settled = entry->settled()});
-    entry->for_each_resource(
-        [&](const Resource& resource) { subject.lists.push_back(resource.offer()->inventory); });
+    entry->for_each_offer([&](const auto& offer) { subject.lists.push_back(offer->inventory); });
   }
   labels_.follow(subjects);
+}
+
+void Supervisor::tell_node_counts() {
+  std::vector<NodeCapacity::Subject> subjects;
+  for (const auto& [name, entry] : entries_) {
+    if (entry->config().node_resources.empty()) continue;
+    NodeCapacity::Subject& subject = subjects.emplace_back(NodeCapacity::Subject{
+        .counts = entry->config().node_resources, .lists = {}, .settled = entry->settled()});
+    entry->for_each_offer([&](const auto& offer) { subject.lists.push_back(offer->inventory); });
+  }
+  node_capacity_.follow(subjects);
 }
 
 // A name that they want is free: the next look may serve it.
@@ -371,13 +543,30 @@ void Supervisor::tell_hopeful() {
 
 // Of resources that are no more. Before each entry has looked nobody knows which there are.
 void Supervisor::forget_specifications() {
+  const auto claimed = drivers_.claimed_names();
+  if (!claimed) return;
   std::set<std::string> specified;
+  // A container that is started again needs what its claim stands for.
+  for (const std::string& name : *claimed) specified.insert(name.substr(0, name.find('=')));
+  bool late = false;
   for (const auto& [name, entry] : entries_) {
     if (entry->config().recipe->cdi == CdiNames::kNone) continue;
     if (!entry->settled()) return;
-    entry->for_each_resource([&](const Resource& resource) { specified.insert(resource.name()); });
+    entry->for_each_offer([&](const auto& offer) { specified.insert(offer->resource); });
+    entry->for_each_resource([&](const Resource& resource) {
+      late = late || (resource.assumed_cards() && resource.assumed_cards()->terms().late());
+    });
   }
   cdi_->keep(std::move(specified));
+  if (!late) cdi_->keep_late({});  // otherwise it is for those to say
+}
+
+void Supervisor::use_driver() {
+  const auto is_dra = [](const ResourceConfig& resource) { return resource.recipe->dra != nullptr; };
+  const bool wanted = config_.dra && std::ranges::any_of(config_.resources, is_dra);
+  drivers_.use({.driver = wanted ? config_.dra->driver : std::string(),
+                .plugins_registry = config_.kubelet.plugins_registry,
+                .api_server = config_.api_server.has_value()});
 }
 
 void Supervisor::look_for_shared_ids() {

@@ -7,19 +7,22 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "driver/dra_drivers.hpp"
+#include "hooks/removal_programs.hpp"
+#include "hooks/unhealthy_programs.hpp"
+#include "platform/cdi_writer.hpp"
+#include "platform/node_events.hpp"
+#include "status/status.hpp"
 #include "supervisor/allocatable_check.hpp"
-#include "supervisor/cdi_writer.hpp"
+#include "supervisor/assuming.hpp"
 #include "supervisor/changes.hpp"
 #include "supervisor/drain_orders.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/feature_labels.hpp"
-#include "supervisor/holdings_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
-#include "supervisor/removal_programs.hpp"
+#include "supervisor/node_capacity.hpp"
 #include "supervisor/resource_names.hpp"
-#include "supervisor/status.hpp"
 #include "supervisor/trial.hpp"
-#include "supervisor/unhealthy_programs.hpp"
 
 namespace plughost {
 
@@ -27,8 +30,12 @@ class Supervisor {
  public:
   // The one safety net under every event source: kubelet, sockets, watches and devices are looked at again.
   static constexpr std::chrono::seconds kSafetyInterval{60};
-  // What systemd waits for (TimeoutStopSec in systemd/plughost.service), less what the rest of a stop takes.
-  static constexpr std::chrono::seconds kRemovalLimit{3};
+  // What systemd waits for (TimeoutStopSec=5 in systemd/plughost.service), less what the rest of a stop takes
+  // at worst: Programs::kGrace for those that do not end, and Programs::kLast to reap them; 0.2 s for the
+  // control socket's calls and as much for the kubelet's; LogWriter::kLastDeadline. That is 4.4 s in all.
+  static constexpr std::chrono::seconds kRemovalLimit{2};
+  // When nobody is to ask the API server any more it is asked for so long yet: what it shows of ours goes.
+  static constexpr std::chrono::seconds kFarewellLimit{10};
 
   struct Summary {
     std::size_t resources = 0;
@@ -59,6 +66,8 @@ class Supervisor {
 
   using DrainDone = DrainOrders::Done;
   void drain(const DrainOrder& order, DrainDone done);
+  // A configuration that does not come into force, for these reasons.
+  void tell_refusal(const std::vector<std::string>& errors) { events_.note_refusal(errors); }
 
  private:
   std::unique_ptr<CdiWriter> make_cdi(const Config& config) const;
@@ -66,7 +75,10 @@ class Supervisor {
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
   DrainOrders::Hooks drain_hooks();
+  DraDrivers::Hooks drivers_hooks();
   DaemonStatus status() const;
+  // Who holds what: the card that a container has been given, where its ids do not say it.
+  void read_holdings(EventLoop::Clock::time_point since, HoldingsReader::Done done);
   std::vector<std::shared_ptr<const Offer>> offers() const;
   void add(const ResourceConfig& resource);
   void end(const std::string& name);
@@ -76,14 +88,20 @@ class Supervisor {
   Entry::Hooks hooks(const std::string& entry);
   // Why the entry cannot serve the resource; empty: nobody else does.
   std::string claim(const std::string& resource, const std::string& entry);
+  void use_api_server();
   void tell(const Changes& changes);
+  void use_driver();
+
   void on_kubelet();
   void on_safety();
   void after_burst();
   void look_for_shared_ids();
   void forget_specifications();
   void tell_neighbours();
+  // See Recipe::same_card.
+  void join();
   void tell_labels();
+  void tell_node_counts();
   void tell_hopeful();
 
   Platform& platform_;
@@ -91,7 +109,9 @@ class Supervisor {
   std::function<void()> on_change_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   ResourceNames names_;
-  std::size_t shared_ids_ = 0;  // that were told of
+  std::size_t shared_ids_ = 0;                                      // that were told of
+  std::map<std::string, std::size_t> card_groups_;                  // see same_card_groups()
+  std::map<std::size_t, std::shared_ptr<GivenCards>> given_cards_;  // by the number of the group
   RemovalPrograms removals_;
   WallTime kubelet_since_ = std::chrono::system_clock::now();
   Timer safety_;
@@ -101,10 +121,13 @@ class Supervisor {
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiWriter> cdi_;
   FeatureLabels labels_;  // likewise
-  HoldingsReader holdings_;
+  Assuming assuming_;
+  NodeEvents events_;
+  NodeCapacity node_capacity_;
   DrainOrders drain_orders_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;
+  DraDrivers drivers_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };
 

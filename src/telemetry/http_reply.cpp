@@ -1,7 +1,7 @@
 #include "telemetry/http_reply.hpp"
 
 #include "embedded/page.hpp"
-#include "supervisor/readiness.hpp"
+#include "status/readiness.hpp"
 #include "telemetry/listen_address.hpp"
 
 namespace plughost {

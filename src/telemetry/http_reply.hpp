@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "base/log_history.hpp"
-#include "supervisor/status.hpp"
+#include "status/status.hpp"
 #include "telemetry/http_request.hpp"
 
 namespace plughost {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/readiness.hpp"
+#include "status/readiness.hpp"
 
 namespace plughost {
 
@@ -90,7 +90,7 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(resource.disagreement.empty() ? 0.0 : 1.0, {{"resource", resource.name}});
   families.gauge("plughost_devices", "Devices that the kubelet is told of, each replica counted.");
   for (const ResourceStatus& resource : status.resources) {
-    const ResourceStatus::Counts counts = resource.counts(nullptr);
+    const DeviceCounts counts = resource.counts(nullptr);
     families.add(counts.healthy, {{"resource", resource.name}, {"health", "healthy"}});
     families.add(counts.unhealthy, {{"resource", resource.name}, {"health", "unhealthy"}});
   }
@@ -107,23 +107,27 @@ void write_node(const DaemonStatus& status, Families& families) {
     families.add(resource.counts(status.holdings.get()).held, {{"resource", resource.name}});
 }
 
+void write_devices_of(const Offer& offer, const Holdings* holdings, Families& families) {
+  for (const Device& device : offer.inventory.devices()) {
+    std::set<Holder> holders = holders_of(device, offer.resource, holdings);
+    if (holders.empty()) holders.emplace();
+    for (const Holder& holder : holders)
+      families.add(1.0, {{"resource", offer.resource},
+                         {"device", device.id},
+                         {"node_path", device.nodes.empty() ? "" : device.nodes.front().host_path},
+                         {"namespace", holder.pod_namespace},
+                         {"pod", holder.pod},
+                         {"container", holder.container}});
+  }
+}
+
 // One for each device and container that holds it; where nobody knows who does, none.
 void write_devices(const DaemonStatus& status, Families& families) {
   if (!status.device_metrics || !status.holdings) return;
   families.gauge("plughost_device_info", "1. Without a pod: nobody holds the device.");
-  for (const ResourceStatus& resource : status.resources) {
-    for (const Device& device : resource.offer->inventory.devices()) {
-      std::set<Holder> holders = holders_of(device, resource.name, status.holdings.get());
-      if (holders.empty()) holders.emplace();
-      for (const Holder& holder : holders)
-        families.add(1.0, {{"resource", resource.name},
-                           {"device", device.id},
-                           {"node_path", device.nodes.empty() ? "" : device.nodes.front().host_path},
-                           {"namespace", holder.pod_namespace},
-                           {"pod", holder.pod},
-                           {"container", holder.container}});
-    }
-  }
+  for (const ResourceStatus& resource : status.resources)
+    write_devices_of(*resource.offer, status.holdings.get(), families);
+  for (const PoolStatus& pool : status.pools) write_devices_of(*pool.offer, status.holdings.get(), families);
 }
 
 void write_calls(const DaemonStatus& status, Families& families) {
@@ -178,6 +182,64 @@ void write_configuration(const DaemonStatus& status, Families& families) {
       .add(status.tallies.reloads_refused, {{"result", "refused"}});
 }
 
+void write_api_server(const DaemonStatus& status, Families& families) {
+  if (!status.api_server) return;
+  families.counter("plughost_api_requests_total", "Requests to the API server.");
+  for (const ApiTally::Requests& requests : status.api_server->requests)
+    families.add(requests.count, {{"verb", requests.verb}, {"code", std::to_string(requests.code)}});
+  families.gauge("plughost_api_watch_age_seconds",
+                 "Since the API server has last said something of what is watched.");
+  for (const ApiServerStatus::Watch& watch : status.api_server->watches) {
+    if (watch.heard_at)
+      families.add(std::chrono::duration<double>(std::chrono::system_clock::now() - *watch.heard_at).count(),
+                   {{"collection", watch.collection}});
+  }
+  families.gauge("plughost_api_watch_objects", "Objects that are watched.");
+  for (const ApiServerStatus::Watch& watch : status.api_server->watches)
+    families.add(watch.objects, {{"collection", watch.collection}});
+}
+
+// Where entries are advertised by DRA, or have been.
+void write_dra(const DaemonStatus& status, Families& families) {
+  if (!status.pools.empty()) {
+    families.gauge("plughost_pool_published", "1: the API server shows the pool as it is.");
+    for (const PoolStatus& pool : status.pools)
+      families.add(pool.published ? 1.0 : 0.0, {{"resource", pool.resource}});
+    families.gauge("plughost_pool_devices", "Devices of a pool, each replica counted.");
+    for (const PoolStatus& pool : status.pools) {
+      const DeviceCounts counts = pool.counts(nullptr);
+      families.add(counts.healthy, {{"resource", pool.resource}, {"health", "healthy"}});
+      families.add(counts.unhealthy, {{"resource", pool.resource}, {"health", "unhealthy"}});
+    }
+    families.gauge("plughost_pool_devices_drained", "Devices of a pool that are out of service.");
+    for (const PoolStatus& pool : status.pools)
+      families.add(pool.counts(nullptr).drained, {{"resource", pool.resource}});
+    families.gauge("plughost_pool_devices_adopted", "Devices of a pool that pods hold by a device plugin.");
+    for (const PoolStatus& pool : status.pools)
+      families.add(pool.counts(nullptr).adopted, {{"resource", pool.resource}});
+  }
+  if (status.drivers.empty()) return;
+  families.gauge("plughost_driver_registered", "1: a kubelet knows the driver.");
+  for (const DriverStatus& driver : status.drivers)
+    families.add(driver.registered_since ? 1.0 : 0.0, {{"driver", driver.name}});
+  families.gauge("plughost_claims", "Claims that are prepared.");
+  for (const DriverStatus& driver : status.drivers)
+    families.add(std::uint64_t{driver.claims.size()}, {{"driver", driver.name}});
+  families.counter("plughost_claims_prepared_total", "Claims that kubelets asked to prepare.");
+  for (const DriverStatus& driver : status.drivers) {
+    families.add(driver.tally.prepared, {{"driver", driver.name}, {"result", "answered"}});
+    families.add(driver.tally.prepare_refused, {{"driver", driver.name}, {"result", "refused"}});
+  }
+  families.counter("plughost_claims_unprepared_total", "Claims that kubelets asked to unprepare.");
+  for (const DriverStatus& driver : status.drivers) {
+    families.add(driver.tally.unprepared, {{"driver", driver.name}, {"result", "answered"}});
+    families.add(driver.tally.unprepare_refused, {{"driver", driver.name}, {"result", "refused"}});
+  }
+  families.counter("plughost_slice_writes_total", "Requests that made, changed or deleted a ResourceSlice.");
+  for (const DriverStatus& driver : status.drivers)
+    families.add(driver.slice_writes, {{"driver", driver.name}});
+}
+
 // The names of Prometheus' own client libraries.
 void write_process(const DaemonStatus& status, Families& families) {
   rusage usage{};
@@ -230,6 +292,8 @@ void write_own(const DaemonStatus& status, Families& families) {
   families.counter("plughost_udev_overflows_total", "Times that the kernel dropped uevents.")
       .add(status.tallies.udev_overflows);
   write_configuration(status, families);
+  write_api_server(status, families);
+  write_dra(status, families);
   families.counter("plughost_log_messages_total", "Lines that were logged.")
       .add(status.tallies.warnings, {{"level", "warn"}})
       .add(status.tallies.errors, {{"level", "error"}});

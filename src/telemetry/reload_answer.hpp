@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "status/status.hpp"
 #include "supervisor/changes.hpp"
-#include "supervisor/status.hpp"
 
 namespace plughost {
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
 
 from machine import REPOSITORY, Machine, deb, main  # noqa: E402
 
-PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet", "migrate")
+PAGES = ("install", "upgrade", "troubleshooting", "security", "sizing", "fleet", "migrate", "dra")
 
 NOT_RUN = {
     "kubectl get node NODE -o jsonpath='{.status.allocatable}'": "needs an API server",
@@ -30,6 +30,14 @@ NOT_RUN = {
     "helm upgrade plughost plughost-0.1.0.tgz --namespace plughost --reuse-values --set-file config=config.yaml":
         "needs a cluster; tests/e2e/cluster upgrades a release",
     "kubectl describe pod POD": "needs an API server",
+    "plughost dra classes --config token.yaml | kubectl apply -f -": "needs an API server; tests/e2e/cluster applies what it prints",
+    "plughost dra templates --config token.yaml | kubectl apply -f -": "needs an API server",
+    "kubectl get resourceslices": "needs an API server",
+    "kubectl get resourceslices -o yaml": "needs an API server",
+    "kubectl apply -f pod.yaml": "needs a cluster; tests/e2e/cluster runs such pods",
+    "kubectl get resourceclaims": "needs an API server",
+    "kubectl logs with-token": "needs an API server",
+    "plughost status example.com/token": "needs an API server, where the pool is",
     "semodule -i /usr/share/plughost/selinux/plughost.cil": "needs SELinux; tests/packaging/selinux_test.py loads it",
     "restorecon -R /var/lib/plughost": "needs SELinux",
     "kubectl label node NODE plughost=yes": "needs an API server",

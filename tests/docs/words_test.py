@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The words by which docs/troubleshooting.md tells a trouble are those that the program says."""
+"""The words by which docs/troubleshooting.md and docs/dra.md tell a trouble are those that the program says."""
 
 import re
 import sys
@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = ("docs/troubleshooting.md", "docs/dra.md")
 
 # Said by others: systemd, gRPC, the C library, and in prose.
 OTHERS = {
@@ -24,7 +25,7 @@ def sources():
 
 def told():
     """What the first cells of the tables quote, in pieces: an ellipsis stands for anything, and so does an example."""
-    rows = re.findall(r"^\| (`.*?) \|", (REPOSITORY / "docs/troubleshooting.md").read_text(), re.M)
+    rows = [row for page in PAGES for row in re.findall(r"^\| (`.*?) \|", (REPOSITORY / page).read_text(), re.M)]
     for quoted in (span for row in rows for span in re.findall(r"`([^`]*)`", row)):
         for piece in re.split(r"…|example\.com/\w+|\b\d+\b", quoted):
             if piece.strip(' "{},;.'):

@@ -313,7 +313,8 @@ func TestAConfigurationMayHaveEachKeyThatPlughostKnows(t *testing.T) {
 		sort.Strings(all)
 		return all
 	}
-	example := parsed[object](t, read(t, repository+"/config.example.yaml"))
+	// What is not switched on there is a comment.
+	example := parsed[object](t, regexp.MustCompile(`(?m)^# (apiServer:)$`).ReplaceAll(read(t, repository+"/config.example.yaml"), []byte("$1")))
 	example["devices"] = nil // its other word for resources
 	if !reflect.DeepEqual(names(config), names(example)) {
 		t.Errorf("the schema has %v, and config.example.yaml %v", names(config), names(example))
@@ -436,6 +437,63 @@ func TestTwoReleasesShareNeitherNamesNorState(t *testing.T) {
 	}
 }
 
+func TestAnAccountHasTheRightsThatTheConfigurationNeedsAndNoOthers(t *testing.T) {
+	const events = "create events; list pods"
+	const labels = "list,watch nodes"
+	const counts = "resources: [{name: x.example/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.example/n: '{cards}'}}]\n"
+	entries := func(when string) string {
+		return "resources: [{name: x.example/a, count: 1, when: " + when + "}]\n"
+	}
+	for config, want := range map[string]string{
+		"apiServer: {}\nresources: []\n":                                                                 "",
+		"apiServer: {}\nevents: true\nresources: []\n":                                                   events,
+		"apiServer: {}\nevents: true\n" + entries("{label: {rack: a}}"):                                  labels + "; " + events,
+		"apiServer: {}\n" + entries("{node: n-*}"):                                                       labels,
+		"apiServer: {}\n" + entries("{hostname: n-*}"):                                                   "",
+		"apiServer: {}\nnodeLabels: /etc/labels\n" + entries("{label: {rack: a}}"):                       "",
+		"apiServer: {}\nresources: []\ninclude: [{file: '*.yaml', when: [{not: {label: {rack: a}}}]}]\n": labels,
+		"apiServer: {}\n" + counts:                                                                       labels + "; patch nodes/status",
+		"apiServer: {}\nresources: [{name: x.example/a, count: 1, advertise: dra}]\n":                    labels + "; patch nodes/status; list,watch,create,get,update,delete resourceslices of resource.k8s.io; get resourceclaims of resource.k8s.io",
+		"apiServer: {}\nresources: [{name: x.example/a, count: 1, advertise: plugin}]\n":                 "",
+	} {
+		t.Run(want, func(t *testing.T) {
+			kinds := made(t, object{"config": config})
+			var rules []string
+			if all, is := kinds["ClusterRole"]["rules"].([]any); is {
+				for _, each := range all {
+					words := func(key string) string {
+						var list []string
+						for _, word := range each.(object)[key].([]any) {
+							list = append(list, word.(string))
+						}
+						return strings.Join(list, ",")
+					}
+					rule := words("verbs") + " " + words("resources")
+					if group := words("apiGroups"); group != "" {
+						rule += " of " + group
+					}
+					rules = append(rules, rule)
+				}
+			}
+			if got := strings.Join(rules, "; "); got != want {
+				t.Errorf("the account may %q, and needs %q", got, want)
+			}
+			pod := kinds["DaemonSet"]["spec"].(object)["template"].(object)["spec"].(object)
+			if pod["serviceAccountName"] != "plughost" || pod["automountServiceAccountToken"] != true {
+				t.Errorf("the pod has another account: %v", pod)
+			}
+			if kinds["ServiceAccount"] == nil || kinds["ClusterRoleBinding"] == nil {
+				t.Error("nothing gives the account its rights")
+			}
+		})
+	}
+	for _, config := range []string{"resources: []\n", "apiServer: {kubeconfig: /etc/plughost/kubeconfig}\nresources: []\n"} {
+		if kinds := made(t, object{"config": config}); kinds["ServiceAccount"] != nil || kinds["ClusterRole"] != nil {
+			t.Errorf("an account that nobody needs: %s", config)
+		}
+	}
+}
+
 func TestThePodIsTheSameWhateverIsOffered(t *testing.T) {
 	one, _ := json.Marshal(made(t, object{"presets": []any{"fuse"}})["DaemonSet"])
 	other, _ := json.Marshal(made(t, object{"presets": []any{"kvm"}})["DaemonSet"])
@@ -476,4 +534,158 @@ func TestThePackedChartHasTheVersionAndTheSameBytesEachTime(t *testing.T) {
 	if _, err := os.Stat(folder + "/Chart.lock"); !errors.Is(err, os.ErrNotExist) {
 		t.Error("packing left something in the tree")
 	}
+}
+
+func TestWhoAssumesPodsMayWatchAndMarkThem(t *testing.T) {
+	for dialect, most := range map[string]int{"doslab": 2, "volcano": 2, "gpushare": 3} {
+		entry := object{"name": "x.example/memory", "gpu": object{"unit": object{"memory": "1GiB"}}, "assume": object{"dialect": dialect}}
+		kinds := made(t, object{"config": object{"apiServer": object{}, "resources": []any{entry}}})
+		rules, _ := json.Marshal(kinds["ClusterRole"]["rules"])
+		for _, want := range []string{`"resources":["pods"],"verbs":["list","watch"]`, `"resources":["pods/status"],"verbs":["patch"]`} {
+			if !strings.Contains(string(rules), want) {
+				t.Errorf("%s: the account may %s, and not %s", dialect, rules, want)
+			}
+		}
+		if all := kinds["ClusterRole"]["rules"].([]any); len(all) != most {
+			t.Errorf("%s: the account may more or less than is needed: %s", dialect, rules)
+		}
+	}
+}
+
+// What the container has of the node, by where: "name of path".
+func mounts(t *testing.T, kinds map[string]object) map[string]string {
+	t.Helper()
+	spec := kinds["DaemonSet"]["spec"].(object)["template"].(object)["spec"].(object)
+	paths := volumes(t, kinds)
+	found := map[string]string{}
+	for _, one := range spec["containers"].([]any)[0].(object)["volumeMounts"].([]any) {
+		mount := one.(object)
+		where := mount["mountPath"].(string)
+		if found[where] != "" {
+			t.Errorf("two mounts at %s", where)
+		}
+		found[where] = paths[mount["name"].(string)]
+		if mount["readOnly"] == true {
+			found[where] += ", read-only"
+		}
+	}
+	return found
+}
+
+const viaDra = "apiServer: {}\nresources: [{name: x.example/a, count: 1, advertise: dra}]\n"
+
+func TestADriverHasItsDirectoriesWhereverTheyAre(t *testing.T) {
+	const registry, cdi = "/var/lib/kubelet/plugins_registry", "/var/run/cdi"
+	entries := []any{object{"name": "x.example/a", "count": 1, "advertise": "dra"}}
+	structure := func(more object) object {
+		config := object{"apiServer": object{}, "resources": entries}
+		for key, value := range more {
+			config[key] = value
+		}
+		return config
+	}
+	for name, row := range map[string]struct{ values, want object }{
+		"of a text":               {object{"config": viaDra}, object{registry: registry, cdi: cdi}},
+		"of a structure":          {object{"config": structure(object{})}, object{registry: registry, cdi: cdi}},
+		"as devices":              {object{"config": object{"apiServer": object{}, "devices": entries}}, object{registry: registry, cdi: cdi}},
+		"another root directory":  {object{"config": viaDra, "kubeletDir": "/var/lib/k0s/kubelet/"}, object{registry: "/var/lib/k0s/kubelet/plugins_registry", cdi: cdi}},
+		"other places in config":  {object{"config": structure(object{"kubelet": object{"pluginsRegistry": "/registry"}, "cdi": object{"directory": "/etc/cdi/"}})}, object{"/registry": registry, "/etc/cdi": "/etc/cdi"}},
+		"somebody mounts one":     {object{"config": viaDra, "hostPaths": []any{object{"path": cdi + "/"}}}, object{registry: registry, cdi + "/": cdi + "/, read-only"}},
+		"somebody mounts another": {object{"config": viaDra, "extraVolumeMounts": []any{object{"name": "dev", "mountPath": registry}}}, object{registry: "/dev", cdi: cdi}},
+		"before it is there":      {object{"dra": object{"enabled": true}}, object{registry: registry, cdi: cdi}},
+		"not at all":              {object{"config": viaDra, "dra": object{"enabled": false}}, object{}},
+		"as device plugins":       {object{"config": strings.ReplaceAll(viaDra, "dra", "plugin")}, object{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := mounts(t, made(t, row.values))
+			for where := range mounts(t, made(t, object{})) {
+				delete(found, where)
+			}
+			got := object{}
+			for where, path := range found {
+				got[where] = path
+			}
+			if !reflect.DeepEqual(got, row.want) {
+				t.Errorf("the container has %v, and needs %v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestTheAccountOfADriverIsBoundedAsPlughostSays(t *testing.T) {
+	const named = "dra: {driver: devices.example}\n" + viaDra
+	for name, row := range map[string]struct{ config, account string }{
+		"a text":            {viaDra, "plughost/plughost"},
+		"a name":            {named, "plughost/plughost"},
+		"a domain of all":   {"domain: y.example\n" + strings.ReplaceAll(viaDra, "x.example/", ""), "plughost/plughost"},
+		"the second of two": {strings.ReplaceAll(viaDra, "[{", "[{name: y.example/b, count: 1}, {"), "plughost/plughost"},
+		"another namespace": {viaDra, "devices/yard-plughost"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			namespace, account, _ := strings.Cut(row.account, "/")
+			files, err := rendered(theChart(t), chartutil.ReleaseOptions{Name: strings.TrimSuffix(account, "-plughost"), Namespace: namespace}, object{"config": row.config})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := objects(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ours := map[string]object{}
+			for _, one := range all {
+				ours[one["kind"].(string)] = one
+			}
+			path := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(path, []byte(row.config), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range strings.Split(output(t, plughost(t), "dra", "rbac", "--account", row.account, "--config", path), "---\n") {
+				theirs := parsed[object](t, []byte(text))
+				if theirs == nil || theirs["kind"] == "ClusterRoleBinding" { // its names differ
+					continue
+				}
+				our := ours[theirs["kind"].(string)]
+				delete(theirs["metadata"].(object), "name")
+				if theirs["kind"] == "ClusterRole" {
+					theirs["rules"], our["rules"] = allowed(theirs), allowed(our)
+				}
+				if theirs["kind"] == "ValidatingAdmissionPolicyBinding" {
+					theirs["spec"].(object)["policyName"] = ours["ValidatingAdmissionPolicy"]["metadata"].(object)["name"]
+				}
+				if our == nil || our["apiVersion"] != theirs["apiVersion"] || !reflect.DeepEqual(our["spec"], theirs["spec"]) || !reflect.DeepEqual(our["rules"], theirs["rules"]) {
+					chart, _ := yaml.Marshal(our)
+					program, _ := yaml.Marshal(theirs)
+					t.Errorf("the chart has\n%s\nand plughost\n%s", chart, program)
+				}
+			}
+		})
+	}
+	for name, config := range map[string]string{
+		"device plugins":  "apiServer: {}\nresources: []\n",
+		"its own account": strings.ReplaceAll(viaDra, "apiServer: {}", "apiServer: {kubeconfig: /etc/plughost/kubeconfig}"),
+	} {
+		if kinds := made(t, object{"config": config}); kinds["ValidatingAdmissionPolicy"] != nil || kinds["ValidatingAdmissionPolicyBinding"] != nil {
+			t.Errorf("%s: a policy that bounds nobody", name)
+		}
+	}
+}
+
+// What a role allows, by right.
+func allowed(role object) []any {
+	if role == nil {
+		return nil
+	}
+	var all []string
+	for _, one := range role["rules"].([]any) {
+		rule := one.(object)
+		for _, verb := range rule["verbs"].([]any) {
+			all = append(all, strings.Join([]string{verb.(string), rule["resources"].([]any)[0].(string), rule["apiGroups"].([]any)[0].(string)}, " "))
+		}
+	}
+	sort.Strings(all)
+	words := []any{}
+	for _, each := range all {
+		words = append(words, each)
+	}
+	return words
 }

@@ -82,6 +82,13 @@ TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and
   running.done({"drain", kGopher + "=bob"}, kGopher + "=bob is drained\nno pod holds it\n");
 }
 
+TEST_CASE("a drain names the pod that has got the device a moment ago, whatever was shown before") {
+  Running running;
+  CHECK(running.plughost({"status", kGopher}).output.find("pod-a") == std::string::npos);
+  REQUIRE(running.node.kubelet().allocate_named("pod-a", "main", kGopher, {"amy"}).admitted());
+  running.done({"drain", kGopher + "=amy"}, "these hold it, and go on:\n");
+}
+
 TEST_CASE("a container that asks for a drained device is told why not, until it is back in service") {
   Running running;
   running.done({"drain", kGopher + "=amy", "--reason", "the fan"}, "");

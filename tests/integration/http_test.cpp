@@ -82,8 +82,8 @@ double value_of(const std::string& metrics, const std::string& metric) {
 
 TEST_CASE("the metrics that are served are the ones that docs/metrics.md has") {
   Node node;
-  node.set_top("listen: 127.0.0.1:0\nmetrics: {devices: true}\n");
-  node.configure(counted(kGopher, 1));
+  node.set_top("listen: 127.0.0.1:0\nmetrics: {devices: true}\napiServer: {}\n");
+  node.configure(counted(kGopher, 1) + counted("example.com/pooled", 1, "advertise: dra"));
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.attached({kGopher}));
@@ -200,7 +200,7 @@ TEST_CASE("a page that watches is told of the status, of each change, and of the
   listening.node.files().file("gophers/bob");
   CHECK(page.read_until("bob"));
   listening.node.files().remove("gophers/amy");
-  CHECK(page.read_until("devices turned Unhealthy"));
+  CHECK(page.read_until("devices are gone"));
   listening.node.daemon().signal(SIGTERM);
   CHECK(page.ended());
   CHECK(listening.node.daemon().wait_for_exit(limit(200ms)) == 0);

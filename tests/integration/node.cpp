@@ -59,7 +59,7 @@ fs::path Node::sockets() const {
 void Node::configure(const std::string& resources) {
   const char* const way = options_.registration == Registration::kRegister ? "register" : "pluginsRegistry";
   files_.file("config.yaml", "kubelet: {directory: " + plugins().string() +
-                                 ", pluginsRegistry: " + path("registry") +
+                                 ", pluginsRegistry: " + path(plugins_registry_) +
                                  ", podResources: " + path("pods.sock") + ", registration: " + way + "}\n" +
                                  top_ + "resources:\n" + resources + "control: " + control() + "\n");
 }
@@ -69,7 +69,8 @@ void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent 
                                   .clearing = options_.clearing,
                                   .registering = options_.registering,
                                   .faults = std::move(faults)};
-  if (options_.registration == Registration::kPluginsRegistry) options.plugins_registry = sockets();
+  if (options_.registration == Registration::kPluginsRegistry || options_.drivers)
+    options.plugins_registry = path("registry");
   if (options_.pod_resources) options.pod_resources = path("pods.sock");
   kubelet_ = std::make_unique<StandInKubelet>(std::move(options), std::move(on_event));
 }

@@ -23,6 +23,7 @@ class Node {
     StandInKubelet::Registering registering = StandInKubelet::Registering::kDialsBeforeAnswer;
     StandInKubelet::Clearing clearing = StandInKubelet::Clearing::kSockets;
     bool pod_resources = false;  // the kubelet says which pods hold which devices
+    bool drivers = false;        // the kubelet looks for drivers in plugins_registry, too
   };
   using Milliseconds = std::chrono::milliseconds;
   using Names = std::vector<std::string>;
@@ -46,6 +47,8 @@ class Node {
   std::string control() const { return path(control_); }
   // Another one in the configurations that are made from now on.
   void set_control(std::string below) { control_ = std::move(below); }
+  // The kubelet's directory in the configurations that are made from now on; it looks at `registry`.
+  void set_plugins_registry(std::string below) { plugins_registry_ = std::move(below); }
   // Lines for the top of the configurations that are made from now on.
   void set_top(std::string lines) { top_ = std::move(lines); }
   // resources: the lines below `resources:`.
@@ -54,6 +57,7 @@ class Node {
 
   void start_kubelet(StandInKubelet::Faults faults = {}, StandInKubelet::OnEvent on_event = {});
   StandInKubelet& kubelet() { return *kubelet_; }
+  KubeletState kubelet_state() const { return kubelet_->state(); }
   // A former one is killed first.
   void start_daemon(const std::vector<std::string>& environment = {},
                     const std::vector<std::string>& wrapper = {});
@@ -83,6 +87,7 @@ class Node {
   std::string said_;  // by former daemons
   std::string top_;
   std::string control_ = "run/control.sock";
+  std::string plugins_registry_ = "registry";
   KubeletState shown_;
 };
 

@@ -80,7 +80,7 @@ class Completion(unittest.TestCase):
         for shell in ("bash", "zsh"):
             with self.subTest(shell):
                 self.assertEqual(self.complete(shell, "run", "--log-level", ""), {"debug", "info", "warn", "error"})
-                self.assertEqual(self.complete(shell, "discover", "-o", ""), {"table", "json", "yaml"})
+                self.assertEqual(self.complete(shell, "discover", "-o", ""), {"table", "json", "yaml", "slices"})
 
     def test_an_action_and_what_it_is_done_to(self):
         self.assertEqual(self.complete("bash", "preset", ""), {"list", "show", "enable", "disable"})

@@ -160,6 +160,10 @@ class Machine:
     def exit_code(self, script):
         return self.outcome(script)[0]
 
+    def path(self, inside):
+        """That file of the machine, as this machine names it."""
+        return Path(f"/proc/{self._leader}/root") / inside.lstrip("/")
+
     def install(self, package):
         """As unattended upgrades do: what an administrator changed stays."""
         shutil.copy(package, self.shared)

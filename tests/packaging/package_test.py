@@ -7,6 +7,7 @@ Usage: package_test.py PACKAGES, the folder where ./dev package left them. Ends 
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,9 +26,27 @@ resources:
 - name: token
   count: 4
 """
+REGISTRY = "/var/lib/kubelet/plugins_registry"
 CONFFILE = "/etc/plughost/config.yaml"
 SETUP_CONFIG = CONFIG + "listen: 0.0.0.0:9464\n"
 SETUP_DROP_IN = "/etc/systemd/system/plughost.service.d/10-setup.conf"
+DRIVER_CONFIG = """\
+domain: example.com
+apiServer: {kubeconfig: /etc/plughost/kubeconfig}
+resources:
+- name: token
+  count: 4
+  advertise: dra
+"""
+# Nobody answers there: a driver registers without the API server.
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: node
+clusters: [{name: here, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: node, user: {token: none}}]
+contexts: [{name: node, context: {cluster: here, user: node}}]
+"""
 LONGEST_GAP = 5  # seconds; what is usual is printed
 LONGEST_START = 60
 
@@ -153,6 +172,38 @@ class InDebian12(unittest.TestCase):
         self.machine.install(self.newer)
         self.assertNotEqual(self.machine.exit_code("systemctl is-enabled plughost"), 0)
         self.assertNotEqual(self.machine.exit_code("systemctl is-active plughost"), 0)
+
+    def test_a_driver_s_socket_stays_over_a_restart_and_a_crash_and_goes_with_a_stop(self):
+        self.machine.install(deb())
+        for name, text in {"config.yaml": DRIVER_CONFIG, "kubeconfig": KUBECONFIG}.items():
+            (self.machine.shared / name).write_text(text)
+        # A kubelet makes the folder.
+        self.machine.run(f"mkdir -p {REGISTRY} && cp /shared/kubeconfig /shared/config.yaml /etc/plughost/ && systemctl restart plughost")
+
+        def sockets():
+            return self.machine.run(f"find {REGISTRY} -name 'plughost-*.sock' -printf '%f %i\n'").splitlines()
+
+        [first] = until(lambda: sockets(), 10, "the driver's socket", every=0.05)
+
+        def stays(command):
+            before = self.daemon()
+            self.machine.run(command)
+            # Whoever connects while there is no process waits for the next one, and is not refused.
+            with socket.socket(socket.AF_UNIX) as kubelet:
+                kubelet.connect(str(self.machine.path(f"{REGISTRY}/{first.split()[0]}")))
+                until(lambda: self.daemon() not in ("0", before), LONGEST_GAP, "the next process", every=0.05)
+                kubelet.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+                kubelet.settimeout(LONGEST_GAP)
+                self.assertNotEqual(kubelet.recv(9), b"", command)
+            self.assertEqual(sockets(), [first], command)
+
+        stays("systemctl kill --signal KILL --kill-who main plughost")
+        stays("systemctl restart plughost")
+        self.machine.run("systemctl stop plughost")
+        self.assertEqual(sockets(), [])
+        self.machine.run("systemctl start plughost")
+        [later] = until(lambda: sockets(), 10, "another socket", every=0.05)
+        self.assertNotEqual(later.split()[0], first.split()[0])
 
     def test_a_removed_package_leaves_the_configuration_and_a_purged_one_what_is_the_administrator_s(self):
         self.machine.install(deb())

@@ -92,6 +92,87 @@ def trouble_is_said(window, feeder):
         assert part in page, f'{part!r} is not in\n{page}'
 
 
+def an_interface_is_away(window, feeder):
+    """a device whose network interface a container has is said to be away, and found by that word; no other is"""
+    links = [states.device('mac-02', away=True, holders=[states.holder('mac-02', 'router', 'claim uplink')]), states.device('mac-04')]
+    show(window, feeder, states.status([states.resource('example.com/link', links), states.resource('example.com/other', [states.device('x')])]))
+    open_row(window, 'example.com/link')
+    window.wait_for_text('mac-04', '#resources')
+    row = inside(window, 'example.com/link')
+    assert row.count('its network interface is away') == 1, row
+    assert row.index('mac-02') < row.index('its network interface is away') < row.index('mac-04'), row
+    assert 'Unhealthy' not in row, row
+    window.press('/')
+    window.press('is away')
+    window.wait('one resource is left', lambda: window.js(ROWS) == ['example.com/link'])
+
+
+def the_api_server_is_said(window, feeder):
+    """an API server has a card where the configuration has one, with its trouble"""
+    show(window, feeder, states.node())
+    assert 'API server' not in window.text()
+    status = states.node()
+    status['apiServer'] = {'server': 'https://10.0.0.1:6443', 'identity': '/etc/kubernetes/kubelet.conf', 'node': 'node-a',
+                           'heardAt': states.ago(60), 'trouble': '', 'warnings': [], 'watches': []}
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['API server', 'answers', 'https://10.0.0.1:6443 as /etc/kubernetes/kubelet.conf, node node-a, heard 1 min ago']:
+        assert part in page, f'{part!r} is not in\n{page}'
+    status['apiServer']['watches'] = [{'collection': '/api/v1/nodes', 'objects': 0, 'heardAt': None, 'trouble': '403 Forbidden'}]
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['trouble', '403 Forbidden']:
+        assert part in page, f'{part!r} is not in\n{page}'
+
+
+def pools_are_said(window, feeder):
+    """pools, their slices and taints, the driver, and claims with their pods are shown where there are any"""
+    show(window, feeder, states.node())
+    for part in ['DRA driver', 'Claims', 'pools published']:
+        assert part not in window.text(), part
+    cameras = [states.device('video0', holders=[states.holder('video0', 'eye', 'claim eye-camera')]),
+               states.device('video1', 'Unhealthy', 'it is not there any more')]
+    claims = [states.claim('eye-camera', ['eye', 'other-eye'], [('node-a/example.com/cam', 'video0'), ('node-a/gone.com/x', 'x1')])]
+    status = states.node()
+    status['pools'] = [states.pool('example.com/cam', cameras, taints={'video1': 'plughost.io/unhealthy=gone:NoSchedule'})]
+    status['drivers'] = [states.driver(claims=claims)]
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['DRA driver', 'plughost.example.com, registered for 2 h, 1 claim prepared', '4 of 6 resources attached, 1 of 1 pools published',
+                 '41 healthy', '2 unhealthy', '5 held', 'eye-camera', 'other-eye', 'example.com/cam/video0', 'node-a/gone.com/x/x1']:
+        assert part in page, f'{part!r} is not in\n{page}'
+    assert window.js("document.querySelector('#drivers-pill').className") == 'pill good'
+    assert 'not registered' not in page and 'the API server does not know' not in page
+    open_row(window, 'example.com/cam')
+    window.wait_for_text('video1', '#resources')
+    row = inside(window, 'example.com/cam')
+    for part in ['published', 'for 2 h', 'pool node-a/example.com/cam, 2 slices, generation 7', 'eye (claim eye-camera)',
+                 'plughost.io/unhealthy=gone:NoSchedule']:
+        assert part in row, f'{part!r} is not in\n{row}'
+    assert row.index('plughost.io') > row.index('video1'), row
+
+    status = copy.deepcopy(status)
+    why = 'the API server answered 403 Forbidden'
+    status['pools'] = [states.pool('example.com/cam', cameras, published=False, trouble=why), states.pool('example.com/new', [], published=False, since=None)]
+    status['drivers'] = [states.driver(since=None, features={'taints': False, 'sharing': True, 'partitions': False}),
+                         states.driver('old.example.com', leaving=True, claims=claims, trouble='its socket is gone')]
+    feeder.set(status)
+    window.wait_for_text('not registered', '#drivers')
+    page = window.text()
+    for part in ['0 of 2 pools published', 'outdated', why, 'not published', 'plughost.example.com, not registered, 0 claims prepared',
+                 'the API server does not know of taints, partitions', 'its socket is gone',
+                 'old.example.com, which no entry has any more and claims need yet, registered for 2 h, 1 claim prepared']:
+        assert part in page, f'{part!r} is not in\n{page}'
+    assert 'published as it was 2 h ago' in inside(window, 'example.com/cam')
+    assert window.js("[...document.querySelectorAll('#resources .pill')].map(each => each.className + ' ' + each.textContent)"
+                     ".filter(each => /outdated|not published/.test(each))") == ['pill bad outdated', 'pill wait not published']
+    assert window.js("document.querySelector('#drivers-pill').className") == 'pill bad'
+    window.js("document.querySelector('#only-trouble').click()")
+    assert 'example.com/cam' in window.js(ROWS)
+    feeder.set(states.node())
+    window.wait('no claims', lambda: window.js("document.querySelector('#claims-card').hidden && document.querySelector('#drivers-card').hidden"))
+
+
 def a_trial_is_said(window, feeder):
     """a configuration that is on trial, and one that was given up, are said in words"""
     status = states.node()
@@ -143,11 +224,13 @@ def hostile_strings(window, feeder):
     """strings of devices, pods and files are text, whatever they say"""
     bad = states.device(HOSTILE, 'Unhealthy', HOSTILE, [HOSTILE], holders=[states.holder(HOSTILE, HOSTILE, HOSTILE, HOSTILE)])
     status = states.status([states.resource('x/' + HOSTILE, [bad], stage='backing-off', trouble=HOSTILE)], version=HOSTILE, holdersUnknown=HOSTILE)
+    status['pools'] = [states.pool('y/' + HOSTILE, [], trouble=HOSTILE)]
+    status['drivers'] = [states.driver(HOSTILE, trouble=HOSTILE, claims=[states.claim(HOSTILE, [HOSTILE], [(HOSTILE, HOSTILE)], HOSTILE)])]
     status['kubelet'] |= {'directory': HOSTILE}
     status['configuration'] |= {'files': [HOSTILE], 'hash': HOSTILE}
     show(window, feeder, status, [states.event(HOSTILE, HOSTILE.replace(' ', ''), **{HOSTILE: HOSTILE})])
     open_row(window, 'x/' + HOSTILE)
-    window.wait('its device', lambda: window.js("document.querySelectorAll('tbody tr').length") == 1)
+    window.wait('its device', lambda: window.js("document.querySelectorAll('.devices tbody tr').length") == 1)
     feeder.happen(states.event(HOSTILE))
     window.wait('two events', lambda: window.js("document.querySelectorAll('#events li').length") == 2)
     assert window.js("document.querySelectorAll('img, main script').length") == 0, 'an element came out of a string'
@@ -267,6 +350,8 @@ def narrow_with_long_words(window, feeder):
     status = states.status([states.resource(f'{long}/{"y" * 63}', [states.device('z' * 63, 'Unhealthy', long, ['/dev/' + long])],
                                             trouble=long)])
     status['configuration']['files'] = ['/etc/' + long]
+    status['pools'] = [states.pool(f'{long}/a', [states.device('z' * 63, 'Unhealthy', long)], trouble=long, taints={'z' * 63: long})]
+    status['drivers'] = [states.driver(long, claims=[states.claim(long, [long], [(long, long)], long)])]
     show(window, feeder, status, [states.event('long', **{long: long})])
     narrow(window, feeder)
     show(window, feeder, states.node(), states.node_events())
@@ -355,7 +440,7 @@ def daemon_that_ends(window, daemon):
 OF_A_DAEMON = [daemon_is_shown, daemon_that_ends]
 # On the node that states.node() makes, or on whatever a daemon shows.
 OF_ANY_PAGE = [is_shown, contrast, narrow, keyboard, semantics, nothing_else]
-OF_MADE_STATES = [everything, trouble_is_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
+OF_MADE_STATES = [everything, trouble_is_said, an_interface_is_away, the_api_server_is_said, pools_are_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
                   lost_connection, silence, narrow_with_long_words]
 
 

@@ -7,8 +7,8 @@ def ago(seconds):
     return then.strftime('%Y-%m-%dT%H:%M:%S.%fZ')
 
 
-def device(name, health='Healthy', reason='', nodes=(), numa=(), replicas=1, holders=()):
-    return {'id': name, 'health': health, 'reason': reason, 'since': ago(400), 'numa': list(numa), 'nodes': list(nodes),
+def device(name, health='Healthy', reason='', nodes=(), numa=(), replicas=1, holders=(), away=False):
+    return {'id': name, 'health': health, 'reason': reason, 'away': away, 'since': ago(400), 'numa': list(numa), 'nodes': list(nodes),
             'replicas': replicas, 'holders': list(holders)}
 
 
@@ -23,6 +23,23 @@ def resource(name, devices, stage='attached', trouble='', next_try=None, since=7
             'devices': {'healthy': healthy, 'unhealthy': sum(each['replicas'] for each in devices) - healthy,
                         'held': sum(len(each['holders']) for each in devices)},
             'list': devices}
+
+
+def pool(name, devices, published=True, trouble='', taints=None, since=7200):
+    told = resource(name, devices, trouble=trouble)
+    return {'resource': name, 'entry': told['entry'], 'pool': 'node-a/' + name, 'published': published,
+            'publishedAt': None if since is None else ago(since), 'slices': 2, 'generation': 7, 'taints': taints or {},
+            'trouble': trouble, 'devices': told['devices'], 'list': devices}
+
+
+def claim(name, pods, devices, namespace='default'):
+    return {'namespace': namespace, 'name': name, 'uid': 'uid-' + name, 'pods': [{'name': each, 'uid': 'uid-' + each} for each in pods],
+            'devices': [{'request': 'r', 'pool': pool, 'device': device} for pool, device in devices]}
+
+
+def driver(name='plughost.example.com', since=7200, claims=(), leaving=False, trouble='', features=None):
+    return {'name': name, 'leaving': leaving, 'registeredSince': None if since is None else ago(since), 'trouble': trouble, 'apiVersion': 'v1',
+            'features': features or {'taints': True, 'sharing': True, 'partitions': True}, 'claims': list(claims)}
 
 
 def status(resources, **more):

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "base/joined.hpp"
 #include "device/output_line.hpp"
 #include "device/template.hpp"
@@ -61,7 +62,7 @@ std::string words_of(const Json::parse_error& error) {
 }
 
 Json parse(std::string_view text) {
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) refuse("", "it is empty");
+  if (without_blanks(text).empty()) refuse("", "it is empty");
   std::vector<std::set<std::string>> objects;
   const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > static_cast<int>(kDeepest)) refuse("", "it is nested too deeply");
@@ -239,7 +240,7 @@ std::string cdi_name(std::string name, const std::string& place) {
   const std::size_t equals = name.find('=', slash == std::string::npos ? 0 : slash);
   const bool complete = slash != std::string::npos && equals != std::string::npos && slash > 0 &&
                         equals > slash + 1 && equals + 1 < name.size();
-  if (!complete || name.find_first_of(" \t\r\n") != std::string::npos)
+  if (!complete || std::ranges::any_of(name, is_blank))
     refuse(place, quote(name) + " is no CDI name, which is vendor.example/class=name");
   return name;
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/ascii.hpp"
 #include "programs/ending.hpp"
 
 namespace plughost {
@@ -41,7 +42,7 @@ void StayingProgram::start() {
 
 void StayingProgram::on_line(std::string_view line) {
   process_->extend(timeout_.value_or(Program::kForEver));
-  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;  // a sign of life
+  if (without_blanks(line).empty()) return;  // a sign of life
   newest_->take_document(std::string(line), last_words(process_->errors()));
   hint_();
 }

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
+#include "device/assembly.hpp"
 #include "device/inventory.hpp"
+#include "device/same_card.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/gpu/driver_root.hpp"
@@ -20,16 +23,27 @@
 namespace plughost {
 namespace {
 
-constexpr std::string_view kGpuAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
-                                               "path", "vendor", "driver",  "memory", "profile",
-                                               "type", "numa",   "visible", "cdi",    "pciPath"};
+constexpr std::string_view kGpuAttributes[] = {
+    "pci",          "uuid", "index", "minor",   "name", "path",    "vendor", "driver",     "memory",
+    "profile",      "type", "numa",  "visible", "cdi",  "pciPath", "card",   "cardMemory", "multiprocessors",
+    "memorySlices", "parts"};
+constexpr TypedAttribute kGpuTypes[] = {{"index", AttributeType::kNumber},
+                                        {"minor", AttributeType::kNumber},
+                                        {"numa", AttributeType::kNumber},
+                                        {"memory", AttributeType::kMemory},
+                                        {"card", AttributeType::kWhole},
+                                        {"cardMemory", AttributeType::kMemoryOfWhole},
+                                        {"parts", AttributeType::kParts},
+                                        {"multiprocessors", AttributeType::kCountOfWhole},
+                                        {"memorySlices", AttributeType::kSlicesOfWhole}};
+constexpr std::string_view kUnitNames[] = {"units", "cardUnits", "totalUnits"};
 constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
 // Needed by every container with a card of NVIDIA's, as far as they are there.
 constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                         "/dev/nvidia-modeset"};
 
 std::string memory_words(std::uint64_t bytes) {
-  const std::uint64_t whole = bytes / GpuUnit::kMiB;
+  const std::uint64_t whole = bytes / CardUnit::kMiB;
   return whole % 1024 == 0 ? std::to_string(whole / 1024) + "GiB" : std::to_string(whole) + "MiB";
 }
 
@@ -45,7 +59,19 @@ class Gpu final : public DeviceSource {
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken) const override { divide(taken); }
+  std::optional<AssumeTerms> assume() const override { return terms_.assume; }
+  void finish(Scan& taken, const Recipe& recipe) const override {
+    if (!terms_.unit.whole()) divide(taken, recipe);
+    if (terms_.nvidia.whole) leave_out_incomplete(taken);
+  }
+  CardUnits units() const override {
+    if (terms_.unit.whole()) return CardUnits::kNone;
+    // With `assume` the scheduler has chosen the card, and the ids are of any.
+    return terms_.span_cards || terms_.assume ? CardUnits::kOfSeveralCards : CardUnits::kOfOneCard;
+  }
+  CardUnit unit() const override { return terms_.unit; }
+  std::vector<std::shared_ptr<const KindRecipe>> recipes() const override;
+  std::vector<Target> targets() const override;
   SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
@@ -55,8 +81,11 @@ class Gpu final : public DeviceSource {
   bool wants(GpuVendor vendor) const { return terms_.vendor == GpuVendor::kAuto || terms_.vendor == vendor; }
   void add_nvidia(const HostRoot& host, Scan& scan) const;
   Device device_of(const NvidiaGpu& gpu, const HostRoot& host, const std::vector<std::string>& shared) const;
+  std::string visible_name(const NvidiaGpu& gpu) const;
+  static void leave_out_incomplete(Scan& taken);
   std::string mps_trouble(const HostRoot& host, Scan& scan) const;
-  void divide(Scan& scan) const;
+  std::uint64_t units_of(const Device& card, std::uint64_t memory_unit) const;
+  void divide(Scan& scan, const Recipe& recipe) const;
 
   GpuTerms terms_;
   std::string name_;
@@ -126,7 +155,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   const auto add = [&](std::string name, std::string value) {
     if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
   };
-  const std::string& visible = terms_.injection.by_index ? gpu.index : gpu.uuid;
+  const std::string visible = visible_name(gpu);
   add("vendor", "nvidia");
   add("driver", "nvidia");
   add("uuid", gpu.uuid);
@@ -136,9 +165,16 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   add("pci", gpu.pci);
   const auto host_path = [&](const std::string& node) { return node_below(host, terms_.driver_root, node); };
   add("path", gpu.nodes.empty() ? "" : host_path(gpu.nodes.front()));
-  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / GpuUnit::kMiB) : "");
+  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / CardUnit::kMiB) : "");
   add("profile", gpu.profile);
-  add("type", gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
+  add("card", gpu.card);
+  add("cardMemory", gpu.card_memory > 0 ? std::to_string(gpu.card_memory / CardUnit::kMiB) : "");
+  add("multiprocessors", gpu.multiprocessors > 0 ? std::to_string(gpu.multiprocessors) : "");
+  add("memorySlices",
+      gpu.slices.count > 0 ? std::to_string(gpu.slices.first) + ':' + std::to_string(gpu.slices.count) : "");
+  add("parts", gpu.parts.empty() ? "" : std::to_string(gpu.parts.size()));
+  const bool told_apart = !gpu.profile.empty() && terms_.nvidia.mig == MigStrategy::kMixed;
+  add("type", !gpu.parts.empty() ? "mig-all" : told_apart ? "mig-" + gpu.profile : "gpu");
   add("visible", visible);
   add("cdi", nvidia_cdi_name(visible));
   const auto function =
@@ -156,6 +192,44 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   return device;
 }
 
+// As the runtime is told. Of a card with all of its parts: theirs, because by its own name none of them
+// comes.
+std::string Gpu::visible_name(const NvidiaGpu& gpu) const {
+  const auto name = [&](const NvmlView::Unit& unit) {
+    return terms_.injection.by_index ? unit.index : unit.uuid;
+  };
+  if (gpu.parts.empty()) return name(gpu);
+  std::string names;
+  for (const NvmlView::Unit& part : gpu.parts) names += (names.empty() ? "" : ",") + name(part);
+  return names;
+}
+
+// A card with all of its parts excludes each of them only if they are in one pool, and if it is known what of
+// the card they use.
+void Gpu::leave_out_incomplete(Scan& taken) {
+  const auto has = [](const Device& device, std::string_view name) {
+    const std::string* const value = device.attribute(name);
+    return value && *value != "0";
+  };
+  const auto why = [&](const Device& whole) -> std::string {
+    const auto parts = std::ranges::count_if(taken.devices, [&](const Device& part) {
+      return is_part_of(part, whole) && has(part, "memory") && has(part, "cardMemory");
+    });
+    if (std::to_string(parts) == *whole.attribute("parts")) return {};
+    return whole.id +
+           " is not listed with all of its parts: the entry does not take each of them, or the memory of "
+           "one is unknown";
+  };
+  std::set<std::string> incomplete;
+  for (const Device& each : taken.devices) {
+    std::string trouble = each.attribute("parts") ? why(each) : "";
+    if (trouble.empty()) continue;
+    taken.remarks.push_back(std::move(trouble));
+    incomplete.insert(each.id);
+  }
+  std::erase_if(taken.devices, [&](const Device& device) { return incomplete.contains(device.id); });
+}
+
 // The control daemon makes its pipes when it begins.
 std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
   const std::string control =
@@ -165,37 +239,70 @@ std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
   return found.paths.empty() ? "the MPS control daemon is not ready: there is no " + control : "";
 }
 
-// Each card by its own size.
-void Gpu::divide(Scan& scan) const {
-  const GpuUnit& unit = terms_.unit;
-  if (unit.memory == 0 && unit.cores == 0) return;
-  const auto count_of = [&](const Device& device, std::uint64_t memory_unit) -> std::uint64_t {
-    if (unit.cores > 0) return GpuUnit::kCoresOfACard / unit.cores;
-    const std::string* const memory = device.attribute("memory");
-    return memory ? std::stoull(*memory) * GpuUnit::kMiB / memory_unit : 0;
-  };
-  const auto list_size = [&](std::uint64_t memory_unit) {
-    std::size_t bytes = 0;
-    for (Device each : scan.devices) {
-      each.replicas = static_cast<unsigned>(count_of(each, memory_unit));
-      bytes += wire_size(each);
-    }
-    return bytes;
-  };
-  if (unit.memory > 0 && list_size(unit.memory) > kListLimit) {
-    std::uint64_t fits = unit.memory;
-    while (list_size(fits) > kListLimit) fits *= 2;
-    throw std::runtime_error(
-        "with `unit: {memory: " + memory_words(unit.memory) +
-        "}` the cards of this machine do not fit into one message to the kubelet (4 MiB); " +
-        memory_words(fits) + " would fit");
+// A part is of a card, too.
+std::vector<DeviceSource::Target> Gpu::targets() const {
+  std::vector<Target> targets;
+  const std::pair<GpuVendor, const char*> vendors[] = {{GpuVendor::kNvidia, "the cards of NVIDIA"},
+                                                       {GpuVendor::kAmd, "the cards of AMD"},
+                                                       {GpuVendor::kIntel, "the cards of Intel"},
+                                                       {GpuVendor::kIluvatar, "the cards of Iluvatar"}};
+  for (const auto& [vendor, words] : vendors) {
+    if (wants(vendor)) targets.push_back({words});
   }
-  for (Device& device : scan.devices) device.replicas = static_cast<unsigned>(count_of(device, unit.memory));
+  return targets;
+}
+
+std::vector<std::shared_ptr<const KindRecipe>> Gpu::recipes() const {
+  std::vector<std::shared_ptr<const KindRecipe>> recipes;
+  if (wants(GpuVendor::kNvidia)) recipes.push_back(recipe_);
+  if (wants(GpuVendor::kIluvatar)) recipes.push_back(iluvatar_recipe());
+  return recipes;
+}
+
+// memory_unit: the entry's, or another that is tried.
+std::uint64_t Gpu::units_of(const Device& card, std::uint64_t memory_unit) const {
+  if (terms_.unit.cores > 0) return kCoresOfACard / terms_.unit.cores;
+  const std::string* const memory = card.attribute("memory");
+  return memory ? std::stoull(*memory) * CardUnit::kMiB / memory_unit : 0;
+}
+
+// Each card by its own size.
+void Gpu::divide(Scan& scan, const Recipe& recipe) const {
+  const std::uint64_t unit = terms_.unit.memory;
+  const auto fits = [&](const Recipe& listed, std::uint64_t memory_unit) {
+    std::vector<Device> cards;
+    for (const Device& each : scan.devices) {
+      const auto count = static_cast<unsigned>(units_of(each, memory_unit));
+      if (count == 0) continue;
+      Device& card = cards.emplace_back();
+      card.id = each.id;
+      card.attributes = each.attributes;
+      card.numa_nodes = each.numa_nodes;
+      card.replicas = count;
+    }
+    return listed_size(listed, std::move(cards)) <= kListLimit;
+  };
+  if (unit > 0 && !fits(recipe, unit)) {
+    std::uint64_t larger = unit;
+    while (!fits(recipe, larger)) larger *= 2;
+    Recipe shorter = recipe;
+    shorter.id = Template("{index}");
+    throw std::runtime_error(
+        "with `unit: {memory: " + memory_words(unit) +
+        "}` the ids of this machine's cards do not fit into one message to the kubelet (4 MiB); " +
+        memory_words(larger) + " would fit" +
+        (fits(shorter, unit) ? ", and so would shorter ids, as in `id: \"{index}\"`" : ""));
+  }
+  for (Device& device : scan.devices) device.replicas = static_cast<unsigned>(units_of(device, unit));
   std::erase_if(scan.devices, [&](const Device& device) {
     if (device.replicas > 0) return false;
     scan.remarks.push_back(device.id + " is left out: the size of its memory is unknown, or below one unit");
     return true;
   });
+}
+
+std::span<const std::string_view> unit_names(const Node& value) {
+  return value.find("unit") ? std::span(kUnitNames) : std::span<const std::string_view>();
 }
 
 // The name as it is written, if it is the resource's whole name.
@@ -216,11 +323,19 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
   const Node* const node = entry.node("gpu");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("gpu"), entry.diagnostics());
-  return std::make_unique<Gpu>(read_gpu_terms(fields), full_name(entry), nvml, std::move(now));
+  GpuTerms terms = read_gpu_terms(fields);
+  terms.assume = read_assume(entry, terms);
+  if (terms.nvidia.whole) check_whole(entry, fields, terms);
+  return std::make_unique<Gpu>(std::move(terms), full_name(entry), nvml, std::move(now));
 }
 
 Kind gpu_kind() {
-  return {.key = "gpu", .attributes = kGpuAttributes, .default_id = "", .read = read_gpu_entry};
+  return {.key = "gpu",
+          .attributes = kGpuAttributes,
+          .default_id = "",
+          .read = read_gpu_entry,
+          .of_allocation = unit_names,
+          .types = kGpuTypes};
 }
 
 }  // namespace plughost

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -113,6 +114,7 @@ std::string NvidiaGpus::open(const HostRoot& host) {
 std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Scan& scan) const {
   const auto now = now_();
   std::vector<NvidiaGpu> gpus;
+  std::vector<NvidiaGpu> wholes;
   for (const NvmlCard& card : cards) {
     const std::string trouble = health_.trouble(card.facts.uuid, now);
     if (terms_.mig == MigStrategy::kSingle && !card.divided)
@@ -129,17 +131,38 @@ std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Sc
     }
     for (const NvmlCard::Part& part : card.parts) {
       gpus.push_back(part.facts);
+      gpus.back().card = card.facts.uuid;
+      gpus.back().card_memory = card.facts.memory;
       gpus.back().trouble = trouble.empty() ? health_.trouble(part.facts.uuid, now) : trouble;
     }
+    if (terms_.whole && !card.parts.empty()) wholes.push_back(with_all_parts(card, trouble));
   }
-  if (terms_.mig != MigStrategy::kSingle) return gpus;
-  const auto other =
-      std::ranges::find_if(gpus, [&](const NvidiaGpu& gpu) { return gpu.profile != gpus.front().profile; });
-  if (other != gpus.end())
-    throw std::runtime_error("`mig: single` needs parts of one profile, and there are " +
-                             gpus.front().profile + " and " + other->profile +
-                             "; `mig: mixed` takes them all");
+  if (terms_.mig == MigStrategy::kSingle) check_profiles(gpus);
+  std::ranges::move(wholes, std::back_inserter(gpus));
   return gpus;
+}
+
+NvidiaGpu NvidiaGpus::with_all_parts(const NvmlCard& card, const std::string& trouble) const {
+  NvidiaGpu whole = card.facts;
+  whole.card = whole.uuid;
+  whole.trouble = trouble;
+  for (const NvmlCard::Part& part : card.parts) {
+    whole.parts.push_back(part.facts);
+    for (const std::string& node : part.facts.nodes) {
+      if (std::ranges::find(whole.nodes, node) == whole.nodes.end()) whole.nodes.push_back(node);
+    }
+    if (whole.trouble.empty()) whole.trouble = health_.trouble(part.facts.uuid, now_());
+  }
+  return whole;
+}
+
+void NvidiaGpus::check_profiles(const std::vector<NvidiaGpu>& parts) {
+  const auto other =
+      std::ranges::find_if(parts, [&](const NvidiaGpu& gpu) { return gpu.profile != parts.front().profile; });
+  if (other != parts.end())
+    throw std::runtime_error("`mig: single` needs parts of one profile, and there are " +
+                             parts.front().profile + " and " + other->profile +
+                             "; `mig: mixed` takes them all");
 }
 
 }  // namespace plughost

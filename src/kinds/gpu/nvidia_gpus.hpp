@@ -27,6 +27,7 @@ class NvidiaGpus {
 
   struct Terms {
     MigStrategy mig = MigStrategy::kNone;
+    bool whole = false;  // a card that is divided is listed beside its parts, too, with all of them
     bool health_checks = true;
     XidPolicy xids;
     std::string driver_root;  // empty: the machine's own
@@ -51,6 +52,8 @@ class NvidiaGpus {
   std::string open(const HostRoot& host);
   std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const;
   std::vector<NvidiaGpu> chosen(const std::vector<NvmlCard>& cards, Scan& scan) const;
+  NvidiaGpu with_all_parts(const NvmlCard& card, const std::string& trouble) const;
+  static void check_profiles(const std::vector<NvidiaGpu>& parts);
 
   Terms terms_;
   std::string library_;

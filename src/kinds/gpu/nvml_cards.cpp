@@ -161,6 +161,8 @@ std::optional<NvmlFailure> NvmlCards::read_parts(NvmlCard& card, const HostRoot&
     if (auto failure = keep(nvml_->gpu_instance(handle), part.gpu_instance)) return failure;
     if (auto failure = keep(nvml_->compute_instance(handle), part.compute_instance)) return failure;
     keep(nvml_->memory(handle), part.facts.memory);
+    keep(nvml_->multiprocessors(handle), part.facts.multiprocessors);
+    keep(nvml_->memory_slices(card.handle, part.gpu_instance), part.facts.slices);
     part.facts.pci = card.facts.pci;
     part.facts.minor = card.facts.minor;
     part.facts.index = card.facts.index + ':' + std::to_string(card.parts.size());

@@ -7,8 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "assume/dialects.hpp"
 #include "base/number.hpp"
 #include "base/words.hpp"
+#include "device/label.hpp"
 
 namespace plughost {
 namespace {
@@ -27,7 +29,9 @@ constexpr Word<bool NvidiaInjection::*> kStrategies[] = {
 constexpr Word<bool> kByIndex[] = {{"uuid", false}, {"index", true}};
 constexpr Word<MigStrategy> kMigStrategies[] = {
     {"none", MigStrategy::kNone}, {"single", MigStrategy::kSingle}, {"mixed", MigStrategy::kMixed}};
-constexpr std::uint64_t kMiB = GpuUnit::kMiB;
+constexpr Word<CardIs> kCardIs[] = {{"uuid", CardIs::kUuid}, {"index", CardIs::kIndex}};
+constexpr Word<Identify> kIdentify[] = {{"late", Identify::kLate}, {"guess", Identify::kGuess}};
+constexpr std::uint64_t kMiB = CardUnit::kMiB;
 constexpr unsigned kLastXid = 10'000;
 constexpr unsigned kLastChannel = 2047;
 
@@ -41,8 +45,8 @@ std::uint64_t read_memory(Fields& fields) {
   return 0;
 }
 
-GpuUnit read_unit(Fields& entry) {
-  GpuUnit unit;
+CardUnit read_unit(Fields& entry) {
+  CardUnit unit;
   const Node* const node = entry.node("unit");
   if (!node) return unit;
   Fields fields(*node, entry.path_of("unit"), entry.diagnostics());
@@ -55,7 +59,7 @@ GpuUnit read_unit(Fields& entry) {
     return unit;
   }
   if (memory) unit.memory = read_memory(fields);
-  if (cores) unit.cores = fields.number("cores", 1, 1, GpuUnit::kCoresOfACard);
+  if (cores) unit.cores = fields.number("cores", 1, 1, kCoresOfACard);
   return unit;
 }
 
@@ -101,7 +105,75 @@ void read_channels(Fields& fields, NvidiaInjection& injection) {
   }
 }
 
+void read_names(Fields& fields, AssumeTerms& terms) {
+  const auto read = [&](std::string_view key, std::string AssumeNames::*name) {
+    if (!fields.has(key)) return;
+    const std::string text = fields.require_text(key);
+    if (const std::string trouble = label_key_trouble(text); !text.empty() && !trouble.empty())
+      fields.error(key, quote(text) + " is no annotation's name. " + trouble);
+    for (AssumeNames& names : terms.names) names.*name = text;
+  };
+  read("time", &AssumeNames::time);
+  read("assigned", &AssumeNames::assigned);
+  read("card", &AssumeNames::card);
+}
+
 }  // namespace
+
+std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms) {
+  const Node* const node = entry.node("assume");
+  if (!node) return std::nullopt;
+  if (terms.unit.memory == 0) {
+    entry.error(
+        "assume",
+        "a scheduler that chooses cards counts units of their memory: say how large one is, as in gpu: "
+        "{unit: {memory: 1GiB}}");
+  }
+  Fields fields(*node, entry.path_of("assume"), entry.diagnostics());
+  if (!fields.has("dialect"))
+    fields.error("dialect", "say which scheduler's extender chooses: doslab, gpushare or volcano");
+  AssumeTerms assume = terms_of(fields.choice("dialect", kDialects, Dialect::kDoslab));
+  read_names(fields, assume);
+  assume.card_is = fields.choice("cardIs", kCardIs, assume.card_is);
+  if (fields.has("identify")) assume.identify = fields.choice("identify", kIdentify, Identify::kGuess);
+  assume.only_card = fields.flag("onlyCard", false);
+  assume.answer_without_card = fields.flag("answerWithoutCard", false);
+  if (assume.answer_without_card && assume.dialect != Dialect::kGpushare)
+    fields.error("answerWithoutCard",
+                 "only gpushare has such an answer; elsewhere a container that has no card does not start");
+  assume.sets_visible = terms.injection.envvar && !terms.injection.volume_mounts;
+  assume.unit = terms.unit.memory / kMiB;
+  return assume;
+}
+
+void check_whole(Fields& entry, Fields& gpu, const GpuTerms& terms) {
+  const auto written = [&](std::string_view key) {
+    const Node* const node = entry.node(key);
+    return node ? node->scalar : std::string();
+  };
+  if (terms.nvidia.mig == MigStrategy::kNone)
+    gpu.error("whole",
+              "this is of a card that is listed beside its parts; set `mig: mixed` or `mig: single`");
+  if (written("advertise") != "dra")
+    gpu.error(
+        "whole",
+        "the kubelet counts devices, and would give a card away beside its parts; set `advertise: dra`, "
+        "with which one excludes the other");
+  if (written("name").find('{') != std::string::npos)
+    gpu.error("whole",
+              "a card excludes its parts only in one pool with them: give the entry a name without "
+              "placeholders");
+  for (const std::string_view key : {"replicas", "unit"}) {
+    if (key == "unit" ? gpu.has(key) : entry.has(key))
+      gpu.error("whole", "a card that several containers share excludes none of its parts; leave " +
+                             quote(key) + " out, or this");
+  }
+  const NvidiaInjection& injection = terms.injection;
+  if (injection.volume_mounts || injection.by_cdi())
+    gpu.error("whole",
+              "several parts are told to the runtime by NVIDIA_VISIBLE_DEVICES alone; set "
+              "`deviceListStrategy: envvar`");
+}
 
 GpuTerms read_gpu_terms(Fields& fields) {
   GpuTerms terms;
@@ -121,9 +193,15 @@ GpuTerms read_gpu_terms(Fields& fields) {
   if (terms.driver_root == "/") terms.driver_root.clear();
   terms.nvidia.driver_root = terms.driver_root;
   terms.nvidia.mig = fields.choice("mig", kMigStrategies, MigStrategy::kNone);
+  terms.nvidia.whole = fields.flag("whole", false);
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);
   terms.unit = read_unit(fields);
+  terms.span_cards = fields.flag("spanCards", false);
+  if (fields.has("spanCards") && !fields.has("unit"))
+    fields.error("spanCards",
+                 "it is about units, and without `unit` an id is a whole card; a container may have several "
+                 "cards anyway");
   if (injection.mps && terms.nvidia.mig != MigStrategy::kNone)
     fields.error("mps", "MPS and MIG exclude each other; leave one of them out");
   return terms;

@@ -2,8 +2,11 @@
 // What an entry of the kind `gpu` asks for. Internal to the kind. Thread-safe.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "assume/terms.hpp"
+#include "device/recipe.hpp"
 #include "document/fields.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
 #include "kinds/gpu/nvidia_injection.hpp"
@@ -12,25 +15,24 @@ namespace plughost {
 
 enum class GpuVendor { kAuto, kNvidia, kAmd, kIntel, kIluvatar };
 
-// What one id stands for: a whole card unless one of them is set.
-struct GpuUnit {
-  static constexpr std::uint64_t kMiB = 1u << 20;
-  static constexpr unsigned kCoresOfACard = 100;
-
-  std::uint64_t memory = 0;  // bytes
-  unsigned cores = 0;        // of kCoresOfACard
-};
-
 struct GpuTerms {
   GpuVendor vendor = GpuVendor::kAuto;
   NvidiaInjection injection;
   NvidiaGpus::Terms nvidia;
   std::string nvidia_ctk;   // its path; empty: it is looked for
   std::string driver_root;  // of NVIDIA's driver; empty: the machine's own
-  GpuUnit unit;
+  CardUnit unit;            // a whole card unless one of them is set
+  std::optional<AssumeTerms> assume;
+  bool span_cards = false;  // a container may have units of several cards
 };
 
 // The value of the key `gpu`. The XIDs that NVIDIA's plugin takes from the environment are taken from there.
 GpuTerms read_gpu_terms(Fields& fields);
+
+// What an entry cannot have beside `gpu: {whole: true}`, whose value `gpu` is.
+void check_whole(Fields& entry, Fields& gpu, const GpuTerms& terms);
+
+// The value of the key `assume` of an entry whose `gpu` says terms; nullopt: it has none.
+std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms);
 
 }  // namespace plughost

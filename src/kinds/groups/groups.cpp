@@ -33,6 +33,18 @@ class Groups final : public DeviceSource {
     scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
     return scan;
   }
+  std::vector<Target> targets() const override {
+    std::vector<Target> targets;
+    for (const Group& group : groups_) {
+      Target target;
+      const bool known = std::ranges::all_of(group.parts, [&](const auto& part) {
+        return !part->optional && part->limit == 1 && !part->target().empty() &&
+               target.insert(part->target()).second;
+      });
+      if (known && !target.empty()) targets.push_back(std::move(target));
+    }
+    return targets;
+  }
 
  private:
   static void scan_group(const Group& group, const HostRoot& host, Scan& scan);

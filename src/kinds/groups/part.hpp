@@ -34,6 +34,9 @@ class GroupPart {
   // In a stable order. Adds to scan what has to be followed, and remarks. Throws as DeviceSource::scan does.
   virtual std::vector<Piece> find(const HostRoot& host, Scan& scan) const = 0;
 
+  // What it takes, if that is known without a look; empty: it is not.
+  virtual std::string target() const { return {}; }
+
   bool optional = false;  // a device may be without it
   unsigned limit = 1;     // how many devices may share one match
 };

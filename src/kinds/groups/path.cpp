@@ -50,6 +50,7 @@ class PathPart final : public GroupPart {
  public:
   explicit PathPart(Fields& fields);
   std::vector<Piece> find(const HostRoot& host, Scan& scan) const override;
+  std::string target() const override { return type_ == PathType::kDevice ? pattern_ : ""; }
 
  private:
   Piece piece(const HostRoot& host, const std::string& path) const;

@@ -26,6 +26,8 @@ using std::chrono::steady_clock;
 constexpr std::string_view kRdmaAttributes[] = {
     "pci",      "name", "guid",    "vendor",  "device", "class", "driver", "netdevs",
     "linkType", "numa", "pciInfo", "pciPath", "physfn", "vf",    "vfs",    "pfName"};
+constexpr TypedAttribute kRdmaTypes[] = {
+    {"numa", AttributeType::kNumber}, {"vf", AttributeType::kNumber}, {"vfs", AttributeType::kNumber}};
 constexpr std::string_view kActive = "ACTIVE";
 
 enum class PortPolicy { kAny, kAll, kIgnore };
@@ -134,7 +136,8 @@ class Rdma final : public DeviceSource {
         clock_(std::move(clock)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken) const override;
+  std::vector<Target> targets() const override;
+  void finish(Scan& taken, const Recipe& recipe) const override;
 
  private:
   Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
@@ -150,6 +153,17 @@ class Rdma final : public DeviceSource {
   mutable std::map<std::string, RdmaCard> found_;
   mutable std::map<std::string, Lasting> ports_good_;
 };
+
+std::vector<DeviceSource::Target> Rdma::targets() const {
+  std::string words = "RDMA devices" + wanted_.pci.words();
+  const auto add = [&](const char* what, std::vector<std::string> values) {
+    std::ranges::sort(values);
+    for (const std::string& value : values) words += std::string(", ") + what + ' ' + value;
+  };
+  add("interface", wanted_.netdevs);
+  add("link", wanted_.link_types);
+  return {{words}};
+}
 
 Scan Rdma::scan(const HostRoot& host) const {
   Scan scan;
@@ -167,7 +181,7 @@ Scan Rdma::scan(const HostRoot& host) const {
 }
 
 // The driver of a card that the entry does not take may hang: only now is one asked for its ports.
-void Rdma::finish(Scan& taken) const {
+void Rdma::finish(Scan& taken, const Recipe& /*recipe*/) const {
   for (Device& device : taken.devices) {
     const std::string trouble = port_trouble(found_.at(device.id));
     if (device.healthy()) device.trouble = trouble;
@@ -280,7 +294,11 @@ std::unique_ptr<const DeviceSource> read_rdma_entry(Fields& entry) {
 }  // namespace
 
 Kind rdma_kind() {
-  return {.key = "rdma", .attributes = kRdmaAttributes, .default_id = "", .read = read_rdma_entry};
+  return {.key = "rdma",
+          .attributes = kRdmaAttributes,
+          .default_id = "",
+          .read = read_rdma_entry,
+          .types = kRdmaTypes};
 }
 
 }  // namespace plughost

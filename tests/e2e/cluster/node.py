@@ -9,8 +9,12 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import ssl
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 
 import images
 from api import ApiError
@@ -20,6 +24,12 @@ from process import Process, until
 
 READY_SECONDS = 60
 OWN = {"run": "/run", "lib": "/var/lib", "log": "/var/log"}
+OTHERS = ["/etc/kubernetes", "/etc/rancher", "/var/snap"]
+
+# As k0s has it: kubeadm's certificate, and the file that names it where a node's own files are.
+KUBECONFIG = "k0s/kubelet.conf"
+CERTIFICATE = "kubelet/pki/kubelet-client-current.pem"
+KUBELET_PORT = 10250
 
 CONTAINERD = """
 version = 3
@@ -30,6 +40,8 @@ sandbox = '{image}'
 restrict_oom_score_adj = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
 conf_dir = '{folder}/cni'
+bin_dirs = ['{folder}/cni-bin']
+use_internal_loopback = true
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
 runtime_type = 'io.containerd.runc.v2'
 container_annotations = ['plughost.test/*']
@@ -37,26 +49,36 @@ container_annotations = ['plughost.test/*']
 BinaryName = '{runc}'
 """
 
-# All pods use the node's network; the node is not ready before there is some configuration.
-NETWORK = {"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}
+# The node is not ready before there is some configuration. Pods use the node's network, and there is no such plugin, unless the node has PLUGIN.
+PLUGIN = pathlib.Path(__file__).with_name("bare-network")
+NETWORK = {"cniVersion": "1.0.0", "name": PLUGIN.name, "plugins": [{"type": PLUGIN.name}]}
+# Interfaces are those of the network namespace in which /sys was mounted.
+OWN_SYS = """
+mkdir "$0/cgroup"; mount --rbind /sys/fs/cgroup "$0/cgroup"; mount -t sysfs none /sys; mount --rbind "$0/cgroup" /sys/fs/cgroup
+""".strip()
 
 
 class Node:
     """Constructed means that the scheduler may put pods here."""
 
-    def __init__(self, cluster, name, address):
+    def __init__(self, cluster, name, address, pod_networks=False):
+        """pod_networks: pods that do not ask for the node's network have their own, and its runc moves interfaces there."""
         self.name = name
         self.folder = cluster.folder / name
         self.plugins = self.folder / "lib/kubelet/device-plugins"
+        self.static = self.folder / "lib/kubelet/manifests"
         self._cluster = cluster
         self._address = address
+        self._pod_networks = pod_networks
         self._parts = contextlib.ExitStack()
-        self._kubelet = None
+        self._kubelet = self._containerd = None
         self._cgroup = f"{cluster.cgroup}/{name}"
         make_cgroup(self._cgroup)
         try:
             self._furnish()
+            self._identify()
             self._start_containerd()
+            self.import_image(self._cluster.image)
             self._start_kubelet()
             until(self._ready, READY_SECONDS, f"{name} is ready", every=0.05)
         except BaseException:
@@ -77,18 +99,73 @@ class Node:
                 for pod in self._cluster.api.pod_names(self.name):
                     self._cluster.api.delete(pod, seconds=0)
                 self._cluster.api.forget_node(self.name)
+            self._cluster.trust.remove(self._authority)
+        if self._containerd:
+            self._containerd.close()
         self._parts.close()
 
     def _furnish(self):
-        for own in [*OWN, "cni"]:
+        for own in [*OWN, "cni", "cni-bin"]:
             (self.folder / own).mkdir(parents=True)
-        (self.folder / "cni/none.conflist").write_text(json.dumps(NETWORK))
+        self.static.mkdir(parents=True)
+        (self.folder / f"cni/{PLUGIN.name}.conflist").write_text(json.dumps(NETWORK))
+        if self._pod_networks:
+            # Not beside the configuration: a file there that is called as the network is one more configuration.
+            shutil.copy(PLUGIN, self.folder / "cni-bin")
         binds = "; ".join(f"mount --bind {self.folder / own} {where}" for own, where in OWN.items())
+        # A machine that is a node itself has its own kubelet's files there.
+        binds += "".join(f"; [ ! -d {where} ] || mount -t tmpfs none {where}" for where in OTHERS)
+        if self._pod_networks:
+            binds += f"; {OWN_SYS}"
         # As on a machine that systemd started: pods may ask for mounts that come later.
         binds += "; mount --make-rshared /"
         self._holder = self._parts.enter_context(
-            Process(["unshare", "--mount", "sh", "-ec", f"{binds}; echo furnished; exec sleep infinity"]))
+            Process(["unshare", "--mount", "sh", "-ec", f"{binds}; echo furnished; exec sleep infinity", self.folder]))
         self._holder.wait_for_line("furnished", 10)
+
+    def _identify(self):
+        self._authority = self._cluster.trust.add()
+        self.user = f"system:node:{self.name}"
+        self.certificate = self.folder / "lib" / CERTIFICATE
+        self.certificate.parent.mkdir(parents=True)
+        self._certificates = 0
+        self._write_certificate()
+        current = f"/var/lib/{CERTIFICATE}"
+        self.kubeconfig = self.folder / "lib" / KUBECONFIG
+        self.kubeconfig.parent.mkdir()
+        user = {"client-certificate": current, "client-key": current}
+        self.kubeconfig.write_text(self._cluster.kubeconfig_text(user))
+
+    def _write_certificate(self):
+        """As the kubelet's own rotation does: a file, and a link that is turned to it."""
+        self._certificates += 1
+        name = f"kubelet-client-{self._certificates}.pem"
+        (self.certificate.parent / name).write_text(self._authority.issue(self.user, "system:nodes"))
+        new = self.certificate.with_name("new")
+        new.symlink_to(name)
+        os.rename(new, self.certificate)
+
+    def rotate_certificate(self):
+        """Another certificate, of another authority, in the same place; soon the API server takes the old one no more.
+
+        The kubelet is restarted: by itself it would look after minutes.
+        """
+        old_authority, old = self._authority, self.fresh_folder() / "old.pem"
+        shutil.copy(self.certificate, old)
+        self._authority = self._cluster.trust.add()
+        self._write_certificate()
+        until(lambda: self._taken(self.certificate), 30, "the API server takes the new certificate", every=0.05)
+        self._cluster.trust.remove(old_authority)
+        until(lambda: not self._taken(old), 30, "the API server takes the old certificate no more", every=0.05)
+        self.restart_kubelet(signal.SIGTERM)
+
+    def _taken(self, certificate):
+        try:
+            return self._cluster.api_as(certificate).node(self.name)
+        except ApiError as error:
+            if error.status == 401:
+                return None
+            raise
 
     def fresh_folder(self):
         """An empty one, for a replay's files."""
@@ -109,16 +186,15 @@ class Node:
 
     def _start_containerd(self):
         config = self.folder / "containerd.toml"
-        config.write_text(
-            CONTAINERD.format(image=images.NAME, folder=self.folder, runc=shutil.which("runc")))
+        runc = self._cluster.runc if self._pod_networks else shutil.which("runc")
+        config.write_text(CONTAINERD.format(image=images.NAME, folder=self.folder, runc=runc))
         binaries = self._cluster.binaries
-        self._parts.enter_context(Process(
+        self._containerd = Process(
             self.inside(binaries / "containerd", "--config", config),
             {"PATH": f"{binaries}:{os.environ['PATH']}"},  # for its shim
-            errors=self._log("containerd")))
+            errors=self._log("containerd"))
         socket = self.folder / "run/containerd/containerd.sock"
         until(socket.exists, 20, f"containerd's socket on {self.name}")
-        self.import_image(self._cluster.image)
 
     def _start_kubelet(self):
         config = self.folder / "kubelet.json"
@@ -143,12 +219,16 @@ class Node:
             "syncFrequency": "1s",
             "oomScoreAdj": 0,
             "resolvConf": "",
+            "staticPodPath": "/var/lib/kubelet/manifests",
+            "maxPods": 1500,
+            "featureGates": {name: value == "true" for name, value in
+                             (gate.split("=") for gate in self._cluster.gates.split(",") if gate)},
             "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         }))
         self._kubelet = Process(
             self.inside(
                 self._cluster.binaries / "kubelet", f"--config={config}", f"--hostname-override={self.name}",
-                f"--kubeconfig={self._cluster.kubeconfig}", f"--node-ip={self._address}", "-v=2"),
+                f"--kubeconfig=/var/lib/{KUBECONFIG}", f"--node-ip={self._address}", "-v=2"),
             errors=self._log("kubelet"))
 
     def _ready(self):
@@ -161,11 +241,57 @@ class Node:
         conditions = node["status"].get("conditions", [])
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
-    def restart_kubelet(self, number):
-        """Ends the kubelet with a signal and starts it again, as an init system does."""
+    def restart_kubelet(self, number, between=lambda: None):
+        """Ends the kubelet with a signal and starts it again, as an init system does. between: what happens while there is none."""
         self._kubelet.signal(number)
         self._kubelet.wait(30)
+        between()
         self._start_kubelet()
+
+    def reboot(self):
+        """As after a loss of power: no process is left, /run is empty, and what was on the disk is there."""
+        self._kubelet.close()
+        self._containerd.close()
+        for process in self._processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        until(lambda: not self._processes(), 10, f"no process is left on {self.name}")
+        # What containers had mounted is in /run, and would be in the way.
+        self.run("sh", "-ec", """
+            cut -d ' ' -f 5 /proc/self/mountinfo | sort -r | while read -r where; do
+              case $where in /run/*|"$0"/*) umount -l "$where" 2>/dev/null || true ;; esac
+            done
+            find /run -mindepth 1 -delete""", self.folder / "run")
+        self._start_containerd()
+        self._start_kubelet()
+
+    def _processes(self):
+        """Those in the node's mount namespace, and those of its containers."""
+        ours = os.readlink(f"/proc/{self._holder.pid}/ns/mnt")
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended
+                process = int(folder.name)
+                its = os.readlink(folder / "ns/mnt")  # one that has ended, and that nobody waits for, has none
+                in_cgroup = f"/{self._cgroup}/" in (folder / "cgroup").read_text()
+                if process != self._holder.pid and (in_cgroup or its == ours):
+                    found.append(process)
+        return found
+
+    @contextlib.contextmanager
+    def kubelet_stopped(self):
+        """It does nothing for a while, as on a machine that is too busy."""
+        self._kubelet.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._kubelet.signal(signal.SIGCONT)
+
+    def forget_resources_but(self, *kept):
+        """After a kubelet's start without a checkpoint: it takes what earlier plugins left on the node for somebody's, and offers it."""
+        capacity = self._cluster.api.node(self.name)["status"]["capacity"]
+        gone = {key: None for key in capacity if "/" in key and key not in kept}
+        self._cluster.api.patch(f"/api/v1/nodes/{self.name}/status", {"status": {"capacity": gone}})
 
     def checkpoint(self):
         """What the kubelet's checkpoint says, and when it was written; empty before the first."""
@@ -182,6 +308,10 @@ class Node:
         ids = (data.get("RegisteredDevices") or {}).get(resource) or []
         return written if written >= since and len(ids) == count else None
 
+    def given(self, uid):
+        """Does the checkpoint say that the pod has devices?"""
+        return any(entry["PodUID"] == uid for entry in self.checkpoint()[0].get("PodDeviceEntries") or [])
+
     def pods(self):
         """The names of the pods that the kubelet knows; none while it is not there."""
         try:
@@ -190,11 +320,43 @@ class Node:
             known = None
         return {pod["metadata"]["name"] for pod in known or []}
 
+    def ask_kubelet(self, path):
+        """What the kubelet itself answers, whether or not there is an API server."""
+        context = ssl._create_unverified_context()  # of its own making
+        with urllib.request.urlopen(f"https://{self._address}:{KUBELET_PORT}{path}", context=context, timeout=10) as answer:
+            return answer.read().decode()
+
+    def start_static(self, name, pod):
+        """A pod that the kubelet starts without being told by the API server. pod is YAML."""
+        # At once, as a whole: a kubelet that has read half of one does not always look again.
+        whole = self.folder / f"{name}.yaml"
+        whole.write_text(pod)
+        whole.rename(self.static / whole.name)
+
+    def stop_static(self, name):
+        (self.static / f"{name}.yaml").unlink()
+
+    def static_output(self, name):
+        """What its container has written so far."""
+        with contextlib.suppress(urllib.error.HTTPError):  # none yet
+            return self.ask_kubelet(f"/containerLogs/default/{name}-{self.name}/main")
+        return ""
+
     def tasks(self):
         """The process of each container that runs, sandboxes included."""
         rows = self._ctr("tasks", "list").splitlines()[1:]
         columns = map(str.split, rows)
         return {container: int(pid) for container, pid, status in columns if status == "RUNNING"}
+
+    def kill_container(self, container):
+        """Its process ends as in a crash."""
+        os.kill(self.tasks()[container], signal.SIGKILL)
+
+    def end_sandbox(self, pod):
+        """The pod's containers end as in a crash, and what holds its namespaces with them."""
+        for container, process in self.tasks().items():
+            if self.specification(container)["annotations"].get("io.kubernetes.cri.sandbox-name") == pod:
+                os.kill(process, signal.SIGKILL)
 
     def specification(self, container):
         """The OCI specification that runc got."""
@@ -205,6 +367,6 @@ class Node:
         """Standard output of a program in the node's mount namespace."""
         return subprocess.run(self.inside(*arguments), check=True, capture_output=True, text=True).stdout
 
-    def plughost(self, configuration):
+    def plughost(self, configuration, environment=None):
         """plughost on this node, for a with-statement."""
-        return Plughost(self, self._cluster.plughost, configuration, self._log("plughost"))
+        return Plughost(self, self._cluster.plughost, configuration, self._log("plughost"), environment)

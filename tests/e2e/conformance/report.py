@@ -101,7 +101,13 @@ def write_page(options, versions, lines, outcomes):
         *(f"- Reloads, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "reloads"),
         *(f"- Converted, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "differential"),
     ]
-    options.write.write_text("\n".join(page) + "\n")
+    options.write.write_text("\n".join(page) + "\n" + kept(options.write))
+
+
+def kept(path):
+    """What `tests/e2e/cluster/run --write` has put at the end of the page."""
+    _, title, rest = path.read_text().partition("\n## Dynamic Resource Allocation\n") if path.exists() else ("", "", "")
+    return title + rest
 
 
 def one_line(text):

@@ -14,6 +14,14 @@
 
 using namespace plughost;
 
+TEST_CASE("blanks are cut off a text's ends and left within it") {
+  CHECK(without_blanks("a b") == "a b");
+  CHECK(without_blanks(" \t\r\na \t\r\n b\n\r\t ") == "a \t\r\n b");
+  for (const char* nothing : {"", " ", " \t\r\n"}) CHECK(without_blanks(nothing).empty());
+  for (const char each : {' ', '\t', '\r', '\n'}) CHECK(is_blank(each));
+  for (const char each : {'a', '\0', '\v', '\f', '\x1f', '!'}) CHECK_FALSE(is_blank(each));
+}
+
 TEST_CASE("a time as text is read as it was written") {
   CHECK(utc_text(0) == "1970-01-01T00:00:00.000000Z");
   CHECK(utc_text(1'763'748'000'000'001) == "2025-11-21T18:00:00.000001Z");

@@ -61,3 +61,10 @@ TEST_CASE("a character whose end is missing, or is something else, is none") {
   CHECK(read("\xF0\x9F\x92").length == 0);
   CHECK(read("\xF0\x9F\x92z").length == 0);
 }
+
+TEST_CASE("what is no part of a character is replaced, byte by byte") {
+  CHECK(with_valid_utf8("").empty());
+  CHECK(with_valid_utf8("a\xC3\xA4\xE2\x82\xAC") == "a\xC3\xA4\xE2\x82\xAC");
+  CHECK(with_valid_utf8("\xFFz\xE2\x82") == "?z??");
+  CHECK(with_valid_utf8("\xC3") == "?");
+}

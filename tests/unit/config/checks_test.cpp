@@ -38,6 +38,58 @@ std::string may_differ(const std::string& what, const std::string& from) {
   return "the " + what + " may get another value from " + from;
 }
 
+TEST_CASE("two entries over one device are refused only where one is in a pool, and both surely take it") {
+  const auto pair = [](const std::string& one, const std::string& other) {
+    const TempDir dir;
+    dir.file("a.yaml", "domain: example.com\napiServer: {}\nresources:\n- {name: a, " + one +
+                           "}\n- {name: b, " + other + "}\n");
+    try {
+      load_config(dir.at("a.yaml"));
+    } catch (const ConfigError&) {
+      return false;
+    }
+    return true;
+  };
+  const std::string files = "directory: {path: /dev/serial}";
+  const std::string dra = ", advertise: dra";
+  CHECK_FALSE(pair(files, files + dra));
+  CHECK_FALSE(pair(files + dra, files));
+  CHECK_FALSE(pair(files + dra, files + dra));
+  CHECK(pair(files, files));
+  // Other devices, or perhaps other ones.
+  CHECK(pair(files, "directory: {path: /dev/video}" + dra));
+  CHECK(pair(files, "directory: {path: /dev/serial, match: a*}" + dra));
+  CHECK(pair(files, "directory: {path: /dev/serial, recursive: true}" + dra));
+  CHECK(pair(files + ", only: {name: a}", files + ", only: {name: b}" + dra));
+  CHECK_FALSE(pair(files + ", only: {name: a}", files + dra));
+  CHECK_FALSE(pair(files + ", except: {name: a}", files + ", except: {name: a}" + dra));
+  // Each on other nodes, perhaps.
+  CHECK(pair(files + ", when: {node: x}", files + ", when: {node: y}" + dra));
+  CHECK_FALSE(pair(files + ", when: {node: x}", files + dra));
+  // What is no thing of the machine's.
+  CHECK(pair("count: 2", "count: 2" + dra));
+  const auto group = [](const std::string& paths) { return "groups: [{paths: [" + paths + "]}]"; };
+  CHECK_FALSE(pair(group("{path: /dev/kvm}"), group("{path: /dev/net/tun}, {path: /dev/kvm}") + dra));
+  CHECK(pair(group("{path: /dev/vhost-net}, {path: /dev/kvm}"),
+             group("{path: /dev/net/tun}, {path: /dev/kvm}") + dra));
+  CHECK(pair(group("{path: /dev/kvm}"), group("{path: /dev/kvm, limit: 2}") + dra));
+  CHECK(
+      pair(group("{path: /dev/kvm}"), group("{path: /dev/kvm, optional: true}, {path: /dev/net/tun}") + dra));
+  CHECK(pair(group("{path: /etc/x, type: Mount}"), group("{path: /etc/x, type: Mount}") + dra));
+  CHECK(pair(group("{path: /dev/kvm}"), "udev: {subsystem: misc}" + dra));
+  CHECK(pair("udev: {subsystem: tty}", "udev: {subsystem: tty, name: ttyUSB*}" + dra));
+  CHECK(pair("udev: {subsystem: tty, tags: [a]}", "udev: {subsystem: tty, tags: [b]}" + dra));
+  CHECK(pair("udev: {subsystem: tty, attributes: {a: b}}",
+             "udev: {subsystem: tty, attributesOfParents: {a: b}}" + dra));
+  CHECK(
+      pair("udev: {subsystem: tty, properties: {a: b}}", "udev: {subsystem: tty, attributes: {a: b}}" + dra));
+  CHECK(pair("gpu: {vendor: amd}", "gpu: {vendor: intel}" + dra));
+  CHECK_FALSE(pair("gpu: {vendor: amd}", "gpu: {vendor: amd}" + dra));
+  CHECK(pair("pci: {vendors: [\"10ee\"]}", "pci: {devices: [\"10ee\"]}" + dra));
+  CHECK(pair("rdma: {selectors: {vendors: [\"15b3\"], ifNames: [a]}}",
+             "rdma: {selectors: {vendors: [\"15b3\"], ifNames: [b]}}" + dra));
+}
+
 TEST_CASE("a socket's longest path has 107 bytes") {
   const auto errors = [](std::size_t length, std::size_t name) {
     Diagnostics diagnostics;
@@ -139,6 +191,47 @@ TEST_CASE("an entry with several resources may disagree with itself") {
             "{resource} in the name"});
   CHECK(warnings("- {name: \"{name}\", directory: {path: /a}, env: {\"A/{resource}\": \"{path}\", B: 1}}\n")
             .empty());
+}
+
+TEST_CASE("entries over the same cards that set one variable are joined, or told apart") {
+  const auto gpu = [](const std::string& name, const std::string& keys, const std::string& more = "") {
+    return "- {name: " + name + ", gpu: {vendor: nvidia" + keys + "}" + more + "}\n";
+  };
+  const std::string memory = ", unit: {memory: 1GiB}";
+  const std::string cores = ", unit: {cores: 10}";
+  const auto near = [](const std::string& name) { return ", sameCard: true, near: " + name; };
+  CHECK_FALSE(loads(gpu("a", memory) + gpu("b", cores)));
+  CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, ", near: a")));
+  CHECK(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a"))));
+  CHECK(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "", near("b"))));
+  CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "")));
+  CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "", near("d")) +
+                    gpu("d", "", near("c"))));
+  // Whose they are is known only where the patterns are the same.
+  CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: B}]")));
+  CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", except: [{name: A}]")));
+  CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: A}]")));
+  CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "")));
+  CHECK_FALSE(loads(gpu("a", "") + gpu("b", "", ", only: [{name: A}]")));
+  // On nodes of their own, with other variables, or with none.
+  CHECK(loads(gpu("a", "", ", when: {arch: amd64}") + gpu("b", "", ", when: {arch: arm64}")));
+  CHECK(loads(gpu("a", "") + "- {name: b, gpu: {vendor: iluvatar}}\n"));
+  CHECK(loads(gpu("a", "") + gpu("b", ", deviceListStrategy: cdi-cri")));
+  CHECK(loads(gpu("a", ", deviceListStrategy: volume-mounts") +
+              gpu("b", ", deviceListStrategy: volume-mounts")));
+  CHECK_FALSE(loads(gpu("a", ", deviceListStrategy: volume-mounts") + gpu("b", "")));
+}
+
+TEST_CASE("what the entry sets itself counts, and not what its kind would") {
+  const std::string own = "- {name: a, gpu: {vendor: nvidia}, env: {NVIDIA_VISIBLE_DEVICES: none}}\n";
+  CHECK(warnings(own + "- {name: b, count: 1, env: {NVIDIA_VISIBLE_DEVICES: none}}\n") == Texts{});
+  CHECK(warnings(own + "- {name: b, gpu: {vendor: nvidia}}\n") ==
+        Texts{"4: resources[1].gpu: " +
+              may_differ("environment variable 'NVIDIA_VISIBLE_DEVICES'", "resources[0]")});
+  CHECK(warnings("- {name: b, gpu: {vendor: nvidia}}\n- {name: c, count: 1, env: {NVIDIA_VISIBLE_DEVICES: "
+                 "none}}\n") ==
+        Texts{"4: resources[1].env.NVIDIA_VISIBLE_DEVICES: " +
+              may_differ("environment variable 'NVIDIA_VISIBLE_DEVICES'", "resources[0]")});
 }
 
 }  // namespace

@@ -46,6 +46,8 @@ kubelet: {qqqqqqqq: 1}
 log: {qqqqqqqq: 1}
 cdi: {qqqqqqqq: 1}
 labels: {qqqqqqqq: 1}
+apiServer: {qqqqqqqq: 1}
+dra: {qqqqqqqq: 1}
 metrics: {qqqqqqqq: 1}
 include: []
 resources:
@@ -64,6 +66,8 @@ resources:
   groups: [{qqqqqqqq: 1, paths: [{path: /a, qqqqqqqq: 1}], usb: [{vendor: 1a86, qqqqqqqq: 1}]}]
 - name: example.com/c
   udev: {subsystem: tty, qqqqqqqq: 1}
+  cdi: true
+  netDevices: [{hostInterfaceName: a, qqqqqqqq: 1}]
 - name: example.com/d
   rdma: {qqqqqqqq: 1, selectors: {qqqqqqqq: 1}}
 - name: example.com/e
@@ -72,12 +76,14 @@ resources:
   exec: {discover: /a, qqqqqqqq: 1, triggers: {qqqqqqqq: 1}}
 - name: example.com/g
   gpu: {qqqqqqqq: 1, unit: {memory: 1GiB, qqqqqqqq: 1}}
+  assume: {dialect: doslab, qqqqqqqq: 1}
+  qqqqqqqq: 1
 )");
   std::set<std::string> keys;
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 28);
+    CHECK(error.diagnostics.size() == 33);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));
@@ -87,13 +93,30 @@ resources:
 }
 
 TEST_CASE("the example is loaded together with the drop-ins beside it, without a warning") {
-  const Config config = load_config(kSource / "config.example.yaml");
+  const test::TempDir dir;
+  dir.file("config.yaml", content(kSource / "config.example.yaml"));
+  for (const auto& entry : fs::directory_iterator(kSource / "plugins.d")) {
+    // Those of the cards that the example offers itself are in place of its entries.
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("nvidia-") && !name.starts_with("iluvatar-") && !name.starts_with("gpu-memory"))
+      dir.file("plugins.d/" + name, content(entry.path()));
+  }
+  const Config config = load_config(dir.at("config.yaml"));
   CHECK(config.warnings.empty());
   std::set<fs::path> read(config.files.paths.begin(), config.files.paths.end());
-  for (const char* name : {"kvm", "fuse", "tun", "gopher", "count", "loop"}) {
+  for (const char* name : {"kvm", "fuse", "tun", "gopher", "count", "loop", "amd-gpu"}) {
     CAPTURE(name);
-    CHECK(read.contains(kSource / "plugins.d" / (std::string(name) + ".yaml")));
+    CHECK(read.contains(dir.at("plugins.d") / (std::string(name) + ".yaml")));
   }
+}
+
+TEST_CASE("a drop-in over cards that another one offers is refused") {
+  const test::TempDir dir;
+  dir.file("config.yaml", content(kSource / "plugins.d" / "nvidia-gpu.yaml"));
+  dir.file("plugins.d/mig.yaml", content(kSource / "plugins.d" / "nvidia-mig.yaml"));
+  CHECK_THROWS_AS(load_config(dir.at("config.yaml")), ConfigError);
+  dir.file("plugins.d/mig.yaml", content(kSource / "plugins.d" / "amd-gpu.yaml"));
+  CHECK_NOTHROW(load_config(dir.at("config.yaml")));
 }
 
 TEST_CASE("each drop-in is a configuration by itself") {
@@ -129,8 +152,9 @@ TEST_CASE("the manual explains no key that the program refuses") {
 }
 
 TEST_CASE("the manual's examples are loaded as they stand") {
-  const std::string manual =
-      content(kSource / "docs" / "configuration.md") + content(kSource / "docs" / "exec.md");
+  const std::string manual = content(kSource / "docs" / "configuration.md") +
+                             content(kSource / "docs" / "exec.md") +
+                             content(kSource / "docs" / "gpu-memory.md");
   const std::vector<std::string> examples = between(manual, "```yaml\n", "```");
   CHECK(examples.size() >= 4);
   for (const std::string& example : examples) {

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "config/yaml_text.hpp"
+
 namespace plughost {
 namespace {
 
@@ -372,6 +374,21 @@ TEST_CASE("each way to break a text is told with its usual reason") {
     CAPTURE(broken.first);
     CHECK(refusal(broken.first).find(broken.second) != std::string::npos);
   }
+}
+
+TEST_CASE(
+    "YAML from JSON: texts have quotes, or where that is asked those alone that could be something else") {
+  const std::string json =
+      R"({"a": "example.com/x-1_y", "b": ["No", "off", "1Gi", "", "two words", "k: v", "~"], "c": 1})";
+  CHECK(yaml_from_json(json) ==
+        "a: \"example.com/x-1_y\"\nb:\n  - \"No\"\n  - \"off\"\n  - \"1Gi\"\n  - \"\"\n  - \"two words\"\n"
+        "  - \"k: v\"\n  - \"~\"\nc: 1");
+  CHECK(yaml_from_json(json, Quotes::kWhereNeeded) ==
+        "a: example.com/x-1_y\nb:\n  - \"No\"\n  - \"off\"\n  - \"1Gi\"\n  - \"\"\n  - \"two words\"\n"
+        "  - \"k: v\"\n  - \"~\"\nc: 1");
+  for (const char* const word : {"y", "N", "yes", "NO", "True", "false", "On", "null"})
+    CHECK(yaml_from_json('"' + std::string(word) + '"', Quotes::kWhereNeeded) ==
+          '"' + std::string(word) + '"');
 }
 
 TEST_CASE("the largest file there may be is read") {

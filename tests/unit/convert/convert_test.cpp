@@ -119,6 +119,22 @@ TEST_CASE("text of theirs cannot leave its place in the YAML") {
   }
 }
 
+TEST_CASE("characters that YAML does not print are escaped, in values and in comments") {
+  const auto conversion = convert_text(
+      R"({"devices": [{"name": "a", "groups": [{"usb": [{"vendor": "1a86", "serial": "a\uFEFFb\u0085\t\u007F\uFFFF\u00A0\uD7FF",)"
+      R"( "c\uFEFFd": 1}]}]}]})");
+  REQUIRE(conversion);
+  CHECK(has(conversion->text, "\"a\\uFEFFb\\u0085\\u0009\\u007F\\uFFFF\xC2\xA0\xED\x9F\xBF\""));
+  CHECK(has(conversion->text, "c\\uFEFFd"));
+  Diagnostics diagnostics;
+  const auto root = parse_yaml(conversion->text, "ours", diagnostics);
+  REQUIRE(root);
+  const Node& groups = *root->find("resources")->items.at(0).find("groups");
+  CHECK(groups.items.at(0).find("usb")->items.at(0).find("serial")->scalar ==
+        "a\xEF\xBB\xBF"
+        "b\xC2\x85\t\x7F\xEF\xBF\xBF\xC2\xA0\xED\x9F\xBF");
+}
+
 TEST_CASE("the command line's domain and devices win over the file's") {
   const std::string file = "{domain: a.example, devices: [{name: a, groups: [{paths: [{path: /dev/a}]}]}]}";
   CHECK(has(convert_text(file)->text, "domain: a.example"));

@@ -26,6 +26,11 @@ TEST_CASE("an image's path tells its plugin, whatever its registry and its tag")
   CHECK(of_image("registry.example/smarter-device-manager:v1.20.12") == kSmarter);
   CHECK(of_image("registry.example/sriov-network-device-plugin") == kSriov);
   CHECK(of_image("registry.example/k8s-rdma-shared-dev-plugin:v1.5.1") == kRdmaShared);
+  CHECK(of_image("registry.cn-hangzhou.aliyuncs.com/acs/k8s-gpushare-plugin:v2-1.11-aff8a23") == kGpushare);
+  CHECK(of_image("registry.example/library/gpushare-device-plugin:1.0") == kGpushare);
+  CHECK(of_image("volcanosh/volcano-device-plugin:latest") == kVolcano);
+  CHECK_FALSE(of_image("acs/k8s-gpushare-schd-extender:1.11"));
+  CHECK_FALSE(of_image("volcanosh/volcano-vgpu-device-plugin:latest"));
   CHECK_FALSE(of_image("registry.example/k8s-device-plugin"));
   CHECK_FALSE(of_image("registry.example/mygeneric-device-plugin"));
   CHECK_FALSE(of_image("registry.example/generic-device-plugin-docs"));
@@ -51,11 +56,16 @@ TEST_CASE("a program, a flag or a variable tells the plugin of another image") {
   CHECK(running_plugin({.image = {}, .words = {"--domain", "a"}, .environment = {}}) == kGenericDevicePlugin);
   CHECK(running_plugin({.image = {}, .words = {"-pulse=30"}, .environment = {}}) == kRocm);
   CHECK(of_words({"-shared-dev-num=3"}) == kIntelGpu);
+  CHECK(of_words({"/usr/bin/gpushare-device-plugin-v2"}) == kGpushare);
+  CHECK(of_words({"--memory-unit=MiB"}) == kGpushare);
+  CHECK(of_words({"/usr/bin/volcano-device-plugin"}) == kVolcano);
+  CHECK(of_words({"--gpu-strategy", "share"}) == kVolcano);
   CHECK(of_words({"--mig-strategy=none"}) == kNvidia);
   CHECK_FALSE(of_words({"--devices", "a"}));
   CHECK_FALSE(of_words({"device"}));
   CHECK(running_plugin({.image = {}, .words = {}, .environment = {{"PASS_DEVICE_SPECS", "true"}}}) ==
         kNvidia);
+  CHECK(running_plugin({.image = {}, .words = {}, .environment = {{"GPU_STRATEGY", "share"}}}) == kVolcano);
   CHECK_FALSE(running_plugin({.image = {}, .words = {}, .environment = {{"DOMAIN", "a"}}}));
 }
 
@@ -63,6 +73,8 @@ TEST_CASE("who needs a file, and who does not") {
   CHECK(runs_without_file(kNvidia));
   CHECK(runs_without_file(kIntelGpu));
   CHECK(runs_without_file(kRocm));
+  CHECK(runs_without_file(kGpushare));
+  CHECK(runs_without_file(kVolcano));
   CHECK_FALSE(runs_without_file(kGenericDevicePlugin));
   CHECK_FALSE(runs_without_file(kSmarter));
 }

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "assume/terms.hpp"
+
 namespace plughost {
 namespace {
 
@@ -219,6 +221,95 @@ TEST_CASE("a device's own variables are told apart by its position, or the alloc
   const Refusal refusal = refused({}, {disk("a", "V", "1"), disk("b", "V", "2")}, {"a", "b"});
   CHECK(refusal.reason == Reason::kConflict);
   CHECK(refusal.text.find("environment variable V would be both \"1\" and \"2\"") != std::string::npos);
+}
+
+Device card(const std::string& uuid, unsigned units) {
+  Device made = device("card of " + uuid, {{"uuid", uuid}});
+  made.replicas = units;
+  return made;
+}
+
+Recipe of_units(CardUnits units) {
+  Recipe recipe = with_env("V", "{uuid}");
+  recipe.units = units;
+  return recipe;
+}
+
+TEST_CASE("units of several cards are refused, and the cards are named with what they would give") {
+  const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
+  const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-a::0", "card of GPU-b::0"};
+  const Refusal refusal = refused(of_units(CardUnits::kOfOneCard), cards, ids);
+  CHECK(refusal.reason == Reason::kSeveralCards);
+  CHECK(
+      refusal.text ==
+      "the units of a container are one card's, and of example.com/gpu it would get 2 of GPU-b, 1 of GPU-a; "
+      "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a container "
+      "may have several cards");
+  CHECK(given(of_units(CardUnits::kOfOneCard), cards, {ids[0], ids[2]}).env.at("V") == "GPU-b");
+  CHECK(given(of_units(CardUnits::kOfSeveralCards), cards, ids).env.at("V") == "GPU-b,GPU-a");
+  CHECK(given(of_units(CardUnits::kNone), cards, ids).env.at("V") == "GPU-b,GPU-a");
+}
+
+TEST_CASE("a container's units, its card's and all that are listed can be told it") {
+  Recipe recipe = of_units(CardUnits::kOfSeveralCards);
+  recipe.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
+  recipe.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
+  const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
+  const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-b::0", "card of GPU-b::3"};
+  for (const CdiNames cdi : {CdiNames::kNone, CdiNames::kCri}) {
+    recipe.cdi = cdi;
+    const Allocation allocation = given(recipe, cards, ids);
+    // Nobody knows it when the specification is written.
+    CHECK(allocation.env == std::map<std::string, std::string>{{"OF_GPU-b", "3 of 8, 12"}});
+    CHECK(allocation.annotations.at("x/units") == "3/8/12");
+  }
+  CHECK(given(recipe, cards, {"card of GPU-b::7", "card of GPU-a::1"}).annotations.at("x/units") ==
+        "2/8,4/12");
+}
+
+TEST_CASE("with assume a template may name the container's pod, of which a specification says nothing") {
+  Recipe recipe = of_units(CardUnits::kOfSeveralCards);
+  recipe.cdi = CdiNames::kCri;
+  recipe.env = {{Template("{pod}"), Template("{namespace}/{pod} {podUnits}")},
+                {Template("OF_{uuid}"), Template("{pod}")},
+                {Template("ID_{uuid}"), Template("{uuid}")}};
+  const Device gpu = card("GPU-a", 4);
+  const UnitCounts units{
+      .of_container = 1, .total = 4, .pod = UnitsPod{.name_space = "team", .name = "trainer", .units = 7}};
+  CHECK(std::get<Refusal>(allocate_device("example.com/gpu", recipe, gpu, units)).text.find("has no {pod}") !=
+        std::string::npos);
+  recipe.assume = std::make_shared<const AssumeTerms>();
+  const auto answer = std::get<Allocation>(allocate_device("example.com/gpu", recipe, gpu, units));
+  CHECK(answer.env ==
+        std::map<std::string, std::string>{{"trainer", "team/trainer 7"}, {"OF_GPU-a", "trainer"}});
+  CHECK(answer.by_cdi.env == std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
+  recipe.env[0].first = Template("NAME");  // a specification is made before there is a pod
+  CHECK(cdi_edits("example.com/gpu", recipe, gpu).env ==
+        std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
+}
+
+TEST_CASE("where ids are no units, attributes may have the names of what counts them") {
+  const Recipe recipe = with_env("V", "{units}-{cardUnits}-{totalUnits}");
+  const Device odd = device("a", {{"units", "u"}, {"cardUnits", "c"}, {"totalUnits", "t"}});
+  CHECK(given(recipe, {odd}, {"a"}).env.at("V") == "u-c-t");
+  CHECK(refused(recipe, {device("a")}, {"a"}).text.find("has no {units}") != std::string::npos);
+}
+
+TEST_CASE(
+    "one device by whatever id is given with what a scheduler's dialect sets, which must not contradict") {
+  Recipe recipe = with_env("WHO", "{id}");
+  Device sick = device("a");
+  sick.trouble = "sick";
+  const auto answer =
+      allocate_device("example.com/gpu", recipe, sick, {}, Allocation{.env = {{"CARD", "1"}}});
+  CHECK(std::get<Allocation>(answer).env == std::map<std::string, std::string>{{"CARD", "1"}, {"WHO", "a"}});
+  const Allocation other{.env = {{"WHO", "b"}}};
+  const auto by_program = allocate_device("example.com/gpu", recipe, sick, {}, other);
+  CHECK(std::get<Refusal>(by_program).text.find("the program of allocate contradicts") != std::string::npos);
+  recipe.assume = std::make_shared<const AssumeTerms>();
+  const auto by_dialect = allocate_device("example.com/gpu", recipe, sick, {}, other);
+  CHECK(std::get<Refusal>(by_dialect).text.find("what the dialect of assume sets contradicts") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "device/allocation.hpp"
+#include "dra/terms.hpp"
 
 namespace plughost {
 namespace {
@@ -108,6 +109,20 @@ TEST_CASE("the entry's nodes and mounts are each device's, and so are variables 
   CHECK(answer.by_cdi.env.at("PATH_OF_video0") == "/dev/video0 of example.com/camera");
 }
 
+TEST_CASE("a device that brings nothing has a variable where claims name it, and is left out elsewhere") {
+  Device licence;
+  licence.id = "seat-1";
+  Recipe recipe = with_cdi();
+  CHECK(specification(recipe, {licence}).is_null());
+  recipe.dra = std::make_shared<const DraTerms>();
+  const Json json = specification(recipe, {licence, camera("video0", "/dev/video0")});
+  REQUIRE(json["devices"].size() == 2);
+  CHECK(json["devices"][0]["name"] == "seat-1");
+  const Json marker = {{"env", {"PLUGHOST_DEVICE_EXAMPLE_COM_CAMERA_SEAT_1=seat-1"}}};
+  CHECK(json["devices"][0]["containerEdits"] == marker);
+  CHECK_FALSE(json["devices"][1]["containerEdits"].contains("env"));
+}
+
 TEST_CASE("what joins devices or counts them stays in the answer") {
   Recipe recipe = with_cdi();
   recipe.env = {{Template("CAMERAS"), Template("{id}")},
@@ -199,6 +214,101 @@ TEST_CASE("a name that CDI cannot take is said to be one") {
 TEST_CASE("each resource has a file of its own") {
   CHECK(cdi_file_name("plughost", "example.com/camera") == "plughost-example.com_camera.json");
   CHECK(cdi_file_name("plughost", "a-b/c") != cdi_file_name("plughost", "a/b-c"));
+}
+
+TEST_CASE("one device whose edits are known has a specification of its own") {
+  const CdiEdits edits{.env = {{"A", "1"}},
+                       .mounts = {{.host_path = "/m", .container_path = "/n", .read_only = true}},
+                       .nodes = {{.host_path = "/dev/a", .container_path = "/dev/b"}}};
+  const Json one = Json::parse(cdi_specification(kCamera, "late-1", edits));
+  CHECK(one["kind"] == kCamera);
+  CHECK(one["cdiVersion"] == "0.5.0");
+  REQUIRE(one["devices"].size() == 1);
+  CHECK(one["devices"][0]["name"] == "late-1");
+  CHECK(one["devices"][0]["containerEdits"]["env"] == Json{"A=1"});
+  CHECK(one["devices"][0]["containerEdits"]["mounts"][0]["hostPath"] == "/m");
+  CHECK(one["devices"][0]["containerEdits"]["deviceNodes"][0]["path"] == "/dev/b");
+}
+
+Recipe moving(const char* name, const char* in_container) {
+  Recipe recipe = with_cdi();
+  recipe.net_devices = {{.host_name = Template(name), .name = Template(in_container)}};
+  return recipe;
+}
+
+Device uplink(const std::string& id) {
+  Device device;
+  device.id = id;
+  device.attributes = {{"name", id}};
+  return device;
+}
+
+TEST_CASE("a network interface is in the specification, which has the version that knows it for that alone") {
+  const Json spec = specification(moving("{name}", "net-{id}"), {uplink("eth1"), uplink("eth2")});
+  CHECK(spec["cdiVersion"] == "1.1.0");
+  REQUIRE(spec["devices"].size() == 2);
+  CHECK(spec["devices"][1]["name"] == "eth2");
+  CHECK(spec["devices"][1]["annotations"].size() == 1);
+  const Json edits = spec["devices"][1]["containerEdits"];
+  CHECK(edits == Json{{"netDevices", {{{"hostInterfaceName", "eth2"}, {"name", "net-eth2"}}}}});
+  CHECK(specification(with_cdi(), {camera("video0", "/dev/video0")})["cdiVersion"] == "0.5.0");
+  const CdiEdits one{.net_devices = {{.host_name = "eth1", .name = "net1"}}};
+  CHECK(Json::parse(cdi_specification(kCamera, "late-1", one))["cdiVersion"] == "1.1.0");
+}
+
+TEST_CASE("a network interface comes by its device's name, and no answer has it") {
+  const Allocation answer = given(moving("{name}", "{name}"), {uplink("eth1"), uplink("eth2")}, {"eth2"});
+  CHECK(answer.cdi == Texts{"example.com/camera=eth2"});
+  CHECK(answer.net_devices.empty());
+  CHECK(answer.by_cdi.net_devices == std::vector<ContainerNetDevice>{{.host_name = "eth2", .name = "eth2"}});
+}
+
+TEST_CASE(
+    "an interface whose name in the container depends on the container is nothing for its device's name") {
+  const Allocation answer =
+      given(moving("{name}", "net{n}"), {uplink("eth1"), uplink("eth2")}, {"eth2", "eth1"});
+  CHECK(answer.by_cdi.net_devices.empty());
+  CHECK(answer.net_devices == std::vector<ContainerNetDevice>{{.host_name = "eth2", .name = "net0"},
+                                                              {.host_name = "eth1", .name = "net1"}});
+}
+
+TEST_CASE("interfaces that cannot be in one container are refused, and those that have no name") {
+  const auto refusal = [](const Recipe& recipe, const std::vector<Device>& devices, const Texts& ids) {
+    const auto answer = allocate(kCamera, recipe, Inventory(devices), ids);
+    const auto* const why = std::get_if<Refusal>(&answer);
+    return why ? why->text : "";
+  };
+  const std::vector<Device> two = {uplink("eth1"), uplink("eth2")};
+  CHECK(refusal(moving("{name}", "net1"), two, {"eth1"}).empty());
+  CHECK(refusal(moving("{name}", "net1"), two, {"eth1", "eth2"}) ==
+        "resource example.com/camera: two network interfaces would be net1 in the container, eth1 and eth2; "
+        "put a value of the device into its name there, such as {name}");
+  Recipe twice = moving("{name}", "net1");
+  twice.net_devices.push_back({.host_name = Template("{name}"), .name = Template("net2")});
+  CHECK(
+      refusal(twice, two, {"eth1"}) ==
+      "resource example.com/camera: the network interface eth1 would be both net1 and net2 in the container");
+  Device bare = uplink("eth1");
+  bare.attributes[0].value.clear();
+  CHECK(refusal(moving("{name}", "net1"), {bare}, {"eth1"}) ==
+        "resource example.com/camera: a network interface is to move into the container, and the device has "
+        "none");
+  CHECK(refusal(moving("{name}", "a{name}b"), {uplink("0123456789abcd")}, {"0123456789abcd"})
+            .find("at most 15 bytes") != std::string::npos);
+}
+
+TEST_CASE("who asks for a device whose interface is away gets a sentence, and its specification stays") {
+  Device away = uplink("eth1");
+  away.away = true;
+  const Recipe recipe = moving("{name}", "net1");
+  const auto answer = allocate(kCamera, recipe, Inventory({away}), Texts{"eth1"});
+  REQUIRE(std::holds_alternative<Refusal>(answer));
+  CHECK(std::get<Refusal>(answer).reason == Refusal::Reason::kUnhealthyDevice);
+  CHECK(std::get<Refusal>(answer).text ==
+        "the network interface of device \"eth1\" of example.com/camera is in the container that had it, and "
+        "not back on the host yet");
+  CHECK(cdi_specification(kCamera, recipe, Inventory({away})) ==
+        cdi_specification(kCamera, recipe, Inventory({uplink("eth1")})));
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ constexpr const char* kWhole = R"({
     {"uuid": "GPU-1", "name": "A100", "pci": "0000:01:00.0", "minor": 0, "memory": 42949672960,
      "nodes": ["/dev/nvidia0"], "bonds": [{"pci": "0000:02:00.0", "score": 150}], "migEnabled": true,
      "parts": [{"uuid": "MIG-1", "name": "A100 MIG 1g.5gb", "profile": "1g.5gb", "index": "0:0",
-                "pci": "0000:01:00.0", "nodes": ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap66"]},
+                "pci": "0000:01:00.0", "multiprocessors": 14, "memorySlices": {"first": 4, "count": 1},
+                "nodes": ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap66"]},
                {"uuid": "MIG-2"}]},
     {"uuid": "GPU-2"}
   ]}
@@ -81,6 +82,10 @@ TEST_CASE("NVML's view is read, and what a card leaves out is what its place say
   REQUIRE(card.parts.size() == 2);
   CHECK(card.parts[0].profile == "1g.5gb");
   CHECK(card.parts[0].nodes.size() == 2);
+  CHECK(card.parts[0].multiprocessors == 14);
+  CHECK(card.parts[0].slices == MemorySlices{4, 1});
+  CHECK(card.parts[1].multiprocessors == 0);
+  CHECK(card.parts[1].slices == MemorySlices());
   CHECK(card.parts[1].index == "0:1");
   CHECK(nvml.cards[1].index == "1");
   CHECK(nvml.cards[1].minor == std::nullopt);

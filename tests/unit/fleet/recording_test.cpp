@@ -78,6 +78,8 @@ NvmlView made_nvml() {
   part.index = "0:0";
   part.pci = card.pci;
   part.profile = "1g.5gb";
+  part.multiprocessors = 14;
+  part.slices = {.first = 4, .count = 1};
   part.nodes = {"/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap66"};
   return view;
 }

@@ -74,8 +74,8 @@ TEST_CASE("a lost card is a value, and the others answer as before") {
 
 TEST_CASE("MIG devices are found by their card") {
   const FakeNvml fake(
-      "card GPU-a mig=1\nmig 0 MIG-x gi=7 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb\n"
-      "mig 0 MIG-y gi=8 ci=1\n");
+      "card GPU-a mig=1\nmig 0 MIG-x gi=7 ci=0 memory=4864 sms=14 slices=4:2 "
+      "name=NVIDIA_A100_MIG_1g.5gb\nmig 0 MIG-y gi=8 ci=1\n");
   const auto nvml = opened();
   const NvmlDevice card = value(nvml->device(0));
   const std::vector<NvmlDevice> parts = value(nvml->mig_devices(card));
@@ -84,6 +84,10 @@ TEST_CASE("MIG devices are found by their card") {
   CHECK(value(nvml->name(parts[0])) == "NVIDIA A100 MIG 1g.5gb");
   CHECK(value(nvml->gpu_instance(parts[0])) == 7);
   CHECK(value(nvml->compute_instance(parts[1])) == 1);
+  CHECK(value(nvml->multiprocessors(parts[0])) == 14);
+  CHECK(value(nvml->memory_slices(card, 7)) == MemorySlices{4, 2});
+  CHECK(failure(nvml->multiprocessors(parts[1])).not_supported());
+  CHECK(failure(nvml->memory_slices(card, 8)).not_found());
 }
 
 TEST_CASE("links and levels say how near two cards are") {
@@ -133,6 +137,22 @@ TEST_CASE("a call that hangs ends when the driver lets it") {
   CHECK(count.wait_for(50ms) == std::future_status::timeout);
   fake.show(kTwoCards);
   CHECK(value(count.get()) == 2);
+}
+
+TEST_CASE("each who follows a card is told its events, and not what came before") {
+  const std::string cards = "card GPU-a\n";
+  const FakeNvml fake(cards + "event 1 0 8 13\n");
+  const auto one = opened();
+  const auto other = opened();
+  for (const auto* nvml : {&one, &other})
+    CHECK_FALSE((*nvml)->follow(value((*nvml)->device(0)), NvmlEvent::kXid));
+  CHECK(failure(one->next_event(0ms)).timed_out());
+  fake.show(cards + "event 1 0 8 13\nevent 2 0 8 48\nevent 3 0 8 79\n");
+  for (const auto* nvml : {&one, &other}) {
+    CHECK(value((*nvml)->next_event(0ms)).code == 48);
+    CHECK(value((*nvml)->next_event(0ms)).code == 79);
+    CHECK(failure((*nvml)->next_event(0ms)).timed_out());
+  }
 }
 
 }  // namespace

@@ -101,4 +101,17 @@ TEST_CASE("a udev match's mistakes are found when it is read") {
   CHECK(problems({{"subsystem", text("tty")}, {"attributes", map({{"a", list({text("x")})}})}}).size() == 1);
 }
 
+TEST_CASE("a network interface says its MAC address, and another device has none") {
+  const Made sysfs;
+  sysfs.device("/sys/devices/virtual/net/dummy0", "net", {{"address", "02:00:00:00:00:07"}});
+  sysfs.attribute(kVideo + "0", "address", "7");
+  const Entry entry = read_entry("udev", map({{"subsystem", list({text("net"), text("video4linux")})}}));
+  REQUIRE(entry.problems == Ids{});
+  const Scan scan = entry.source->scan(sysfs.host());
+  REQUIRE(scan.devices.size() == 4);
+  CHECK(scan.devices[0].id == "dummy0");
+  CHECK(*scan.devices[0].attribute("mac") == "02:00:00:00:00:07");
+  CHECK(scan.devices[1].attribute("mac")->empty());
+}
+
 }  // namespace plughost

@@ -86,3 +86,36 @@ TEST_CASE("an answer that the kubelet could not take is refused") {
   CHECK(status.error_message() == "resource x.com/r: the answer has " + std::to_string(kListLimit + 1) +
                                       " bytes, and the kubelet takes 4 MiB");
 }
+
+TEST_CASE("joined resources give a container one card, or the later one refuses it") {
+  const auto joined = std::make_shared<GivenCards>();
+  const auto over_cards = [&](const std::string& resource, const std::string& near) {
+    std::vector<Device> devices(2);
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      devices[i].id = resource.substr(6) + std::to_string(i);
+      devices[i].attributes = {{"uuid", std::string("GPU-") + "ab"[i]}};
+    }
+    Recipe recipe;
+    recipe.near = near;
+    return Offer{.resource = resource,
+                 .inventory = Inventory(std::move(devices)),
+                 .recipe = std::make_shared<const Recipe>(std::move(recipe)),
+                 .joined = joined};
+  };
+  const Offer memory = over_cards("x.com/memory", "x.com/cores");
+  const Offer cores = over_cards("x.com/cores", "x.com/memory");
+  CHECK(answer(memory, {"memory1"}).ok());
+  CHECK(answer(cores, {"cores1"}).ok());
+  CHECK(answer(memory, {"memory0"}).ok());
+  const grpc::Status status = answer(cores, {"cores1"});
+  CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(
+      status.error_message() ==
+      "resource x.com/cores: the container would get GPU-b, and what it has of x.com/memory or of another "
+      "entry that is joined by `sameCard` is of GPU-a: that card has not enough left of both; ask for less, "
+      "or try again when a pod has ended");
+  // What is refused for another reason has given nothing.
+  CHECK_FALSE(answer(memory, {"none"}).ok());
+  CHECK(answer(cores, {"cores0"}).ok());
+  CHECK(answer(memory, {"memory0"}).ok());
+}

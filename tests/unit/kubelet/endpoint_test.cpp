@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "assume/terms.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "kubelet/unix_socket.hpp"
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
@@ -30,13 +31,17 @@ struct Owner final : EndpointOwner {
   std::vector<std::string> troubles;
   std::vector<std::string> started;
   std::vector<std::string> allocated;
+  std::vector<AnsweredAllocate> answered;
+  std::vector<std::string> carded;
   bool drops = false;
+  bool refuses = false;
 
   void on_dialed(Caller by) override { dialed.push_back(by); }
   void on_stream_opened(Caller by) override { opened.push_back(by); }
   void on_stream_closed(Caller by) override { closed.push_back(by); }
   void on_registry_refused(Caller, const std::string&) override {}
   void on_connection_trouble(const std::string& what) override { troubles.push_back(what); }
+  void on_allocated(const AnsweredAllocate& call) override { answered.push_back(call); }
   void prepare_start(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
                      StartDone done) override {
     started = ids;
@@ -45,7 +50,13 @@ struct Owner final : EndpointOwner {
   void ask_allocation_program(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
                               AllocationDone done) override {
     allocated = ids;
+    if (refuses) return done("not today");
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
+  }
+  void ask_for_card(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
+                    AllocationDone done) override {
+    carded = ids;
+    if (!drops) done(Allocation{.env = {{"CARD", "1"}}});
   }
 };
 
@@ -62,19 +73,20 @@ struct Served {
   EventLoop loop;
   Workers workers{loop, 1};
   Owner owner;
+  std::shared_ptr<InventoryFeed> feed;
   std::optional<Endpoint> endpoint;
 
   explicit Served(std::shared_ptr<const Recipe> recipe = std::make_shared<const Recipe>(),
-                  Announcement announcement = Announcement::kRegister) {
-    endpoint.emplace(
-        loop, workers, owner,
-        ServedResource{.name = "example.com/a",
-                       .options = {.pre_start_required = true},
-                       .announcement = announcement,
-                       .feed = std::make_shared<InventoryFeed>(Offer{
-                           "example.com/a", Inventory({{.id = "one"}, {.id = "two"}}), std::move(recipe)}),
-                       .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
-                       .check_answer = [](const Allocation&) { return std::string(); }});
+                  Announcement announcement = Announcement::kRegister)
+      : feed(std::make_shared<InventoryFeed>(
+            Offer{"example.com/a", Inventory({{.id = "one"}, {.id = "two"}}), std::move(recipe)})) {
+    endpoint.emplace(loop, workers, owner,
+                     ServedResource{.name = "example.com/a",
+                                    .options = {.pre_start_required = true},
+                                    .announcement = announcement,
+                                    .feed = feed,
+                                    .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
+                                    .check_answer = [](const Allocation&) { return std::string(); }});
   }
 
   std::filesystem::path socket() const { return dir.path() / endpoint->socket_name(); }
@@ -224,6 +236,80 @@ TEST_CASE("an allocation that a program has a part in asks the owner for each co
     REQUIRE(response.container_responses_size() == 2);
     CHECK(response.container_responses(1).envs().at("KEY") == "value");
     CHECK(served.owner.allocated == std::vector<std::string>{"two"});
+    REQUIRE(test::run_until(served.loop, [&] { return !served.owner.answered.empty(); }));
+    CHECK(served.owner.answered[0].ids == "one, two");
+    CHECK(served.owner.answered[0].refusal.empty());
+  }
+  SUBCASE("it refuses") {
+    served.owner.refuses = true;
+    CHECK(served.call(allocate).error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    REQUIRE(test::run_until(served.loop, [&] { return !served.owner.answered.empty(); }));
+    CHECK(served.owner.answered[0].refusal == "resource example.com/a: not today");
+  }
+  SUBCASE("it drops the question") {
+    served.owner.drops = true;
+    CHECK(served.call(allocate).error_code() == grpc::StatusCode::UNAVAILABLE);
+  }
+}
+
+TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
+  Served served;
+  served.endpoint->listen_anew(served.dir.path());
+  const auto allocate = [&](const v1beta1::AllocateRequest& asked) {
+    return served.call([&](auto& stub, auto& context) {
+      v1beta1::AllocateResponse response;
+      return stub.Allocate(&context, asked, &response);
+    });
+  };
+  const auto told = [&](std::size_t n) {
+    REQUIRE(test::run_until(served.loop, [&] { return served.owner.answered.size() == n; }));
+    return served.owner.answered.back();
+  };
+  CHECK(allocate(request({{"one"}, {"one", "two"}})).ok());
+  AnsweredAllocate call = told(1);
+  CHECK(call.containers == 2);
+  CHECK(call.count == 3);
+  CHECK(call.ids == "one, one, two");
+  CHECK(call.refusal.empty());
+
+  CHECK(allocate(request({{"one"}, {"three"}})).error_code() == grpc::StatusCode::NOT_FOUND);
+  call = told(2);
+  CHECK(call.containers == 2);
+  CHECK(call.ids == "one, three");
+  CHECK(call.refusal == "resource example.com/a has no device \"three\"; it lists 2 devices now");
+
+  CHECK_FALSE(allocate(request({std::vector<std::string>(1000, std::string(1000, 'x'))})).ok());
+  call = told(3);
+  CHECK(call.containers == 1);
+  CHECK(call.count == 1000);
+  CHECK(call.ids.ends_with("x... and 995 more"));
+  CHECK(call.ids.size() < 500);
+  CHECK(call.refusal.size() == 503);
+}
+
+TEST_CASE("an allocation whose card its pod names is the owner's answer, whatever the ids") {
+  Recipe recipe;
+  recipe.assume = std::make_shared<const AssumeTerms>();
+  Served served(std::make_shared<const Recipe>(std::move(recipe)));
+  served.endpoint->listen_anew(served.dir.path());
+  v1beta1::AllocateResponse response;
+  const auto allocate = [&](auto& stub, auto& context) {
+    return stub.Allocate(&context, request({{"one"}, {"nobody's"}}), &response);
+  };
+  SUBCASE("it answers") {
+    CHECK(served.call(allocate).ok());
+    REQUIRE(response.container_responses_size() == 2);
+    CHECK(response.container_responses(0).envs().at("CARD") == "1");
+    CHECK(served.owner.carded == std::vector<std::string>{"nobody's"});
+    CHECK(served.owner.allocated.empty());
+    v1beta1::PreStartContainerRequest start;
+    start.add_devices_ids("two");
+    v1beta1::PreStartContainerResponse started;
+    CHECK(served
+              .call([&](auto& stub, auto& context) {
+                return stub.PreStartContainer(&context, start, &started);
+              })
+              .error_message() == "resource example.com/a: it is not ready");
   }
   SUBCASE("it drops the question") {
     served.owner.drops = true;
@@ -273,4 +359,31 @@ TEST_CASE("with the endpoint its socket and its streams end, and its owner hears
   CHECK_FALSE(std::filesystem::exists(socket));
   test::run_once(served.loop);
   CHECK(served.owner.closed.empty());
+}
+
+TEST_CASE("a stream that ends for good ends with an empty list, where that is wanted") {
+  // How many devices the lists of a stream have that ends so.
+  const auto lists = [](const std::function<void(Served & served)>& ends) {
+    Served served;
+    served.endpoint->listen_anew(served.dir.path());
+    std::vector<int> sizes;
+    const grpc::Status status = served.call([&](auto& stub, auto& context) {
+      const auto reader = stub.ListAndWatch(&context, {});
+      v1beta1::ListAndWatchResponse list;
+      while (reader->Read(&list)) {
+        sizes.push_back(list.devices_size());
+        if (sizes.size() == 1) served.loop.poster()([&] { ends(served); });
+      }
+      return reader->Finish();
+    });
+    CHECK(status.ok());
+    return sizes;
+  };
+  CHECK(lists([](Served& served) { served.endpoint.reset(); }) == std::vector{2});
+  // To be registered anew.
+  CHECK(lists([](Served& served) { served.feed->readers().dismiss(); }) == std::vector{2});
+  CHECK(lists([](Served& served) {
+          served.feed->end_empty();
+          served.endpoint.reset();
+        }) == std::vector{2, 0});
 }

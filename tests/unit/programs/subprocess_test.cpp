@@ -71,6 +71,14 @@ std::set<pid_t> children() {
 
 }  // namespace
 
+TEST_CASE("a program has the variables that it was given, and they win over what each has") {
+  Run run(Program{.command = shell("echo $GIVEN; echo $LANG; echo ${PATH:+path}"),
+                  .environment = {"GIVEN=one two", "LANG=C"},
+                  .timeout = 1min});
+  REQUIRE(run.ended());
+  CHECK(run.result->output == "one two\nC\npath\n");
+}
+
 TEST_CASE("a program's exit status and all of its output arrive") {
   Run run(shell("echo one; echo two >&2; exit 3"));
   CHECK_FALSE(run.result);
@@ -119,6 +127,44 @@ TEST_CASE("after its time-out the program and its children are killed, and its e
   CHECK(run.result->timeout == 200ms);
   const pid_t child = std::stoi(run.result->output);
   CHECK(test::run_until(run.loop, [&] { return run.gone && is_gone(child); }));
+}
+
+TEST_CASE("after its time-out a program may clear up, and whoever waits for it has its answer before that") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() +
+                "; trap 'sleep 0.1; echo bye; : > cleared; exit' TERM; while :; do sleep 0.01; done"),
+          300ms);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  CHECK_FALSE(std::filesystem::exists(dir.at("cleared")));
+  const auto answered = EventLoop::Clock::now();
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+  CHECK(EventLoop::Clock::now() - answered < Programs::kGrace);
+}
+
+TEST_CASE("a program that does not end by itself after its time-out is killed when its grace is over") {
+  Run run(shell("trap '' TERM; (while :; do sleep 0.05; done) & echo $!; while :; do sleep 0.05; done"),
+          200ms);
+  REQUIRE(run.ended());
+  CHECK_FALSE(run.gone);
+  const auto answered = EventLoop::Clock::now();
+  const pid_t child = std::stoi(run.result->output);
+  CHECK_FALSE(is_gone(child));
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(EventLoop::Clock::now() - answered >= Programs::kGrace - 50ms);
+  CHECK(EventLoop::Clock::now() - answered < 3 * Programs::kGrace);
+  CHECK(test::run_until(run.loop, [&] { return is_gone(child); }));
+}
+
+TEST_CASE("what a shell leaves in its group when it is ended may clear up, too") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() +
+                "; (trap 'sleep 0.1; : > cleared; exit' TERM; while :; do sleep 0.01; done) & wait"),
+          300ms);
+  REQUIRE(run.ended());
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
 TEST_CASE("a program that leaves children behind has ended when it ends, and so have they") {
@@ -179,6 +225,17 @@ TEST_CASE("destroyed means killed and reaped, and nothing is called") {
   CHECK(test::run_until(run.loop, [&] { return ::kill(child, 0) != 0; }));
   CHECK_FALSE(run.result);
   CHECK_FALSE(run.gone);
+}
+
+TEST_CASE("destroyed means that it may clear up, and say so to nobody") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() +
+                "; trap 'echo bye; echo bye >&2; : > cleared; exit' TERM; : > ready; "
+                "while :; do sleep 0.01; done"));
+  REQUIRE(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("ready")); }));
+  run.process.reset();
+  CHECK(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("cleared")); }));
+  CHECK_FALSE(run.result);
 }
 
 TEST_CASE("destroyed before its turn means that it never runs") {
@@ -263,6 +320,20 @@ TEST_CASE("a line that is longer than what is kept is one too many, and no sum o
   REQUIRE(run.ended());
   CHECK(lines == 20000);
   CHECK(run.result->excess);
+}
+
+TEST_CASE("a program that writes too much may clear up, and its end is told then") {
+  const test::TempDir dir;
+  Run run(Program{.command = shell("cd " + dir.path().string() +
+                                   "; trap ': > cleared; exit' TERM; echo 0123456789; "
+                                   "while :; do sleep 0.01; done"),
+                  .most_output = 5,
+                  .excess = Program::Excess::kFatal});
+  REQUIRE(run.ended());
+  CHECK(run.result->excess);
+  CHECK(run.result->output == "01234");
+  CHECK(run.result->how == How::kSignalled);
+  CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
 TEST_CASE("a program that is given more time is killed when that is over") {

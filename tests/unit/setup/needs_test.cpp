@@ -118,6 +118,9 @@ TEST_CASE("directories that are written to are made, and opened") {
   CHECK(lacking(config_of(registry + "}\nresources: []\n")).empty());
   CHECK(lacking(config_of(registry + ", registration: pluginsRegistry}\nresources: []\n")) ==
         writing_to("/data/plugins_registry", "0750"));
+  const std::string by_dra = "apiServer: {}\nresources: [{name: x.com/a, count: 1, advertise: dra}]\n";
+  CHECK(lacking(config_of(registry + "}\n" + by_dra), unit("[Service]\nIPAddressAllow=any\n")) ==
+        writing_to("/data/plugins_registry", "0750"));
   CHECK(lacking(config_of("cdi: {directory: /etc/cdi}\nresources: []\n")) == writing_to("/etc/cdi"));
   CHECK(lacking(config_of("cdi: {directory: /var/run/cdi}\nresources: []\n")).empty());
   CHECK(lacking(config_of("cdi: {directory: /run/cdi}\nresources: []\n")).empty());
@@ -180,6 +183,14 @@ TEST_CASE("the network is opened for an address that others reach, unless somebo
   CHECK(lacking(config) == Lines{"Service: IPAddressAllow=any"});
   CHECK(lacking(config, unit("[Service]\nIPAddressAllow=any\n")).empty());
   CHECK(lacking(config, unit("[Service]\nIPAddressAllow=192.0.2.10\n")).empty());
+}
+
+TEST_CASE("the network is opened for the API server, unless somebody has said which addresses it has") {
+  const Config config = config_of("apiServer: {}\nresources: []\n");
+  CHECK(lacking(config) == Lines{"Service: IPAddressAllow=any"});
+  CHECK(lacking(config, unit("[Service]\nIPAddressAllow=192.0.2.10\n")).empty());
+  const HostRoot source(PLUGHOST_SOURCE_DIR);
+  CHECK(lacking(config, unit(source.text("/systemd/drop-ins/apiserver.conf").value())).empty());
 }
 
 TEST_CASE("a control socket elsewhere is written to, and asked by systemctl reload") {

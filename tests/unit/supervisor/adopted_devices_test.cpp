@@ -56,6 +56,33 @@ TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
   CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
 }
 
+TEST_CASE("of a device in a pool it is said since when the pod has it") {
+  AdoptedDevices adopted;
+  Adoption adoption = held({{"amy", "amy"}});
+  adoption.devices["amy"][0].of_own_list = true;
+  adopted.take({{kA, adoption}});
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before it was in a pool, as amy");
+}
+
+TEST_CASE("a device that a pod has by another resource is free when that one's id is") {
+  AdoptedDevices adopted;
+  Adoption adoption = held({{"amy", "X"}});
+  adoption.devices["amy"][0].resource = kB;
+  const auto news = adopted.take({{kA, adoption}});
+  REQUIRE(news.adopted.size() == 1);
+  CHECK(news.adopted[0].device == AdoptedDevices::Name{kA, "amy"});
+  CHECK(adopted.ids() == std::map<std::string, std::set<std::string>>{{kB, {"X"}}});
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid, as X of x.com/b");
+  CHECK(adopted.learn(holds(kB, {"X"}), true).over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod, as X of x.com/b");
+  // An id of its own that is called so is another.
+  const auto over = adopted.learn(holds(kA, {"X"}), true).over;
+  REQUIRE(over.size() == 1);
+  CHECK(over[0] == AdoptedDevices::Name{kB, "X"});
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK_FALSE(adopted.open());
+}
+
 TEST_CASE("when nobody holds the id any more the device is as well as it is, whatever the checkpoint says") {
   AdoptedDevices adopted;
   adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});

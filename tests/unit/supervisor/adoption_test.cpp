@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "assume/terms.hpp"
 #include "base/joined.hpp"
+#include "dra/terms.hpp"
 
 namespace plughost {
 namespace {
@@ -114,6 +116,17 @@ TEST_CASE(
     }
     node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
     node.devices[1].trouble = "sick";
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  SUBCASE("what the entry brings beside words of the pod that is not known") {
+    node.recipe.units = CardUnits::kOfOneCard;
+    node.recipe.assume = std::make_shared<const AssumeTerms>();
+    node.recipe.env = {{Template("WHO"), Template("{namespace}/{pod} {podUnits} {units}")}};
+    for (Device& device : node.devices) {
+      device.nodes.clear();
+      device.attributes = {{"id", device.id}};
+    }
+    node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("a device of which no answer can be made") {
@@ -349,6 +362,95 @@ TEST_CASE("a reload that changes the number of shares changes ids, too") {
     node.hold({"amy::2"}, with_nodes({"/dev/amy"}));
     CHECK(node.adopted() == "amy<amy::0,amy::2");
   }
+}
+
+TEST_CASE("what is in a pool is held by its own id, too: the kubelet gave it when it was in a list") {
+  Node node{.devices = {at("amy", {"/dev/amy"}, 2), at("bob", {"/dev/bob"})}};
+  node.hold({"amy::1", "bob"}, with_nodes({"/dev/amy", "/dev/bob"}));
+  CHECK(node.adopted().empty());
+  CHECK(node.look().own == std::set<std::string>{"amy::1", "bob"});
+  node.recipe.dra = std::make_shared<const DraTerms>();
+  CHECK(node.adopted() == "amy<amy::1 bob<bob");
+  CHECK(node.look().own.empty());
+  CHECK(node.look().devices.at("bob").front().of_own_list);
+  CHECK(node.look().devices.at("bob").front().pod_uid == "u0");
+  // By another plugin's id as ever.
+  node.hold({"X"}, with_nodes({"/dev/amy"}));
+  CHECK(node.adopted() == "amy<amy::1,X bob<bob");
+  CHECK_FALSE(node.look().devices.at("amy").back().of_own_list);
+}
+
+TEST_CASE("what is in a pool, but away with its pod, is held by whoever has it from before") {
+  Node node{.devices = {at("bob", {"/dev/bob"})}};
+  Device away = at("amy", {});
+  away.away = true;
+  node.hold({"amy"}, {});
+  const auto is_held = [&] {
+    node.recipe.dra = nullptr;
+    CHECK_FALSE(node.look().devices.contains("amy"));
+    node.recipe.dra = std::make_shared<const DraTerms>();
+    const Adoption found = node.look();
+    return found.devices.contains("amy") && found.devices.at("amy").front().of_own_list;
+  };
+  CHECK_FALSE(is_held());
+  SUBCASE("by the configuration before this one") {
+    node.held.before_reload = {{kA, Inventory({away})}};
+  }
+  SUBCASE("by this one") {
+    node.listed = {{kA, Inventory({away})}};
+  }
+  CHECK(is_held());
+}
+
+TEST_CASE("what is in a pool is held by another resource's id, too, if the pod has all of it") {
+  const std::string former = "x.com/former";
+  Node node{.devices = {at("amy", {"/dev/amy", "/dev/amy-control"}), at("bob", {"/dev/bob"})}};
+  node.hold({"Y", "X"}, with_nodes({"/dev/amy", "/dev/amy-control", "/dev/else"}), former);
+  CHECK(node.adopted().empty());
+  node.recipe.dra = std::make_shared<const DraTerms>();
+  CHECK(node.adopted() == "amy<Y");
+  const FormerId holder = node.look().devices.at("amy").front();
+  CHECK(holder == FormerId{.id = "Y", .pod_uid = "u0", .container = "main", .resource = former});
+  SUBCASE("its id is the one that is called as the device is") {
+    node.checkpoint.pod_devices[0].ids = {{-1, {"bob", "amy"}}};
+    CHECK(node.adopted() == "amy<amy");
+  }
+  SUBCASE("a node that it shares with others is not the device") {
+    node.checkpoint.pod_devices[0].allocation = with_nodes({"/dev/amy-control"});
+    CHECK(node.adopted().empty());
+  }
+  SUBCASE("by a link that leads to it") {
+    node.links["/dev/by-id/bob"] = "/dev/bob";
+    node.checkpoint.pod_devices[0].allocation = with_nodes({"/dev/by-id/bob"});
+    CHECK(node.adopted() == "bob<Y");
+  }
+  SUBCASE("what cannot be read says nothing") {
+    node.checkpoint.pod_devices[0].allocation.reset();
+    CHECK(node.adopted().empty());
+  }
+}
+
+TEST_CASE("a card that another resource has given is known by its UUID, and has its parts") {
+  Node node{.devices = {at("MIG-1111", {}), at("MIG-2222", {})}};
+  node.recipe.dra = std::make_shared<const DraTerms>();
+  node.devices[0].attributes = {{"uuid", "MIG-1111"}, {"card", "GPU-aaaa"}};
+  node.devices[1].attributes = {{"uuid", "MIG-2222"}, {"card", "GPU-bbbb"}};
+  Allocation given;
+  given.env = {{"NVIDIA_VISIBLE_DEVICES", "GPU-cccc,MIG-2222"}};
+  node.hold({"GPU-cccc"}, given, "x.com/former");
+  CHECK(node.adopted() == "MIG-2222<GPU-cccc");
+  given.env = {{"NVIDIA_VISIBLE_DEVICES", "GPU-aaaa"}};
+  node.hold({"GPU-aaaa"}, given, "x.com/former");
+  CHECK(node.adopted() == "MIG-1111<GPU-aaaa MIG-2222<GPU-cccc");
+}
+
+TEST_CASE("of a device that several may have another resource takes shares only if it counts them") {
+  Node node{.devices = {at("amy", {"/dev/amy"}, 3)}};
+  node.recipe.dra = std::make_shared<const DraTerms>();
+  node.hold({"amy"}, with_nodes({"/dev/amy"}), "x.com/former");
+  CHECK(node.adopted().empty());
+  node.hold({"amy::2", "amy::0"}, with_nodes({"/dev/amy"}), "x.com/former");
+  CHECK(node.adopted() == "amy<amy::2,amy::0");
 }
 
 }  // namespace

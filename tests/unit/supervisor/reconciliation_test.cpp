@@ -69,6 +69,15 @@ TEST_CASE("what the kubelet asks once, when it dials, makes an entry begin anew"
   CHECK(plan(resources(prepared), resources(kA)) == "ended a; begun a");
 }
 
+TEST_CASE("an entry that is advertised by another way begins anew, and so does no other") {
+  const std::string dra = "- {name: x.com/a, count: 1, advertise: dra}\n";
+  const std::string server = "apiServer: {}\n";
+  CHECK(plan(server + resources(kA + kB), server + resources(dra + kB)) == "ended a; kept b; begun a");
+  CHECK(plan(server + resources(dra + kB), server + resources(kA + kB)) == "ended a; kept b; begun a");
+  CHECK(plan(server + resources(dra), server + resources("- {name: x.com/a, count: 2, advertise: dra}\n")) ==
+        "updated a");
+}
+
 TEST_CASE(
     "another kubelet makes all entries begin anew, and those that are removed are retired all the same") {
   const std::string there = "kubelet: {directory: /there}\n";

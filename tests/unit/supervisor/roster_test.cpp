@@ -398,6 +398,24 @@ TEST_CASE("a device may be drained and adopted, and each by itself keeps it out 
   CHECK(entry.roster.listed(kA).find("a")->reason() == "drained");
 }
 
+TEST_CASE("a device that another road has is taken as long as it has it, and nothing else becomes of it") {
+  Listed entry;
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = devices({"a", "b"});
+  OccupiedDevices occupied;
+  occupied.add(kA, "a", "held by a claim");
+  occupied.add(kB, "b", "held by another");
+  entry.roster.take(seen, kStart, entry.terms, {}, {}, occupied);
+  CHECK(text_of(entry.roster.listed(kA)) == "a! b");
+  CHECK(entry.roster.listed(kA).find("a")->trouble.empty());
+  CHECK(entry.roster.listed(kA).find("a")->reason() == "held by a claim");
+  CHECK(entry.roster.take(Drains(), {}, occupied).empty());
+  CHECK(entry.roster.take(Drains(), {}, {}).size() == 1);
+  CHECK(text_of(entry.roster.listed(kA)) == "a b");
+  CHECK(entry.roster.take(Drains(), {}, occupied).size() == 1);
+  CHECK(text_of(entry.roster.listed(kA)) == "a! b");
+}
+
 TEST_CASE("an entry has a thousand resources at the most, with those that are remembered") {
   Listed entry;
   std::map<std::string, Roster::Seen> seen;
@@ -414,6 +432,113 @@ TEST_CASE("an entry has a thousand resources at the most, with those that are re
   entry.take(seen, kStart + 2s);
   CHECK_FALSE(entry.roster.crowded());
   CHECK(text_of(entry.roster.listed("x.com/new")) == "new");
+}
+
+// An entry whose devices' network interfaces move.
+struct Moving : Listed {
+  Roster::ClaimedNames claimed = std::set<std::string>();
+
+  Moving() { terms.claimed = &claimed; }
+  // "a b~ c!": b is away, c is Unhealthy.
+  std::string look(std::initializer_list<const char*> ids, Clock::time_point now) {
+    see(ids, now);
+    std::string text;
+    for (const Device& device : roster.listed(kA).devices())
+      text +=
+          (text.empty() ? "" : " ") + device.id + (device.away ? "~" : "") + (device.healthy() ? "" : "!");
+    return text;
+  }
+};
+
+TEST_CASE("an interface that a claim holds is away and asks nobody, until five seconds after the claim") {
+  Moving entry;
+  entry.look({"a", "b"}, kStart);
+  CHECK_FALSE(entry.roster.any_away());
+  entry.claimed->insert("x.com/a=a");
+  CHECK(entry.look({"b"}, kStart + 1s) == "a~ b");
+  CHECK(entry.roster.any_away());
+  CHECK_FALSE(entry.roster.question());
+  CHECK(entry.roster.next_change() == kNever);
+  CHECK(entry.look({"b"}, kStart + 24h) == "a~ b");
+  entry.claimed->clear();
+  // A pod may have it by the other road.
+  CHECK(entry.look({"b"}, kStart + 25h) == "a~ b");
+  REQUIRE(entry.roster.question());
+  entry.learn({}, kStart + 25h);
+  CHECK(entry.look({"b"}, kStart + 25h) == "a~ b");
+  CHECK(entry.roster.next_change() == kStart + 25h + 5s);
+  CHECK(entry.look({"b"}, kStart + 25h + 5s) == "a! b");
+  CHECK_FALSE(entry.roster.any_away());
+  CHECK_FALSE(entry.roster.listed(kA).find("a")->away);
+  CHECK(entry.look({"a", "b"}, kStart + 26h) == "a b");
+}
+
+TEST_CASE("an interface that a pod holds is away, and its pod is asked about until it has gone") {
+  Moving entry;
+  entry.look({"a"}, kStart);
+  CHECK(entry.look({}, kStart + 1s) == "a~");
+  REQUIRE(entry.roster.question());
+  CHECK(*entry.roster.question() == kStart + 1s);
+  entry.roster.ask();
+  entry.learn(held(kA, {"a"}), kStart + 1s);
+  CHECK(entry.look({}, kStart + 1s) == "a~");
+  CHECK_FALSE(entry.roster.question());
+  CHECK(entry.roster.next_change() == kStart + 3s);
+  CHECK(entry.look({}, kStart + 3s) == "a~");
+  REQUIRE(entry.roster.question());
+  entry.learn({}, kStart + 3s);
+  CHECK(entry.look({}, kStart + 3s) == "a~");
+  CHECK(entry.look({}, kStart + 8s) == "a!");
+}
+
+TEST_CASE("an interface that nobody holds is gone as soon as that is known") {
+  Moving entry;
+  entry.look({"a"}, kStart);
+  CHECK(entry.look({}, kStart + 1s) == "a~");
+  entry.learn(held(kA, {"other"}), kStart + 1s);
+  CHECK(entry.look({}, kStart + 1s) == "a!");
+  CHECK(entry.look({}, kStart + 61s) == "a!");
+}
+
+TEST_CASE("where nobody tells who holds an interface, it is gone") {
+  Moving entry;
+  entry.look({"a"}, kStart);
+  entry.look({}, kStart + 1s);
+  entry.roster.learn(nullptr, kStart + 1s, kStart + 1s);
+  CHECK(entry.look({}, kStart + 1s) == "a!");
+}
+
+TEST_CASE("while it is not known what claims hold, an interface is away, and nobody else is asked") {
+  Moving entry;
+  entry.claimed.reset();
+  entry.look({"a"}, kStart);
+  CHECK(entry.look({}, kStart + 1s) == "a~");
+  CHECK_FALSE(entry.roster.question());
+  entry.claimed = {{"x.com/a=a"}};
+  CHECK(entry.look({}, kStart + 2s) == "a~");
+  CHECK_FALSE(entry.roster.question());
+}
+
+TEST_CASE("devices of an entry whose interfaces stay are gone at once, whoever holds them") {
+  Listed entry;
+  entry.see({"a"}, kStart);
+  CHECK(entry.see({}, kStart + 1s) == "a!");
+  CHECK_FALSE(entry.roster.any_away());
+}
+
+TEST_CASE("what a former process has listed is in the first list if it is held, and is known before it") {
+  Moving entry;
+  entry.roster.recall({{kA, devices({"a", "b", "c"})}, {kB, devices({"z"})}});
+  CHECK(text_of(entry.roster.known().at(kA)) == "a b c");
+  CHECK(entry.roster.lists().empty());
+  entry.claimed = {{"x.com/a=a", "x.com/b=z"}};
+  CHECK(entry.look({"c"}, kStart) == "a~ b~ c");
+  entry.learn({}, kStart);
+  CHECK(entry.look({"c"}, kStart + 1s) == "a~ b! c");
+  // A resource that is named after its devices, and of which nothing was seen.
+  CHECK(text_of(entry.roster.listed(kB)) == "z");
+  CHECK(entry.roster.listed(kB).find("z")->away);
+  CHECK(text_of(entry.roster.known().at(kB)) == "z");
 }
 
 }  // namespace

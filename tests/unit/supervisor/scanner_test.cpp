@@ -82,7 +82,12 @@ struct Process {
   HostRoot host;
   UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
   Tallies tallies;
-  Platform platform{loop, log, workers, programs, directories, devices, host, tallies};
+  ApiServer api_server{loop, workers, programs, log};
+  NodeWatch node_watch{api_server};
+  Notifier notifier;
+  DescriptorStore descriptors{notifier};
+  Platform platform{loop, log,     workers,    programs,   directories, devices,
+                    host, tallies, api_server, node_watch, descriptors};
 };
 
 // What a scanner has told, in order: "found a b", "failed: why", "stalled".

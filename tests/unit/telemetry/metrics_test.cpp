@@ -79,6 +79,26 @@ TEST_CASE("devices are told of where that was asked for, and where it is known w
   CHECK(metrics_text(status()).find("plughost_device_info") != std::string::npos);
 }
 
+TEST_CASE("requests to the API server are told by verb and code, and each watch by its age and its objects") {
+  CHECK(metrics_text(status()).find("plughost_api_") == std::string::npos);
+  DaemonStatus asked = status();
+  asked.api_server = ApiServerStatus{
+      .watches = {{.collection = "/api/v1/nodes", .objects = 1, .heard_at = std::nullopt, .trouble = {}},
+                  {.collection = "/api/v1/pods",
+                   .objects = 30,
+                   .heard_at = std::chrono::system_clock::now() - std::chrono::seconds(100),
+                   .trouble = {}}},
+      .requests = {{.verb = "list", .code = 200, .count = 2}, {.verb = "create", .code = 0, .count = 1}}};
+  const std::string text = metrics_text(asked);
+  CHECK(lines_of(text, "plughost_api_requests_total") ==
+        Lines{R"({verb="list",code="200"} 2)", R"({verb="create",code="0"} 1)"});
+  CHECK(lines_of(text, "plughost_api_watch_objects") ==
+        Lines{R"({collection="/api/v1/nodes"} 1)", R"({collection="/api/v1/pods"} 30)"});
+  const Lines ages = lines_of(text, "plughost_api_watch_age_seconds");
+  REQUIRE(ages.size() == 1);
+  CHECK(ages[0].starts_with(R"({collection="/api/v1/pods"} 10)"));
+}
+
 TEST_CASE("the textfile has all metrics but those that node_exporter has of itself") {
   const std::string all = metrics_text(status());
   const std::string file = textfile_text(status());
@@ -98,4 +118,60 @@ TEST_CASE("shares that pods hold by ids that are not listed are unhealthy, and t
                                                     R"({resource="x.example/a",health="unhealthy"} 2)"});
   CHECK(lines_of(text, "plughost_devices_adopted") == Lines{R"({resource="x.example/a"} 2)"});
   CHECK(lines_of(text, "plughost_devices_held") == Lines{R"({resource="x.example/a"} 0)"});
+}
+
+TEST_CASE("devices of a pool that are drained, or held by a device plugin, are told apart") {
+  DaemonStatus pooled = status();
+  const Device held{.id = "gpu", .replicas = 3, .taken = {1, 2}, .taken_by = "held"};
+  const Device drained{.id = "old", .trouble = "drained", .drained = true, .replicas = 4};
+  pooled.pools = {
+      {.resource = "x.example/a",
+       .offer = std::make_shared<const Offer>(
+           Offer{.resource = "x.example/a", .inventory = Inventory({held, drained}), .recipe = nullptr})}};
+  const std::string text = metrics_text(pooled);
+  CHECK(lines_of(text, "plughost_pool_devices_drained") == Lines{R"({resource="x.example/a"} 4)"});
+  CHECK(lines_of(text, "plughost_pool_devices_adopted") == Lines{R"({resource="x.example/a"} 2)"});
+}
+
+TEST_CASE("where nothing is advertised by DRA, nothing is told of it") {
+  CHECK(metrics_text(status()).find("plughost_pool") == std::string::npos);
+  CHECK(metrics_text(status()).find("plughost_claims") == std::string::npos);
+}
+
+TEST_CASE("pools are told with their devices, and drivers with their claims") {
+  DaemonStatus dra = status();
+  const ResourceStatus resource = dra.resources[0];
+  dra.resources.clear();
+  dra.pools = {
+      {.resource = "x.example/a", .entry = "x.example/a", .published = true, .offer = resource.offer},
+      {.resource = "x.example/b", .entry = "x.example/b", .published = false, .offer = resource.offer}};
+  DriverStatus driver{.name = "d.x.example", .registered_since = std::chrono::system_clock::now()};
+  driver.claims.resize(3);
+  driver.tally = {.prepared = 5, .prepare_refused = 6, .unprepared = 7, .unprepare_refused = 8};
+  driver.slice_writes = 9;
+  dra.drivers = {driver, {.name = "former.x.example"}};
+  const std::string text = metrics_text(dra);
+  CHECK(lines_of(text, "plughost_pool_published") ==
+        Lines{R"({resource="x.example/a"} 1)", R"({resource="x.example/b"} 0)"});
+  CHECK(lines_of(text, "plughost_pool_devices") == Lines{R"({resource="x.example/a",health="healthy"} 2)",
+                                                         R"({resource="x.example/a",health="unhealthy"} 3)",
+                                                         R"({resource="x.example/b",health="healthy"} 2)",
+                                                         R"({resource="x.example/b",health="unhealthy"} 3)"});
+  CHECK(lines_of(text, "plughost_pool_devices_drained") ==
+        Lines{R"({resource="x.example/a"} 0)", R"({resource="x.example/b"} 0)"});
+  CHECK(lines_of(text, "plughost_driver_registered") ==
+        Lines{R"({driver="d.x.example"} 1)", R"({driver="former.x.example"} 0)"});
+  CHECK(lines_of(text, "plughost_claims").front() == R"({driver="d.x.example"} 3)");
+  CHECK(lines_of(text, "plughost_claims_prepared_total")[0] ==
+        R"({driver="d.x.example",result="answered"} 5)");
+  CHECK(lines_of(text, "plughost_claims_prepared_total")[1] ==
+        R"({driver="d.x.example",result="refused"} 6)");
+  CHECK(lines_of(text, "plughost_claims_unprepared_total")[0] ==
+        R"({driver="d.x.example",result="answered"} 7)");
+  CHECK(lines_of(text, "plughost_claims_unprepared_total")[1] ==
+        R"({driver="d.x.example",result="refused"} 8)");
+  CHECK(lines_of(text, "plughost_slice_writes_total")[0] == R"({driver="d.x.example"} 9)");
+  // Each device has the pod that holds it, as those of the kubelet's lists.
+  CHECK(devices(dra).front() == R"({resource="x.example/a",device="amy",node_path="/dev/amy",)" + kNobody);
+  CHECK(devices(dra).size() == 6);
 }

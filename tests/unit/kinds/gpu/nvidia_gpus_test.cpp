@@ -92,6 +92,10 @@ TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") 
   CHECK(value(scan.devices[2], "type") == "gpu");
   CHECK(value(scan.devices[1], "index") == "0:1");
   CHECK(value(scan.devices[0], "memory") == "4864");
+  CHECK(value(scan.devices[0], "card") == "GPU-a");
+  CHECK(value(scan.devices[1], "card") == "GPU-a");
+  CHECK(value(scan.devices[1], "cardMemory") == "(none)");
+  CHECK(value(scan.devices[2], "card") == "(none)");
   CHECK(nodes_of(scan.devices[0]) ==
         Texts{"/dev/nvidia3", "/dev/nvidia-caps/nvidia-cap66", "/dev/nvidia-caps/nvidia-cap67"});
 
@@ -114,6 +118,17 @@ TEST_CASE("a change of the parts while running is seen with the next look") {
   CHECK(ids_of(rig.scan()) == Texts{"MIG-x"});
 }
 
+TEST_CASE("a part knows how much memory its card has") {
+  const FakeNvml fake(
+      "card GPU-a memory=40960 mig=1\nmig 0 MIG-x memory=4864 name=A_MIG_1g.5gb\n"
+      "card GPU-b memory=81920 mig=1\nmig 1 MIG-y memory=4864 name=A_MIG_1g.5gb\n");
+  const Scan scan = GpuRig({{"mig", text("mixed")}}).scan();
+  REQUIRE(ids_of(scan) == Texts{"MIG-x", "MIG-y"});
+  CHECK(value(scan.devices[0], "cardMemory") == "40960");
+  CHECK(value(scan.devices[1], "card") == "GPU-b");
+  CHECK(value(scan.devices[1], "cardMemory") == "81920");
+}
+
 TEST_CASE("`mig: single` takes parts of one profile, and says what else there is") {
   const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("single")}});
@@ -126,6 +141,95 @@ TEST_CASE("`mig: single` takes parts of one profile, and says what else there is
       "takes them all");
   fake.show("card GPU-a mig=0\n");
   CHECK_THROWS(rig.scan());
+}
+
+const GpuRig::Keys kDra{{"advertise", text("dra")}};
+
+GpuRig whole_rig(GpuRig::Keys more = {}, const char* mig = "mixed") {
+  more.emplace_back("mig", text(mig));
+  more.emplace_back("whole", text("true"));
+  return GpuRig(std::move(more), PLUGHOST_FAKE_NVML, kDra);
+}
+
+const std::string kKnownParts =
+    "card GPU-a minor=3 pci=0000:3b:00.0 memory=40960 mig=1 name=NVIDIA_A100\n"
+    "mig 0 MIG-x gi=7 ci=0 memory=4864 sms=14 slices=4:1 name=NVIDIA_A100_MIG_1g.5gb\n"
+    "mig 0 MIG-y gi=8 ci=0 memory=9856 sms=28 slices=0:2 name=NVIDIA_A100_MIG_2g.10gb\n"
+    "card GPU-b minor=1 memory=40960\n";
+
+TEST_CASE("a divided card that is listed beside its parts comes with all of them") {
+  const FakeNvml fake(kKnownParts);
+  const GpuRig rig = whole_rig({{"passDeviceSpecs", text("true")}});
+  rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors",
+                          "gpu3/gi7/access 66\ngpu3/gi7/ci0/access 67\ngpu3/gi8/access 75\n");
+  const Scan scan = rig.scan();
+  CHECK(scan.remarks.empty());
+  REQUIRE(ids_of(scan) == Texts{"MIG-x", "MIG-y", "GPU-b", "GPU-a"});
+  const Device& whole = scan.devices[3];
+  CHECK(value(whole, "type") == "mig-all");
+  CHECK(value(whole, "parts") == "2");
+  CHECK(value(whole, "card") == "GPU-a");
+  CHECK(value(whole, "uuid") == "GPU-a");
+  CHECK(value(whole, "index") == "0");
+  CHECK(value(whole, "memory") == "40960");
+  CHECK(value(whole, "pci") == "0000:3b:00.0");
+  CHECK(value(whole, "visible") == "MIG-x,MIG-y");
+  CHECK(nodes_of(whole) == Texts{"/dev/nvidia3", "/dev/nvidia-caps/nvidia-cap66",
+                                 "/dev/nvidia-caps/nvidia-cap67", "/dev/nvidia-caps/nvidia-cap75"});
+  CHECK(value(scan.devices[0], "parts") == "(none)");
+  CHECK(value(scan.devices[0], "multiprocessors") == "14");
+  CHECK(value(scan.devices[0], "memorySlices") == "4:1");
+  CHECK(value(scan.devices[1], "memorySlices") == "0:2");
+  CHECK(value(scan.devices[2], "type") == "gpu");
+  CHECK(value(scan.devices[2], "parts") == "(none)");
+  CHECK(allocation(scan, Recipe(), {"GPU-a"}).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x,MIG-y");
+}
+
+TEST_CASE("by index the parts of a whole card are named by theirs") {
+  const FakeNvml fake(kKnownParts);
+  const Scan scan = whole_rig({{"deviceIDStrategy", text("index")}}).scan();
+  CHECK(value(scan.devices.at(3), "visible") == "0:0,0:1");
+}
+
+TEST_CASE(
+    "with `mig: single` whole cards are beside parts of one profile, and a card without parts is none") {
+  const FakeNvml fake(
+      "card GPU-a memory=40960 mig=1\nmig 0 MIG-x memory=4864 name=A_MIG_1g.5gb\n"
+      "mig 0 MIG-y memory=4864 name=A_MIG_1g.5gb\ncard GPU-b memory=40960 mig=1\n");
+  const Scan scan = whole_rig({}, "single").scan();
+  CHECK(ids_of(scan) == Texts{"MIG-x", "MIG-y", "GPU-a"});
+  CHECK(value(scan.devices[0], "type") == "gpu");
+  CHECK(value(scan.devices[2], "type") == "mig-all");
+}
+
+TEST_CASE("a card whose parts the entry does not all take, or know, is not listed with them") {
+  const FakeNvml fake(kKnownParts);
+  const GpuRig rig = whole_rig();
+  const auto taking = [](const char* attribute, const char* pattern) {
+    return Choice{.only = {}, .except = {{.attributes = {{attribute, {pattern}}}, .where = {}}}};
+  };
+  Scan scan = rig.scan(taking("profile", "2g.*"));
+  CHECK(ids_of(scan) == Texts{"MIG-x", "GPU-b"});
+  REQUIRE(scan.remarks.size() == 1);
+  CHECK(scan.remarks[0].starts_with("GPU-a is not listed with all of its parts: "));
+  scan = rig.scan(taking("type", "mig-all"));
+  CHECK(ids_of(scan) == Texts{"MIG-x", "MIG-y", "GPU-b"});
+  CHECK(scan.remarks.empty());
+  fake.show("card GPU-a memory=40960 mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\n");
+  CHECK(ids_of(rig.scan()) == Texts{"MIG-x"});
+  fake.show("card GPU-a mig=1\nmig 0 MIG-x memory=4864 name=A_MIG_1g.5gb\n");
+  CHECK(ids_of(rig.scan()) == Texts{"MIG-x"});
+}
+
+TEST_CASE("a whole card is sick while it or one of its parts is") {
+  const FakeNvml fake(kKnownParts);
+  const GpuRig rig = whole_rig();
+  CHECK(rig.trouble("GPU-a").empty());
+  fake.show(kKnownParts + "event 1 0 8 79 8 0\n");
+  CHECK(rig.trouble("GPU-a") == rig.trouble("MIG-y"));
+  CHECK_FALSE(rig.trouble("GPU-a").empty());
+  CHECK(rig.trouble("MIG-x").empty());
+  CHECK(rig.trouble("GPU-b").empty());
 }
 
 TEST_CASE("`mig: none` lists cards, and says that a divided one cannot be used whole") {

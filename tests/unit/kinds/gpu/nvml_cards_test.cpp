@@ -180,6 +180,22 @@ TEST_CASE("a call that hangs holds one look, and what it finds in the end is who
   }
 }
 
+TEST_CASE("a part of which only its memory is known is a part all the same") {
+  for (const char* call :
+       {"nvmlDeviceGetAttributes_v2", "nvmlDeviceGetGpuInstanceById", "nvmlGpuInstanceGetInfo"}) {
+    CAPTURE(call);
+    const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x memory=4864 sms=14 slices=0:1\nfail " +
+                        std::string(call) + " 4\n");
+    const Scan scan = GpuRig({{"mig", text("mixed")}}).scan();
+    REQUIRE(ids_of(scan) == Texts{"MIG-x"});
+    CHECK(scan.devices[0].healthy());
+    const bool counts = std::string_view(call) == "nvmlDeviceGetAttributes_v2";
+    CHECK(value(scan.devices[0], "multiprocessors") == (counts ? "(none)" : "14"));
+    CHECK(value(scan.devices[0], "memorySlices") == (counts ? "0:1" : "(none)"));
+    CHECK(scan.remarks.empty());
+  }
+}
+
 TEST_CASE("no call that fails costs more than it would have told") {
   for (const char* call :
        {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",

@@ -31,8 +31,11 @@ class GpuRig {
   MadeSysfs machine;
   Texts problems;
 
-  explicit GpuRig(Keys keys, const std::string& library = PLUGHOST_FAKE_NVML) {
-    const Node node = map({{"name", text("nvidia.com/gpu")}, {"gpu", map(std::move(keys))}});
+  // more: of the entry's keys.
+  explicit GpuRig(Keys keys, const std::string& library = PLUGHOST_FAKE_NVML, const Keys& more = {}) {
+    Keys whole{{"name", text("nvidia.com/gpu")}, {"gpu", map(std::move(keys))}};
+    whole.insert(whole.end(), more.begin(), more.end());
+    const Node node = map(std::move(whole));
     Diagnostics diagnostics;
     {
       Fields fields(node, "resources[0]", diagnostics);
@@ -48,9 +51,10 @@ class GpuRig {
     CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
   }
 
-  Scan scan(const Choice& choice = {}) const {
+  Scan scan(const Choice& choice = {}) const { return scan_for(taking(choice)); }
+  Scan scan_for(const Recipe& recipe) const {
     REQUIRE(problems == Texts{});
-    return source->look(machine.host(), choice);
+    return source->look(machine.host(), recipe);
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 

@@ -34,7 +34,105 @@ TEST_CASE("mistakes in `gpu` are found when it is read") {
   }
   CHECK(problem({{"unit", map({{"memory", text("1GiB")}, {"cores", text("1")}})}}).find("a unit is") !=
         std::string::npos);
+  CHECK(problem({{"spanCards", text("true")}}).find("without `unit` an id is a whole card") !=
+        std::string::npos);
   CHECK(problem({{"unit", map({{"cores", text("101")}})}}).starts_with("resources[0].gpu.unit.cores: "));
+}
+
+TEST_CASE("`whole` is of an entry whose pool has the card's parts, too, and nobody shares them") {
+  const auto problems = [](Keys gpu, const Keys& entry) {
+    gpu.emplace_back("whole", text("true"));
+    return GpuRig(std::move(gpu), "", entry).problems;
+  };
+  const auto problem = [&](Keys gpu, const Keys& entry) {
+    const std::vector<std::string> all = problems(std::move(gpu), entry);
+    return all.size() == 1 ? all[0] : std::to_string(all.size()) + " problems";
+  };
+  const std::pair<std::string, Node> mixed{"mig", text("mixed")};
+  const std::pair<std::string, Node> dra{"advertise", text("dra")};
+  CHECK(problem({mixed}, {dra}) == "0 problems");
+  CHECK(problem({{"mig", text("single")}}, {dra}) == "0 problems");
+  CHECK(problem({mixed, {"passDeviceSpecs", text("true")}}, {dra}) == "0 problems");
+  CHECK(problem({}, {dra}).find(
+            "resources[0].gpu.whole: this is of a card that is listed beside its parts") == 0);
+  CHECK(problem({mixed}, {}).find("set `advertise: dra`") != std::string::npos);
+  CHECK(problem({mixed}, {{"advertise", text("plugin")}}).find("set `advertise: dra`") != std::string::npos);
+  CHECK(problem({mixed}, {dra, {"replicas", text("2")}}).ends_with("leave 'replicas' out, or this"));
+  CHECK(
+      problem({mixed, {"unit", map({{"cores", text("10")}})}}, {dra}).ends_with("leave 'unit' out, or this"));
+  for (const char* strategy : {"volume-mounts", "cdi-cri"}) {
+    CAPTURE(strategy);
+    CHECK(problem({mixed, {"deviceListStrategy", list({text(strategy)})}}, {dra})
+              .ends_with("`deviceListStrategy: envvar`"));
+  }
+  const Node named =
+      map({{"name", text("nvidia.com/{type}")}, dra, {"gpu", map({mixed, {"whole", text("true")}})}});
+  Diagnostics diagnostics;
+  Fields fields(named, "resources[0]", diagnostics);
+  read_gpu(fields, "", std::chrono::steady_clock::now);
+  REQUIRE(diagnostics.all().size() >= 1);
+  CHECK(diagnostics.all()[0].what.ends_with("give the entry a name without placeholders"));
+}
+
+class AssumeRig {
+ public:
+  explicit AssumeRig(GpuRig::Keys keys, GpuRig::Keys gpu = {{"unit", map({{"memory", text("2GiB")}})}}) {
+    const Node node = map({{"gpu", map(std::move(gpu))}, {"assume", map(std::move(keys))}});
+    Diagnostics diagnostics;
+    {
+      Fields fields(node, "resources[0]", diagnostics);
+      terms = read_gpu(fields, "", std::chrono::steady_clock::now)->assume();
+    }
+    for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.what);
+  }
+  std::optional<AssumeTerms> terms;
+  std::vector<std::string> problems;
+};
+
+TEST_CASE("`assume` is the dialect's terms, with what the entry says of them") {
+  const AssumeRig plain({{"dialect", text("gpushare")}});
+  CHECK(plain.problems.empty());
+  REQUIRE(plain.terms);
+  CHECK(plain.terms->dialect == Dialect::kGpushare);
+  CHECK(plain.terms->card_is == CardIs::kIndex);
+  CHECK(!plain.terms->identify);
+  CHECK(!plain.terms->only_card);
+  CHECK(!plain.terms->answer_without_card);
+  CHECK(plain.terms->sets_visible);
+  CHECK(plain.terms->unit == 2048);
+  const AssumeRig words({{"dialect", text("gpushare")},
+                         {"identify", text("late")},
+                         {"onlyCard", text("true")},
+                         {"answerWithoutCard", text("true")},
+                         {"time", text("x.com/time")},
+                         {"assigned", text("x.com/assigned")},
+                         {"card", text("x.com/card")},
+                         {"cardIs", text("uuid")}});
+  CHECK(words.problems.empty());
+  REQUIRE(words.terms);
+  CHECK(words.terms->late());
+  CHECK(words.terms->only_card);
+  CHECK(words.terms->answer_without_card);
+  CHECK(words.terms->card_is == CardIs::kUuid);
+  CHECK(words.terms->names ==
+        std::vector<AssumeNames>{{.time = "x.com/time", .assigned = "x.com/assigned", .card = "x.com/card"}});
+  const AssumeRig one_word({{"dialect", text("doslab")}, {"card", text("x.com/card")}});
+  REQUIRE(one_word.terms->names.size() == 2);
+  CHECK(one_word.terms->names[0].time == "DOSLAB_IO_GPU_ASSUME_TIME");
+  CHECK(one_word.terms->names[1].time == "doslab.io/gpu-assume-time");
+  CHECK(one_word.terms->names[1].card == "x.com/card");
+}
+
+TEST_CASE("NVIDIA_VISIBLE_DEVICES is the dialect's only where the runtime is told by it") {
+  const auto sets = [](std::vector<Node> strategies) {
+    return AssumeRig({{"dialect", text("doslab")}}, {{"unit", map({{"memory", text("1GiB")}})},
+                                                     {"deviceListStrategy", list(std::move(strategies))}})
+        .terms->sets_visible;
+  };
+  CHECK(sets({text("envvar")}));
+  CHECK(sets({text("envvar"), text("cdi-cri")}));
+  CHECK(!sets({text("envvar"), text("volume-mounts")}));
+  CHECK(!sets({text("cdi-cri")}));
 }
 
 }  // namespace

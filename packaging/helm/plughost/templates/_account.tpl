@@ -1,0 +1,45 @@
+{{- /* Something, where plughost asks the API server as its pod's account: the configuration has apiServer, without credentials of its own. */}}
+{{- define "plughost.account" -}}
+{{- $config := include "plughost.config" . | fromYaml }}
+{{- if hasKey $config "apiServer" }}
+{{- if eq (dig "kubeconfig" "auto" ($config.apiServer | default dict)) "auto" }}yes{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* What the configuration needs, as docs/security.md has it, and nothing else. */}}
+{{- define "plughost.rules" -}}
+{{- $config := include "plughost.config" . | fromYaml }}
+{{- $asks := false }}
+{{- $counts := false }}
+{{- $assumes := false }}
+{{- $gpushare := false }}
+{{- $dra := include "plughost.dra" . }}
+{{- range concat ($config.resources | default $config.devices | default list) ($config.include | default list) }}
+{{- if kindIs "map" . }}
+{{- if regexMatch "(^|[^\\w.])(label|node):" (toYaml (.when | default dict)) }}{{ $asks = true }}{{ end }}
+{{- if .nodeResources }}{{ $counts = true }}{{ end }}
+{{- if kindIs "map" .assume }}
+{{- $assumes = true }}
+{{- if eq (toString .assume.dialect) "gpushare" }}{{ $gpushare = true }}{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if or $counts $gpushare $dra (and $asks (not $config.nodeLabels)) }}
+- {apiGroups: [""], resources: [nodes], verbs: [list, watch]}
+{{- end }}
+{{- if or $counts $dra }}
+- {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+{{- end }}
+{{- if $config.events }}
+- {apiGroups: [""], resources: [events], verbs: [create]}
+- {apiGroups: [""], resources: [pods], verbs: [list]}
+{{- end }}
+{{- if $assumes }}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [""], resources: [pods/status], verbs: [patch]}
+{{- end }}
+{{- if $dra }}
+- {apiGroups: [resource.k8s.io], resources: [resourceslices], verbs: [list, watch, create, get, update, delete]}
+- {apiGroups: [resource.k8s.io], resources: [resourceclaims], verbs: [get]}
+{{- end }}
+{{- end }}

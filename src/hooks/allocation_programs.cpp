@@ -1,0 +1,68 @@
+#include "hooks/allocation_programs.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "kinds/exec/document.hpp"
+#include "programs/command.hpp"
+#include "programs/ending.hpp"
+
+namespace plughost {
+
+namespace {
+
+constexpr Spoken kAllocationSpoken{.late = ": it gave no answer within "};
+
+AllocationPrograms::Outcome outcome_of(const Ending& ending) {
+  if (std::string why = why_failed(kAllocationSpoken, ending); !why.empty()) return "allocate: " + why;
+  try {
+    return read_allocation_document(ending.output);
+  } catch (const DocumentError& error) {
+    return "allocate: what the program printed cannot be used: " + std::string(error.what()) +
+           last_words(ending.errors);
+  }
+}
+
+}  // namespace
+
+void AllocationPrograms::ask(const Offer& offer, std::span<const std::string> ids, Answer answer) {
+  const ProgramRecipe& recipe = *offer.recipe->allocate;
+  Program program = document_program(command_line(recipe.command, offer.resource, {}).words);
+  program.input = allocation_request(offer, ids);
+  program.timeout = recipe.timeout;
+  program.timeout_from = Program::TimeoutFrom::kNow;
+  const auto call = calls_.insert(calls_.end(), Call{.program = nullptr, .answer = std::move(answer)});
+  call->program = std::make_unique<Subprocess>(
+      queue_, std::move(program), [this, call](const Ending& ending) { finish(call, outcome_of(ending)); });
+}
+
+void AllocationPrograms::finish(Calls::iterator call, Outcome outcome) {
+  const Answer answer = std::move(call->answer);
+  calls_.erase(call);
+  answer(std::move(outcome));
+}
+
+AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<const std::string> ids) {
+  const auto allocated = [&](const Allocation& more) -> AllocationPrograms::Outcome {
+    auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
+    if (auto* refusal = std::get_if<Refusal>(&outcome)) return std::move(refusal->text);
+    return std::get<Allocation>(std::move(outcome));
+  };
+  if (offer.recipe->assume)
+    return "resource " + offer.resource + ": its pod's annotation says which card it is, and not the ids";
+  auto without = allocated({});
+  if (std::holds_alternative<std::string>(without) || !offer.recipe->allocate) return without;
+  EventLoop loop;
+  Programs programs(loop);
+  AllocationPrograms asked(programs);
+  AllocationPrograms::Outcome outcome;
+  asked.ask(offer, ids, [&](AllocationPrograms::Outcome said) {
+    outcome = std::move(said);
+    loop.stop();
+  });
+  loop.run();
+  if (const auto* more = std::get_if<Allocation>(&outcome)) return allocated(*more);
+  return "resource " + offer.resource + ": " + std::get<std::string>(outcome);
+}
+
+}  // namespace plughost

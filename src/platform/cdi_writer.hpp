@@ -1,0 +1,92 @@
+#pragma once
+// What is written for container runtimes, off the loop and in order. Loop thread only.
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/lifetime.hpp"
+#include "base/workers.hpp"
+#include "device/offer.hpp"
+#include "host/host_root.hpp"
+#include "kinds/kind.hpp"
+#include "platform/cdi_directory.hpp"
+
+namespace plughost {
+
+class CdiWriter {
+ public:
+  // A directory that takes longer hangs: until it answers nothing is asked of it.
+  static constexpr std::chrono::seconds kDeadline{2};
+
+  // What is not there, and why, as sentences that say what to do.
+  struct Outcome {
+    std::string common;                              // for every resource of the entry
+    std::map<std::string, std::string> by_resource;  // for these alone
+
+    // Empty: what the resource's names stand for is there.
+    const std::string& trouble_of(const std::string& resource) const;
+  };
+  using Done = std::function<void(const Outcome& outcome)>;
+
+  // See CdiDirectory. workers outlive it.
+  CdiWriter(Workers& workers, HostRoot host, std::filesystem::path directory, std::string owner,
+            std::chrono::milliseconds deadline = kDeadline);
+  // What it has been told is still done, and told of.
+  ~CdiWriter();
+  CdiWriter(const CdiWriter&) = delete;
+  CdiWriter& operator=(const CdiWriter&) = delete;
+
+  // The files that another program made, then the specifications of the offers. done runs in the loop, once;
+  // maybe at once.
+  void write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done);
+  // See CdiDirectory::put_late. done as of write(): common has the trouble.
+  void write_late(std::string device, std::string text, const Done& done);
+  void keep_late(std::set<std::string> devices);
+  // See CdiDirectory. done runs in the loop, once, maybe at once, with why it is not done; empty: it is.
+  using ClaimDone = std::function<void(const std::string& trouble)>;
+  void write_claim(std::string uid, std::string text, const ClaimDone& done);
+  void remove_claim(std::string uid, const ClaimDone& done);
+  // Who asks while nothing has been asked since another did shares that one's look.
+  using ReadDone = std::function<void(const ClaimFiles& files)>;
+  void read_claims(ReadDone done);
+  // See CdiDirectory. Nothing of a directory that hangs.
+  void read_noted(const std::function<void(const std::vector<NotedDevices>& noted)>& done);
+  // Removes the specifications of all other resources.
+  void keep(std::set<std::string> resources);
+
+ private:
+  struct Shared;
+  struct Work {
+    std::function<void(CdiDirectory& directory)> body;  // on a worker
+    std::function<void()> done;
+    std::function<void()> overdue;  // then there is no done
+  };
+
+  struct Reading {
+    ClaimFiles files;
+    std::vector<ReadDone> asked;  // empty: they have been told
+  };
+
+  void add(Work work);
+  void start();
+  void on_end();
+  void on_overdue();
+
+  Workers& workers_;
+  const std::chrono::milliseconds deadline_;
+  const std::string hung_text_;
+  std::shared_ptr<Shared> shared_;
+  std::vector<Work> waiting_;
+  std::shared_ptr<Reading> reading_;  // nothing has been asked since
+  bool busy_ = false;
+  bool hung_ = false;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

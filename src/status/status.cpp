@@ -1,0 +1,208 @@
+#include "status/status.hpp"
+
+#include <cstdio>
+
+#include "base/text.hpp"
+#include "status/readiness.hpp"
+
+namespace plughost {
+
+namespace {
+
+// Calls visit(id, holder) for each id of the device that a container holds.
+template <typename Visit>
+void for_each_holder(const Device& device, const std::string& resource, const Holdings* holdings,
+                     Visit visit) {
+  if (holdings == nullptr) return;
+  const auto held = holdings->find(resource);
+  if (held == holdings->end()) return;
+  for (unsigned n = 0; n < device.replicas; ++n) {
+    const auto found = held->second.find(replica_id(device, n));
+    if (found != held->second.end()) visit(found->first, found->second);
+  }
+}
+
+Json nodes_json(const Device& device) {
+  Json::Array nodes;
+  for (const DeviceNode& node : device.nodes) nodes.emplace_back(node.host_path);
+  return nodes;
+}
+
+Json drains_json(const Drains& drains) {
+  Json::Array all;
+  for (const auto& [resource, devices] : drains.all()) {
+    for (const auto& [device, drain] : devices) {
+      all.push_back({{"resource", resource},
+                     {"device", device},
+                     {"reason", drain.reason},
+                     {"since", time_json(drain.since)},
+                     {"until", time_json(drain.until)}});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings) {
+  Json::Array holders;
+  for_each_holder(device, resource, holdings, [&](const std::string& id, const Holder& holder) {
+    holders.push_back({{"id", id},
+                       {"namespace", holder.pod_namespace},
+                       {"pod", holder.pod},
+                       {"container", holder.container}});
+  });
+  return holders;
+}
+
+std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings) {
+  std::set<Holder> holders;
+  for_each_holder(device, resource, holdings,
+                  [&](const std::string&, const Holder& holder) { holders.insert(holder); });
+  return holders;
+}
+
+Json time_json(std::optional<WallTime> time) {
+  if (!time || *time == WallTime()) return {};
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());
+}
+
+const char* name_of(Stage stage) {
+  switch (stage) {
+    case Stage::kWaiting:
+      return "waiting";
+    case Stage::kRegistering:
+      return "registering";
+    case Stage::kAttached:
+      return "attached";
+    case Stage::kBackingOff:
+      return "backing off";
+  }
+  return "";
+}
+
+DeviceCounts counts_of(const Offer& offer, const Holdings* holdings) {
+  DeviceCounts counts;
+  for (const Device& device : offer.inventory.devices()) {
+    const std::size_t healthy = device.healthy() ? device.replicas - device.taken.size() : 0;
+    counts.healthy += healthy;
+    counts.unhealthy += device.replicas - healthy;
+    if (device.trouble.empty()) counts.adopted += device.taken.size();
+    if (device.drained) counts.drained += device.replicas;
+    for_each_holder(device, offer.resource, holdings,
+                    [&](const std::string&, const Holder&) { ++counts.held; });
+  }
+  return counts;
+}
+
+Json devices_json(const Offer& offer, const HealthTimes& health_times, const Holdings* holdings) {
+  Json::Array devices;
+  for (const Device& device : offer.inventory.devices()) {
+    devices.push_back({{"id", device.id},
+                       {"health", device.healthy() ? "Healthy" : "Unhealthy"},
+                       {"reason", device.reason()},
+                       {"away", device.away},
+                       {"since", time_json(health_times.since(device.id))},
+                       {"numa", device.numa_nodes},
+                       {"nodes", nodes_json(device)},
+                       {"replicas", device.replicas},
+                       {"holders", holders_json(device, offer.resource, holdings)}});
+  }
+  return devices;
+}
+
+Json PoolStatus::json(const Holdings* holdings) const {
+  Json told{{"resource", resource},
+            {"entry", entry},
+            {"pool", pool},
+            {"published", published},
+            {"publishedAt", time_json(published_at)},
+            {"slices", slices},
+            {"generation", generation},
+            {"taints", taints},
+            {"trouble", trouble},
+            {"devices", counts(holdings).json()}};
+  told["list"] = devices_json(*offer, health_times, holdings);
+  return told;
+}
+
+Json DriverStatus::json() const {
+  Json told{
+      {"name", name},           {"leaving", leaving},        {"registeredSince", time_json(registered_since)},
+      {"trouble", trouble},     {"apiVersion", api_version}, {"features", Json()},
+      {"claims", Json::Array()}};
+  if (features)
+    told["features"] = {
+        {"taints", features->taints}, {"sharing", features->sharing}, {"partitions", features->partitions}};
+  for (const PreparedClaim& claim : claims) {
+    Json pods = Json::Array();
+    for (const Claim::Consumer& pod : claim.consumers) pods.push_back({{"name", pod.name}, {"uid", pod.uid}});
+    Json devices = Json::Array();
+    for (const ClaimedDevice& device : claim.devices)
+      devices.push_back({{"request", device.allocated.request},
+                         {"pool", device.allocated.pool},
+                         {"device", device.allocated.device}});
+    told["claims"].push_back({{"namespace", claim.ref.name_space},
+                              {"name", claim.ref.name},
+                              {"uid", claim.ref.uid},
+                              {"pods", std::move(pods)},
+                              {"devices", std::move(devices)}});
+  }
+  return told;
+}
+
+Json ConfigurationStatus::json() const {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
+  Json told{{"files", files},
+            {"hash", digits},
+            {"loadedAt", time_json(loaded_at)},
+            {"refusedAt", time_json(refused_at)},
+            {"errors", errors},
+            {"trialUntil", time_json(trial_until)},
+            {"givenUpAt", time_json(given_up_at)},
+            {"givenUpWhy", given_up_why},
+            {"notHere", Json::Array()}};
+  for (const NotHere& other : others)
+    told["notHere"].push_back({{"entry", other.name}, {"where", other.where}, {"why", other.why}});
+  return told;
+}
+
+Json ApiServerStatus::json() const {
+  Json told{{"server", server},
+            {"identity", identity},
+            {"node", node},
+            {"heardAt", time_json(heard_at)},
+            {"trouble", trouble},
+            {"warnings", warnings},
+            {"watches", Json::Array()}};
+  for (const Watch& watch : watches)
+    told["watches"].push_back({{"collection", watch.collection},
+                               {"objects", watch.objects},
+                               {"heardAt", time_json(watch.heard_at)},
+                               {"trouble", watch.trouble}});
+  return told;
+}
+
+Json DaemonStatus::json() const {
+  Json told{{"version", version},
+            {"startedAt", time_json(started_at)},
+            {"kubelet", kubelet.json()},
+            {"apiServer", api_server ? api_server->json() : Json()},
+            {"configuration", configuration.json()},
+            {"holdersUnknown", holders_unknown},
+            {"drains", drains_json(drains)},
+            {"problems", problems(*this)},
+            {"resources", Json::Array()}};
+  for (const ResourceStatus& resource : resources) told["resources"].push_back(resource.json(holdings.get()));
+  // Where there is no DRA nothing is said of it.
+  for (const PoolStatus& pool : pools) told["pools"].push_back(pool.json(holdings.get()));
+  for (const DriverStatus& driver : drivers) told["drivers"].push_back(driver.json());
+  for (const EntryStatus& entry : entries) {
+    for (const std::string& pattern : entry.unmatched)
+      told["unmatched"].push_back({{"entry", entry.name}, {"where", entry.where}, {"pattern", pattern}});
+  }
+  return told;
+}
+
+}  // namespace plughost

@@ -1,0 +1,239 @@
+#pragma once
+// What the daemon tells of itself: one moment, as plain values, and as the JSON that /status.json, `-o json`
+// and the page show. Immutable once made, and so thread-safe. A new field is a member here with its line in
+// json(), and whoever fills it.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "apiserver/api_tally.hpp"
+#include "base/json.hpp"
+#include "base/tally.hpp"
+#include "config/selection.hpp"
+#include "device/drains.hpp"
+#include "device/health_times.hpp"
+#include "device/offer.hpp"
+#include "dra/claim_file.hpp"
+#include "dra/pool.hpp"
+#include "kubelet/call_tally.hpp"
+#include "kubelet/holdings.hpp"
+#include "status/stage.hpp"
+
+namespace plughost {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+// "2026-11-21T18:00:00.000000Z"; null: never, or not known.
+Json time_json(std::optional<WallTime> time);
+
+// What people and programs call it: "attached".
+const char* name_of(Stage stage);
+
+// Which containers hold the device. holdings: nullptr where nobody knows.
+Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings);
+
+// The same containers, each once however many shares it holds.
+std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings);
+
+// What became of what a resource asked of kubelets.
+struct RegistrationTally {
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t unreachable = 0;
+  std::uint64_t streams = 0;
+};
+
+// What a resource's devices are, as ids: each replica counts.
+struct DeviceCounts {
+  std::size_t healthy = 0;
+  std::size_t unhealthy = 0;
+  std::size_t held = 0;
+  std::size_t drained = 0;
+  std::size_t adopted = 0;  // see Device::taken; those that are Unhealthy for nothing else
+
+  Json json() const { return {{"healthy", healthy}, {"unhealthy", unhealthy}, {"held", held}}; }
+};
+// holdings: nullptr where nobody knows.
+DeviceCounts counts_of(const Offer& offer, const Holdings* holdings);
+// One by one, by id.
+Json devices_json(const Offer& offer, const HealthTimes& health_times, const Holdings* holdings);
+
+// One that the kubelet is told.
+struct ResourceStatus {
+  std::string name;
+  std::string entry;  // the name's text in the configuration
+  Stage stage = Stage::kWaiting;
+  WallTime since;       // of the stage
+  std::string trouble;  // the last thing that went wrong; it may be over
+  std::optional<WallTime> trouble_at;
+  std::optional<WallTime> next_try;
+  std::string disagreement;  // what the kubelet counts instead of what it was sent; empty: the same
+  std::shared_ptr<const Offer> offer;
+  HealthTimes health_times;
+  RegistrationTally registrations;
+  std::shared_ptr<const CallTally> calls;
+
+  DeviceCounts counts(const Holdings* holdings) const { return counts_of(*offer, holdings); }
+  Json json(const Holdings* holdings) const {
+    Json told{{"name", name},
+              {"entry", entry},
+              {"stage", name_of(stage)},
+              {"since", time_json(since)},
+              {"trouble", trouble},
+              {"troubleAt", time_json(trouble_at)},
+              {"nextTry", time_json(next_try)},
+              {"disagreement", disagreement},
+              {"devices", counts(holdings).json()}};
+    told["list"] = devices_json(*offer, health_times, holdings);
+    return told;
+  }
+};
+
+// One that is in a pool of the API server's.
+struct PoolStatus {
+  std::string resource;
+  std::string entry;  // the name's text in the configuration
+  std::string pool;   // empty: our node's name is not known yet
+  bool published = false;
+  std::optional<WallTime> published_at;  // since when it is, or when it was last
+  std::size_t slices = 0;
+  std::int64_t generation = 0;                // that they have, or shall have; 0: not known yet
+  std::string trouble;                        // why it is not published
+  std::map<std::string, std::string> taints;  // by device: "plughost.io/unhealthy=gone:NoSchedule"
+  std::shared_ptr<const Offer> offer;
+  HealthTimes health_times;
+
+  DeviceCounts counts(const Holdings* holdings) const { return counts_of(*offer, holdings); }
+  Json json(const Holdings* holdings) const;
+};
+
+// What became of what kubelets asked of a driver, claim by claim.
+struct ClaimTally {
+  std::uint64_t prepared = 0;
+  std::uint64_t prepare_refused = 0;
+  std::uint64_t unprepared = 0;
+  std::uint64_t unprepare_refused = 0;
+};
+
+// The driver that has the pools.
+struct DriverStatus {
+  std::string name;
+  bool leaving = false;  // no entry is its any more, and it stays for the claims that it has prepared
+  std::optional<WallTime> registered_since;  // nullopt: no kubelet knows it
+  std::string trouble;                       // why, or what goes wrong with its socket or its slices
+  std::string api_version;                   // of resource.k8s.io: "v1"; empty: not known yet
+  std::optional<DraFeatures> features;       // of the API server; nullopt: not known yet
+  std::vector<PreparedClaim> claims;
+  ClaimTally tally;
+  std::uint64_t slice_writes = 0;
+
+  Json json() const;
+};
+
+// For metrics and readiness, and for what its patterns do not match.
+struct EntryStatus {
+  std::string name;                    // its text in the configuration
+  std::string where;                   // its place there
+  std::vector<std::string> unmatched;  // places in it of patterns that match no device now
+  std::uint64_t scans_completed = 0;
+  std::uint64_t scans_failed = 0;
+  bool stalled = false;
+  bool required = false;
+  std::string trouble;  // the last scan's that failed or hung; it may be over
+  std::optional<WallTime> trouble_at;
+};
+
+struct KubeletStatus {
+  bool present = false;
+  std::string directory;
+  std::optional<WallTime> since;  // since when it is there, or is not; nullopt: not known
+  std::optional<pid_t> process;   // as far as the kernel tells
+  std::string unverified;         // why nobody knows which devices it counts; empty: it was asked
+
+  Json json() const {
+    return {{"present", present},
+            {"directory", directory},
+            {"since", time_json(since)},
+            {"process", process},
+            {"unverified", unverified}};
+  }
+};
+
+// Where the configuration has one.
+struct ApiServerStatus {
+  struct Watch {
+    std::string collection;  // "/api/v1/nodes"
+    std::uint64_t objects = 0;
+    std::optional<WallTime> heard_at;  // the server's last word about them; nullopt: none yet
+    std::string trouble;
+  };
+
+  std::string server;                // its URL; empty: not known yet
+  std::string identity;              // where our credentials are from
+  std::string node;                  // our name there
+  std::optional<WallTime> heard_at;  // its last answer; nullopt: it has not been asked, or has not answered
+  std::string trouble;               // why it cannot be asked now; empty: it can, or nobody has
+  std::vector<std::string> warnings;
+  std::vector<Watch> watches;
+  std::vector<ApiTally::Requests> requests;  // for metrics only
+
+  Json json() const;
+};
+
+struct ConfigurationStatus {
+  std::vector<std::string> files;  // the main one first
+  std::uint64_t hash = 0;          // of what they say
+  WallTime loaded_at;
+  std::vector<NotHere> others;          // entries that do not apply on this node
+  std::optional<WallTime> refused_at;   // when a reload failed last; nullopt: not since loaded_at
+  std::vector<std::string> errors;      // why
+  std::optional<WallTime> trial_until;  // it is on trial: somebody has to keep it by then
+  std::optional<WallTime> given_up_at;  // when one that was on trial was given up; nullopt: not since then
+  std::string given_up_why;
+
+  Json json() const;
+};
+
+// For metrics only.
+struct ProcessTallies {
+  std::uint64_t reloads_applied = 0;
+  std::uint64_t reloads_refused = 0;
+  std::uint64_t kubelets = 0;  // that came
+  std::uint64_t udev_events = 0;
+  std::uint64_t udev_overflows = 0;
+  std::uint64_t warnings = 0;  // lines of the log
+  std::uint64_t errors = 0;
+  Durations::Reading answers;
+  Durations::Reading recoveries;
+  Durations::Reading scans;
+};
+
+struct DaemonStatus {
+  std::string version;
+  WallTime started_at;
+  KubeletStatus kubelet;
+  std::optional<ApiServerStatus> api_server;
+  ConfigurationStatus configuration;
+  // Who holds what; nullptr: not known, for the reason that follows.
+  std::shared_ptr<const Holdings> holdings;
+  std::string holders_unknown;
+  Drains drains;
+  std::vector<ResourceStatus> resources;  // by name
+  std::vector<PoolStatus> pools;          // by resource
+  std::vector<DriverStatus> drivers;      // the one that has them first
+  std::vector<EntryStatus> entries;       // by name
+  ProcessTallies tallies;
+  bool device_metrics = false;  // the metrics tell of each device
+
+  Json json() const;
+};
+
+}  // namespace plughost
