@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "hotplug/made_machine.hpp"
+#include "places.hpp"
 #include "unit/fake_nvml.hpp"
 
 using namespace plughost;
@@ -23,7 +24,7 @@ const std::string kCard = "/sys/devices/pci0000:3a/0000:3a:00.0/" + kAddress;
 void start(Node& node, const std::string& resources) {
   node.configure(resources);
   node.start_kubelet();
-  node.start_daemon({"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_DIRECTORY});
+  node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
 }
 
 // Has the daemon the library in its memory?

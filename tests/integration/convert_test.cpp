@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "integration/node.hpp"
+#include "places.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -53,7 +54,7 @@ void check_served(const std::string& theirs, const std::string& from, const Node
   node.start_kubelet();
   node.files().file("cards", cards);
   node.start_daemon(
-      {"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_DIRECTORY, "PLUGHOST_FAKE_NVML=" + node.path("cards")});
+      {std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory, "PLUGHOST_FAKE_NVML=" + node.path("cards")});
   CHECK(node.attached(names));
   CHECK(node.kubelet().state().resources.size() == names.size());
 }

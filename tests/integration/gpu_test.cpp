@@ -7,6 +7,7 @@
 #include <set>
 
 #include "integration/node.hpp"
+#include "places.hpp"
 #include "unit/fake_nvml.hpp"
 
 using namespace plughost;
@@ -24,7 +25,7 @@ constexpr std::chrono::milliseconds kLook = 5s + kLong;
 void start(Node& node, const std::string& resources) {
   node.configure(resources);
   node.start_kubelet();
-  node.start_daemon({"LD_LIBRARY_PATH=" PLUGHOST_FAKE_NVML_DIRECTORY});
+  node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
 }
 
 std::string cards(const std::string& more = {}, const std::string& keys = "vendor: nvidia") {

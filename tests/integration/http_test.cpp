@@ -10,6 +10,7 @@
 
 #include "integration/http_client.hpp"
 #include "kubelet/unix_socket.hpp"
+#include "places.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -53,7 +54,7 @@ std::set<std::string> names_of(const std::string& metrics) {
 
 // Those of docs/metrics.md.
 std::set<std::string> documented() {
-  std::ifstream page(std::string(PLUGHOST_SOURCE_DIR) + "/docs/metrics.md");
+  std::ifstream page(in_source("/docs/metrics.md"));
   std::set<std::string> names;
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("| `")) continue;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "places.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost::test {
@@ -66,7 +67,7 @@ class MadeRoot {
     } else if (word == "installed") {
       tree_.directory("/run/systemd/system");
       tree_.directory("/usr/lib/systemd/system");
-      std::filesystem::copy_file(PLUGHOST_SOURCE_DIR "/systemd/plughost.service",
+      std::filesystem::copy_file(in_source("/systemd/plughost.service"),
                                  tree_.at("/usr/lib/systemd/system/plughost.service"));
     } else {
       throw std::runtime_error("what is '" + line + "'?");

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "integration/eventually.hpp"
+#include "places.hpp"
 
 extern char** environ;
 
@@ -39,7 +40,7 @@ Process::Process(const std::vector<std::string>& arguments, const std::vector<st
   // Should this process be killed, the child goes with it.
   std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL", "--"};
   words.insert(words.end(), wrapper.begin(), wrapper.end());
-  words.push_back(PLUGHOST_BINARY);
+  words.push_back(kPlughost);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment;
   for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
+#include "places.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -127,8 +128,7 @@ TEST_CASE(
     "the checkpoints that their authors showed: our Allocate gives the stored answer for the stored ids") {
   for (const std::string file : {"checkpoint-one-pod.json", "checkpoint-two-resources.json"}) {
     CAPTURE(file);
-    const Finished decoded =
-        run_plughost({"checkpoint", PLUGHOST_SOURCE_DIR "/tests/golden/" + file, "-o", "json"});
+    const Finished decoded = run_plughost({"checkpoint", in_source("/tests/golden/") + file, "-o", "json"});
     REQUIRE(decoded.exit_code == 0);
     const auto document = nlohmann::json::parse(decoded.output);
     CHECK(document["pods"].size() == (file == "checkpoint-one-pod.json" ? 1 : 3));

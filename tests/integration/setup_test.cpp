@@ -13,6 +13,7 @@
 #include "integration/made_root.hpp"
 #include "integration/node.hpp"
 #include "not_shown.hpp"
+#include "places.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -21,8 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kNodes = PLUGHOST_SOURCE_DIR "/tests/nodes";
-const fs::path kFound = PLUGHOST_FOUND_ON_NODES;
+const fs::path kNodes = in_source("/tests/nodes");
+const fs::path kFound = kFoundOnNodes;
 constexpr const char* kDropIn = "/etc/systemd/system/plughost.service.d/10-setup.conf";
 constexpr const char* kNodeFile = "/etc/plughost/node.yaml";
 constexpr const char* kConfig = "/etc/plughost/config.yaml";
@@ -184,7 +185,7 @@ TEST_CASE("where no package brings a unit setup writes one, until there is a pac
   CHECK(has(setup(root).output, "nothing to do: "));
 
   root.tree().file("/usr/lib/systemd/system/plughost.service",
-                   file_text(PLUGHOST_SOURCE_DIR "/systemd/plughost.service"));
+                   file_text(in_source("/systemd/plughost.service")));
   CHECK(has(setup(root).output, "removed " + unit + '\n'));
   CHECK_FALSE(root.exists(unit));
   CHECK_FALSE(root.exists("/etc/sysusers.d"));

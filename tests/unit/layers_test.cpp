@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kinds/kind.hpp"
+#include "places.hpp"
 
 using namespace plughost;
 namespace fs = std::filesystem;
@@ -86,7 +87,7 @@ struct Include {
 };
 
 std::vector<Include> includes() {
-  const fs::path source = fs::path(PLUGHOST_SOURCE_DIR) / "src";
+  const fs::path source = fs::path(test::in_source("/src"));
   std::vector<Include> all;
   for (const auto& entry : fs::recursive_directory_iterator(source)) {
     if (!entry.is_regular_file() ||
@@ -142,7 +143,7 @@ TEST_CASE("JSON, YAML, the command line's library and regular expressions are se
 }
 
 TEST_CASE("each kind is one file or one folder, and one row of the registry") {
-  const fs::path folder = fs::path(PLUGHOST_SOURCE_DIR) / "src/kinds";
+  const fs::path folder = fs::path(test::in_source("/src/kinds"));
   std::multiset<std::string> places;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename();
@@ -169,7 +170,7 @@ TEST_CASE("no header of ours includes a library that is slow to read") {
 }
 
 TEST_CASE("a type that a header defines has its name to itself: of two the linker would take either") {
-  const fs::path source = fs::path(PLUGHOST_SOURCE_DIR) / "src";
+  const fs::path source = fs::path(test::in_source("/src"));
   std::map<std::string, std::string> defined;
   for (const auto& entry : fs::recursive_directory_iterator(source)) {
     if (entry.path().extension() != ".hpp") continue;

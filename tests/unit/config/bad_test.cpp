@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "config/config.hpp"
+#include "places.hpp"
 
 namespace plughost {
 namespace {
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> files(const char* extension) {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(PLUGHOST_SOURCE_DIR "/tests/unit/config/bad")) {
+  for (const auto& entry : fs::directory_iterator(test::in_source("/tests/unit/config/bad"))) {
     if (entry.path().extension() == extension) found.push_back(entry.path());
   }
   return found;

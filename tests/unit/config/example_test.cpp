@@ -8,6 +8,7 @@
 #include <set>
 
 #include "config/config.hpp"
+#include "places.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kSource = PLUGHOST_SOURCE_DIR;
+const fs::path kSource = test::in_source("");
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -10,6 +10,7 @@
 #include "base/joined.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
+#include "places.hpp"
 #include "unit/host/made_sysfs.hpp"
 
 namespace plughost {
@@ -20,7 +21,7 @@ using test::MadeSysfs;
 using Texts = std::vector<std::string>;
 using Attributes = MadeSysfs::Texts;
 
-const fs::path kPresets = PLUGHOST_SOURCE_DIR "/plugins.d";
+const fs::path kPresets = test::in_source("/plugins.d");
 const std::string kPci = "/sys/devices/pci0000:00/";
 const std::string kVirtual = "/sys/devices/virtual/";
 

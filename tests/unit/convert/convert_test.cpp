@@ -14,6 +14,7 @@
 
 #include "config/config.hpp"
 #include "config/yaml.hpp"
+#include "places.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kFolder = PLUGHOST_SOURCE_DIR "/tests/convert";
+const fs::path kFolder = test::in_source("/tests/convert");
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

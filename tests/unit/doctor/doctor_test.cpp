@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "places.hpp"
 #include "unit/doctor/made_node.hpp"
 
 using namespace plughost;
@@ -13,7 +14,7 @@ namespace {
 
 // The first cell of each row of the page's table whose first cell is a word in code style, and the second.
 std::vector<std::pair<std::string, std::string>> rows_of_page() {
-  std::ifstream page(PLUGHOST_SOURCE_DIR "/docs/doctor.md");
+  std::ifstream page(in_source("/docs/doctor.md"));
   std::vector<std::pair<std::string, std::string>> rows;
   for (std::string line; std::getline(page, line);) {
     if (!line.starts_with("| `")) continue;

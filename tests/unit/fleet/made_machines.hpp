@@ -8,13 +8,14 @@
 #include <string>
 
 #include "fleet/facts.hpp"
+#include "places.hpp"
 
 namespace plughost::test {
 
 // By the names of their files: "raspberry-pi".
 inline std::map<std::string, Facts> made_machines() {
   std::map<std::string, Facts> machines;
-  for (const auto& entry : std::filesystem::directory_iterator(PLUGHOST_SOURCE_DIR "/tests/machines")) {
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("/tests/machines"))) {
     if (entry.path().extension() != ".json") continue;
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -16,6 +16,7 @@
 #include "config/config.hpp"
 #include "fleet/recording.hpp"
 #include "host/host_root.hpp"
+#include "places.hpp"
 #include "supervisor/survey.hpp"
 #include "unit/fleet/made_machines.hpp"
 #include "unit/temp_dir.hpp"
@@ -27,10 +28,10 @@ namespace fs = std::filesystem;
 using Lines = std::vector<std::string>;
 using Machines = std::map<std::string, Facts>;
 
-const fs::path kPresets = PLUGHOST_SOURCE_DIR "/plugins.d";
-const fs::path kPage = PLUGHOST_SOURCE_DIR "/docs/fleet.md";
-const fs::path kExpected = PLUGHOST_SOURCE_DIR "/tests/machines";
-const fs::path kFound = PLUGHOST_FOUND_ON_MACHINES;
+const fs::path kPresets = test::in_source("/plugins.d");
+const fs::path kPage = test::in_source("/docs/fleet.md");
+const fs::path kExpected = test::in_source("/tests/machines");
+const fs::path kFound = test::kFoundOnMachines;
 
 // "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and what is wrong with it.
 std::string line_of(const std::string& resource, const Device& device) {

@@ -5,6 +5,7 @@
 #include <future>
 #include <thread>
 
+#include "places.hpp"
 #include "unit/fake_nvml.hpp"
 
 namespace plughost {
@@ -17,7 +18,7 @@ const std::string kTwoCards =
     "card GPU-a minor=3 pci=0000:3b:00.0 memory=81559 name=NVIDIA_H100\n"
     "card GPU-b minor=1 pci=0001:86:00.0 memory=40960 mig=-1\n";
 
-std::unique_ptr<Nvml> opened(const std::string& library = PLUGHOST_FAKE_NVML) {
+std::unique_ptr<Nvml> opened(const std::string& library = test::kFakeNvml) {
   auto result = Nvml::open(library);
   if (const auto* why = std::get_if<std::string>(&result)) FAIL(*why);
   return std::get<std::unique_ptr<Nvml>>(std::move(result));
@@ -38,7 +39,7 @@ NvmlFailure failure(const NvmlResult<T>& result) {
 TEST_CASE("a library that is not there, or does not begin, is a sentence") {
   CHECK(std::get<std::string>(Nvml::open("libnvidia-none.so.1")).find("libnvidia-none.so.1") == 0);
   const FakeNvml fake("fail nvmlInit_v2 9\n");
-  CHECK(std::get<std::string>(Nvml::open(PLUGHOST_FAKE_NVML)).ends_with("Driver Not Loaded (9)"));
+  CHECK(std::get<std::string>(Nvml::open(test::kFakeNvml)).ends_with("Driver Not Loaded (9)"));
   CHECK_FALSE(fake.in_use());
 }
 
@@ -112,7 +113,7 @@ TEST_CASE("events come once, for the cards and the types that are followed") {
 
 TEST_CASE("a library from before the calls had versions does what it can") {
   const FakeNvml fake(kTwoCards);
-  const auto nvml = opened(PLUGHOST_FAKE_NVML_OLD);
+  const auto nvml = opened(test::kFakeNvmlOld);
   CHECK(value(nvml->count()) == 2);
   const NvmlDevice card = value(nvml->device(1));
   CHECK(value(nvml->pci_address(card)) == "0001:86:00.0");

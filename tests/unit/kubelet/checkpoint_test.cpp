@@ -6,11 +6,12 @@
 #include <sstream>
 
 #include "config/places.hpp"
+#include "places.hpp"
 
 using namespace plughost;
 
 TEST_CASE("the format with DeviceIDs as a list, before Kubernetes 1.20, is read") {
-  std::ifstream file(std::string(PLUGHOST_SOURCE_DIR) + "/tests/golden/checkpoint-two-resources.json");
+  std::ifstream file(test::in_source("/tests/golden/checkpoint-two-resources.json"));
   std::ostringstream text;
   text << file.rdbuf();
   const Checkpoint checkpoint = Checkpoint::parse(text.str());

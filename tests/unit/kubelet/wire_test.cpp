@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "deviceplugin/v1beta1/deviceplugin.pb.h"
+#include "places.hpp"
 
 using namespace plughost;
 
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 json golden(const std::string& name) {
-  std::ifstream file(std::string(PLUGHOST_SOURCE_DIR) + "/tests/golden/" + name, std::ios::binary);
+  std::ifstream file(test::in_source("/tests/golden/" + name), std::ios::binary);
   REQUIRE(file);
   return json::parse(file);
 }

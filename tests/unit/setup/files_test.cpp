@@ -1,4 +1,5 @@
 #include "setup/files.hpp"
+#include "places.hpp"
 
 #include <doctest/doctest.h>
 
@@ -68,7 +69,7 @@ TEST_CASE("the unit starts the program that is there, and is the packages' other
   CHECK(text.find("\nExecStart=/opt/bin/plughost run ") != text.npos);
   CHECK(text.find("\nExecReload=/opt/bin/plughost reload\n") != text.npos);
   CHECK(text.find(kPackagedProgram) == text.npos);
-  const HostRoot source(PLUGHOST_SOURCE_DIR);
+  const HostRoot source(in_source(""));
   CHECK(unit_text(kPackagedProgram) == kHead + source.text("/systemd/plughost.service").value());
 }
 

@@ -1,4 +1,5 @@
 #include "setup/needs.hpp"
+#include "places.hpp"
 
 #include "setup/sandbox.hpp"
 #include "unit/doctor/made_node.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 // The unit that comes with plughost, and what is in a drop-in beside it.
 UnitSettings unit(const std::string& drop_in = {}) {
-  const HostRoot source(PLUGHOST_SOURCE_DIR);
+  const HostRoot source(in_source(""));
   UnitSettings settings;
   settings.read(source.text("/systemd/plughost.service").value());
   settings.read(drop_in);

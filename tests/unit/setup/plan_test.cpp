@@ -1,4 +1,5 @@
 #include "setup/plan.hpp"
+#include "places.hpp"
 
 #include "unit/doctor/made_node.hpp"
 
@@ -13,7 +14,7 @@ class SetUpNode : public MadeNode {
   explicit SetUpNode(const std::string& config = "resources: []\n") {
     tree.directory("run/systemd/system");
     tree.file("usr/lib/systemd/system/plughost.service",
-              HostRoot(PLUGHOST_SOURCE_DIR).text("/systemd/plughost.service").value());
+              HostRoot(in_source("")).text("/systemd/plughost.service").value());
     tree.file("etc/plughost/config.yaml", config);
   }
   SetupPlan plan(const SetupTerms& terms = {.program = "/usr/bin/plughost"}) const {

@@ -1,4 +1,5 @@
 #include "supervisor/readiness.hpp"
+#include "places.hpp"
 
 #include <doctest/doctest.h>
 
@@ -105,7 +106,7 @@ TEST_CASE("the check says what is wrong, and how much more is, on a line of 80 b
 }
 
 TEST_CASE("the page's monitor runs the check, and cuts nothing of its line") {
-  const std::string page = file_text(PLUGHOST_SOURCE_DIR "/docs/node-condition.md").value_or("");
+  const std::string page = file_text(test::in_source("/docs/node-condition.md")).value_or("");
   const std::string begin = "```json\n";
   const std::size_t from = page.find(begin);
   REQUIRE(from != std::string::npos);

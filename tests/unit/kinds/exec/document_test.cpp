@@ -1,4 +1,5 @@
 #include "kinds/exec/document.hpp"
+#include "places.hpp"
 
 #include <doctest/doctest.h>
 
@@ -24,7 +25,7 @@ std::string trouble_with(const std::string& more) {
 }
 
 nlohmann::json schema_of(const std::string& name) {
-  return nlohmann::json::parse(std::ifstream(PLUGHOST_SOURCE_DIR "/docs/" + name));
+  return nlohmann::json::parse(std::ifstream(test::in_source("/docs/") + name));
 }
 
 // nlohmann's objects are sorted by key.

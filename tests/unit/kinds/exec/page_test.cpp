@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "kinds/exec/document.hpp"
+#include "places.hpp"
 #include "programs/programs.hpp"
 #include "programs/run_program.hpp"
 #include "unit/kinds/entry.hpp"
@@ -25,7 +26,7 @@ enum class What { kList, kWatch, kAllocate, kUnhealthy };
 
 // The block of the page in that language that shows what.
 std::string block(const std::string& language, What what) {
-  std::ifstream file(PLUGHOST_SOURCE_DIR "/docs/exec.md");
+  std::ifstream file(in_source("/docs/exec.md"));
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string begin = "```" + language + '\n';
   std::size_t from = page.find(begin);

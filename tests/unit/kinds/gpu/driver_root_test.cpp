@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "places.hpp"
 #include "unit/kinds/gpu/rig.hpp"
 
 namespace plughost {
@@ -19,7 +20,7 @@ const std::string kRoot = "/run/nvidia/driver";
 
 void install(const GpuRig& rig, const std::string& directory) {
   rig.machine.tree().directory(directory);
-  const std::filesystem::path library = PLUGHOST_FAKE_NVML;
+  const std::filesystem::path library = kFakeNvml;
   std::filesystem::copy_file(library, rig.machine.tree().at(directory) / library.filename());
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "places.hpp"
 #include "programs/programs.hpp"
 #include "unit/kinds/gpu/rig.hpp"
 #include "unit/run_until.hpp"
@@ -107,7 +108,7 @@ TEST_CASE("`nvidiaCtk` says where the tool is, and names by index are asked for 
 TEST_CASE("the tool is told where the driver is") {
   const FakeNvml fake(kTwoCards);
   const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"driverRoot", text("/run/driver")}});
-  const std::filesystem::path library = PLUGHOST_FAKE_NVML;
+  const std::filesystem::path library = kFakeNvml;
   made.rig.machine.tree().directory("/run/driver/usr/lib64");
   std::filesystem::copy_file(library,
                              made.rig.machine.tree().at("/run/driver/usr/lib64") / library.filename());

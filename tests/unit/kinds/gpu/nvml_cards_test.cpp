@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <future>
 
+#include "places.hpp"
 #include "unit/kinds/gpu/rig.hpp"
 
 namespace plughost {
@@ -157,7 +158,7 @@ TEST_CASE("a card that asks for a reset is sick until it does not") {
 
 TEST_CASE("a library from before the calls had versions lists its cards and reports their errors") {
   const FakeNvml fake(kTwoCards);
-  const GpuRig rig({}, PLUGHOST_FAKE_NVML_OLD);
+  const GpuRig rig({}, kFakeNvmlOld);
   CHECK(ids_of(rig.scan()) == Texts{"GPU-a", "GPU-b"});
   fake.show(kTwoCards + "event 1 1 8 79\n");
   CHECK(rig.trouble("GPU-b").starts_with("XID 79"));

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "places.hpp"
 #include "unit/kinds/gpu/rig.hpp"
 
 namespace plughost {
@@ -27,7 +28,7 @@ TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
     const GpuRig rig({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors", kMinors);
     const Scan expected = rig.scan();
-    const NvmlView view = look_at_nvml(rig.machine.host(), PLUGHOST_FAKE_NVML);
+    const NvmlView view = look_at_nvml(rig.machine.host(), kFakeNvml);
     CHECK(view.trouble.empty());
     const GpuRig other({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     const HostRoot recorded = with_view(rig.machine.host(), view);
@@ -69,7 +70,7 @@ TEST_CASE("a library that cannot be loaded, or does not tell its cards, is the v
   CHECK(look_at_nvml(machine.host(), "/none/libnvidia-ml.so.1").trouble.find("/none/libnvidia-ml.so.1") !=
         std::string::npos);
   const FakeNvml fake("fail nvmlDeviceGetCount_v2 1\n");
-  const NvmlView view = look_at_nvml(machine.host(), PLUGHOST_FAKE_NVML);
+  const NvmlView view = look_at_nvml(machine.host(), kFakeNvml);
   CHECK(view.cards.empty());
   CHECK(view.trouble.find("NVML does not tell its cards") != std::string::npos);
   CHECK_FALSE(fake.in_use());

@@ -16,6 +16,7 @@
 #include "device/inventory.hpp"
 #include "kinds/gpu/gpu.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
+#include "places.hpp"
 #include "unit/fake_nvml.hpp"
 #include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
@@ -31,7 +32,7 @@ class GpuRig {
   MadeSysfs machine;
   Texts problems;
 
-  explicit GpuRig(Keys keys, const std::string& library = PLUGHOST_FAKE_NVML) {
+  explicit GpuRig(Keys keys, const std::string& library = kFakeNvml) {
     const Node node = map({{"name", text("nvidia.com/gpu")}, {"gpu", map(std::move(keys))}});
     Diagnostics diagnostics;
     {

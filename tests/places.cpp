@@ -1,0 +1,16 @@
+#include "places.hpp"
+
+namespace plughost::test {
+
+std::string in_source(const std::string& path) {
+  return PLUGHOST_SOURCE_DIR + path;
+}
+
+const char* const kPlughost = PLUGHOST_BINARY;
+const char* const kFakeNvml = PLUGHOST_FAKE_NVML;
+const char* const kFakeNvmlOld = PLUGHOST_FAKE_NVML_OLD;
+const char* const kFakeNvmlDirectory = PLUGHOST_FAKE_NVML_DIRECTORY;
+const char* const kFoundOnMachines = PLUGHOST_FOUND_ON_MACHINES;
+const char* const kFoundOnNodes = PLUGHOST_FOUND_ON_NODES;
+
+}  // namespace plughost::test
