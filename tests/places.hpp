@@ -15,6 +15,7 @@ extern const char* const kFakeNvmlOld;        // as it was before its calls had 
 extern const char* const kFakeNvmlDirectory;  // for LD_LIBRARY_PATH
 extern const char* const
     kFoundOnMachines;  // what tests/machines were seen to give, for who has to look at a difference
-extern const char* const kFoundOnNodes;  // likewise, of tests/nodes
+extern const char* const kMadeSpecifications;  // of CDI, which tests/cdi shows to the library that reads them
+extern const char* const kFoundOnNodes;        // likewise, of tests/nodes
 
 }  // namespace plughost::test

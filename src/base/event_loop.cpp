@@ -106,6 +106,14 @@ IoWatch::~IoWatch() {
   ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
 }
 
+// Takes nothing of the kernel that the watch has not already.
+void IoWatch::want(std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = number_;
+  ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_MOD, fd_, &event);
+}
+
 void Timer::arm_at(EventLoop::Clock::time_point due) {
   cancel();
   due_ = due;

@@ -70,6 +70,8 @@ class IoWatch {
   // events: EPOLLIN and so on. Throws std::system_error.
   IoWatch(EventLoop& loop, int fd, std::uint32_t events, Callback callback);
   ~IoWatch();
+  // Other events from now on; those that cannot be left out (EPOLLHUP, EPOLLERR) are told with none, too.
+  void want(std::uint32_t events);
   IoWatch(const IoWatch&) = delete;
   IoWatch& operator=(const IoWatch&) = delete;
 

@@ -144,8 +144,16 @@ Value& made(Variant& value) {
 }  // namespace
 
 Json Json::parse(std::string_view text) {
+  // Whoever goes through a value goes as deep as it is nested.
+  using Event = nlohmann::ordered_json::parse_event_t;
+  const auto look = [](int depth, Event event, const nlohmann::ordered_json&) {
+    const bool begins = event == Event::array_start || event == Event::object_start;
+    if (begins && depth >= kDeepest)
+      throw std::runtime_error("this JSON is nested more than " + std::to_string(kDeepest) + " deep");
+    return true;
+  };
   try {
-    return from_parsed(nlohmann::ordered_json::parse(text));
+    return from_parsed(nlohmann::ordered_json::parse(text, look));
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(std::string("this is no JSON: ") + error.what());
   }

@@ -38,7 +38,10 @@ class Json {
   template <typename Value>
   Json(const std::map<std::string, Value>& values) : value_(Object(values.begin(), values.end())) {}
 
-  // Throws std::runtime_error: it is no JSON, or has a number that is no integer of 64 bits.
+  // What is nested deeper is refused.
+  static constexpr int kDeepest = 64;
+  // Throws std::runtime_error: it is no JSON, is nested too deeply, or has a number that is no integer of 64
+  // bits.
   static Json parse(std::string_view text);
   // On one line, or with each member on a line of its own. What is not UTF-8 is replaced by U+FFFD.
   std::string dump() const;

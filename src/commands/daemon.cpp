@@ -32,7 +32,8 @@ Daemon::Daemon(RunOptions options, Config config)
       watchdog_(loop_, [this] { feed_watchdog(); }),
       requests_(
           loop_, log_.history(),
-          {.status = [this](std::function<void(DaemonStatus)> done) { tell_status(std::move(done)); },
+          {.status = [this](WithHolders with,
+                            std::function<void(DaemonStatus)> done) { tell_status(with, std::move(done)); },
            .reload = [this](
                          ReloadOrder order,
                          StatusRequests::ReloadDone done) { configuration_->reload(order, std::move(done)); },
@@ -109,8 +110,8 @@ void Daemon::feed_watchdog() {
   watchdog_.arm(*interval);
 }
 
-void Daemon::tell_status(std::function<void(DaemonStatus)> done) {
-  supervisor_->ask_status([this, done = std::move(done)](DaemonStatus status) {
+void Daemon::tell_status(WithHolders with, std::function<void(DaemonStatus)> done) {
+  supervisor_->ask_status(with, [this, done = std::move(done)](DaemonStatus status) {
     status.version = PLUGHOST_VERSION;
     status.started_at = started_at_;
     status.device_metrics = supervisor_->config().telemetry.metrics.devices;

@@ -40,7 +40,7 @@ class Daemon {
   void send_status();
   void feed_watchdog();
 
-  void tell_status(std::function<void(DaemonStatus)> done);
+  void tell_status(WithHolders with, std::function<void(DaemonStatus)> done);
 
   RunOptions options_;
   WallTime started_at_ = std::chrono::system_clock::now();

@@ -1,5 +1,7 @@
 #include "device/cdi.hpp"
 
+#include <algorithm>
+
 #include "base/ascii.hpp"
 #include "base/json.hpp"
 #include "device/allocation.hpp"
@@ -11,12 +13,19 @@ constexpr const char* kEscape = "_x";
 // An id has no zero byte: what begins with its escape is a name whose first character had to be hidden.
 constexpr std::string_view kBeginning = "x_x00";
 
-Json json_of(const CdiEdits& edits) {
+// CDI's library refuses a link: "not a device node".
+const std::string& node_of(const Device& device, const std::string& path) {
+  const auto link = std::ranges::find(device.links, path, &NodeLink::path);
+  return link == device.links.end() ? path : link->node;
+}
+
+Json json_of(const CdiEdits& edits, const Device& device) {
   Json json = Json::Object();
   for (const auto& [name, value] : edits.env) json["env"].push_back(name + '=' + value);
   for (const ContainerNode& node : edits.nodes) {
-    json["deviceNodes"].push_back(
-        {{"path", node.container_path}, {"hostPath", node.host_path}, {"permissions", node.permissions}});
+    json["deviceNodes"].push_back({{"path", node.container_path},
+                                   {"hostPath", node_of(device, node.host_path)},
+                                   {"permissions", node.permissions}});
   }
   for (const ContainerMount& mount : edits.mounts) {
     json["mounts"].push_back({{"hostPath", mount.host_path},
@@ -87,7 +96,7 @@ std::string cdi_specification(std::string_view resource, const Recipe& recipe, c
     if (device.gone) continue;
     const CdiEdits edits = cdi_edits(resource, recipe, device);
     if (edits.empty()) continue;
-    devices.push_back({{"name", cdi_device_name(device.id)}, {"containerEdits", json_of(edits)}});
+    devices.push_back({{"name", cdi_device_name(device.id)}, {"containerEdits", json_of(edits, device)}});
   }
   if (devices.empty()) return {};
   const Json specification{{"cdiVersion", version_for(resource)}, {"kind", resource}, {"devices", devices}};

@@ -54,15 +54,25 @@ struct Bond {
   auto operator<=>(const Bond&) const = default;
 };
 
+// A path of the machine that is a link, and the node that it leads to.
+struct NodeLink {
+  std::string path;
+  std::string node;
+
+  auto operator<=>(const NodeLink&) const = default;
+};
+
 struct KindRecipe;
 
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
+  bool lasting = false;         // its trouble does not end by itself: see DeviceSource::forgive()
   bool gone = false;            // it was there, and is listed for a while yet
   bool drained = false;         // somebody has taken it out of service, and its trouble begins with that
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
+  std::vector<NodeLink> links;  // among what its container gets by CDI, which takes nodes only
   std::vector<Mount> mounts;
   std::vector<Variable> env;
   std::vector<Attribute> attributes;

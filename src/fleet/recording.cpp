@@ -172,6 +172,8 @@ class Recorder {
   // host outlives it.
   Recorder(const HostRoot& host, const RecordingTerms& terms)
       : host_(host),
+        most_devices_(terms.most_devices),
+        most_names_(terms.most_names),
         noted_(host.noted([this](Look look, const std::string& path) { noted(look, path); },
                           std::make_shared<const NvmlView>(terms.nvml))) {}
 
@@ -192,7 +194,7 @@ class Recorder {
     for (const std::string& pattern : terms.paths) names(pattern);
     if (left_out_ > 0)
       remarks_.push_back("of files that are no hardware " + std::to_string(left_out_) +
-                         " are left out: there are more than " + std::to_string(kMostRecordedNames));
+                         " are left out: there are more than " + std::to_string(most_names_));
     return {.facts = {.node = facts.hostname,
                       .recorded = terms.now,
                       .machine = std::make_shared<const RecordedMachine>(std::move(machine_))},
@@ -272,13 +274,13 @@ class Recorder {
       const std::string path = directory + '/' + each;
       const auto place = host_.canonical(path);
       if (!place || host_.type(*place) != FileType::kDirectory || is_omitted(name, each, *place)) continue;
-      if (++count > kMostRecordedDevices) continue;
+      if (++count > most_devices_) continue;
       this->name(path);
       device(*place);
     }
-    if (count > kMostRecordedDevices)
+    if (count > most_devices_)
       remarks_.push_back("of " + std::to_string(count) + " devices in " + directory + " the first " +
-                         std::to_string(kMostRecordedDevices) + " are recorded");
+                         std::to_string(most_devices_) + " are recorded");
   }
 
   bool is_omitted(const std::string& subsystem, const std::string& name, const std::string& path) const {
@@ -381,12 +383,14 @@ class Recorder {
   // Is there room for one more name?
   bool counts(const std::string& path) {
     if (path.starts_with("/sys/") || path.starts_with("/proc/") || has(path)) return true;
-    const bool room = names_ < kMostRecordedNames;
+    const bool room = names_ < most_names_;
     ++(room ? names_ : left_out_);
     return room;
   }
 
   const HostRoot& host_;
+  const std::size_t most_devices_;
+  const std::size_t most_names_;
   RecordedMachine machine_;
   std::vector<std::string> remarks_;
   std::set<std::string> devices_;  // that are recorded

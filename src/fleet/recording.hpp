@@ -12,14 +12,13 @@
 
 namespace plughost {
 
-inline constexpr std::size_t kMostRecordedDevices = 2000;  // of a subsystem
-inline constexpr std::size_t kMostRecordedNames = 20'000;  // of files outside /sys and /proc
-
 struct RecordingTerms {
   const Config* config = nullptr;  // what its entries look at is recorded, too; nullptr: there is none
   std::vector<std::string> paths;  // patterns: the names and types of what is there
   std::string now;                 // "2026-01-31T12:00:00Z"
   NvmlView nvml;
+  std::size_t most_devices = 2000;  // of a subsystem
+  std::size_t most_names = 20'000;  // of files outside /sys and /proc
 };
 
 struct Recording {

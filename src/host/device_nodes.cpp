@@ -20,6 +20,15 @@ bool is_below(const fs::path& path, const fs::path& directory) {
   return !relative.empty() && *relative.begin() != ".." && relative != ".";
 }
 
+std::string end_of_links(const HostRoot& host, const std::string& path) {
+  if (path.starts_with("/dev/")) return node_behind(host, path);
+  std::error_code failed;
+  const fs::path end = fs::canonical(host.at(path), failed);
+  if (failed) return path;
+  const fs::path root = host.at("/");
+  return is_below(end, root) ? fs::path("/") / end.lexically_relative(root) : end;
+}
+
 enum class Found { kNode, kOther, kNothing, kElsewhere };
 
 struct Look {
@@ -84,6 +93,17 @@ std::string node_behind(const HostRoot& host, const std::string& path) {
   if (behind.empty()) return path;
   const fs::path dev = host.at("/dev");
   return is_below(behind, dev) ? fs::path("/dev") / behind.lexically_relative(dev) : behind;
+}
+
+void follow_links(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+                  std::vector<Device>& devices) {
+  if (recipe.cdi == CdiNames::kNone) return;
+  for (Device& device : devices) {
+    for (const ContainerNode& node : cdi_edits(resource, recipe, device).nodes) {
+      std::string behind = end_of_links(host, node.host_path);
+      if (behind != node.host_path) device.links.push_back({node.host_path, std::move(behind)});
+    }
+  }
 }
 
 }  // namespace plughost

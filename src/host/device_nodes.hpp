@@ -1,8 +1,9 @@
 #pragma once
-// Is what an answer promises still in /dev? Thread-safe, and never blocks: /dev is a file system in memory,
-// and links are followed no further.
+// Is what an answer promises still in /dev, and what stands there? Thread-safe. But for follow_links()
+// nothing blocks: /dev is a file system in memory, and links are followed no further.
 
 #include <string>
+#include <vector>
 
 #include "device/allocation.hpp"
 #include "host/host_root.hpp"
@@ -15,5 +16,10 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
 
 // Where the links of a path below /dev lead; the path itself if they lead elsewhere, or nowhere.
 std::string node_behind(const HostRoot& host, const std::string& path);
+
+// Has the resource's devices know where links lead that are among what a specification of CDI has of them.
+// May block: they may be anywhere.
+void follow_links(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+                  std::vector<Device>& devices);
 
 }  // namespace plughost

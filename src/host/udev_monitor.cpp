@@ -139,8 +139,13 @@ bool UdevMonitor::open(Group group) {
   // Refused without privileges; the default size does then.
   (void)::udev_monitor_set_receive_buffer_size(monitor_.get(), kReceiveBuffer);
   if (::udev_monitor_enable_receiving(monitor_.get()) < 0) return failed("udev_monitor_enable_receiving");
-  io_ = std::make_unique<IoWatch>(loop_, ::udev_monitor_get_fd(monitor_.get()), EPOLLIN,
-                                  [this](std::uint32_t) { on_readable(); });
+  try {
+    io_ = std::make_unique<IoWatch>(loop_, ::udev_monitor_get_fd(monitor_.get()), EPOLLIN,
+                                    [this](std::uint32_t) { on_readable(); });
+  } catch (const std::system_error& error) {
+    errno = error.code().value();
+    return failed("epoll_ctl");
+  }
   return true;
 }
 

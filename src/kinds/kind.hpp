@@ -75,6 +75,9 @@ class DeviceSource {
     finish(taken);
     return taken;
   }
+  // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
+  // the source would not notice by itself (Device::lasting); the next scan that begins goes by that.
+  virtual void forgive(const Device& /*device*/) const {}
   // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
   // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
   // something else. programs outlives what is returned, which is destroyed before or after the source.

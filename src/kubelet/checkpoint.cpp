@@ -73,6 +73,8 @@ Checkpoint Checkpoint::parse(std::string_view text) {
 Checkpoint Checkpoint::read(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream text;
+  const bool empty = stream && stream.peek() == std::ifstream::traits_type::eof() && !stream.bad();
+  if (empty) throw std::runtime_error("it is empty");
   if (!stream || !(text << stream.rdbuf()))
     throw std::system_error(errno, std::generic_category(), "cannot read it");
   return parse(text.str());

@@ -46,13 +46,14 @@ void PodResources::ask(EventLoop::Clock::time_point since, Done done) {
 
 void PodResources::arm() {
   const auto now = EventLoop::Clock::now();
-  if (!next_.armed()) next_.arm_at(std::max(now - kPause, asked_) + kPause);
+  if (!next_.armed()) next_.arm_at(std::max(now - pause_, asked_) + pause_);
 }
 
 void PodResources::put() {
   std::ranges::move(waiting_, std::back_inserter(asking_));
   waiting_.clear();
   asked_ = EventLoop::Clock::now();
+  pause_ = kPause;
   try {
     call_ = std::make_unique<Call>(socket_, kDeadline);
   } catch (const std::system_error& error) {
@@ -75,6 +76,7 @@ void PodResources::put() {
 
 void PodResources::on_end(Answer answer, bool exhausted) {
   call_->wait();
+  if (exhausted) pause_ = kPauseIfRefused;
   if (!exhausted || ++tries_ == kMostTries) return on_answer(std::move(answer));
   call_.reset();
   arm();

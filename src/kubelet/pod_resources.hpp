@@ -16,9 +16,10 @@ namespace plughost {
 class PodResources {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
-  // Between two questions: the kubelet answers 100 a second, for all that ask it.
-  static constexpr std::chrono::seconds kPause{1};
-  // A kubelet that is asked too much is asked again so often.
+  // Between two questions: the kubelet answers 100 a second, and 10 at once, for all that ask it.
+  static constexpr std::chrono::milliseconds kPause{100};
+  // A kubelet that is asked too much is asked again after this, so often.
+  static constexpr std::chrono::seconds kPauseIfRefused{1};
   static constexpr unsigned kMostTries = 5;
 
   struct Answer {
@@ -49,6 +50,7 @@ class PodResources {
   std::vector<Done> asking_;    // for the answer to this one
   std::unique_ptr<Call> call_;  // under way
   unsigned tries_ = 0;
+  std::chrono::milliseconds pause_ = kPause;                                  // after the latest question
   EventLoop::Clock::time_point asked_ = EventLoop::Clock::time_point::min();  // the latest question
   Answer last_;
   Timer next_;

@@ -40,7 +40,7 @@ Subprocess::Subprocess(ProgramQueue& queue, Program program, std::function<void(
       program_(std::move(program)),
       done_(std::move(done)),
       gone_(std::move(gone)),
-      pause_(programs_.loop(), [this] { watch_output(); }),
+      pause_(programs_.loop(), [this] { output_watch_->want(EPOLLIN); }),
       timer_(programs_.loop(), [this] { on_timer(); }) {
   ticket_ = programs_.turns_.wait(queue_.line_);
   programs_.waiting_[*ticket_] = this;
@@ -76,18 +76,22 @@ void Subprocess::begin() {
 void Subprocess::on_launched(Launch& launch) {
   if (launch.how() != Ending::How::kExited) return end(launch.how(), launch.number());
   state_ = State::kRuns;
+  child_ = launch.take();
+  // It became overdue when its start was about to be told: nobody has killed it then.
+  if (overdue_) kill_group();
   try {
-    watch(launch.take());
+    watch();
   } catch (const std::system_error& error) {
     programs_.kill_and_reap(child_.pid, program_.command);
     end(Ending::How::kNoMeans, error.code().value());
   }
 }
 
-void Subprocess::watch(Child child) {
-  child_ = std::move(child);
-  watch_output();
-  if (child_.errors)
+void Subprocess::watch() {
+  if (!overdue_)
+    output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
+                          [this](std::uint32_t) { read_output(); });
+  if (!overdue_ && child_.errors)
     errors_watch_.emplace(programs_.loop(), child_.errors.get(), EPOLLIN,
                           [this](std::uint32_t) { read_errors(); });
   process_watch_.emplace(programs_.loop(), child_.process.get(), EPOLLIN,
@@ -120,11 +124,6 @@ void Subprocess::extend(std::chrono::milliseconds timeout) {
     timer_.arm(timeout);
 }
 
-void Subprocess::watch_output() {
-  output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
-                        [this](std::uint32_t) { read_output(); });
-}
-
 void Subprocess::read_output() {
   // What it has said of a line before it wrote that.
   if (errors_watch_) read_errors();
@@ -137,9 +136,13 @@ void Subprocess::read_output() {
   });
   // It may write as fast as it is read, and never have all of that ready at once.
   const bool pauses = open && program_.on_line && unpaused_ >= kPipe;
-  if (!open || pauses) output_watch_.reset();  // it would be ready from now on
+  if (!open) {
+    pause_.cancel();
+    output_watch_.reset();  // it would be ready from now on
+  }
   if (pauses) {
     unpaused_ = 0;
+    output_watch_->want(0);
     pause_.arm(kPause);
   }
   if (ending_.excess && program_.excess == Program::Excess::kFatal) kill_group();
@@ -180,7 +183,7 @@ void Subprocess::stop_reading() {
 void Subprocess::on_exit() {
   kill_group();
   if (!reap()) return;
-  if (output_watch_ || pause_.armed()) read_output();
+  if (output_watch_) read_output();
   if (errors_watch_) read_errors();  // there may have been no output to read
   finish();
 }

@@ -47,12 +47,11 @@ class Subprocess {
   // Its turn.
   void begin();
   void on_launched(Launch& launch);
-  void watch(Child child);
+  void watch();
   void leave_queue();
   void kill_group() const;
   bool reap();  // false: it runs
   void read_output();
-  void watch_output();
   void keep(std::string_view text);
   void take_lines(std::string_view text);
   void read_errors();

@@ -18,6 +18,8 @@ HeldIds Adopting::held() const {
 }
 
 void Adopting::prepare(const std::function<void(HeldIds held)>& done) {
+  look_began_ = Clock::now();
+  if (std::exchange(outdated_, false)) since_ = look_began_;
   const bool is_new = reading_.began >= since_;
   const bool again = is_new && !reading_.checkpoint && Clock::now() - reading_.began >= kReadAgain;
   if (is_new && !again) return done(held());
@@ -51,11 +53,10 @@ void Adopting::on_reload(std::map<std::string, Inventory> listed) {
   since_ = Clock::now();
 }
 
+// However long a look takes: what it begins with is read before it.
 bool Adopting::outdated() {
-  const auto now = Clock::now();
-  if (reading_.began >= since_ && now - reading_.began < kFresh) return false;
-  since_ = now;
-  return true;
+  outdated_ = reading_.began < since_ || look_began_ - reading_.began >= kFresh;
+  return outdated_;
 }
 
 void Adopting::ask() {

@@ -26,7 +26,7 @@ class Adopting {
   static constexpr std::chrono::seconds kSettling{10};
   // A checkpoint that could not be read is tried again after this.
   static constexpr std::chrono::seconds kReadAgain{30};
-  // For a resource that appears later than this, it is read again.
+  // For a resource that appears in a look which began later than this, it is read again.
   static constexpr std::chrono::seconds kFresh{1};
 
   // changed: apply() of devices() may give something else, and there may be something to tell; called from
@@ -45,7 +45,8 @@ class Adopting {
 
   // The entry says something else from now on; these were its lists.
   void on_reload(std::map<std::string, Inventory> listed);
-  // For a resource that is new: is what was read of its pods old? Then the next look reads it again.
+  // For a resource that is new: was what is known of its pods old when the look began? Then the next look
+  // begins with reading it again, and what that finds is not outdated.
   bool outdated();
   // Another kubelet is there, or none.
   void on_kubelet() { trusted_from_ = Clock::now() + kSettling; }
@@ -66,6 +67,8 @@ class Adopting {
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
   std::map<std::string, Inventory> before_reload_;
   Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
+  Clock::time_point look_began_ = Clock::time_point::min();
+  bool outdated_ = false;
   Clock::time_point trusted_from_ = Clock::time_point::min();
   bool asking_ = false;
   Backoff pause_{kFirstPause, kLongestPause};

@@ -19,11 +19,12 @@ const std::string& CdiWriter::Outcome::trouble_of(const std::string& resource) c
 CdiWriter::CdiWriter(Workers& workers, HostRoot host, std::filesystem::path directory, std::string owner,
                      std::chrono::milliseconds deadline)
     : workers_(workers),
+      directory_(std::move(directory)),
+      owner_(std::move(owner)),
       deadline_(deadline),
-      hung_text_("the directory of CDI specifications, " + directory.string() +
+      hung_text_("the directory of CDI specifications, " + directory_.string() +
                  ", does not answer: its file system hangs"),
-      shared_(
-          new Shared{.mutex = {}, .directory = {std::move(host), std::move(directory), std::move(owner)}}) {}
+      shared_(new Shared{.mutex = {}, .directory = {std::move(host), directory_, owner_}}) {}
 
 CdiWriter::~CdiWriter() {
   if (!waiting_.empty()) start();

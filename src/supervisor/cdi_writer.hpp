@@ -42,6 +42,10 @@ class CdiWriter {
   CdiWriter(const CdiWriter&) = delete;
   CdiWriter& operator=(const CdiWriter&) = delete;
 
+  // Does it write there, in that owner's name?
+  bool is_for(const std::filesystem::path& directory, const std::string& owner) const {
+    return directory == directory_ && owner == owner_;
+  }
   // The files that another program made, then the specifications of the offers. done runs in the loop, once;
   // maybe at once.
   void write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done);
@@ -62,6 +66,8 @@ class CdiWriter {
   void on_overdue();
 
   Workers& workers_;
+  const std::filesystem::path directory_;
+  const std::string owner_;
   const std::chrono::milliseconds deadline_;
   const std::string hung_text_;
   std::shared_ptr<Shared> shared_;

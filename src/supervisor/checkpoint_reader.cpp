@@ -5,6 +5,12 @@
 
 namespace plughost {
 
+namespace {
+
+constexpr const char* kHangs = "reading it takes too long";
+
+}  // namespace
+
 struct CheckpointReader::Outcome {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::string why;
@@ -16,7 +22,7 @@ CheckpointReader::CheckpointReader(Workers& workers, Log& log, std::filesystem::
 
 void CheckpointReader::read(Clock::time_point since, Done done) {
   // One that hangs is not asked again: each time would cost its deadline.
-  if (hung_) return done({.checkpoint = nullptr, .began = Clock::now()});
+  if (hung_) return done({.checkpoint = nullptr, .why = kHangs, .began = Clock::now()});
   if (!reading_ && last_.began >= since) return done(Reading(last_));
   if (reading_ && began_ < since) {
     next_.push_back(std::move(done));
@@ -33,17 +39,17 @@ void CheckpointReader::begin() {
   workers_.run(
       [outcome, file = file_] {
         try {
-          std::error_code error;
-          const bool is_there = std::filesystem::exists(file, error);
-          outcome->checkpoint =
-              std::make_shared<const Checkpoint>(is_there || error ? Checkpoint::read(file) : Checkpoint());
+          outcome->checkpoint = std::make_shared<const Checkpoint>(Checkpoint::read(file));
         } catch (const std::runtime_error& failure) {
           outcome->why = failure.what();
+          std::error_code error;
+          if (!std::filesystem::exists(file, error) && !error)
+            outcome->checkpoint = std::make_shared<const Checkpoint>();
         }
       },
       lifetime_.bound([this, outcome] { on_end(*outcome); }), deadline_, lifetime_.bound([this] {
         hung_ = true;
-        finish(nullptr, "reading it takes too long");
+        finish(nullptr, kHangs);
       }));
 }
 
@@ -54,8 +60,8 @@ void CheckpointReader::on_end(const Outcome& outcome) {
   if (!reading_ && !waiting_.empty()) begin();
 }
 
-void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, const std::string& why) {
-  last_ = {.checkpoint = std::move(checkpoint), .began = began_};
+void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, std::string why) {
+  last_ = {.checkpoint = std::move(checkpoint), .why = std::move(why), .began = began_};
   const Reading told = last_;
   std::vector<Done> done = std::exchange(waiting_, {});
   if (hung_)
@@ -64,11 +70,12 @@ void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, cons
     waiting_ = std::move(next_);
   next_.clear();
   for (const Done& each : done) each(told);
-  if (std::exchange(told_why_, why) != why && !why.empty())
+  const std::string trouble = told.checkpoint ? "" : told.why;
+  if (std::exchange(told_why_, trouble) != trouble && !trouble.empty())
     log_.warn(
         "the kubelet's checkpoint cannot be read: a device that a pod holds by an id of another plugin may "
         "be given to a second one",
-        {{"file", file_.string()}, {"why", why}});
+        {{"file", file_.string()}, {"why", trouble}});
 }
 
 }  // namespace plughost

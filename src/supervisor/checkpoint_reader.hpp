@@ -23,6 +23,7 @@ class CheckpointReader {
 
   struct Reading {
     std::shared_ptr<const Checkpoint> checkpoint;  // nullptr: it cannot be read, or not in time
+    std::string why;                               // there is none; or the file is not there
     Clock::time_point began = Clock::time_point::min();
   };
   using Done = std::function<void(const Reading& reading)>;
@@ -34,15 +35,16 @@ class CheckpointReader {
   CheckpointReader& operator=(const CheckpointReader&) = delete;
 
   // A reading that began at that time or later. done runs in the loop, maybe at once; never, if this is gone
-  // by then. A file that is not there says that nobody holds anything.
+  // by then. A file that is not there is an empty checkpoint.
   void read(Clock::time_point since, Done done);
+  const std::filesystem::path& file() const { return file_; }
 
  private:
   struct Outcome;
 
   void begin();
   void on_end(const Outcome& outcome);
-  void finish(std::shared_ptr<const Checkpoint> checkpoint, const std::string& why);
+  void finish(std::shared_ptr<const Checkpoint> checkpoint, std::string why);
 
   Workers& workers_;
   Log& log_;

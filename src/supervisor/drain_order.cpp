@@ -20,6 +20,8 @@ std::string why_not(const DrainOrder& order, const Drains::Name& name, const Dra
   if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
   if (drains.find(name)) return {};  // there or not
   std::vector<std::string> known;
+  const Device* const listed = device_named(offers, name.resource, name.device);
+  if (!order.terms && listed && listed->lasting) return {};
   if (!order.terms) {
     for (const auto& [resource, devices] : drains.all())
       for (const auto& [device, drain] : devices) known.push_back(resource + '=' + device);
@@ -31,7 +33,7 @@ std::string why_not(const DrainOrder& order, const Drains::Name& name, const Dra
     std::ranges::sort(known);
     return no_such("resource", name.resource, known);
   }
-  if (device_named((*offer)->inventory, name.device)) return {};
+  if (listed) return {};
   for (const Device& device : (*offer)->inventory.devices()) known.push_back(device.id);
   return no_such("device of " + name.resource, name.device, known);
 }

@@ -18,6 +18,8 @@ void DrainOrders::carry_out(const DrainOrder& order, Done done) {
     answer.drain = Drain{.reason = order.terms->reason, .since = now};
     if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
   }
+  if (!order.terms && device && device->lasting) hooks_.forgive(answer.name);
+  if (!answer.drain && !drains().find(answer.name)) return this->answer(std::move(answer), std::move(done));
   const auto saved = [this, answer, done = std::move(done)](const std::string& unsaved) mutable {
     answer.unsaved = unsaved;
     this->answer(std::move(answer), std::move(done));
@@ -34,6 +36,8 @@ void DrainOrders::answer(DrainAnswer answer, Done done) {
         const auto offers = hooks_.offers();
         if (const Device* const device = device_named(offers, answer.name.resource, answer.name.device))
           answer.device = *device;
+        // It is listed so until the next look.
+        if (answer.device.lasting && !answer.drain) answer.device.trouble.clear();
         answer.holdings = told.holdings;
         answer.holders_unknown = told.why;
         done(answer);

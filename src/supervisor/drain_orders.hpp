@@ -17,7 +17,8 @@ class DrainOrders {
   struct Hooks {
     std::function<std::vector<std::shared_ptr<const Offer>>()> offers;  // of every resource
     std::function<void(HoldingsReader::Done done)> read_holdings;
-    std::function<void()> changed;  // drains() is another
+    std::function<void()> changed;                          // drains() is another
+    std::function<void(const Drains::Name& name)> forgive;  // its trouble (Device::lasting) is over
   };
 
   // Reads the file, and may block: it is made before the loop runs. workers and log outlive it.

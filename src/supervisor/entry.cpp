@@ -62,6 +62,19 @@ void Entry::on_sockets() {
   for_each_resource([](Resource& resource) { resource.on_sockets(); });
 }
 
+void Entry::specify_anew() {
+  std::vector<Roster::Listing> listings;
+  for (const auto& [resource, list] : roster_.lists()) listings.push_back({resource, list, list});
+  specify({.recipe = config_.recipe, .files = {}, .listings = std::move(listings)});
+  hint();
+}
+
+void Entry::forgive(const Drains::Name& name) {
+  const auto devices = roster_.listed(name.resource).devices();
+  const auto device = std::ranges::lower_bound(devices, name.device, {}, &Device::id);
+  if (device != devices.end() && device->id == name.device) scanner_->forgive(*device);
+}
+
 // Without a look at the machine: a driver that hangs is a reason to drain.
 void Entry::on_other_terms() {
   std::vector<Roster::Listing> listings = roster_.take(hooks_.drains(), adopting_.devices());

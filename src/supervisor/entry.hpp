@@ -61,6 +61,11 @@ class Entry {
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
   void hint() { scanner_->hint(); }
+  // There is another directory of CDI specifications: those of what is listed are written there, and what a
+  // look finds to be written beside them.
+  void specify_anew();
+  // What is wrong with the device of ours is over: see Device::lasting.
+  void forgive(const Drains::Name& name);
   // Other devices are drained now, or adopted.
   void on_other_terms();
   // See Recipe::near.

@@ -84,12 +84,13 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
   };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    return unknown(device, check) && now < check->wait_until;
+    // Until its turn comes nothing can be said against it, and from then on its time-out is a verdict.
+    return unknown(device, check) && (check->why_none.empty() || now < check->wait_until);
   });
   for (Device& device : devices) {
     const Check* check = check_of(device);
     if (unknown(device, check))
-      device.trouble = check->why_none.empty() ? "its first health check has not ended yet" : check->why_none;
+      device.trouble = check->why_none;
     else if (check && check->verdict)
       device.trouble = *check->verdict;
   }

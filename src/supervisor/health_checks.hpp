@@ -35,11 +35,12 @@ class HealthChecks {
   // a program with.
   void follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources);
   // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. One that is not
-  // listed as Healthy and has no verdict yet is taken away for a check's time-out, and is Unhealthy after
-  // that: no device becomes Healthy unchecked. listed: sorted by id.
+  // listed as Healthy and has no verdict yet is taken away until it has one: no device becomes Healthy
+  // unchecked, and none is Unhealthy because its check waits for its turn. One that the machine cannot check
+  // is Unhealthy after a check's time-out. listed: sorted by id.
   void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
-  // When the first of the resource's devices that wait has waited long enough; Clock::time_point::max(): none
-  // waits.
+  // For so long a new resource waits for its devices' first verdicts, and a device that cannot be checked;
+  // Clock::time_point::max(): none waits.
   Clock::time_point waits_until(const std::string& resource) const;
 
  private:
@@ -48,7 +49,7 @@ class HealthChecks {
     std::vector<std::string> command;
     std::optional<std::string> verdict;  // empty text: it is well; nullopt: there is none yet
     std::string why_none;                // why the machine could not check it the last time
-    Clock::time_point wait_until;        // for the first verdict
+    Clock::time_point wait_until;        // see waits_until()
     Clock::time_point due;
     std::unique_ptr<Subprocess>
         program;  // while it waits for its turn, runs, or lives although it was killed

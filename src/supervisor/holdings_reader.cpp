@@ -1,60 +1,50 @@
 #include "supervisor/holdings_reader.hpp"
 
-#include <stdexcept>
+#include <memory>
 #include <utility>
-
-#include "kubelet/checkpoint.hpp"
 
 namespace plughost {
 
-namespace {
-
-constexpr std::chrono::seconds kReadingIsWedged{2};
-
-}  // namespace
-
-void HoldingsReader::read(KubeletLink& link, Done done) {
-  const auto since = EventLoop::Clock::now() - PodResources::kPause;
-  if (learned_at_ > since) return done(PodResources::Answer(last_));
-  waiting_.push_back(std::move(done));
-  if (waiting_.size() > 1) return;
-  link.pod_resources().ask(
-      since, question_.bound([this, checkpoint = link.config().directory /
-                                                 kCheckpointName](const PodResources::Answer& answer) {
-        if (answer.holdings)
-          finish(answer);
-        else
-          read_checkpoint(checkpoint, answer.why);
-      }));
+void HoldingsReader::read(Clock::time_point since, Done done,
+                          std::optional<std::chrono::milliseconds> patience) {
+  const Number who = next_++;
+  Asker& asker = waiting_[who];
+  asker.done = std::move(done);
+  if (patience) {
+    const std::string why = "the kubelet has not told within " + std::to_string(patience->count()) + " ms";
+    asker.patience.emplace(loop_, [this, who, why] { finish(who, {.holdings = nullptr, .why = why}); });
+    asker.patience->arm(*patience);
+  }
+  pods_.ask(since, questions_.bound([this, who, since](const PodResources::Answer& answer) {
+    if (answer.holdings)
+      finish(who, answer);
+    else
+      read_checkpoint(who, since, answer.why);
+  }));
 }
 
 void HoldingsReader::abandon() {
-  if (!waiting_.empty()) finish({.holdings = nullptr, .why = "another kubelet is meant now"});
-  learned_at_ = EventLoop::Clock::time_point::min();
+  questions_.renew();
+  const PodResources::Answer nothing{.holdings = nullptr, .why = "another kubelet is meant now"};
+  for (const auto& [who, asker] : std::exchange(waiting_, {})) asker.done(nothing);
 }
 
-void HoldingsReader::read_checkpoint(const std::filesystem::path& file, const std::string& why_not_told) {
-  const auto answer = std::make_shared<PodResources::Answer>();
-  workers_.run(
-      [answer, file, why_not_told] {
-        try {
-          answer->holdings = std::make_shared<const Holdings>(Checkpoint::read(file).holdings());
-        } catch (const std::runtime_error& error) {
-          answer->why = "the kubelet does not tell (" + why_not_told + "), nor does its checkpoint (" +
-                        file.string() + ": " + error.what() + ")";
-        }
-      },
-      question_.bound([this, answer] { finish(*answer); }), kReadingIsWedged, question_.bound([this, file] {
-        finish({.holdings = nullptr, .why = "reading " + file.string() + " takes too long"});
+void HoldingsReader::read_checkpoint(Number who, Clock::time_point since, const std::string& why_not_told) {
+  if (!waiting_.contains(who)) return;
+  checkpoint_.read(
+      since, questions_.bound([this, who, why_not_told](const CheckpointReader::Reading& reading) {
+        PodResources::Answer answer{.asked = reading.began};
+        if (reading.why.empty())
+          answer.holdings = std::make_shared<const Holdings>(reading.checkpoint->holdings());
+        else
+          answer.why = "the kubelet does not tell (" + why_not_told + "), nor does its checkpoint (" +
+                       checkpoint_.file().string() + ": " + reading.why + ")";
+        finish(who, answer);
       }));
 }
 
-void HoldingsReader::finish(PodResources::Answer answer) {
-  question_.renew();
-  last_ = std::move(answer);
-  learned_at_ = EventLoop::Clock::now();
-  const PodResources::Answer told = last_;
-  for (const Done& done : std::exchange(waiting_, {})) done(told);
+void HoldingsReader::finish(Number who, const PodResources::Answer& answer) {
+  if (auto asker = waiting_.extract(who)) asker.mapped().done(answer);
 }
 
 }  // namespace plughost

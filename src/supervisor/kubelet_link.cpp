@@ -19,6 +19,7 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
       pod_resources_(platform.loop, config.pod_resources),
       allocatable_(platform.loop, config.pod_resources),
       checkpoint_(platform.workers, platform.log, config.directory / kCheckpointName),
+      holdings_(platform.loop, pod_resources_, checkpoint_),
       watcher_(
           platform.directories, registers() ? config.directory / kKubeletSocket : config.plugins_registry,
           [this, on_kubelet = std::move(on_kubelet)] {

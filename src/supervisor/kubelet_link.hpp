@@ -11,6 +11,7 @@
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/registration.hpp"
 #include "supervisor/checkpoint_reader.hpp"
+#include "supervisor/holdings_reader.hpp"
 #include "supervisor/platform.hpp"
 
 namespace plughost {
@@ -33,6 +34,7 @@ class KubeletLink {
   PodResources& pod_resources() { return pod_resources_; }
   Allocatable& allocatable() { return allocatable_; }
   CheckpointReader& checkpoint() { return checkpoint_; }
+  HoldingsReader& holdings() { return holdings_; }
   // Logs once, for all resources, that the kubelet does not answer; looks whether it is another by now.
   void note_answer(RegistrationClient::Result result, const std::string& why);
   // Logs once, for all entries, that the kubelet does not say who holds what.
@@ -49,6 +51,7 @@ class KubeletLink {
   PodResources pod_resources_;
   Allocatable allocatable_;
   CheckpointReader checkpoint_;
+  HoldingsReader holdings_;
   KubeletWatcher watcher_;
 };
 

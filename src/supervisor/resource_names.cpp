@@ -1,5 +1,6 @@
 #include "supervisor/resource_names.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace plughost {
@@ -11,20 +12,19 @@ const std::string& ResourceNames::claim(const std::string& resource, const std::
 }
 
 void ResourceNames::release(const std::string& resource, const std::string& entry) {
-  const auto found = claims_.find(resource);
-  if (found == claims_.end()) return;
-  Claim& claim = found->second;
-  claim.refused.erase(entry);
-  if (claim.owner != entry) return;
-  hopeful_.merge(claim.refused);
-  claims_.erase(found);
+  if (const auto found = claims_.find(resource); found != claims_.end()) release(found, entry);
 }
 
 void ResourceNames::release_all(const std::string& entry) {
-  std::set<std::string> resources;
-  for (const auto& [resource, claim] : claims_) resources.insert(resource);
-  for (const std::string& resource : resources) release(resource, entry);
+  for (auto claim = claims_.begin(); claim != claims_.end();) claim = release(claim, entry);
   hopeful_.erase(entry);
+}
+
+ResourceNames::Claims::iterator ResourceNames::release(Claims::iterator claim, const std::string& entry) {
+  claim->second.refused.erase(entry);
+  if (claim->second.owner != entry) return std::next(claim);
+  hopeful_.merge(claim->second.refused);
+  return claims_.erase(claim);
 }
 
 std::set<std::string> ResourceNames::take_hopeful() {

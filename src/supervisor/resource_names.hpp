@@ -15,7 +15,7 @@ class ResourceNames {
   const std::string& claim(const std::string& resource, const std::string& entry);
   // The entry does not serve, or want, the resource any more.
   void release(const std::string& resource, const std::string& entry);
-  // Nor any other.
+  // The entry serves and wants no resource any more.
   void release_all(const std::string& entry);
   // Those that were refused a name that has been released since. Each is told of once.
   std::set<std::string> take_hopeful();
@@ -25,7 +25,12 @@ class ResourceNames {
     std::string owner;
     std::set<std::string> refused;
   };
-  std::map<std::string, Claim> claims_;  // by resource
+  using Claims = std::map<std::string, Claim>;  // by resource
+
+  // The next claim.
+  Claims::iterator release(Claims::iterator claim, const std::string& entry);
+
+  Claims claims_;
   std::set<std::string> hopeful_;
 };
 

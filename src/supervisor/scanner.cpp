@@ -41,6 +41,11 @@ void Scanner::arm() {
     timer_.arm_at(due);
 }
 
+void Scanner::forgive(const Device& device) {
+  source_->forgive(device);
+  hint();
+}
+
 void Scanner::look() {
   schedule_.begin(Clock::now());
   arm();
@@ -63,6 +68,7 @@ void Scanner::look_on_worker(HeldIds held) {
         try {
           Scan seen = source->look(host, recipe->choice);
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
+          for (auto& [resource, devices] : assembly.resources) follow_links(host, resource, *recipe, devices);
           std::map<std::string, Adoption> adoptions =
               adopt(*recipe, assembly.resources, listed, held,
                     [&](const std::string& path) { return node_behind(host, path); });

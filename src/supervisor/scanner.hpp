@@ -51,6 +51,8 @@ class Scanner {
 
   // Look at the machine: at once, or after a quiet moment.
   void hint();
+  // See DeviceSource::forgive(): the next look goes by that.
+  void forgive(const Device& device);
   const ScanSchedule& schedule() const { return schedule_; }
 
  private:

@@ -146,6 +146,13 @@ struct ProcessTallies {
   Durations::Reading scans;
 };
 
+// Whether who asks for a status waits until it is known who holds what.
+enum class WithHolders {
+  kNo,
+  kIfToldSoon,  // a kubelet that is well tells within half a second
+  kYes,         // some seconds, if it has to be
+};
+
 struct DaemonStatus {
   std::string version;
   WallTime started_at;

@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "supervisor/reconciliation.hpp"
@@ -16,6 +17,8 @@ using Clock = EventLoop::Clock;
 
 // Each socket of ours that comes or goes is an event: they are looked at once for many.
 constexpr std::chrono::milliseconds kSocketsBurst{50};
+// A kubelet that is well takes some milliseconds.
+constexpr std::chrono::milliseconds kHoldersSoon{500};
 // What is done once for a burst of new lists and connections.
 constexpr std::chrono::seconds kAfterBurst{1};
 
@@ -59,10 +62,10 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(make_cdi(config_)),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config_)),
-      holdings_(platform.workers),
       drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
-      unhealthy_(platform.programs, platform.log,
-                 [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); }),
+      unhealthy_(
+          platform.programs, platform.log,
+          [this](HoldingsReader::Done done) { link_->holdings().read(Clock::now(), std::move(done)); }),
       allocatable_(platform, allocatable_hooks()) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -84,6 +87,22 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
 std::unique_ptr<CdiWriter> Supervisor::make_cdi(const Config& config) const {
   return std::make_unique<CdiWriter>(platform_.workers, platform_.host, config.cdi.directory,
                                      cdi_owner(config.kubelet.directory));
+}
+
+// A container that starts meanwhile finds its specification in the former place or in the new one.
+void Supervisor::move_cdi(const Config& config) {
+  if (former_cdi_ && former_cdi_->is_for(config.cdi.directory, cdi_owner(config.kubelet.directory))) {
+    std::swap(cdi_, former_cdi_);
+  } else {
+    end_former_cdi();
+    former_cdi_ = std::exchange(cdi_, make_cdi(config));
+  }
+  for (const auto& [name, entry] : entries_) entry->specify_anew();
+}
+
+void Supervisor::end_former_cdi() {
+  if (former_cdi_) former_cdi_->keep({});
+  former_cdi_.reset();
 }
 
 FeatureDirectory Supervisor::feature_directory(const Config& config) const {
@@ -116,10 +135,15 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
 
 DrainOrders::Hooks Supervisor::drain_hooks() {
   return {.offers = [this] { return offers(); },
-          .read_holdings = [this](HoldingsReader::Done done) { holdings_.read(*link_, std::move(done)); },
+          .read_holdings =
+              [this](HoldingsReader::Done done) { link_->holdings().read(Clock::now(), std::move(done)); },
           .changed =
               [this] {
                 for (const auto& [name, entry] : entries_) entry->on_other_terms();
+              },
+          .forgive =
+              [this](const Drains::Name& name) {
+                for (const auto& [text, entry] : entries_) entry->forgive(name);
               }};
 }
 
@@ -181,6 +205,7 @@ void Supervisor::retire(const std::string& name) {
 
 void Supervisor::stop(std::function<void()> done) {
   while (!entries_.empty()) retire(std::string(entries_.begin()->first));
+  end_former_cdi();
   burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
   removals_.finish(kRemovalLimit, std::move(done));
 }
@@ -188,20 +213,15 @@ void Supervisor::stop(std::function<void()> done) {
 Changes Supervisor::apply(Config config) {
   const Changes told = changes(config_, config);
   const Reconciliation plan = reconcile(config_, config);
-  std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
   std::unique_ptr<KubeletLink> link = plan.kubelet ? make_link(config.kubelet, link_.get()) : nullptr;
   for (const std::string& name : plan.retired) retire(name);
   for (const std::string& name : plan.ended) end(name);
   if (link) {
-    holdings_.abandon();
+    link_->holdings().abandon();
     allocatable_.forget();
     link_ = std::move(link);
   }
-  if (plan.cdi) {
-    cdi_->keep({});
-    cdi_ = make_cdi(config);
-    for (const auto& [name, entry] : entries_) entry->hint();
-  }
+  if (plan.cdi) move_cdi(config);
   labels_.use(feature_directory(config));
   for (const ResourceConfig* resource : plan.kept)
     entries_.at(resource->recipe->name.text())->set_where(resource->where);
@@ -278,13 +298,16 @@ DaemonStatus Supervisor::status() const {
   return status;
 }
 
-void Supervisor::ask_status(StatusDone done) {
-  holdings_.read(*link_, [this, done = std::move(done)](const PodResources::Answer& answer) {
-    DaemonStatus told = status();
-    told.holdings = answer.holdings;
-    told.holders_unknown = answer.why;
-    done(std::move(told));
-  });
+void Supervisor::ask_status(WithHolders with, StatusDone done) {
+  if (with == WithHolders::kNo) return done(status());
+  const auto told = [this, done = std::move(done)](const PodResources::Answer& answer) {
+    DaemonStatus status = this->status();
+    status.holdings = answer.holdings;
+    status.holders_unknown = answer.why;
+    done(std::move(status));
+  };
+  link_->holdings().read(Clock::now() - HoldingsReader::kShown, told,
+                         with == WithHolders::kIfToldSoon ? std::optional(kHoldersSoon) : std::nullopt);
 }
 
 std::vector<std::shared_ptr<const Offer>> Supervisor::offers() const {
@@ -313,6 +336,7 @@ void Supervisor::on_kubelet() {
 
 void Supervisor::on_safety() {
   safety_.arm(kSafetyInterval);
+  std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
   platform_.directories.refresh();
   link_->watcher().look();
   allocatable_.look(*link_);
@@ -378,6 +402,7 @@ void Supervisor::forget_specifications() {
     entry->for_each_resource([&](const Resource& resource) { specified.insert(resource.name()); });
   }
   cdi_->keep(std::move(specified));
+  end_former_cdi();
 }
 
 void Supervisor::look_for_shared_ids() {

@@ -52,16 +52,19 @@ class Supervisor {
   Summary summary() const;
   Attachments attachments() const;
 
-  // What is now, without what the process knows; who holds what is asked of the kubelet first, or read in its
-  // checkpoint. done runs in the loop, maybe at once; never, if this is gone by then.
+  // What is now, without what the process knows. done runs in the loop, maybe at once; never, if this is gone
+  // by then.
   using StatusDone = std::function<void(DaemonStatus)>;
-  void ask_status(StatusDone done);
+  void ask_status(WithHolders with, StatusDone done);
 
   using DrainDone = DrainOrders::Done;
   void drain(const DrainOrder& order, DrainDone done);
 
  private:
   std::unique_ptr<CdiWriter> make_cdi(const Config& config) const;
+  void move_cdi(const Config& config);
+  // Nothing is left there.
+  void end_former_cdi();
   FeatureDirectory feature_directory(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
@@ -100,8 +103,8 @@ class Supervisor {
   std::unique_ptr<KubeletLink> link_;
   // Stays as it is when the daemon ends: containers that are started again meanwhile need what is in it.
   std::unique_ptr<CdiWriter> cdi_;
-  FeatureLabels labels_;  // likewise
-  HoldingsReader holdings_;
+  std::unique_ptr<CdiWriter> former_cdi_;  // until what it has written is written by cdi_; nullptr: it is
+  FeatureLabels labels_;                   // likewise
   DrainOrders drain_orders_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;

@@ -196,8 +196,8 @@ class Service final : public v1::Control::CallbackService {
                                       v1::JsonText* response) override {
     const Calls::Opened opened = status_calls_->open();
     if (opened.call.expired()) return opened.reactor;
-    requests_.ask_status([calls = status_calls_, call = opened.call,
-                          response](const StatusRequests::SnapshotPointer& snapshot) {
+    requests_.ask_status(WithHolders::kYes, [calls = status_calls_, call = opened.call,
+                                             response](const StatusRequests::SnapshotPointer& snapshot) {
       calls->answer(call, [&] { response->set_text(snapshot->json()); });
     });
     return opened.reactor;

@@ -198,8 +198,11 @@ void HttpServer::Core::on_request(Number number, const HttpRequest& request) {
 
 void HttpServer::Core::ask_status(Number number, const std::string& path) {
   find(number)->expect(kDeadline, [this, number] { reply(number, silent()); });
+  const WithHolders with = path == "/readyz"    ? WithHolders::kNo
+                           : path == "/metrics" ? WithHolders::kIfToldSoon
+                                                : WithHolders::kYes;
   requests.ask_status(
-      [this, number, path, post = loop.poster()](const StatusRequests::SnapshotPointer& snapshot) {
+      with, [this, number, path, post = loop.poster()](const StatusRequests::SnapshotPointer& snapshot) {
         HttpReply made =
             path == "/metrics"  ? HttpReply{200, kMetricsType, HttpBody::of(metrics_text(snapshot->status()))}
             : path == "/readyz" ? ready(snapshot->status())

@@ -21,7 +21,7 @@ class MetricsFile {
   // It is written so often: the kubelet tells nobody when a pod comes or ends.
   static constexpr std::chrono::seconds kInterval{15};
   // And so soon after a change, for all that changes meanwhile; who holds what may be known from a second
-  // before (PodResources::kPause).
+  // before (HoldingsReader::kShown).
   static constexpr std::chrono::seconds kTogether{2};
 
   // loop, workers, log and requests outlive it.

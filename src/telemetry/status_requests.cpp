@@ -51,9 +51,10 @@ void StatusRequests::make_text(std::function<void()> job) {
       std::move(job), [] {}, kTextDeadline, [] {});
 }
 
-void StatusRequests::ask_status(StatusDone done) {
-  post([this, done = std::move(done)] {
-    ask([this, done](const SnapshotPointer& snapshot) { make_text([done, snapshot] { done(snapshot); }); });
+void StatusRequests::ask_status(WithHolders with, StatusDone done) {
+  post([this, with, done = std::move(done)] {
+    ask(with,
+        [this, done](const SnapshotPointer& snapshot) { make_text([done, snapshot] { done(snapshot); }); });
   });
 }
 
@@ -81,22 +82,23 @@ StatusRequests::Newest StatusRequests::newest() const {
   return told_->newest;
 }
 
-void StatusRequests::ask(StatusDone handed) {
-  asking_.push_back(std::move(handed));
-  if (asking_.size() > 1) return;
-  daemon_.status([this, token = token_](DaemonStatus status) {
-    if (!token.expired()) on_status(std::move(status));
+void StatusRequests::ask(WithHolders with, StatusDone handed) {
+  std::vector<StatusDone>& asking = asking_[with];
+  asking.push_back(std::move(handed));
+  if (asking.size() > 1) return;
+  daemon_.status(with, [this, with, token = token_](DaemonStatus status) {
+    if (!token.expired()) on_status(with, std::move(status));
   });
 }
 
-void StatusRequests::on_status(DaemonStatus status) {
+void StatusRequests::on_status(WithHolders with, DaemonStatus status) {
   const auto snapshot = std::make_shared<const Snapshot>(std::move(status));
-  for (const StatusDone& handed : std::exchange(asking_, {})) handed(snapshot);
+  for (const StatusDone& handed : std::exchange(asking_[with], {})) handed(snapshot);
 }
 
 void StatusRequests::on_due() {
   if (times_.begin(Clock::now(), !readers().empty()))
-    ask([this](const SnapshotPointer& snapshot) { publish(snapshot); });
+    ask(WithHolders::kYes, [this](const SnapshotPointer& snapshot) { publish(snapshot); });
   arm();
 }
 

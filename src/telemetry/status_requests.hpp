@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,7 +32,7 @@ class StatusRequests {
 
   // What it asks, in the loop. Done is called in the loop, later or at once; or never, if the daemon stops.
   struct Daemon {
-    std::function<void(std::function<void(DaemonStatus)> done)> status;
+    std::function<void(WithHolders with, std::function<void(DaemonStatus)> done)> status;
     std::function<void(ReloadOrder order, ReloadDone done)> reload;
     std::function<void(KeepDone done)> keep = {};
     std::function<void(DrainOrder order, DrainDone done)> drain = {};
@@ -54,9 +55,9 @@ class StatusRequests {
   void close();
 
   // The rest may be called by any thread. A node's devices may be many: done runs on a thread of its own, on
-  // which a snapshot may be made a text of; never, if the daemon stops. Those who ask while a snapshot is
-  // being made share it.
-  void ask_status(StatusDone done);
+  // which a snapshot may be made a text of; never, if the daemon stops. Those who ask for the same while a
+  // snapshot is being made share it.
+  void ask_status(WithHolders with, StatusDone done);
   // done runs in the loop; never, if the daemon stops.
   void ask_reload(ReloadOrder order, ReloadDone done);
   // Likewise: the configuration that is on trial is to stay.
@@ -82,8 +83,8 @@ class StatusRequests {
   // Runs task in the loop, if this is still there then.
   void post(std::function<void()> task);
   // handed runs in the loop, when the daemon has told.
-  void ask(StatusDone handed);
-  void on_status(DaemonStatus status);
+  void ask(WithHolders with, StatusDone handed);
+  void on_status(WithHolders with, DaemonStatus status);
   void on_due();
   void arm();
   void publish(const SnapshotPointer& snapshot);
@@ -94,7 +95,7 @@ class StatusRequests {
   EventLoop::Poster post_;
   SnapshotTimes times_;
   Timer due_;
-  std::vector<StatusDone> asking_;  // not empty: the daemon has been asked
+  std::map<WithHolders, std::vector<StatusDone>> asking_;  // those that are there have been put
   Newest published_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // until close()

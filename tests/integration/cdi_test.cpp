@@ -14,6 +14,7 @@
 #include "device/hash.hpp"
 #include "integration/node.hpp"
 #include "unit/leased_program.hpp"
+#include "unit/made_specification.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -94,10 +95,42 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   REQUIRE(answer.containers.size() == 1);
   CHECK(answer.containers[0].nodes.empty());
   CHECK(answer.containers[0].cdi == std::vector<std::string>{"example.com/port=ttyB"});
-  const auto json = nlohmann::json::parse(content(at(node, "cdi/" + file_of(node, "port"))));
+  const std::string text = content(at(node, "cdi/" + file_of(node, "port")));
+  keep_specification(text);
+  const auto json = nlohmann::json::parse(text);
   CHECK(json["kind"] == kPort);
   REQUIRE(json["devices"].size() == 2);
   CHECK(json["devices"][1]["containerEdits"]["deviceNodes"][0]["hostPath"] == node.path("dev/ttyB"));
+}
+
+TEST_CASE(
+    "a specification has the node behind a link, and is written anew before a list when it leads elsewhere") {
+  Node node;
+  node.files().file("nodes/ttyUSB0");
+  node.files().file("nodes/ttyUSB1");
+  node.files().link("dev/modem", "../nodes/ttyUSB0");
+  configure(node, ports(node));
+  const auto host_path = [&] {
+    const auto json =
+        nlohmann::json::parse(content(at(node, "cdi/" + file_of(node, "port"))), nullptr, false);
+    return json.is_discarded() ? ""
+                               : json["devices"][0]["containerEdits"]["deviceNodes"][0].value("hostPath", "");
+  };
+  std::atomic<unsigned> early = 0;
+  node.start_kubelet({}, [&](const KubeletEvent& event) {
+    if (event.type != KubeletEvent::Type::kList || event.devices != 2) return;
+    if (host_path() != node.path("nodes/ttyUSB1")) ++early;
+  });
+  node.start_daemon();
+  REQUIRE(node.healthy(kPort, "modem"));
+  CHECK(host_path() == node.path("nodes/ttyUSB0"));
+  // Another device comes with it, so that there is a list to be late for.
+  node.files().link("next", "../nodes/ttyUSB1");
+  std::filesystem::rename(at(node, "next"), at(node, "dev/modem"));
+  node.files().file("dev/zother");
+  REQUIRE(node.healthy(kPort, "zother"));
+  CHECK(host_path() == node.path("nodes/ttyUSB1"));
+  CHECK(early == 0);
 }
 
 TEST_CASE("a specification outlives the daemon, and goes with its entry") {

@@ -46,6 +46,9 @@ class Gpu final : public DeviceSource {
 
   Scan scan(const HostRoot& host) const override;
   void finish(Scan& taken) const override { divide(taken); }
+  void forgive(const Device& device) const override {
+    if (const std::string* const uuid = device.attribute("uuid")) nvidia_.forgive(*uuid);
+  }
   SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
@@ -121,6 +124,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   Device device;
   device.id = gpu.uuid;
   device.trouble = gpu.trouble;
+  device.lasting = gpu.trouble_lasts;
   device.recipe = recipe_;
   device.bonds = gpu.bonds;
   const auto add = [&](std::string name, std::string value) {

@@ -10,6 +10,7 @@ namespace plughost {
 // A card, or a MIG device of one.
 struct NvidiaGpu : NvmlView::Unit {
   std::string trouble;
+  bool trouble_lasts = false;  // see Device::lasting
 };
 
 // The node of the card with that minor number.

@@ -81,9 +81,30 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   const auto cards = nvml_cards_->look(host, scan);
   if (!cards) {
     nvml_cards_.reset();
+    health_.note_all_reset(now_());
     return {};
   }
+  forget_forgiven(*cards);
   return of_nvml(*cards, scan);
+}
+
+void NvidiaGpus::forgive(const std::string& uuid) {
+  const std::lock_guard lock(mutex_);
+  forgiven_.insert(uuid);
+}
+
+void NvidiaGpus::forget_forgiven(const std::vector<NvmlCard>& cards) {
+  std::set<std::string> forgiven;
+  {
+    const std::lock_guard lock(mutex_);
+    forgiven.swap(forgiven_);
+  }
+  for (const std::string& uuid : forgiven) health_.forget(uuid);
+  for (const NvmlCard& card : cards) {
+    if (std::ranges::any_of(card.parts,
+                            [&](const NvmlCard::Part& part) { return forgiven.contains(part.facts.uuid); }))
+      health_.forget(card.facts.uuid);
+  }
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const {
@@ -114,23 +135,25 @@ std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Sc
   const auto now = now_();
   std::vector<NvidiaGpu> gpus;
   for (const NvmlCard& card : cards) {
-    const std::string trouble = health_.trouble(card.facts.uuid, now);
+    const NvidiaHealth::Trouble trouble = health_.trouble(card.facts.uuid, now);
+    const auto add = [&](const NvidiaGpu& facts, const NvidiaHealth::Trouble& its) {
+      gpus.push_back(facts);
+      gpus.back().trouble = its.why;
+      gpus.back().trouble_lasts = its.lasts;
+    };
     if (terms_.mig == MigStrategy::kSingle && !card.divided)
       throw std::runtime_error("`mig: single` needs MIG on every card, and " + card.facts.uuid +
                                " has it off; `mig: mixed` takes cards of both sorts");
     if (terms_.mig == MigStrategy::kNone || !card.divided) {
-      gpus.push_back(card.facts);
-      gpus.back().trouble = trouble;
+      add(card.facts, trouble);
       if (card.divided)
         scan.remarks.push_back(card.facts.uuid +
                                " has MIG on, and `mig` is none: programs in a container that gets the whole "
                                "card cannot compute on it");
       continue;
     }
-    for (const NvmlCard::Part& part : card.parts) {
-      gpus.push_back(part.facts);
-      gpus.back().trouble = trouble.empty() ? health_.trouble(part.facts.uuid, now) : trouble;
-    }
+    for (const NvmlCard::Part& part : card.parts)
+      add(part.facts, trouble.why.empty() ? health_.trouble(part.facts.uuid, now) : trouble);
   }
   if (terms_.mig != MigStrategy::kSingle) return gpus;
   const auto other =

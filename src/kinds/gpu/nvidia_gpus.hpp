@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,8 +47,11 @@ class NvidiaGpus {
   // Adds to scan what has to be followed, and remarks. Throws std::runtime_error where the cards do not allow
   // the MIG strategy.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
+  // The card or part is taken to be well, and so is the card of a part. Thread-safe.
+  void forgive(const std::string& uuid);
 
  private:
+  void forget_forgiven(const std::vector<NvmlCard>& cards);
   // Loads NVML. Why not; empty: it is there.
   std::string open(const HostRoot& host);
   std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const;
@@ -56,6 +61,8 @@ class NvidiaGpus {
   std::string library_;
   Now now_;
   NvidiaHealth health_;
+  std::mutex mutex_;
+  std::set<std::string> forgiven_;         // since the last look
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
 };
 

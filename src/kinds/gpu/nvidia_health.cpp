@@ -8,27 +8,74 @@
 namespace plughost {
 namespace {
 
-struct XidName {
-  std::uint64_t xid;
+enum class Ends {
+  kByItself,  // the card, or the program, can go on: RESTART_APP, IGNORE
+  kByReset,   // of the card or of the machine: RESET_GPU, RESTART_BM
+};
+
+struct Xid {
+  std::uint64_t number;
+  Ends ends;
   std::string_view words;
 };
 
-// From NVIDIA's table of XID errors, those that come from the card.
-constexpr XidName kXids[] = {
-    {48, "an uncorrectable (double-bit) memory error"},
-    {61, "an internal micro-controller breakpoint"},
-    {62, "an internal micro-controller halt"},
-    {63, "a row of memory is retired or remapped"},
-    {64, "a row of memory could not be retired or remapped"},
-    {74, "an NVLink error"},
-    {79, "the GPU has fallen off the bus"},
-    {92, "a high rate of single-bit memory errors"},
-    {94, "a contained memory error"},
-    {95, "an uncontained memory error"},
-    {119, "the GPU's system processor does not answer"},
-    {120, "an error of the GPU's system processor"},
-    {140, "an unrecovered memory error"},
+// What NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors, "Immediate Action") has done about each. Beyond
+// it: 74 and 144 to 149 may be harmless, which their number does not say. After 94 a program is to be started
+// anew and the card reset when that is convenient, and until then its memory has a hole; NVIDIA's device
+// plugin gives it to nobody either. 61 is of cards before Ampere, which are not in the catalog.
+constexpr Xid kXids[] = {
+    {13, Ends::kByItself, "an exception of the graphics engine"},
+    {31, Ends::kByItself, "a page fault of a program"},
+    {38, Ends::kByItself, "an error of the driver's firmware"},
+    {43, Ends::kByItself, "a program's channel was reset"},
+    {45, Ends::kByItself, "a program was removed after another error"},
+    {46, Ends::kByReset, "the GPU has stopped processing"},
+    {48, Ends::kByReset, "an uncorrectable (double-bit) memory error"},
+    {61, Ends::kByReset, "an internal micro-controller breakpoint"},
+    {62, Ends::kByReset, "an internal micro-controller halt"},
+    {63, Ends::kByItself, "a row of memory is retired or remapped"},
+    {64, Ends::kByReset, "a row of memory could not be retired or remapped"},
+    {68, Ends::kByItself, "an exception of the video decoder"},
+    {69, Ends::kByItself, "an error of a program's graphics commands"},
+    {74, Ends::kByReset, "an NVLink error"},
+    {79, Ends::kByReset, "the GPU has fallen off the bus"},
+    {92, Ends::kByItself, "a high rate of single-bit memory errors"},
+    {94, Ends::kByReset, "a contained memory error"},
+    {95, Ends::kByReset, "an uncontained memory error"},
+    {109, Ends::kByReset, "a context switch took too long"},
+    {110, Ends::kByReset, "a security fault"},
+    {119, Ends::kByReset, "the GPU's system processor does not answer"},
+    {120, Ends::kByReset, "an error of the GPU's system processor"},
+    {121, Ends::kByItself, "a corrected error of the link to the CPU"},
+    {136, Ends::kByReset, "an NVLink could not be trained"},
+    {137, Ends::kByItself, "a program's fault on an NVLink"},
+    {140, Ends::kByReset, "an unrecovered memory error"},
+    {143, Ends::kByReset, "the GPU could not be initialized"},
+    {144, Ends::kByReset, "an NVLink error"},
+    {145, Ends::kByReset, "an NVLink error"},
+    {146, Ends::kByReset, "an NVLink error"},
+    {147, Ends::kByItself, "an NVLink error"},
+    {148, Ends::kByItself, "an NVLink error"},
+    {149, Ends::kByReset, "an NVLink error"},
+    {150, Ends::kByReset, "an NVLink error"},
+    {152, Ends::kByItself, "an error of the memory management of an accelerator"},
+    {154, Ends::kByItself,
+     "another recovery action is needed"},  // which one, the driver is asked at each look
+    {155, Ends::kByReset, "an NVLink was taken down"},
+    {156, Ends::kByReset, "a part of the GPU was retired"},
+    {157, Ends::kByItself, "a part of the GPU could not be retired"},
+    {158, Ends::kByReset, "the GPU has timed out"},
+    {160, Ends::kByItself, "a memory channel was retired"},
+    {161, Ends::kByItself, "a memory channel could not be retired"},
+    {163, Ends::kByItself, "power smoothing is off"},
+    {164, Ends::kByItself, "power smoothing is nearly worn out"},
+    {165, Ends::kByItself, "power smoothing is worn out"},
 };
+
+const Xid* known(std::uint64_t number) {
+  const auto* const found = std::ranges::find(kXids, number, &Xid::number);
+  return found == std::end(kXids) ? nullptr : found;
+}
 
 // The numbers of a list that is joined by commas. all: one of the words was "all" or "xids".
 std::set<std::uint64_t> numbers_in(std::string_view words, bool& all) {
@@ -61,19 +108,39 @@ void XidPolicy::enable(std::string_view words) {
 }
 
 std::string xid_words(std::uint64_t xid) {
-  const auto* const known = std::ranges::find(kXids, xid, &XidName::xid);
+  const Xid* const found = known(xid);
   const std::string number = "XID " + std::to_string(xid);
-  return known == std::end(kXids) ? number : number + ": " + std::string(known->words);
+  return found ? number + ": " + std::string(found->words) : number;
+}
+
+bool xid_lasts(std::uint64_t xid) {
+  const Xid* const found = known(xid);
+  return !found || found->ends == Ends::kByReset;
 }
 
 void NvidiaHealth::note(const std::string& id, const std::string& why, Clock::time_point now) {
-  std::erase_if(ailments_, [now](const auto& item) { return item.second.last + kRecovery <= now; });
-  ailments_[id] = {.why = why, .last = now};
+  std::erase_if(ailments_, [now](const auto& item) { return item.second.until <= now; });
+  Ailment& ailment = ailments_[id];
+  if (ailment.until != kForEver) ailment = {.why = why, .until = now + kRecovery};
 }
 
-std::string NvidiaHealth::trouble(const std::string& id, Clock::time_point now) const {
-  const auto known = ailments_.find(id);
-  return known != ailments_.end() && now < known->second.last + kRecovery ? known->second.why : "";
+void NvidiaHealth::note_lasting(const std::string& id, const std::string& why) {
+  ailments_[id] = {.why = why, .until = kForEver};
+}
+
+void NvidiaHealth::note_reset(const std::string& id, Clock::time_point now) {
+  if (const auto found = ailments_.find(id); found != ailments_.end())
+    found->second.until = std::min(found->second.until, now + kRecovery);
+}
+
+void NvidiaHealth::note_all_reset(Clock::time_point now) {
+  for (auto& [id, ailment] : ailments_) ailment.until = std::min(ailment.until, now + kRecovery);
+}
+
+NvidiaHealth::Trouble NvidiaHealth::trouble(const std::string& id, Clock::time_point now) const {
+  const auto found = ailments_.find(id);
+  if (found == ailments_.end() || found->second.until <= now) return {};
+  return {.why = found->second.why, .lasts = found->second.until == kForEver};
 }
 
 }  // namespace plughost

@@ -1,5 +1,5 @@
 #pragma once
-// When an NVIDIA card is sick, and when it is well again. Not thread-safe.
+// When an NVIDIA card is sick, and when it is well again: after a while, or after a reset. Not thread-safe.
 
 #include <chrono>
 #include <cstdint>
@@ -28,6 +28,9 @@ struct XidPolicy {
 
 // "XID 79: the GPU has fallen off the bus"
 std::string xid_words(std::uint64_t xid);
+// Can the card be used again only after it was reset? Of one that is not in the table it is not known: it may
+// be.
+bool xid_lasts(std::uint64_t xid);
 
 class NvidiaHealth {
  public:
@@ -36,16 +39,27 @@ class NvidiaHealth {
   // A card is well again after so long without anything wrong.
   static constexpr std::chrono::seconds kRecovery{30};
 
+  struct Trouble {
+    std::string why;     // empty: it is well
+    bool lasts = false;  // until note_reset() or forget()
+  };
+
   // id: of a card or a MIG device.
   void note(const std::string& id, const std::string& why, Clock::time_point now);
-  // Why it is not well; empty: it is.
-  std::string trouble(const std::string& id, Clock::time_point now) const;
+  void note_lasting(const std::string& id, const std::string& why);
+  // It has been reset: what would last ends as anything else.
+  void note_reset(const std::string& id, Clock::time_point now);
+  void note_all_reset(Clock::time_point now);
+  // Somebody says that it is well.
+  void forget(const std::string& id) { ailments_.erase(id); }
+  Trouble trouble(const std::string& id, Clock::time_point now) const;
 
  private:
   struct Ailment {
     std::string why;
-    Clock::time_point last;
+    Clock::time_point until{};
   };
+  static constexpr Clock::time_point kForEver = Clock::time_point::max();
   std::map<std::string, Ailment> ailments_;
 };
 

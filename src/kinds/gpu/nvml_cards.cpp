@@ -72,10 +72,17 @@ bool NvmlCards::some_card_left(const HostRoot& host) {
     const auto device = SysDevice::at(host, "/sys/bus/pci/devices/" + pci);
     if (device && device->driver() == "nvidia")
       bound_.insert(pci);
-    else
-      left = bound_.erase(pci) > 0 || left;
+    else if (bound_.erase(pci) > 0) {
+      note_reset(card);
+      left = true;
+    }
   }
   return left;
+}
+
+void NvmlCards::note_reset(const NvmlCard& card) {
+  health_.note_reset(card.facts.uuid, now_());
+  for (const NvmlCard::Part& part : card.parts) health_.note_reset(part.facts.uuid, now_());
 }
 
 std::optional<std::vector<NvmlCard>> NvmlCards::look(const HostRoot& host, Scan& scan) {
@@ -118,6 +125,7 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
   if (failure) {
     // What it was is known from before: it is listed as Unhealthy, and the others are not concerned.
     card = known->second;
+    if (failure->lost()) ask_for_reset_.insert(card.facts.uuid);
     health_.note(card.facts.uuid, failure->what, now);
     return card;
   }
@@ -126,11 +134,17 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
   follow(card, scan);
   std::uint64_t action = 0;
   const auto untold = keep(nvml_->recovery_action(card.handle), action);
-  if (untold && untold->lost()) health_.note(card.facts.uuid, untold->what, now);
+  const bool lost = untold && untold->lost();
+  if (lost) health_.note(card.facts.uuid, untold->what, now);
   if (!untold && action != 0)
     health_.note(card.facts.uuid,
                  "the driver asks for a recovery action (" + std::to_string(action) + "), such as a reset",
                  now);
+  // A card that was lost, or was to be reset, and is not any more has been reset.
+  if (lost || action != 0)
+    ask_for_reset_.insert(card.facts.uuid);
+  else if (ask_for_reset_.erase(card.facts.uuid) > 0)
+    note_reset(card);
   return card;
 }
 
@@ -229,19 +243,32 @@ void NvmlCards::take_events(const std::vector<NvmlCard>& cards, Scan& scan) {
 
 void NvmlCards::take_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards) {
   std::string why;
-  if (event.type == NvmlEvent::kXid && !terms_.xids.ignores(event.code)) why = xid_words(event.code);
-  if (event.type == NvmlEvent::kDoubleBitError) why = "an uncorrectable (double-bit) memory error";
+  bool lasts = false;
+  if (event.type == NvmlEvent::kXid && !terms_.xids.ignores(event.code)) {
+    why = xid_words(event.code);
+    lasts = xid_lasts(event.code);
+  }
+  if (event.type == NvmlEvent::kDoubleBitError) {
+    why = "an uncorrectable (double-bit) memory error";
+    lasts = true;
+  }
   if (event.type == NvmlEvent::kUnavailable) why = "the driver says that the GPU is not available";
   const auto card =
       std::ranges::find_if(cards, [&](const NvmlCard& each) { return each.handle.handle == event.handle; });
   if (why.empty() || card == cards.end()) return;
+  const auto note = [&](const std::string& uuid) {
+    if (lasts)
+      health_.note_lasting(uuid, why + ": until the GPU has been reset");
+    else
+      health_.note(uuid, why, now_());
+  };
   const bool whole = event.gpu_instance == NvmlEvent::kWholeCard;
-  if (whole || card->parts.empty()) return health_.note(card->facts.uuid, why, now_());
+  if (whole || card->parts.empty()) return note(card->facts.uuid);
   for (const NvmlCard::Part& part : card->parts) {
     const bool hit =
         part.gpu_instance == event.gpu_instance &&
         (event.compute_instance == NvmlEvent::kWholeCard || part.compute_instance == event.compute_instance);
-    if (hit) health_.note(part.facts.uuid, why, now_());
+    if (hit) note(part.facts.uuid);
   }
 }
 

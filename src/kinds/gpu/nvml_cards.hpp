@@ -40,7 +40,7 @@ class NvmlCards {
   NvmlCards(std::unique_ptr<Nvml> nvml, Terms terms, NvidiaHealth& health, NvidiaHealth::Now now);
 
   // Has a card been unbound from its driver since the last look? The handles that NVML has of it hold it back
-  // until this is destroyed.
+  // until this is destroyed; its driver resets it before it is bound again.
   bool some_card_left(const HostRoot& host);
   // Every card by its index, one that fails now as it was before; its events are taken out and noted. Adds
   // remarks to scan. nullopt: NVML does not even tell how many there are, and has to be loaded anew.
@@ -52,6 +52,8 @@ class NvmlCards {
   std::optional<NvmlFailure> read_parts(NvmlCard& card, const HostRoot& host) const;
   void measure(std::vector<NvmlCard>& cards);
   void follow(const NvmlCard& card, Scan& scan);
+  // The card and its parts were reset.
+  void note_reset(const NvmlCard& card);
   void take_events(const std::vector<NvmlCard>& cards, Scan& scan);
   void take_event(const NvmlEvent& event, const std::vector<NvmlCard>& cards);
 
@@ -59,9 +61,10 @@ class NvmlCards {
   Terms terms_;
   NvidiaHealth& health_;
   NvidiaHealth::Now now_;
-  std::map<unsigned, NvmlCard> known_;  // by index, as they were when they last answered
-  std::set<std::string> followed_;      // UUIDs
-  std::set<std::string> bound_;         // PCI addresses of cards that have been seen bound to the driver
+  std::map<unsigned, NvmlCard> known_;   // by index, as they were when they last answered
+  std::set<std::string> followed_;       // UUIDs
+  std::set<std::string> ask_for_reset_;  // UUIDs of cards that are lost, or whose driver asks for it
+  std::set<std::string> bound_;          // PCI addresses of cards that have been seen bound to the driver
   // Who is near whom changes with the cards only.
   std::set<std::string> measured_;                  // UUIDs
   std::map<std::string, std::vector<Bond>> bonds_;  // by UUID

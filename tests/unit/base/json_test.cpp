@@ -99,3 +99,15 @@ TEST_CASE("what is no JSON, and a number that it cannot keep, are said") {
   }
   CHECK(Json::parse("9223372036854775807").number() == std::numeric_limits<std::int64_t>::max());
 }
+
+TEST_CASE("what is nested too deeply is refused, however deep it is") {
+  const auto nested = [](int depth) {
+    return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') +
+           std::string(static_cast<std::size_t>(depth - 1), ']') + '}';
+  };
+  CHECK(Json::parse(nested(Json::kDeepest)).dump() == nested(Json::kDeepest));
+  for (const int depth : {Json::kDeepest + 1, 500'000})
+    CHECK_THROWS_WITH_AS(Json::parse(nested(depth)), "this JSON is nested more than 64 deep",
+                         std::runtime_error);
+  CHECK_THROWS_AS(Json::parse(std::string(500'000, '[')), std::runtime_error);
+}

@@ -55,10 +55,12 @@ TEST_CASE("what fits into one message to the kubelet is loaded, and no more") {
   const std::string id = ", id: \"{n}-" + std::string(63, 'x') + "\"}\n";
   CHECK(loads("- {name: unit, count: 53000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 54500" + id));
+#ifndef PLUGHOST_SANITIZED  // which takes some seconds for each
   CHECK(loads("- {name: unit, count: 5, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 6, replicas: 10000" + id));
   CHECK_FALSE(loads("- {name: unit, count: 1000000}\n"));
   CHECK(loads("- {name: \"unit{id}\", count: 27, replicas: 10000}\n"));
+#endif
 }
 
 TEST_CASE("ids of one entry's resources are unique, too") {

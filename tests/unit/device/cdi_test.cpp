@@ -6,6 +6,7 @@
 #include <set>
 
 #include "device/allocation.hpp"
+#include "unit/made_specification.hpp"
 
 namespace plughost {
 namespace {
@@ -39,6 +40,7 @@ Allocation given(const Recipe& recipe, const std::vector<Device>& devices, const
 
 Json specification(const Recipe& recipe, const std::vector<Device>& devices) {
   const std::string text = cdi_specification(kCamera, recipe, Inventory(devices));
+  test::keep_specification(text);
   return text.empty() ? Json() : Json::parse(text);
 }
 
@@ -86,6 +88,19 @@ TEST_CASE("what belongs to a device is in the specification, and the answer has 
   const Json node = {{"path", "/dev/video0"}, {"hostPath", "/dev/video0"}, {"permissions", "rw"}};
   CHECK(json["devices"][0]["name"] == "video0");
   CHECK(json["devices"][0]["containerEdits"]["deviceNodes"] == Json::array({node}));
+}
+
+TEST_CASE("of a node that is named by a link the specification has the node: a runtime refuses a link") {
+  Recipe recipe = with_cdi();
+  recipe.nodes = {{.host_path = Template("/dev/by-id/{id}"), .container_path = Template("/dev/other")}};
+  Device device = camera("a", "/dev/video-of-a");
+  device.links = {{"/dev/video-of-a", "/dev/video7"}, {"/dev/by-id/a", "/dev/media3"}};
+  const Json nodes = specification(recipe, {device})["devices"][0]["containerEdits"]["deviceNodes"];
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0]["hostPath"] == "/dev/video7");
+  CHECK(nodes[0]["path"] == "/dev/video-of-a");
+  CHECK(nodes[1]["hostPath"] == "/dev/media3");
+  CHECK(nodes[1]["path"] == "/dev/other");
 }
 
 TEST_CASE("the entry's nodes and mounts are each device's, and so are variables that are named after it") {

@@ -235,34 +235,36 @@ TEST_CASE("a great text is recorded by its name alone") {
   CHECK(host.text("/etc/nv_tegra_release") == std::nullopt);
 }
 
-TEST_CASE("of a subsystem two thousand devices are recorded, and what is left out is told") {
+TEST_CASE("of a subsystem so many devices are recorded, and what is left out is told") {
   const MadeSysfs made;
-  const auto add = [&](std::size_t n) {
-    made.device("/sys/devices/d/x" + std::to_string(10'000 + n), "misc");
-  };
-  for (std::size_t n = 0; n < kMostRecordedDevices; ++n) add(n);
-  CHECK(record_made(made, nullptr).remarks.empty());
-  add(kMostRecordedDevices);
-  const Recording recording = record_made(made, nullptr);
+  RecordingTerms terms{.nvml = made_nvml()};
+  CHECK(terms.most_devices == 2000);
+  terms.most_devices = 20;
+  const auto add = [&](std::size_t n) { made.device("/sys/devices/d/x" + std::to_string(100 + n), "misc"); };
+  for (std::size_t n = 0; n < 20; ++n) add(n);
+  CHECK(record(made.host(), terms).remarks.empty());
+  add(20);
+  const Recording recording = record(made.host(), terms);
   CHECK(recording.remarks ==
-        std::vector<std::string>{"of 2001 devices in /sys/class/misc the first 2000 are recorded"});
+        std::vector<std::string>{"of 21 devices in /sys/class/misc the first 20 are recorded"});
   const HostRoot host(recording.facts.machine);
-  CHECK(host.exists("/sys/class/misc/x11999/uevent"));
-  CHECK_FALSE(host.exists("/sys/class/misc/x12000"));
+  CHECK(host.exists("/sys/class/misc/x119/uevent"));
+  CHECK_FALSE(host.exists("/sys/class/misc/x120"));
 }
 
-TEST_CASE("of other files twenty thousand names are recorded, and what is left out is told") {
+TEST_CASE("of other files so many names are recorded, and what is left out is told") {
   const MadeSysfs made;
   const Config config = config_of("resources: [{name: x.com/a, directory: {path: /d}}]");
-  const auto add = [&](std::size_t n) { made.tree().file("d/" + std::to_string(100'000 + n)); };
+  RecordingTerms terms{.config = &config, .nvml = made_nvml()};
+  CHECK(terms.most_names == 20'000);
+  terms.most_names = 200;
+  const auto add = [&](std::size_t n) { made.tree().file("d/" + std::to_string(1000 + n)); };
   // The directory is one of them.
-  for (std::size_t n = 1; n < kMostRecordedNames; ++n) add(n);
-  CHECK(record_made(made, &config).remarks.empty());
-  add(kMostRecordedNames);
-  const Recording recording = record_made(made, &config);
-  CHECK(recording.remarks ==
-        std::vector<std::string>{"of files that are no hardware 1 are left out: there are "
-                                 "more than 20000"});
+  for (std::size_t n = 1; n < 200; ++n) add(n);
+  CHECK(record(made.host(), terms).remarks.empty());
+  add(200);
+  CHECK(record(made.host(), terms).remarks ==
+        std::vector<std::string>{"of files that are no hardware 1 are left out: there are more than 200"});
 }
 
 }  // namespace

@@ -57,6 +57,29 @@ TEST_CASE("links within /dev are followed to their end") {
   CHECK(trouble_with(host, "/dev/ttyUSB0/below").find("is gone") != std::string::npos);
 }
 
+TEST_CASE("devices that are given by CDI know where links among their nodes lead, and others do not") {
+  const test::TempDir tree;
+  tree.file("dev/ttyUSB0");
+  tree.file("dev/ttyUSB1");
+  tree.link("dev/serial/by-id/modem", "../../ttyUSB0");
+  tree.link("srv/modem", "../dev/ttyUSB1");
+  tree.link("srv/gone", "nowhere");
+  const HostRoot host(tree.path());
+  Device device{.id = "modem"};
+  for (const char* path : {"/dev/serial/by-id/modem", "/dev/ttyUSB0", "/srv/gone"})
+    device.nodes.push_back({.host_path = path, .container_path = path});
+  Recipe recipe;
+  recipe.name = Template("x.com/a");
+  recipe.nodes = {{.host_path = Template("/srv/{id}"), .container_path = Template("/dev/modem")}};
+  std::vector<Device> devices{device};
+  follow_links(host, "x.com/a", recipe, devices);
+  CHECK(devices[0].links.empty());
+  recipe.cdi = CdiNames::kCri;
+  follow_links(host, "x.com/a", recipe, devices);
+  CHECK(devices[0].links ==
+        std::vector<NodeLink>{{"/dev/serial/by-id/modem", "/dev/ttyUSB0"}, {"/srv/modem", "/dev/ttyUSB1"}});
+}
+
 TEST_CASE("the node behind a link below /dev is found, and nobody leaves /dev for it") {
   const test::TempDir tree;
   tree.file("dev/ttyUSB0");

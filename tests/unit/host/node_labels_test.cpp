@@ -46,6 +46,8 @@ TEST_CASE("half a file is no file: what is wrong with it is said") {
   CHECK_FALSE(node_labels_of(R"({"rack": "a1")").trouble.empty());
   CHECK_FALSE(node_labels_of("rack=\"a1").trouble.empty());
   CHECK(node_labels_of(R"({"rack": 1})").trouble == "the value of rack is no text");
+  CHECK(node_labels_of("{\"rack\": " + std::string(1 << 19, '[')).trouble ==
+        "this JSON is nested more than 64 deep");
 }
 
 TEST_CASE("no labels are labels") {

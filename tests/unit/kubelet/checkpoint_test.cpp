@@ -7,6 +7,7 @@
 
 #include "config/places.hpp"
 #include "places.hpp"
+#include "unit/temp_dir.hpp"
 
 using namespace plughost;
 
@@ -55,6 +56,15 @@ TEST_CASE("what is no checkpoint is refused with a sentence") {
         R"({"Data":{"PodDeviceEntries":[{"PodUID":1,"ContainerName":"c","ResourceName":"r"}]}})"})
     CHECK_THROWS_WITH_AS(Checkpoint::parse(text), doctest::Contains("not a kubelet's checkpoint"),
                          std::runtime_error);
+}
+
+TEST_CASE("a checkpoint without a byte is called empty, and what cannot be read has the kernel's reason") {
+  const test::TempDir dir;
+  dir.file("empty");
+  CHECK_THROWS_WITH_AS(Checkpoint::read(dir.at("empty")), "it is empty", std::runtime_error);
+  CHECK_THROWS_WITH_AS(Checkpoint::read(dir.at("none")), "cannot read it: No such file or directory",
+                       std::system_error);
+  CHECK_THROWS_AS(Checkpoint::read(dir.path()), std::system_error);
 }
 
 TEST_CASE("the checkpoint that is read if nobody names one is the kubelet's") {

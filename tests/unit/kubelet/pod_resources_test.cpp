@@ -1,14 +1,10 @@
 #include "kubelet/pod_resources.hpp"
 
 #include <doctest/doctest.h>
-#include <grpcpp/grpcpp.h>
 
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <optional>
 
-#include "podresources/v1/podresources.grpc.pb.h"
+#include "unit/kubelet/telling_kubelet.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -18,63 +14,6 @@ using Clock = EventLoop::Clock;
 using Answers = std::vector<PodResources::Answer>;
 
 namespace {
-
-// A kubelet that says who holds what, or why it does not. Thread-safe.
-class Kubelet final : public v1::PodResourcesLister::Service {
- public:
-  explicit Kubelet(const test::TempDir& dir) {
-    grpc::ServerBuilder builder;
-    builder.AddListeningPort("unix:" + dir.at("kubelet.sock").string(), grpc::InsecureServerCredentials());
-    builder.RegisterService(this);
-    server_ = builder.BuildAndStart();
-  }
-  ~Kubelet() override {
-    hold(false);
-    server_->Shutdown(std::chrono::system_clock::now());
-  }
-
-  void hold(bool held) {
-    const std::lock_guard lock(mutex_);
-    held_ = held;
-    changed_.notify_all();
-  }
-  void refuse_next(const grpc::Status& status) {
-    const std::lock_guard lock(mutex_);
-    refusals_.push_back(status);
-  }
-  void add(const std::string& resource, const std::string& id) {
-    const std::lock_guard lock(mutex_);
-    auto& devices = *response_.add_pod_resources()->add_containers()->add_devices();
-    devices.set_resource_name(resource);
-    devices.add_device_ids(id);
-  }
-  // When it was asked.
-  std::vector<Clock::time_point> calls() const {
-    const std::lock_guard lock(mutex_);
-    return calls_;
-  }
-
- private:
-  grpc::Status List(grpc::ServerContext*, const v1::ListPodResourcesRequest*,
-                    v1::ListPodResourcesResponse* response) override {
-    std::unique_lock lock(mutex_);
-    calls_.push_back(Clock::now());
-    changed_.wait(lock, [this] { return !held_; });
-    *response = response_;
-    if (refusals_.empty()) return grpc::Status::OK;
-    const grpc::Status status = refusals_.front();
-    refusals_.pop_front();
-    return status;
-  }
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool held_ = false;
-  std::deque<grpc::Status> refusals_;
-  v1::ListPodResourcesResponse response_;
-  std::vector<Clock::time_point> calls_;
-  std::unique_ptr<grpc::Server> server_;
-};
 
 struct Client {
   test::TempDir dir;
@@ -94,7 +33,7 @@ struct Client {
 
 TEST_CASE("the ids that pods hold arrive by resource, each once") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "gpu::0");
   kubelet.add("x.com/b", "other");
   kubelet.add("x.com/a", "gpu::0");
@@ -113,7 +52,7 @@ TEST_CASE("the ids that pods hold arrive by resource, each once") {
 
 TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   for (int i = 0; i < 100'000; ++i) kubelet.add("x.com/a", std::string(50, 'x') + std::to_string(i));
   client.ask();
   REQUIRE(client.answered(1));
@@ -128,7 +67,7 @@ TEST_CASE("where no kubelet answers, it is not known, with a reason") {
     reason = "No such file or directory";
   }
   SUBCASE("nobody listens on it") {
-    const Kubelet former(client.dir);
+    const test::TellingKubelet former(client.dir.at("kubelet.sock"));
     reason = "No such file or directory";
   }
   SUBCASE("the socket is a file") {
@@ -144,7 +83,7 @@ TEST_CASE("where no kubelet answers, it is not known, with a reason") {
 
 TEST_CASE("a kubelet that refuses is not known to hold anything, with its own words") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "no pods here"});
   client.ask();
   REQUIRE(client.answered(1));
@@ -152,9 +91,9 @@ TEST_CASE("a kubelet that refuses is not known to hold anything, with its own wo
   CHECK(client.answers[0].why == "no pods here");
 }
 
-TEST_CASE("those who ask at once share a question, and the next one is a second later") {
+TEST_CASE("those who ask at once share a question, and the next one comes after a pause") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
   client.ask();
   client.ask();
@@ -167,11 +106,12 @@ TEST_CASE("those who ask at once share a question, and the next one is a second 
   REQUIRE(client.answered(4));
   CHECK(kubelet.calls().size() == 2);
   CHECK(client.answers[3].asked - client.answers[0].asked >= PodResources::kPause);
+  CHECK(client.answers[3].asked - client.answers[0].asked < PodResources::kPauseIfRefused);
 }
 
 TEST_CASE("an answer to a question that was put late enough is told again, and one under way is shared") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
   kubelet.hold(true);
   const auto before = Clock::now();
@@ -196,7 +136,7 @@ TEST_CASE("an answer to a question that was put late enough is told again, and o
 
 TEST_CASE("a kubelet that is asked too much is asked again a second later") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.add("x.com/a", "one");
   kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
   const auto begun = Clock::now();
@@ -204,12 +144,28 @@ TEST_CASE("a kubelet that is asked too much is asked again a second later") {
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].holdings);
   CHECK(kubelet.calls().size() == 2);
-  CHECK(client.answers[0].asked - begun >= PodResources::kPause);
+  CHECK(client.answers[0].asked - begun >= PodResources::kPauseIfRefused);
+}
+
+TEST_CASE("a kubelet that goes on to refuse is asked no sooner for the next who asks") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  for (unsigned i = 0; i < PodResources::kMostTries; ++i)
+    kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(client.answers[0].why == "rejected by rate limit");
+  client.ask();
+  REQUIRE(client.answered(2));
+  CHECK(client.answers[1].holdings);
+  CHECK(client.answers[1].asked - client.answers[0].asked >= PodResources::kPauseIfRefused);
+  CHECK(kubelet.calls().size() == PodResources::kMostTries + 1);
 }
 
 TEST_CASE("a kubelet that hangs is given up after the deadline") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
   const auto start = Clock::now();
   client.ask();
@@ -220,7 +176,7 @@ TEST_CASE("a kubelet that hangs is given up after the deadline") {
 
 TEST_CASE("nobody is called who asked something that is gone by then") {
   Client client;
-  Kubelet kubelet(client.dir);
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
   kubelet.hold(true);
   client.ask();
   REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));

@@ -121,6 +121,29 @@ TEST_CASE("after its time-out the program and its children are killed, and its e
   CHECK(test::run_until(run.loop, [&] { return run.gone && is_gone(child); }));
 }
 
+TEST_CASE("a program that is overdue before its start has been told is killed, and its end is told") {
+  const test::TempDir dir;
+  Run run(
+      Program{.command = shell("echo > " + dir.at("began").string() + "; exec sleep 1000"), .timeout = 20ms});
+  // The program begins, and its time is over, while the loop is kept from hearing of either.
+  bool kept = false;
+  Timer after_its_turn(run.loop, [&] {
+    run.loop.poster()([&] {
+      const auto end = EventLoop::Clock::now() + 30s;
+      while (!std::filesystem::exists(dir.at("began")) && EventLoop::Clock::now() < end)
+        std::this_thread::yield();
+      const auto overdue = EventLoop::Clock::now() + 100ms;
+      while (EventLoop::Clock::now() < overdue) std::this_thread::yield();
+      kept = true;
+    });
+  });
+  after_its_turn.arm(0ms);
+  REQUIRE(run.ended());
+  CHECK(kept);
+  CHECK(run.result->how == How::kOverdue);
+  CHECK(test::run_until(run.loop, [&] { return run.gone; }));
+}
+
 TEST_CASE("a program that leaves children behind has ended when it ends, and so have they") {
   Run run(shell("sleep 1000 & echo $!"));
   REQUIRE(run.ended());

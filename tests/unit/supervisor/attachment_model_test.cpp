@@ -18,6 +18,9 @@ namespace {
 #ifdef __OPTIMIZE__
 constexpr int kDepth = 12;
 constexpr std::size_t kFewest = 1'000'000;
+#elif defined(PLUGHOST_SANITIZED)
+constexpr int kDepth = 7;
+constexpr std::size_t kFewest = 10'000;
 #else
 constexpr int kDepth = 8;
 constexpr std::size_t kFewest = 30'000;

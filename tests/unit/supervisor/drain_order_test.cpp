@@ -53,8 +53,9 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
     made.inventory = Inventory(std::move(devices));
     return std::make_shared<const Offer>(std::move(made));
   };
-  const std::vector<std::shared_ptr<const Offer>> offers = {offer("x/b", {{.id = "0"}, {.id = "1"}}),
-                                                            offer("x/a", {{.id = "7"}})};
+  const std::vector<std::shared_ptr<const Offer>> offers = {
+      offer("x/b", {{.id = "0"}, {.id = "1"}}),
+      offer("x/a", {{.id = "7"}, {.id = "sick", .trouble = "XID 95", .lasting = true}})};
   CHECK(device_named(offers, "x/b", "1")->id == "1");
   CHECK(device_named(offers, "x/b", "7") == nullptr);
   CHECK(device_named(offers, "x/c", "1") == nullptr);
@@ -67,6 +68,9 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
   CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "there is no resource x/c; there are x/a, x/b");
   CHECK(why_not(undrain, {"x/b", "1"}, drains, offers) ==
         "there is no drained device x/b=1; there is none at all");
+  // Nor has one to be drained of which somebody has to say that it is well.
+  CHECK(why_not(undrain, {"x/a", "sick"}, drains, offers) == "");
+  CHECK(why_not(undrain, {"x/a", "7"}, drains, offers) != "");
   // What is drained may be gone by now: it is drained anew, or taken back, all the same.
   drains.set({"x/c", "1"}, Drain{});
   CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "");

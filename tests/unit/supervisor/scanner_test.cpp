@@ -2,88 +2,18 @@
 
 #include <doctest/doctest.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <stdexcept>
-
 #include "unit/run_until.hpp"
+#include "unit/supervisor/shown_machine.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {
 namespace {
 
 using namespace std::chrono_literals;
+using test::entry_of;
+using test::Machine;
+using test::Process;
 using Clock = Scanner::Clock;
-
-// A machine that the test tells what it shows. Thread-safe.
-class Machine {
- public:
-  void show(Scan scan) {
-    const std::lock_guard lock(mutex_);
-    scan_ = std::move(scan);
-  }
-  void fail(std::string why) {
-    const std::lock_guard lock(mutex_);
-    why_ = std::move(why);
-  }
-  // Scans that begin from now on do not end until it is let go.
-  void hang(bool hangs) {
-    const std::lock_guard lock(mutex_);
-    hangs_ = hangs;
-    changed_.notify_all();
-  }
-  int scans() const {
-    const std::lock_guard lock(mutex_);
-    return scans_;
-  }
-
-  Scan scan() {
-    std::unique_lock lock(mutex_);
-    ++scans_;
-    changed_.wait(lock, [this] { return !hangs_; });
-    if (!why_.empty()) throw std::runtime_error(why_);
-    return scan_;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  Scan scan_;
-  std::string why_;
-  bool hangs_ = false;
-  int scans_ = 0;
-};
-
-class Source final : public DeviceSource {
- public:
-  explicit Source(std::shared_ptr<Machine> machine) : machine_(std::move(machine)) {}
-  Scan scan(const HostRoot&) const override { return machine_->scan(); }
-
- private:
-  std::shared_ptr<Machine> machine_;
-};
-
-ResourceConfig entry_of(const std::shared_ptr<Machine>& machine) {
-  Recipe recipe;
-  recipe.name = Template("x.com/a");
-  ResourceConfig entry;
-  entry.recipe = std::make_shared<const Recipe>(recipe);
-  entry.source = std::make_shared<const Source>(machine);
-  return entry;
-}
-
-// A process without resources. What hangs must have been let go before it ends.
-struct Process {
-  EventLoop loop;
-  Log log{LogLevel::kError, LogFormat::kJson};
-  Workers workers{loop, 2};
-  Programs programs{loop};
-  DirWatcher directories{loop, [](const std::string&) {}};
-  HostRoot host;
-  UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
-  Tallies tallies;
-  Platform platform{loop, log, workers, programs, directories, devices, host, tallies};
-};
 
 // What a scanner has told, in order: "found a b", "failed: why", "stalled".
 struct Told {

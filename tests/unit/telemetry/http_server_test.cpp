@@ -88,14 +88,17 @@ TEST_CASE("a head or a body that is too long is refused, and the refusal arrives
   CHECK(code_of(garbage.read_until("").value_or("")) == 400);
 }
 
-TEST_CASE("it is alive whatever the kubelet does, and what needs the kubelet waits for it") {
+TEST_CASE("it is alive and ready whatever the kubelet does, and who needs the kubelet waits for it") {
   Serving serving;
   serving.daemon.silent = true;
-  TcpClient metrics(serving.port);
-  metrics.send("GET /metrics HTTP/1.1\r\n\r\n");
+  TcpClient status(serving.port);
+  status.send("GET /status.json HTTP/1.1\r\n\r\n");
+  while (serving.daemon.asked == 0) std::this_thread::yield();
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
-  CHECK(code_of(metrics.read_until("").value_or("")) == 503);  // after 5 s
-  CHECK(serving.daemon.asked == 1);                            // not by /healthz
+  CHECK(serving.daemon.asked == 1);  // not by /healthz
+  for (const char* path : {"/readyz", "/metrics"}) CHECK(code_of(asked(serving.port, path)) != 0);
+  CHECK(serving.daemon.asked == 3);
+  CHECK(code_of(status.read_until("").value_or("")) == 503);  // after 5 s
 }
 
 TEST_CASE("a loop that is busy is alive, and whoever asks need not wait for it") {

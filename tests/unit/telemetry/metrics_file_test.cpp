@@ -23,10 +23,14 @@ struct Rig {
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
   Workers workers{loop, 2};
   std::vector<std::function<void(DaemonStatus)>> questions;
-  StatusRequests requests{
-      loop, log.history(),
-      StatusRequests::Daemon{.status = [this](auto done) { questions.push_back(std::move(done)); },
-                             .reload = {}}};
+  std::set<WithHolders> asked_with;
+  StatusRequests requests{loop, log.history(),
+                          StatusRequests::Daemon{.status =
+                                                     [this](WithHolders with, auto done) {
+                                                       asked_with.insert(with);
+                                                       questions.push_back(std::move(done));
+                                                     },
+                                                 .reload = {}}};
   std::unique_ptr<MetricsFile> metrics = std::make_unique<MetricsFile>(loop, workers, log, requests);
 
   explicit Rig(const std::string& directory = "first") {

@@ -23,7 +23,7 @@
 
 namespace plughost::test {
 
-// Answers at once, or never while it is silent, as a daemon does whose kubelet is.
+// Answers at once; while it is silent, as a daemon whose kubelet is, it does not to those who wait for that.
 class AskedDaemon {
  public:
   AskedDaemon() = default;
@@ -37,9 +37,9 @@ class AskedDaemon {
   DaemonStatus status;  // is not to be changed while the loop runs
   StatusRequests requests{loop, log.history(),
                           StatusRequests::Daemon{.status =
-                                                     [this](auto done) {
+                                                     [this](WithHolders with, auto done) {
                                                        ++asked;
-                                                       if (!silent) done(status);
+                                                       if (!silent || with != WithHolders::kYes) done(status);
                                                      },
                                                  .reload =
                                                      [this](ReloadOrder, auto done) {

@@ -19,12 +19,17 @@ struct Asked {
   EventLoop loop;
   LogHistory history;
   std::vector<std::function<void(DaemonStatus)>> status;
+  std::vector<WithHolders> asked_with;
   std::vector<ReloadOrder> orders;
   std::vector<StatusRequests::KeepDone> keeps;
   std::vector<StatusRequests::ReloadDone> reloads;
   std::unique_ptr<StatusRequests> requests = std::make_unique<StatusRequests>(
       loop, history,
-      StatusRequests::Daemon{.status = [this](auto done) { status.push_back(std::move(done)); },
+      StatusRequests::Daemon{.status =
+                                 [this](WithHolders with, auto done) {
+                                   asked_with.push_back(with);
+                                   status.push_back(std::move(done));
+                                 },
                              .reload =
                                  [this](ReloadOrder order, auto done) {
                                    orders.push_back(order);
@@ -89,7 +94,7 @@ TEST_CASE("the thread that makes texts is there before anybody asks, so that non
 TEST_CASE("who asks for the status is answered with what the daemon says") {
   Answers answers;
   Asked asked;
-  asked.requests->ask_status(answers.keep());
+  asked.requests->ask_status(WithHolders::kYes, answers.keep());
   CHECK(asked.status.empty());  // the daemon is asked in the loop
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
@@ -103,7 +108,7 @@ TEST_CASE("who is answered may take its time to make a text: it is not the loop 
   Answers answers;
   const auto reader = std::make_shared<Reader>();
   Asked asked;
-  asked.requests->ask_status(answers.keep());
+  asked.requests->ask_status(WithHolders::kYes, answers.keep());
   asked.requests->readers().subscribe(reader);
   asked.requests->watch();
   REQUIRE(asked.eventually([&] { return !asked.status.empty(); }));
@@ -118,21 +123,42 @@ TEST_CASE("who is answered may take its time to make a text: it is not the loop 
 TEST_CASE("those who ask while a snapshot is being made share it, and the next one gets a new one") {
   Answers answers;
   Asked asked;
-  for (int i = 0; i < 300; ++i) asked.requests->ask_status(answers.keep());
+  for (int i = 0; i < 300; ++i) asked.requests->ask_status(WithHolders::kYes, answers.keep());
   test::run_once(asked.loop);
   REQUIRE(asked.status.size() == 1);
   asked.answer(0);
   REQUIRE(asked.eventually([&] { return answers.count() == 300; }));
   CHECK(answers.told.front() == answers.told.back());
   CHECK(&answers.told.front()->json() == &answers.told.back()->json());
-  asked.requests->ask_status(answers.keep());
+  asked.requests->ask_status(WithHolders::kYes, answers.keep());
   test::run_once(asked.loop);
   CHECK(asked.status.size() == 2);
 }
 
+TEST_CASE("who needs no holders is told while others wait for them, and shares nothing with those") {
+  Answers waits;
+  Answers soon;
+  Answers none;
+  Asked asked;
+  asked.requests->ask_status(WithHolders::kYes, waits.keep());
+  asked.requests->ask_status(WithHolders::kIfToldSoon, soon.keep());
+  asked.requests->ask_status(WithHolders::kNo, none.keep());
+  test::run_once(asked.loop);
+  REQUIRE(asked.asked_with == std::vector{WithHolders::kYes, WithHolders::kIfToldSoon, WithHolders::kNo});
+  asked.answer(2);
+  asked.answer(1, {.version = "1.2"});
+  REQUIRE(asked.eventually([&] { return none.count() == 1 && soon.count() == 1; }));
+  CHECK(soon.told[0]->status().version == "1.2");
+  CHECK(waits.count() == 0);
+  asked.answer(0);
+  CHECK(asked.eventually([&] { return waits.count() == 1; }));
+}
+
 TEST_CASE("who asks from within an answer asks anew") {
   Asked asked;
-  asked.requests->ask_status([&](const auto&) { asked.requests->ask_status([](const auto&) {}); });
+  asked.requests->ask_status(WithHolders::kYes, [&](const auto&) {
+    asked.requests->ask_status(WithHolders::kYes, [](const auto&) {});
+  });
   test::run_once(asked.loop);
   asked.answer(0);
   CHECK(asked.eventually([&] { return asked.status.size() == 2; }));
@@ -194,13 +220,13 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
   asked.requests->readers().subscribe(reader);
   asked.history.readers().subscribe(of_events);
   std::atomic<unsigned> answers = 0;
-  asked.requests->ask_status([&](const auto&) { ++answers; });
+  asked.requests->ask_status(WithHolders::kYes, [&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   asked.requests->close();
   CHECK(reader->closed);
   CHECK(of_events->closed);
   asked.answer(0);
-  asked.requests->ask_status([&](const auto&) { ++answers; });
+  asked.requests->ask_status(WithHolders::kYes, [&](const auto&) { ++answers; });
   asked.requests->ask_reload({}, [&](const auto&) { ++answers; });
   test::run_once(asked.loop);
   CHECK(answers == 0);
@@ -210,7 +236,7 @@ TEST_CASE("once it is closed, watchers end, and nobody is answered") {
 
 TEST_CASE("what is posted to one that is gone is dropped") {
   Asked asked;
-  asked.requests->ask_status([](const auto&) {});
+  asked.requests->ask_status(WithHolders::kYes, [](const auto&) {});
   asked.requests.reset();
   test::run_once(asked.loop);
   CHECK(asked.status.empty());

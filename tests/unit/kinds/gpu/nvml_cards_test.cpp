@@ -36,17 +36,91 @@ TEST_CASE("an error of the card makes it sick, and time without another makes it
   const FakeNvml fake(kTwoCards);
   GpuRig rig({});
   CHECK(rig.trouble("GPU-a").empty());
-  fake.show(kTwoCards + "event 1 0 8 79\n");
-  CHECK(rig.trouble("GPU-a") == "XID 79: the GPU has fallen off the bus");
+  fake.show(kTwoCards + "event 1 0 8 63\n");
+  CHECK(rig.trouble("GPU-a") == "XID 63: a row of memory is retired or remapped");
   CHECK(rig.trouble("GPU-b").empty());
   rig.wait(29s);
   CHECK_FALSE(rig.trouble("GPU-a").empty());
-  fake.show(kTwoCards + "event 1 0 8 79\nevent 2 0 2 0\n");
-  CHECK(rig.trouble("GPU-a") == "an uncorrectable (double-bit) memory error");
+  fake.show(kTwoCards + "event 1 0 8 63\nevent 2 0 8 92\n");
+  CHECK(rig.trouble("GPU-a") == "XID 92: a high rate of single-bit memory errors");
   rig.wait(29s);
   CHECK_FALSE(rig.trouble("GPU-a").empty());
   rig.wait(1s);
   CHECK(rig.trouble("GPU-a").empty());
+}
+
+TEST_CASE("after an error that only a reset ends, time does not make a card well") {
+  const std::string lasts = "XID 95: an uncontained memory error: until the GPU has been reset";
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  const auto device = [&] { return rig.scan().devices.front(); };
+  add_pci(rig.machine, "0000:3b:00.0", "10de", "030200", "nvidia");
+  rig.scan();
+  fake.show(kTwoCards + "event 1 0 8 95\n");
+  CHECK(rig.trouble("GPU-a") == lasts);
+  fake.show(kTwoCards + "event 1 0 8 95\nevent 2 0 8 63\n");  // it does not end the other
+  rig.wait(24h);
+  CHECK(device().trouble == lasts);
+  CHECK(device().lasting);
+  SUBCASE("somebody says that it is well") {
+    rig.source->forgive(rig.scan().devices.back());
+    CHECK(rig.trouble("GPU-a") == lasts);
+    rig.source->forgive(device());
+    CHECK(device().healthy());
+    CHECK_FALSE(device().lasting);
+    fake.show(kTwoCards + "event 3 0 8 95\n");
+    CHECK(rig.trouble("GPU-a") == lasts);
+  }
+  SUBCASE("its driver asked for a reset, and does not any more") {
+    fake.show("card GPU-a minor=3 pci=0000:3b:00.0 recovery=1\n");
+    CHECK_FALSE(device().healthy());
+    fake.show(kTwoCards);
+    CHECK_FALSE(device().healthy());
+    CHECK_FALSE(device().lasting);
+    rig.wait(30s);
+    CHECK(device().healthy());
+  }
+  SUBCASE("it was lost, and answers again") {
+    fake.show("card GPU-a lost=1\ncard GPU-b minor=1\n");
+    CHECK_FALSE(device().healthy());
+    fake.show(kTwoCards);
+    CHECK_FALSE(device().healthy());
+    rig.wait(30s);
+    CHECK(device().healthy());
+  }
+  SUBCASE("its driver lets it go, which resets it, and takes it again") {
+    fake.show(kTwoCards);
+    rig.machine.bind(kPciRoot + "0000:3b:00.0", "vfio-pci");
+    rig.scan();
+    rig.machine.bind(kPciRoot + "0000:3b:00.0", "nvidia");
+    rig.wait(30s);
+    CHECK(device().healthy());
+  }
+  SUBCASE("the driver is loaded anew") {
+    fake.show("fail nvmlInit_v2 9\nfail nvmlDeviceGetCount_v2 1\n");
+    rig.scan();
+    fake.show(kTwoCards);
+    rig.wait(30s);
+    CHECK(device().healthy());
+  }
+}
+
+TEST_CASE("which errors a card gets over by itself") {
+  for (const unsigned xid : {13U, 31U, 43U, 45U, 63U, 68U, 69U, 92U, 137U, 157U}) CHECK_FALSE(xid_lasts(xid));
+  for (const unsigned xid : {46U, 48U, 62U, 64U, 74U, 79U, 94U, 95U, 119U, 120U, 140U, 143U, 149U, 158U})
+    CHECK(xid_lasts(xid));
+  CHECK(xid_lasts(9'999));  // nobody knows
+  CHECK(xid_words(9'999) == "XID 9999");
+}
+
+TEST_CASE("a memory error that NVML counts itself lasts as its XID does") {
+  const FakeNvml fake(kTwoCards);
+  GpuRig rig({});
+  rig.scan();
+  fake.show(kTwoCards + "event 1 0 2 0\n");
+  CHECK(rig.trouble("GPU-a") == "an uncorrectable (double-bit) memory error: until the GPU has been reset");
+  rig.wait(1h);
+  CHECK_FALSE(rig.trouble("GPU-a").empty());
 }
 
 TEST_CASE("errors that programs cause are not the card's, unless somebody wants them to be") {
@@ -81,6 +155,10 @@ TEST_CASE("an error of a part is that part's, and one of the card is all parts'"
   CHECK(rig.trouble("MIG-x").empty());
   fake.show(kDividedCards + "event 2 0 8 79\n");
   CHECK(rig.trouble("MIG-x").starts_with("XID 79"));
+  // Whoever says that a part is well says so of its card, and of no other part.
+  rig.source->forgive(rig.scan().devices[0]);
+  CHECK(rig.trouble("MIG-x").empty());
+  CHECK(rig.trouble("MIG-y").starts_with("XID 48"));
 }
 
 TEST_CASE("an error of a GPU instance is that of each of its compute instances, and of no other's") {

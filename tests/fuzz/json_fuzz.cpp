@@ -1,0 +1,23 @@
+// Any bytes as JSON, and as the labels of a node: values or a sentence, never anything else.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+
+#include "base/json.hpp"
+#include "host/node_labels.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  plughost::node_labels_of(text);
+  try {
+    const plughost::Json json = plughost::Json::parse(text);
+    // What is written is read as the same.
+    if (plughost::Json::parse(json.dump()) != json) std::abort();
+  } catch (const std::runtime_error&) {
+    // What most bytes get.
+  }
+  return 0;
+}

@@ -1,0 +1,95 @@
+#pragma once
+// A machine that shows what a test wants, an entry of it, and a process for both. The loop's thread, but for
+// Machine.
+
+#include <condition_variable>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "config/config.hpp"
+#include "supervisor/platform.hpp"
+
+namespace plughost::test {
+
+// A machine that the test tells what it shows. Thread-safe.
+class Machine {
+ public:
+  void show(Scan scan) {
+    const std::lock_guard lock(mutex_);
+    scan_ = std::move(scan);
+  }
+  void fail(std::string why) {
+    const std::lock_guard lock(mutex_);
+    why_ = std::move(why);
+  }
+  // Scans that begin from now on do not end until it is let go.
+  void hang(bool hangs) {
+    const std::lock_guard lock(mutex_);
+    hangs_at_ = hangs ? scans_ + 1 : kNever;
+    changed_.notify_all();
+  }
+  // The scan of that number, and those after it, do not end until it is let go.
+  void hang_at(int scan) {
+    const std::lock_guard lock(mutex_);
+    hangs_at_ = scan;
+  }
+  int scans() const {
+    const std::lock_guard lock(mutex_);
+    return scans_;
+  }
+
+  Scan scan() {
+    std::unique_lock lock(mutex_);
+    const int number = ++scans_;
+    changed_.wait(lock, [&] { return number < hangs_at_; });
+    if (!why_.empty()) throw std::runtime_error(why_);
+    return scan_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Scan scan_;
+  std::string why_;
+  static constexpr int kNever = std::numeric_limits<int>::max();
+  int hangs_at_ = kNever;
+  int scans_ = 0;
+};
+
+class Source final : public DeviceSource {
+ public:
+  explicit Source(std::shared_ptr<Machine> machine) : machine_(std::move(machine)) {}
+  Scan scan(const HostRoot&) const override { return machine_->scan(); }
+
+ private:
+  std::shared_ptr<Machine> machine_;
+};
+
+// An entry of what the machine shows.
+inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const char* name = "x.com/a") {
+  Recipe recipe;
+  recipe.name = Template(name);
+  ResourceConfig entry;
+  entry.recipe = std::make_shared<const Recipe>(recipe);
+  entry.source = std::make_shared<const Source>(machine);
+  return entry;
+}
+
+// A process without resources. What hangs must have been let go before it ends.
+struct Process {
+  EventLoop loop;
+  Log log{LogLevel::kError, LogFormat::kJson};
+  Workers workers{loop, 2};
+  Programs programs{loop};
+  DirWatcher directories{loop, [](const std::string&) {}};
+  HostRoot host;
+  UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
+  Tallies tallies;
+  Platform platform{loop, log, workers, programs, directories, devices, host, tallies};
+};
+
+}  // namespace plughost::test
