@@ -17,7 +17,7 @@ import (
 func TestTheLibraryReadsEverySpecification(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(os.Getenv("MADE"), "*.json"))
 	if len(files) < 10 {
-		t.Fatalf("%s has %d specifications: run ./dev test first", os.Getenv("MADE"), len(files))
+		t.Fatalf("%s has only %d specifications", os.Getenv("MADE"), len(files))
 	}
 	for _, file := range files {
 		if _, err := cdi.ReadSpec(file, 0); err != nil {
@@ -30,7 +30,10 @@ func TestTheLibraryReadsEverySpecification(t *testing.T) {
 
 // plughost run with these resources, until the test ends; its directory of specifications.
 func specifications(t *testing.T, resources string) string {
-	directory := t.TempDir()
+	directory, err := os.MkdirTemp("", "cdi") // t.TempDir's path is too long for a socket's
+	if err != nil {
+		t.Fatal(err)
+	}
 	kubelet, specs := filepath.Join(directory, "kubelet"), filepath.Join(directory, "cdi")
 	if err := os.Mkdir(kubelet, 0o755); err != nil {
 		t.Fatal(err)
@@ -58,6 +61,7 @@ func specifications(t *testing.T, resources string) string {
 			said, _ := os.ReadFile(log.Name())
 			t.Logf("%s", said)
 		}
+		_ = os.RemoveAll(directory)
 	})
 	return specs
 }

@@ -14,7 +14,6 @@
 #include "device/hash.hpp"
 #include "integration/node.hpp"
 #include "unit/leased_program.hpp"
-#include "unit/made_specification.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -96,7 +95,6 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   CHECK(answer.containers[0].nodes.empty());
   CHECK(answer.containers[0].cdi == std::vector<std::string>{"example.com/port=ttyB"});
   const std::string text = content(at(node, "cdi/" + file_of(node, "port")));
-  keep_specification(text);
   const auto json = nlohmann::json::parse(text);
   CHECK(json["kind"] == kPort);
   REQUIRE(json["devices"].size() == 2);

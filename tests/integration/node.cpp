@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "kubelet/unix_socket.hpp"
+#include "unit/made_specification.hpp"
 
 namespace plughost::test {
 
@@ -49,6 +50,7 @@ Node::~Node() {
       if (trap) describe(resource);
     }
   }
+  keep_specifications(files_.at("cdi"));
   if (failed) std::cerr << "The daemon said:\n" << said_ << (daemon_ ? daemon_->output() : "");
 }
 
