@@ -12,6 +12,7 @@
 
 #include "base/journal.hpp"
 #include "base/log_writer.hpp"
+#include "base/rate.hpp"
 
 namespace plughost {
 
@@ -26,26 +27,15 @@ class Bursts {
   // nullopt: not this one. Otherwise how many were left out before it.
   std::optional<unsigned> admit(std::string_view words) {
     const std::lock_guard lock(mutex_);
-    const auto now = std::chrono::steady_clock::now();
     if (seen_.size() > kMostTexts) seen_.clear();
-    Burst& burst = seen_[std::string(words)];
-    if (now - burst.began >= Log::kBurstTime) {
-      const unsigned left_out = burst.lines > Log::kBurst ? burst.lines - Log::kBurst : 0;
-      burst = {now, 1};
-      return left_out;
-    }
-    if (++burst.lines > Log::kBurst) return std::nullopt;
-    return 0;
+    return seen_.try_emplace(std::string(words), Log::kBurst, Log::kBurstTime)
+        .first->second.admit(Rate::Clock::now());
   }
 
  private:
   static constexpr std::size_t kMostTexts = 1000;
-  struct Burst {
-    std::chrono::steady_clock::time_point began{};
-    unsigned lines = 0;
-  };
   std::mutex mutex_;
-  std::map<std::string, Burst> seen_;
+  std::map<std::string, Rate> seen_;
 };
 
 bool has_colours() {

@@ -1,6 +1,7 @@
 #pragma once
 // What an endpoint tells its owner, and asks of it. Loop thread only, but for OwnerInLoop.
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,14 @@
 #include "kubelet/callers.hpp"
 
 namespace plughost {
+
+// How a call of Allocate went. What the other side has said is short by now, whatever it was.
+struct AnsweredAllocate {
+  std::size_t containers = 0;
+  std::size_t count = 0;  // of ids, in all containers
+  std::string ids;        // the first of them
+  std::string refusal;    // why nothing was given; empty: all of them were
+};
 
 class EndpointOwner {
  public:
@@ -33,6 +42,8 @@ class EndpointOwner {
   virtual void on_registry_refused(Caller by, const std::string& why) = 0;
   // A connection that was turned away or cannot be accepted, as a sentence.
   virtual void on_connection_trouble(const std::string& what) = 0;
+  // An Allocate has its answer.
+  virtual void on_allocated(const AnsweredAllocate& call) = 0;
   // A container with these devices is about to start, and the offer's recipe has something to prepare.
   virtual void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                              StartDone done) = 0;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "device/first_names.hpp"
 #include "device/preferred.hpp"
 #include "kubelet/pending_call.hpp"
 #include "kubelet/snapshot_stream.hpp"
@@ -42,6 +43,18 @@ grpc::Status dropped(const std::string& resource) {
 
 std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request) {
   return {request.devices_ids().begin(), request.devices_ids().end()};
+}
+
+AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::Status& status) {
+  constexpr std::size_t kLongestRefusal = 500;
+  FirstNames names;
+  for (const auto& container : request.container_requests()) {
+    for (const std::string& id : container.devices_ids()) names.add(id);
+  }
+  return {.containers = static_cast<std::size_t>(request.container_requests_size()),
+          .count = names.count(),
+          .ids = names.text(),
+          .refusal = status.ok() ? "" : shortened(status.error_message(), kLongestRefusal)};
 }
 
 }  // namespace
@@ -117,7 +130,10 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
     if (!status.ok()) break;
   }
   resource_.calls->answers->add(std::chrono::steady_clock::now() - asked);
-  return finish(context, status);
+  AnsweredAllocate told = answered(*request, status);
+  grpc::ServerUnaryReactor* const reactor = finish(context, status);
+  tell(std::move(told));
+  return reactor;
 }
 
 void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
@@ -145,7 +161,13 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
 void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
   if (!status.ok()) resource_.calls->allocation_refused.add();
   resource_.calls->answers->add(std::chrono::steady_clock::now() - call.asked);
+  AnsweredAllocate told = answered(*call.request, status);
   call.pending.answer(status);
+  tell(std::move(told));
+}
+
+void PluginService::tell(AnsweredAllocate call) const {
+  owner_.tell([call = std::move(call)](EndpointOwner& owner) { owner.on_allocated(call); });
 }
 
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,

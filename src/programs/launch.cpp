@@ -147,6 +147,11 @@ bool Launch::begun() const {
   return begun_;
 }
 
+bool Launch::has_child() const {
+  const std::lock_guard lock(mutex_);
+  return child_.pid != 0;
+}
+
 bool Launch::may_begin() {
   const std::lock_guard lock(mutex_);
   begun_ = true;
@@ -192,21 +197,21 @@ void Launch::start() {
   }
   check(pid, "clone");
   UniqueFd pidfd{process};
+  const int number = plan.before_exec != 0 ? plan.before_exec : plan.exec;
   {
     const std::lock_guard lock(mutex_);
     returned_ = true;
     if (given_up_) ::kill(-pid, SIGKILL);
+    if (number == 0)
+      child_ = {.pid = pid,
+                .process = std::move(pidfd),
+                .output = std::move(output.ours),
+                .errors = std::move(errors.ours)};
   }
-  if (const int number = plan.before_exec != 0 ? plan.before_exec : plan.exec; number != 0) {
-    ::waitpid(pid, nullptr, 0);
-    how_ = plan.before_exec != 0 || lacks(number) ? Ending::How::kNoMeans : Ending::How::kNotStarted;
-    number_ = number;
-    return;
-  }
-  child_ = {.pid = pid,
-            .process = std::move(pidfd),
-            .output = std::move(output.ours),
-            .errors = std::move(errors.ours)};
+  if (number == 0) return;
+  ::waitpid(pid, nullptr, 0);
+  how_ = plan.before_exec != 0 || lacks(number) ? Ending::How::kNoMeans : Ending::How::kNotStarted;
+  number_ = number;
 }
 
 void Launch::give_up() {

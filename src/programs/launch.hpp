@@ -37,6 +37,8 @@ class Launch {
   const std::string& path() const { return command_[0]; }
   // Has run() begun?
   bool begun() const;
+  // Is there a child already? Then it may be asked for as after run().
+  bool has_child() const;
   // After run(). Why there is no child; kExited: there is one.
   Ending::How how() const { return how_; }
   int number() const { return number_; }

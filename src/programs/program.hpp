@@ -40,7 +40,7 @@ struct Ending {
   enum class How {
     kExited,      // number: its exit status
     kSignalled,   // number: the signal
-    kOverdue,     // it was killed after `timeout`, and has ended or will
+    kOverdue,     // its end began after `timeout`, and has come or will
     kNotStarted,  // number: the errno. It cannot be run: it is not there, or is no program
     kHangs,       // so many of it hang that it was not started
     kNoMeans,     // number: the errno. The machine had nothing to start it with, whatever it is

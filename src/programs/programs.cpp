@@ -1,14 +1,34 @@
 #include "programs/programs.hpp"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 
 #include "programs/subprocess.hpp"
 
 namespace plughost {
+
+namespace {
+
+// All that it has started in its group may live still, and is known by the pipes alone.
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         info.si_pid != 0;
+}
+
+bool has_closed_its_pipes(const Child& child) {
+  std::array<pollfd, 2> pipes{{{.fd = child.output.get(), .events = 0, .revents = 0},
+                               {.fd = child.errors.get(), .events = 0, .revents = 0}}};
+  ::poll(pipes.data(), pipes.size(), 0);
+  return std::ranges::all_of(pipes, [](const pollfd& pipe) { return pipe.fd < 0 || pipe.revents != 0; });
+}
+
+}  // namespace
 
 Programs::Programs(EventLoop& loop)
     : loop_(loop),
@@ -17,9 +37,14 @@ Programs::Programs(EventLoop& loop)
       starters_(loop, kThreads) {}
 
 Programs::~Programs() {
-  for (const Started& started : launches_) started.launch->give_up();
-  const auto end = EventLoop::Clock::now() + kLast;
-  while (!killed_.empty() && EventLoop::Clock::now() < end) {
+  for (auto started = launches_.begin(); started != launches_.end();) {
+    const auto next = std::next(started);
+    started->launch->give_up();
+    if (started->launch->has_child()) on_launched(started);  // the loop would have told of it
+    started = next;
+  }
+  const auto last = EventLoop::Clock::now() + kGrace + kLast;
+  while (!terminated_.empty() && EventLoop::Clock::now() < last) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     reap();
   }
@@ -36,8 +61,9 @@ void Programs::give_turns() {
 
 bool Programs::hangs(const std::vector<std::string>& command) const {
   const auto before = EventLoop::Clock::now() - kHangsAfter;
-  const auto hung = std::ranges::count_if(
-      killed_, [&](const Killed& killed) { return killed.when <= before && killed.command == command; });
+  const auto hung = std::ranges::count_if(terminated_, [&](const Terminated& each) {
+    return each.killed && *each.killed <= before && each.command == command;
+  });
   const auto starting = std::ranges::count_if(launches_, [&](const Started& started) {
     return started.given_up && *started.given_up <= before && started.launch->path() == command[0];
   });
@@ -61,7 +87,7 @@ void Programs::on_launched(Launches::iterator started) {
   if (done.owner)
     done.owner->on_launched(*done.launch);
   else if (done.launch->how() == Ending::How::kExited)
-    kill_and_reap(done.launch->take().pid, done.launch->command());
+    end(done.launch->take(), done.launch->command());
 }
 
 void Programs::give_up(Launches::iterator started) {
@@ -69,16 +95,51 @@ void Programs::give_up(Launches::iterator started) {
   if (!started->given_up) started->given_up = EventLoop::Clock::now();
 }
 
-void Programs::kill_and_reap(pid_t child, const std::vector<std::string>& command) {
-  ::kill(-child, SIGKILL);
-  killed_.push_back({.child = child, .command = command, .when = EventLoop::Clock::now()});
+void Programs::end(Child child, const std::vector<std::string>& command, std::function<void()> gone) {
+  ::kill(-child.pid, SIGTERM);
+  terminated_.push_back({.child = std::move(child),
+                         .command = command,
+                         .gone = std::move(gone),
+                         .since = EventLoop::Clock::now()});
   reap_again_.reset();
-  reap_.arm(reap_again_.next());
+  arm_reap();
+}
+
+// Until it is reaped, its number is no other group's. One that has ended and left others in its group, as a
+// shell leaves its pipeline, is kept for that until they had their time, too.
+bool Programs::has_gone(Terminated& terminated, EventLoop::Clock::time_point now) {
+  Child& child = terminated.child;
+  if (!terminated.killed) {
+    const bool all_ended = has_ended(child.pid) && has_closed_its_pipes(child);
+    if (!all_ended && now < terminated.since + kGrace) return false;
+    ::kill(-child.pid, SIGKILL);
+    terminated.killed = now;
+    child = {.pid = child.pid};  // one that hangs is to keep nothing of ours
+  }
+  return ::waitpid(child.pid, nullptr, WNOHANG) != 0;
+}
+
+void Programs::arm_reap() {
+  auto next = EventLoop::Clock::now() + reap_again_.next();
+  for (const Terminated& each : terminated_) {
+    if (!each.killed) next = std::min(next, each.since + kGrace);
+  }
+  reap_.arm_at(next);
 }
 
 void Programs::reap() {
-  std::erase_if(killed_, [](const Killed& killed) { return ::waitpid(killed.child, nullptr, WNOHANG) != 0; });
-  if (!killed_.empty()) reap_.arm(reap_again_.next());
+  const auto now = EventLoop::Clock::now();
+  std::vector<std::function<void()>> gone;
+  for (auto each = terminated_.begin(); each != terminated_.end();) {
+    const auto next = std::next(each);
+    if (has_gone(*each, now)) {
+      gone.push_back(std::move(each->gone));
+      terminated_.erase(each);
+    }
+    each = next;
+  }
+  if (!terminated_.empty()) arm_reap();
+  for (const auto& call : gone) call();
 }
 
 }  // namespace plughost

@@ -1,9 +1,9 @@
 #pragma once
 // The programs of the process: who runs, who waits, who starts them and who reaps them. Loop thread only.
 
-#include <sys/types.h>
-
+#include <chrono>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -26,6 +26,10 @@ class Programs {
  public:
   // A start that takes longer keeps its thread, and the next ones get another.
   static constexpr std::chrono::milliseconds kSlowStart{250};
+  // Between the SIGTERM with which the end of a program begins and the SIGKILL.
+  static constexpr std::chrono::seconds kGrace{1};
+  // How long ~Programs waits for what was killed.
+  static constexpr std::chrono::milliseconds kLast{500};
   // What was killed and lives still after this, or was given up and has not even begun, hangs. A program of
   // which so many hang is not started again: it would be one more.
   static constexpr std::chrono::seconds kHangsAfter{1};
@@ -33,7 +37,8 @@ class Programs {
 
   // loop outlives it.
   explicit Programs(EventLoop& loop);
-  // What is being started is killed once it has begun. Waits for those that were killed, for a moment.
+  // What is being started is killed once it has begun. Waits for those that are to end: for the rest of
+  // kGrace, and then for kLast.
   ~Programs();
   Programs(const Programs&) = delete;
   Programs& operator=(const Programs&) = delete;
@@ -49,15 +54,18 @@ class Programs {
     Subprocess* owner;  // nullptr: nobody wants it any more
     std::optional<EventLoop::Clock::time_point> given_up = std::nullopt;
   };
-  struct Killed {
-    pid_t child;
+  // One that is to end. Nobody reads its pipes any more, but they stay open: what it says while it clears up
+  // must not be its end.
+  struct Terminated {
+    Child child;
     std::vector<std::string> command;
-    EventLoop::Clock::time_point when;
+    std::function<void()> gone;
+    EventLoop::Clock::time_point since;
+    std::optional<EventLoop::Clock::time_point> killed = std::nullopt;
   };
   using Launches = std::list<Started>;
 
   static constexpr unsigned kThreads = 2;
-  static constexpr std::chrono::milliseconds kLast{500};
 
   void look_for_turns();
   void give_turns();
@@ -65,8 +73,12 @@ class Programs {
   Launches::iterator launch(const Program& program, Subprocess& owner);
   void on_launched(Launches::iterator started);
   void give_up(Launches::iterator started);
-  // Of a child that nobody waits for any more: what is killed may take its time.
-  void kill_and_reap(pid_t child, const std::vector<std::string>& command);
+  // SIGTERM for the child's group, and after kGrace SIGKILL. gone is called in the loop when the child has
+  // ended, which may take its time.
+  void end(
+      Child child, const std::vector<std::string>& command, std::function<void()> gone = [] {});
+  static bool has_gone(Terminated& terminated, EventLoop::Clock::time_point now);
+  void arm_reap();
   void reap();
 
   EventLoop& loop_;
@@ -74,7 +86,7 @@ class Programs {
   std::map<Turns::Ticket, Subprocess*> waiting_;
   Timer next_turn_;
   Launches launches_;
-  std::vector<Killed> killed_;  // and not reaped yet
+  std::list<Terminated> terminated_;  // and not reaped yet
   Backoff reap_again_{std::chrono::milliseconds(1), std::chrono::seconds(1)};
   Timer reap_;
   std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);

@@ -5,8 +5,8 @@
 
 namespace plughost {
 
-// Blocks until the program has ended, by itself or by a kill; never much longer than its time-out. Throws
-// std::system_error if the system has no descriptors to spare.
+// Blocks until the program has ended, by itself or by a kill; never much longer than its time-out and
+// Programs::kGrace. Throws std::system_error if the system has no descriptors to spare.
 Ending run_program(const Program& program);
 
 }  // namespace plughost

@@ -54,8 +54,7 @@ Subprocess::~Subprocess() {
     launch_->owner = nullptr;
     programs_.give_up(launch_);
   }
-  if (state_ != State::kRuns) return;
-  programs_.kill_and_reap(child_.pid, program_.command);
+  if (state_ == State::kRuns) terminate();
 }
 
 void Subprocess::leave_queue() {
@@ -77,30 +76,31 @@ void Subprocess::on_launched(Launch& launch) {
   if (launch.how() != Ending::How::kExited) return end(launch.how(), launch.number());
   state_ = State::kRuns;
   child_ = launch.take();
-  // It became overdue when its start was about to be told: nobody has killed it then.
-  if (overdue_) kill_group();
+  // It became overdue when its start was about to be told: nobody has ended it then.
+  if (overdue_) return terminate();
   try {
     watch();
   } catch (const std::system_error& error) {
-    programs_.kill_and_reap(child_.pid, program_.command);
+    programs_.end(std::exchange(child_, {}), program_.command);
     end(Ending::How::kNoMeans, error.code().value());
   }
 }
 
 void Subprocess::watch() {
-  if (!overdue_)
-    output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
-                          [this](std::uint32_t) { read_output(); });
-  if (!overdue_ && child_.errors)
+  output_watch_.emplace(programs_.loop(), child_.output.get(), EPOLLIN,
+                        [this](std::uint32_t) { read_output(); });
+  if (child_.errors)
     errors_watch_.emplace(programs_.loop(), child_.errors.get(), EPOLLIN,
                           [this](std::uint32_t) { read_errors(); });
   process_watch_.emplace(programs_.loop(), child_.process.get(), EPOLLIN,
                          [this](std::uint32_t) { on_exit(); });
 }
 
-// Until it is reaped, its number is no other's; and then 0 would be our own group.
-void Subprocess::kill_group() const {
-  if (child_.pid != 0) ::kill(-child_.pid, SIGKILL);
+void Subprocess::terminate() {
+  if (child_.pid == 0) return;  // it is reaped, or on its way
+  stop_reading();
+  process_watch_.reset();
+  programs_.end(std::exchange(child_, {}), program_.command, lifetime_.bound([this] { finish(); }));
 }
 
 bool Subprocess::reap() {
@@ -145,7 +145,10 @@ void Subprocess::read_output() {
     output_watch_->want(0);
     pause_.arm(kPause);
   }
-  if (ending_.excess && program_.excess == Program::Excess::kFatal) kill_group();
+  if (!ending_.excess || program_.excess != Program::Excess::kFatal || child_.pid == 0) return;
+  ending_.how = Ending::How::kSignalled;
+  ending_.number = SIGTERM;
+  terminate();
 }
 
 void Subprocess::keep(std::string_view text) {
@@ -180,8 +183,9 @@ void Subprocess::stop_reading() {
   errors_watch_.reset();
 }
 
+// Until it is reaped, its number is no other group's.
 void Subprocess::on_exit() {
-  kill_group();
+  ::kill(-child_.pid, SIGKILL);
   if (!reap()) return;
   if (output_watch_) read_output();
   if (errors_watch_) read_errors();  // there may have been no output to read
@@ -194,7 +198,7 @@ void Subprocess::on_timer() {
                     !launch_->launch->begun();
   overdue_ = state_ == State::kStarts || state_ == State::kRuns;
   if (state_ == State::kStarts) programs_.give_up(launch_);
-  if (state_ == State::kRuns) kill_group();
+  if (state_ == State::kRuns) terminate();
   if (!overdue_) state_ = State::kEnded;  // it has not even begun
   stop_reading();
   leave_queue();

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "programs/launch.hpp"
 #include "programs/program.hpp"
 #include "programs/programs.hpp"
@@ -21,13 +22,14 @@ class Subprocess {
 
   // It has a small environment of its own (PATH and LANG), no descriptor but the standard ones, no signal
   // blocked, and a process group of its own. When it ends, what it has left in its group is killed, and done
-  // is called. When it has run for longer than its time-out its group is killed, its place is another's, and
-  // done is called with kOverdue; once it has ended, gone is: what waits for hardware cannot be killed. Both
-  // come in the loop, after the constructor, and may destroy this. queue outlives it.
+  // is called. When it has run for longer than its time-out its group gets SIGTERM, and Programs::kGrace
+  // later SIGKILL; its place is another's, and done is called with kOverdue at once. Once it has ended, gone
+  // is: what waits for hardware cannot be killed. Both come in the loop, after the constructor, and may
+  // destroy this. queue outlives it.
   Subprocess(
       ProgramQueue& queue, Program program, std::function<void(Ending)> done,
       std::function<void()> gone = [] {});
-  // What still runs is killed.
+  // What still runs ends in the same way, and nobody is told.
   ~Subprocess();
   Subprocess(const Subprocess&) = delete;
   Subprocess& operator=(const Subprocess&) = delete;
@@ -49,7 +51,7 @@ class Subprocess {
   void on_launched(Launch& launch);
   void watch();
   void leave_queue();
-  void kill_group() const;
+  void terminate();
   bool reap();  // false: it runs
   void read_output();
   void keep(std::string_view text);
@@ -71,13 +73,14 @@ class Subprocess {
   Programs::Launches::iterator launch_{};  // while it starts
   bool overdue_ = false;                   // done was called, and gone will be
   Ending ending_;
-  Child child_;  // while it runs
+  Child child_;  // while it runs, and is not to end
   std::optional<IoWatch> process_watch_;
   std::optional<IoWatch> output_watch_;
   std::optional<IoWatch> errors_watch_;
   std::size_t unpaused_ = 0;  // bytes read since the last pause
   Timer pause_;               // between two reads of one that writes without end
   Timer timer_;               // the time-out
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "device/health_changes.hpp"
-
 namespace plughost {
 
 namespace {
@@ -245,7 +243,10 @@ void Entry::publish(const Roster::Listing& listing, Offer offer, const std::stri
   const std::shared_ptr<const Offer> before = served.resource ? served.resource->offer() : nullptr;
   serve(served, std::move(offer));
   tell_specification(listing.resource, former_trouble, served.cdi_trouble);
-  tell_health(listing);
+  // Its first list is told with the resource's attachment.
+  const auto now = listing.now.devices();
+  tell_changes(listing.resource,
+               before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
   if (served.resource) hooks_.offered(*served.resource->offer());
   if (!ends) return;
   if (before && !before->inventory.empty()) hooks_.emptied(*before);
@@ -342,20 +343,24 @@ void Entry::tell_unmatched(const std::vector<std::string>& of_choice,
   unmatched_ = std::move(now);
 }
 
-void Entry::tell_health(const Roster::Listing& listing) {
-  const HealthChanges changes = health_changes(listing.before.devices(), listing.now.devices());
-  const auto count = [](const HealthChanges::Group& group) { return std::to_string(group.count); };
-  if (const auto& group = changes.unhealthy; group.count > 0)
-    platform_.log.warn("devices turned Unhealthy", {{"resource", listing.resource},
-                                                    {"devices", group.names},
-                                                    {"count", count(group)},
-                                                    {"why", group.why}});
-  if (const auto& group = changes.healthy; group.count > 0)
-    platform_.log.info("devices are Healthy again",
-                       {{"resource", listing.resource}, {"devices", group.names}, {"count", count(group)}});
-  if (const auto& group = changes.forgotten; group.count > 0)
-    platform_.log.info("devices that were gone are forgotten",
-                       {{"resource", listing.resource}, {"devices", group.names}, {"count", count(group)}});
+void Entry::tell_changes(const std::string& resource, std::span<const DeviceChange> changes) {
+  using enum DeviceChange::Kind;
+  Log& log = platform_.log;
+  const auto count = [](const ChangedGroup& group) { return std::to_string(group.count); };
+  if (const auto group = group_of(changes, kAppeared); group.count > 0)
+    log.info("devices have appeared",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kGone); group.count > 0)
+    log.warn("devices are gone", {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kUnhealthy); group.count > 0)
+    log.warn("devices turned Unhealthy",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}, {"why", group.why}});
+  if (const auto group = group_of(changes, kHealthy); group.count > 0)
+    log.info("devices are Healthy again",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kForgotten); group.count > 0)
+    log.info("devices that were gone are forgotten",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
 }
 
 void Entry::tell_specification(const std::string& resource, const std::string& before,

@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
 #include "config/config.hpp"
+#include "device/device_changes.hpp"
 #include "supervisor/adopting.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/health_checks.hpp"
@@ -129,7 +131,7 @@ class Entry {
   void note(const std::string& trouble);
   void remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices);
   void tell_unmatched(const std::vector<std::string>& of_choice, const std::vector<std::string>& of_replicas);
-  void tell_health(const Roster::Listing& listing);
+  void tell_changes(const std::string& resource, std::span<const DeviceChange> changes);
   void tell_specification(const std::string& resource, const std::string& before, const std::string& now);
 
   Platform& platform_;

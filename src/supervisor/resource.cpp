@@ -68,12 +68,24 @@ void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vect
 
 void Resource::ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                                       AllocationDone done) {
-  allocation_programs_.ask(
-      *offer, ids, [this, done = std::move(done)](const AllocationPrograms::Outcome& outcome) {
-        done(outcome);
-        if (const auto* trouble = std::get_if<std::string>(&outcome))
-          platform_.log.warn("a container cannot get its devices", {{"resource", name_}, {"why", *trouble}});
-      });
+  allocation_programs_.ask(*offer, ids, std::move(done));
+}
+
+void Resource::on_allocated(const AnsweredAllocate& call) {
+  platform_.log.debug("the kubelet has asked for devices, and has its answer",
+                      {{"resource", name_},
+                       {"ids", call.ids},
+                       {"count", std::to_string(call.count)},
+                       {"containers", std::to_string(call.containers)},
+                       {"outcome", call.refusal.empty() ? "given" : call.refusal}});
+  if (call.refusal.empty()) return;
+  const std::optional<unsigned> held_back = told_refusals_.admit(Clock::now());
+  if (!held_back) return;
+  platform_.log.warn("a container cannot get its devices", {{"resource", name_},
+                                                            {"ids", call.ids},
+                                                            {"count", std::to_string(call.count)},
+                                                            {"why", call.refusal},
+                                                            {"held_back", std::to_string(*held_back)}});
 }
 
 void Resource::on_connection_trouble(const std::string& what) {

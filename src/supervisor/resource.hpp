@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rate.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
 #include "supervisor/allocation_programs.hpp"
@@ -20,6 +21,10 @@ class Resource final : private EndpointOwner {
  public:
   // After we have ended a stream ourselves, the kubelet needs this long to forget it.
   static constexpr std::chrono::milliseconds kForgetting{500};
+  // Of Allocates that are refused so many are told within the time: a pod that is refused is made anew at
+  // once by its controller, again and again.
+  static constexpr unsigned kMostRefusals = 5;
+  static constexpr std::chrono::minutes kRefusalTime{1};
 
   // Registers no earlier than not_before. on_stage is called after each change of stage().
   // Throws std::runtime_error if no server can be started. platform and link outlive it.
@@ -55,6 +60,7 @@ class Resource final : private EndpointOwner {
   void on_stream_closed(Caller by) override;
   void on_registry_refused(Caller by, const std::string& why) override;
   void on_connection_trouble(const std::string& what) override;
+  void on_allocated(const AnsweredAllocate& call) override;
   void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                      StartDone done) override;
   void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
@@ -80,6 +86,7 @@ class Resource final : private EndpointOwner {
   const std::shared_ptr<InventoryFeed> feed_;
   const std::shared_ptr<CallTally> calls_;
   HealthTimes health_times_;
+  Rate told_refusals_{kMostRefusals, kRefusalTime};
 
   attachment::State attachment_;
   WallTime stage_since_ = std::chrono::system_clock::now();

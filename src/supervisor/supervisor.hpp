@@ -27,8 +27,10 @@ class Supervisor {
  public:
   // The one safety net under every event source: kubelet, sockets, watches and devices are looked at again.
   static constexpr std::chrono::seconds kSafetyInterval{60};
-  // What systemd waits for (TimeoutStopSec in systemd/plughost.service), less what the rest of a stop takes.
-  static constexpr std::chrono::seconds kRemovalLimit{3};
+  // What systemd waits for (TimeoutStopSec=5 in systemd/plughost.service), less what the rest of a stop takes
+  // at worst: Programs::kGrace for those that do not end, and Programs::kLast to reap them; 0.2 s for the
+  // control socket's calls and as much for the kubelet's; LogWriter::kLastDeadline. That is 4.4 s in all.
+  static constexpr std::chrono::seconds kRemovalLimit{2};
 
   struct Summary {
     std::size_t resources = 0;

@@ -207,7 +207,7 @@ TEST_CASE("events are the changes of state, oldest first, and those to come") {
 
   Process follow({"events", "--follow", "-n", "1", "--control", running.node.control()});
   running.node.files().remove("gophers/amy");
-  CHECK(follow.wait_for_line({"warn", "devices turned Unhealthy", "devices=amy"}, kLong));
+  CHECK(follow.wait_for_line({"warn", "devices are gone", "devices=amy"}, kLong));
 }
 
 TEST_CASE("reload says what it did, or what is wrong") {
@@ -242,9 +242,9 @@ TEST_CASE("reload can make the log tell more, until the next one") {
   from = running.node.daemon().mark();
   running.node.files().remove("gophers/amy");
   REQUIRE(running.node.unhealthy(kGopher, "amy"));
-  CHECK(running.node.daemon().count_lines("turned Unhealthy", from) == 0);
+  CHECK(running.node.daemon().count_lines("devices are gone", from) == 0);
   // What is not written is an event nevertheless.
-  CHECK(running.plughost({"events"}).output.find("devices turned Unhealthy") != std::string::npos);
+  CHECK(running.plughost({"events"}).output.find("devices are gone") != std::string::npos);
   CHECK(running.plughost({"reload"}).exit_code == 0);
   CHECK(running.node.daemon().wait_for_line({"configuration reloaded"}, kLong, from));
 }

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "integration/node.hpp"
 
@@ -129,6 +132,27 @@ TEST_CASE("exec: a program that stays goes with a reload that changes its entry,
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   CHECK(::kill(second, 0) != 0);
+}
+
+TEST_CASE("exec: a program that stays may clear up, whether a reload or the daemon's stop ends it") {
+  Node node;
+  const std::string clears =
+      "trap 'echo bye; echo >> cleared; exit' TERM; : > ready\n" + kTwo + "while :; do sleep 0.01; done\n";
+  const auto is_ready = [&] { return std::filesystem::exists(node.files().at("ready")); };
+  const auto times_cleared = [&] {
+    std::ifstream file(node.files().at("cleared"));
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  start(node, watched(node, clears));
+  REQUIRE(eventually(is_ready));
+  node.files().remove("ready");
+  node.configure(watched(node, clears, ", env: {A: b}") + counted(kOther, 1));
+  REQUIRE(node.reload());
+  CHECK(eventually([&] { return times_cleared() == 1; }));
+  REQUIRE(eventually(is_ready));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  CHECK(times_cleared() == 2);
 }
 
 TEST_CASE("exec: discover and simulate run a program that stays until its first line") {

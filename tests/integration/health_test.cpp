@@ -120,6 +120,7 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
   SUBCASE("and is Healthy when it comes back") {
     node.files().file("gophers/held");
     CHECK(node.healthy(kGopher, "held::1"));
+    CHECK(node.daemon().wait_for_line({"devices have appeared", "devices=held"}, kLong));
   }
 }
 
@@ -133,6 +134,30 @@ TEST_CASE("where the kubelet does not tell who holds what, time alone decides, a
     REQUIRE(node.wait_for([&](const KubeletState& state) { return !listed(state, name); }));
   }
   CHECK(node.daemon().count_lines("does not say which pods hold devices") == 1);
+}
+
+TEST_CASE("a device that appears and one that goes are a line each, and the first list has none") {
+  Node node;
+  node.files().file("gophers/one");
+  start(node, test::listed(kGopher, node.path("gophers"), "forgetAfter: 1s"));
+  REQUIRE(node.attached({kGopher}));
+  node.files().file("gophers/two");
+  REQUIRE(node.healthy(kGopher, "two"));
+  CHECK(node.daemon().wait_for_line(
+      {"info", "devices have appeared", "resource=" + kGopher, "devices=two", "count=1"}, kLong));
+  CHECK(node.daemon().count_lines("devices have appeared") == 1);
+  node.files().remove("gophers/one");
+  REQUIRE(node.unhealthy(kGopher, "one"));
+  CHECK(node.daemon().wait_for_line(
+      {"warn", "devices are gone", "resource=" + kGopher, "devices=one", "count=1"}, kLong));
+  CHECK(node.daemon().wait_for_line({"devices that were gone are forgotten", "devices=one"}, kLong));
+  // A list that is empty by now is not the first one again.
+  node.files().remove("gophers/two");
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
+  node.files().file("gophers/one");
+  CHECK(node.daemon().wait_for_line({"devices have appeared", "devices=one"}, kLong));
+  CHECK(node.daemon().count_lines("turned Unhealthy") == 0);
+  CHECK(node.daemon().count_lines("Healthy again") == 0);
 }
 
 TEST_CASE("a device that flaps is held Unhealthy, and says so") {
@@ -158,8 +183,8 @@ TEST_CASE("a burst of a thousand devices is a line with a count and the first na
   const std::size_t from = node.daemon().mark();
   node.files().remove("gophers");
   REQUIRE(node.count(kGopher, 0));
-  CHECK(node.daemon().wait_for_line({"Unhealthy", "more", "it is gone"}, kLong, from));
-  CHECK(node.daemon().count_lines("Unhealthy", from) < 20);
+  CHECK(node.daemon().wait_for_line({"devices are gone", kGopher, "more", "count="}, kLong, from));
+  CHECK(node.daemon().count_lines("devices are gone", from) < 20);
 }
 
 TEST_CASE("a check whose program cannot even be started, because its file system hangs, harms nobody else") {

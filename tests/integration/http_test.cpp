@@ -201,7 +201,7 @@ TEST_CASE("a page that watches is told of the status, of each change, and of the
   listening.node.files().file("gophers/bob");
   CHECK(page.read_until("bob"));
   listening.node.files().remove("gophers/amy");
-  CHECK(page.read_until("devices turned Unhealthy"));
+  CHECK(page.read_until("devices are gone"));
   listening.node.daemon().signal(SIGTERM);
   CHECK(page.ended());
   CHECK(listening.node.daemon().wait_for_exit(limit(200ms)) == 0);

@@ -76,6 +76,33 @@ TEST_CASE("a standard error that nobody reads stops nothing") {
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }
 
+TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and at debug each is a line") {
+  Node node;
+  node.configure(counted("example.com/token", 2) + counted("example.com/other", 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/token", "example.com/other"}));
+  REQUIRE(run_plughost({"reload", "--log-level", "debug", "--control", node.control()}).exit_code == 0);
+  const auto refuse = [&](const std::string& resource, const std::string& id) {
+    CHECK_FALSE(node.kubelet().allocate_ids(resource, {id}).text.empty());
+  };
+  for (int i = 0; i < 7; ++i) refuse("example.com/token", "nobody" + std::to_string(i));
+  const std::string answered = "the kubelet has asked for devices, and has its answer";
+  REQUIRE(node.daemon().wait_for_line({"debug", answered, "resource=example.com/token", "ids=nobody6",
+                                       "count=1", "containers=1", "outcome=", "has no device"},
+                                      kLong));
+  CHECK(node.daemon().count_lines(answered) == 7);
+  CHECK(node.daemon().count_lines("a container cannot get its devices") == 5);
+  CHECK(node.daemon().wait_for_line(
+      {"warn", "a container cannot get its devices", "resource=example.com/token", "ids=nobody4", "count=1",
+       "resource example.com/token has no device", "held_back=0"},
+      kLong));
+  refuse("example.com/other", "nobody");  // it has a rate of its own
+  CHECK(node.daemon().wait_for_line({"cannot get its devices", "resource=example.com/other"}, kLong));
+  REQUIRE(node.kubelet().allocate("pod", "main", "example.com/token", 2).admitted());
+  CHECK(node.daemon().wait_for_line({"debug", answered, "count=2", "containers=1", "outcome=given"}, kLong));
+}
+
 TEST_CASE("standard files that were closed at the start are /dev/null, and no file of ours") {
 #ifdef PLUGHOST_SANITIZED
   not_shown("this build links gRPC's shared library, which opens its files before our first function runs");

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "integration/node.hpp"
 
@@ -82,6 +83,23 @@ TEST_CASE("a program of onRemove that hangs holds a stop up no longer than syste
   CHECK(node.daemon().wait_for_exit(limit(4s)) == 0);
   CHECK(exists(node, "cleared-sdb"));
   CHECK(node.daemon().wait_for_line({"not cleared away", kDisk, "sda", "no time for it to end"}, kLong));
+}
+
+TEST_CASE("a program of onRemove that does not end by itself is killed before systemd would kill all") {
+  Node node;
+  node.files().file("clear",
+                    "cd \"$1\"; trap '' TERM; echo $$ > half; mv half pid; while :; do sleep 0.1; done\n");
+  node.files().file("disks/sda");
+  node.configure(cleared(node) + counted(kOther, 1));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kDisk, kOther}));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(4s)) == 0);
+  pid_t pid = 0;
+  std::ifstream(node.files().at("pid")) >> pid;
+  REQUIRE(pid > 0);
+  CHECK(::kill(pid, 0) != 0);
 }
 
 TEST_CASE("a second signal does not wait for the programs of onRemove") {

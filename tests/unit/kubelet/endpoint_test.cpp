@@ -30,13 +30,16 @@ struct Owner final : EndpointOwner {
   std::vector<std::string> troubles;
   std::vector<std::string> started;
   std::vector<std::string> allocated;
+  std::vector<AnsweredAllocate> answered;
   bool drops = false;
+  bool refuses = false;
 
   void on_dialed(Caller by) override { dialed.push_back(by); }
   void on_stream_opened(Caller by) override { opened.push_back(by); }
   void on_stream_closed(Caller by) override { closed.push_back(by); }
   void on_registry_refused(Caller, const std::string&) override {}
   void on_connection_trouble(const std::string& what) override { troubles.push_back(what); }
+  void on_allocated(const AnsweredAllocate& call) override { answered.push_back(call); }
   void prepare_start(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
                      StartDone done) override {
     started = ids;
@@ -45,6 +48,7 @@ struct Owner final : EndpointOwner {
   void ask_allocation_program(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
                               AllocationDone done) override {
     allocated = ids;
+    if (refuses) return done("not today");
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
   }
 };
@@ -224,11 +228,55 @@ TEST_CASE("an allocation that a program has a part in asks the owner for each co
     REQUIRE(response.container_responses_size() == 2);
     CHECK(response.container_responses(1).envs().at("KEY") == "value");
     CHECK(served.owner.allocated == std::vector<std::string>{"two"});
+    REQUIRE(test::run_until(served.loop, [&] { return !served.owner.answered.empty(); }));
+    CHECK(served.owner.answered[0].ids == "one, two");
+    CHECK(served.owner.answered[0].refusal.empty());
+  }
+  SUBCASE("it refuses") {
+    served.owner.refuses = true;
+    CHECK(served.call(allocate).error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    REQUIRE(test::run_until(served.loop, [&] { return !served.owner.answered.empty(); }));
+    CHECK(served.owner.answered[0].refusal == "resource example.com/a: not today");
   }
   SUBCASE("it drops the question") {
     served.owner.drops = true;
     CHECK(served.call(allocate).error_code() == grpc::StatusCode::UNAVAILABLE);
   }
+}
+
+TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
+  Served served;
+  served.endpoint->listen_anew(served.dir.path());
+  const auto allocate = [&](const v1beta1::AllocateRequest& asked) {
+    return served.call([&](auto& stub, auto& context) {
+      v1beta1::AllocateResponse response;
+      return stub.Allocate(&context, asked, &response);
+    });
+  };
+  const auto told = [&](std::size_t n) {
+    REQUIRE(test::run_until(served.loop, [&] { return served.owner.answered.size() == n; }));
+    return served.owner.answered.back();
+  };
+  CHECK(allocate(request({{"one"}, {"one", "two"}})).ok());
+  AnsweredAllocate call = told(1);
+  CHECK(call.containers == 2);
+  CHECK(call.count == 3);
+  CHECK(call.ids == "one, one, two");
+  CHECK(call.refusal.empty());
+
+  CHECK(allocate(request({{"one"}, {"three"}})).error_code() == grpc::StatusCode::NOT_FOUND);
+  call = told(2);
+  CHECK(call.containers == 2);
+  CHECK(call.ids == "one, three");
+  CHECK(call.refusal == "resource example.com/a has no device \"three\"; it lists 2 devices now");
+
+  CHECK_FALSE(allocate(request({std::vector<std::string>(1000, std::string(1000, 'x'))})).ok());
+  call = told(3);
+  CHECK(call.containers == 1);
+  CHECK(call.count == 1000);
+  CHECK(call.ids.ends_with("x... and 995 more"));
+  CHECK(call.ids.size() < 500);
+  CHECK(call.refusal.size() == 503);
 }
 
 TEST_CASE("a container's start with something to prepare asks the owner") {

@@ -8,8 +8,10 @@
 #include <fstream>
 #include <list>
 #include <string>
+#include <thread>
 
 #include "programs/subprocess.hpp"
+#include "unit/is_gone.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -119,4 +121,67 @@ TEST_CASE("what is running when the process ends is killed and reaped") {
     many.running.clear();
   }
   CHECK(::kill(pid, 0) != 0);
+}
+
+TEST_CASE(
+    "at the process's end a program may clear up, and one that does not end is killed after its grace") {
+  const test::TempDir dir;
+  const std::string at = dir.path().string();
+  pid_t stubborn = 0;
+  Clock::time_point begun;
+  {
+    Many many;
+    many.run(
+        Purpose::kStay,
+        "cd " + at + "; trap 'sleep 0.02; : > cleared; exit' TERM; : > ready; while :; do sleep 0.01; done",
+        1);
+    many.run(Purpose::kStay,
+             "cd " + at + "; trap '' TERM; echo $$ > half; mv half pid; while :; do sleep 0.05; done", 1);
+    REQUIRE(test::run_until(many.loop, [&] {
+      return std::filesystem::exists(dir.at("ready")) && std::filesystem::exists(dir.at("pid"));
+    }));
+    std::ifstream(dir.at("pid")) >> stubborn;
+    many.running.clear();
+    begun = Clock::now();
+  }
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+  CHECK(Clock::now() - begun >= Programs::kGrace - 50ms);
+  CHECK(Clock::now() - begun < Programs::kGrace + Programs::kLast + 1s);
+  CHECK(::kill(stubborn, 0) != 0);
+}
+
+TEST_CASE("at the process's end nobody waits for the grace of programs that end") {
+  Clock::time_point begun;
+  {
+    Many many;
+    many.run(Purpose::kStay, "exec sleep 1000", 3);
+    REQUIRE(test::run_until(many.loop, [&] {
+      return std::ranges::all_of(many.running, [](const Subprocess& each) { return each.begun(); });
+    }));
+    test::run_until(
+        many.loop, [] { return false; }, 200ms);
+    many.running.clear();
+    begun = Clock::now();
+  }
+  CHECK(Clock::now() - begun < 500ms);
+}
+
+TEST_CASE("at the process's end a program is ended that has begun, and of which the loop does not know yet") {
+  const test::TempDir dir;
+  const std::string at = dir.path().string();
+  pid_t pid = 0;
+  {
+    Many many;
+    many.run(Purpose::kStay, "cd " + at + "; echo $$ > half; mv half pid; exec sleep 1000", 1);
+    // Its start is given to a thread, and no more is done here.
+    while (!many.running.front().begun()) test::run_once(many.loop);
+    while (!std::filesystem::exists(dir.at("pid"))) std::this_thread::yield();
+    std::ifstream(dir.at("pid")) >> pid;
+    many.running.clear();
+  }
+  REQUIRE(pid > 0);
+  // It is killed by the thread that has just started it, which nobody waits for.
+  const auto end = Clock::now() + 30s;
+  while (!test::is_gone(pid) && Clock::now() < end) std::this_thread::yield();
+  CHECK(test::is_gone(pid));
 }

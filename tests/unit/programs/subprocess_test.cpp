@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "unit/is_gone.hpp"
 #include "unit/no_descriptors.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -49,14 +50,6 @@ struct Run {
 
 std::vector<std::string> shell(const std::string& script) {
   return {"/bin/sh", "-c", script};
-}
-
-// Not there, or dead and waiting for its parent.
-bool is_gone(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  return text.empty() || text.substr(text.rfind(')') + 2, 1) == "Z";
 }
 
 // Of all of our threads; the dead that wait for us among them.
@@ -118,7 +111,7 @@ TEST_CASE("after its time-out the program and its children are killed, and its e
   CHECK(run.result->how == How::kOverdue);
   CHECK(run.result->timeout == 200ms);
   const pid_t child = std::stoi(run.result->output);
-  CHECK(test::run_until(run.loop, [&] { return run.gone && is_gone(child); }));
+  CHECK(test::run_until(run.loop, [&] { return run.gone && test::is_gone(child); }));
 }
 
 TEST_CASE("a program that is overdue before its start has been told is killed, and its end is told") {
@@ -144,12 +137,50 @@ TEST_CASE("a program that is overdue before its start has been told is killed, a
   CHECK(test::run_until(run.loop, [&] { return run.gone; }));
 }
 
+TEST_CASE("after its time-out a program may clear up, and whoever waits for it has its answer before that") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() +
+                "; trap 'sleep 0.1; echo bye; : > cleared; exit' TERM; while :; do sleep 0.01; done"),
+          300ms);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  CHECK_FALSE(std::filesystem::exists(dir.at("cleared")));
+  const auto answered = EventLoop::Clock::now();
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+  CHECK(EventLoop::Clock::now() - answered < Programs::kGrace);
+}
+
+TEST_CASE("a program that does not end by itself after its time-out is killed when its grace is over") {
+  Run run(shell("trap '' TERM; (while :; do sleep 0.05; done) & echo $!; while :; do sleep 0.05; done"),
+          200ms);
+  REQUIRE(run.ended());
+  CHECK_FALSE(run.gone);
+  const auto answered = EventLoop::Clock::now();
+  const pid_t child = std::stoi(run.result->output);
+  CHECK_FALSE(test::is_gone(child));
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(EventLoop::Clock::now() - answered >= Programs::kGrace - 50ms);
+  CHECK(EventLoop::Clock::now() - answered < 3 * Programs::kGrace);
+  CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
+}
+
+TEST_CASE("what a shell leaves in its group when it is ended may clear up, too") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() +
+                "; (trap 'sleep 0.1; : > cleared; exit' TERM; while :; do sleep 0.01; done) & wait"),
+          300ms);
+  REQUIRE(run.ended());
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+}
+
 TEST_CASE("a program that leaves children behind has ended when it ends, and so have they") {
   Run run(shell("sleep 1000 & echo $!"));
   REQUIRE(run.ended());
   CHECK(run.result->how == How::kExited);
   const pid_t child = std::stoi(run.result->output);
-  CHECK(test::run_until(run.loop, [&] { return is_gone(child); }));
+  CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
 }
 
 TEST_CASE("a long output is cut, and does not hold the program up") {
@@ -202,6 +233,17 @@ TEST_CASE("destroyed means killed and reaped, and nothing is called") {
   CHECK(test::run_until(run.loop, [&] { return ::kill(child, 0) != 0; }));
   CHECK_FALSE(run.result);
   CHECK_FALSE(run.gone);
+}
+
+TEST_CASE("destroyed means that it may clear up, and say so to nobody") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() +
+                "; trap 'echo bye; echo bye >&2; : > cleared; exit' TERM; : > ready; "
+                "while :; do sleep 0.01; done"));
+  REQUIRE(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("ready")); }));
+  run.process.reset();
+  CHECK(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("cleared")); }));
+  CHECK_FALSE(run.result);
 }
 
 TEST_CASE("destroyed before its turn means that it never runs") {
@@ -286,6 +328,20 @@ TEST_CASE("a line that is longer than what is kept is one too many, and no sum o
   REQUIRE(run.ended());
   CHECK(lines == 20000);
   CHECK(run.result->excess);
+}
+
+TEST_CASE("a program that writes too much may clear up, and its end is told then") {
+  const test::TempDir dir;
+  Run run(Program{.command = shell("cd " + dir.path().string() +
+                                   "; trap ': > cleared; exit' TERM; echo 0123456789; "
+                                   "while :; do sleep 0.01; done"),
+                  .most_output = 5,
+                  .excess = Program::Excess::kFatal});
+  REQUIRE(run.ended());
+  CHECK(run.result->excess);
+  CHECK(run.result->output == "01234");
+  CHECK(run.result->how == How::kSignalled);
+  CHECK(std::filesystem::exists(dir.at("cleared")));
 }
 
 TEST_CASE("a program that is given more time is killed when that is over") {

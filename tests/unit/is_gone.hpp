@@ -1,0 +1,18 @@
+#pragma once
+// Whether a process has ended, reaped or not. Thread-safe.
+
+#include <sys/types.h>
+
+#include <fstream>
+#include <string>
+
+namespace plughost::test {
+
+inline bool is_gone(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  return text.empty() || text.substr(text.rfind(')') + 2, 1) == "Z";
+}
+
+}  // namespace plughost::test
