@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <list>
 #include <string>
 #include <thread>
@@ -131,10 +132,8 @@ TEST_CASE(
   Clock::time_point begun;
   {
     Many many;
-    many.run(
-        Purpose::kStay,
-        "cd " + at + "; trap 'sleep 0.02; : > cleared; exit' TERM; : > ready; while :; do sleep 0.01; done",
-        1);
+    many.run(Purpose::kStay,
+             "cd " + at + "; trap ': > cleared; exit' TERM; : > ready; while :; do sleep 0.01; done", 1);
     many.run(Purpose::kStay,
              "cd " + at + "; trap '' TERM; echo $$ > half; mv half pid; while :; do sleep 0.05; done", 1);
     REQUIRE(test::run_until(many.loop, [&] {
@@ -151,15 +150,13 @@ TEST_CASE(
 }
 
 TEST_CASE("at the process's end nobody waits for the grace of programs that end") {
+  const test::TempDir dir;
   Clock::time_point begun;
   {
     Many many;
-    many.run(Purpose::kStay, "exec sleep 1000", 3);
-    REQUIRE(test::run_until(many.loop, [&] {
-      return std::ranges::all_of(many.running, [](const Subprocess& each) { return each.begun(); });
-    }));
-    test::run_until(
-        many.loop, [] { return false; }, 200ms);
+    many.run(Purpose::kStay, ": > " + dir.path().string() + "/runs-$$; exec sleep 1000", 3);
+    REQUIRE(test::run_until(
+        many.loop, [&] { return std::distance(std::filesystem::directory_iterator(dir.path()), {}) == 3; }));
     many.running.clear();
     begun = Clock::now();
   }
