@@ -206,6 +206,8 @@ TEST_CASE("events are the changes of state, oldest first, and those to come") {
   CHECK(json::parse(last.output).contains("message"));  // one line, or it could not be parsed
 
   Process follow({"events", "--follow", "-n", "1", "--control", running.node.control()});
+  // It is there once it has told of the last one: of what came before that it would say nothing.
+  REQUIRE(follow.wait_for_line({}, kLong));
   running.node.files().remove("gophers/amy");
   CHECK(follow.wait_for_line({"warn", "devices are gone", "devices=amy"}, kLong));
 }
