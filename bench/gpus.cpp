@@ -94,9 +94,11 @@ void measure_strategies(std::size_t rounds) {
   const Bed bed;
   std::string text = "resources:\n";
   for (const char* const strategy : kStrategies)
-    text += std::string("- {name: bench.example.com/") + strategy +
-            ", gpu: {vendor: nvidia, deviceListStrategy: " + strategy + "}, id: \"" + strategy +
-            "-{index}\"}\n";
+    text +=
+        std::string("- {name: bench.example.com/") + strategy +
+        ", gpu: {vendor: nvidia, deviceListStrategy: " + strategy + "}, id: \"" + strategy +
+        // All of the cards, by patterns that differ: one card's variable cannot have two values otherwise.
+        "-{index}\", only: [{index: \"*\"}, {id: " + strategy + "}]}\n";
   bed.write_config(text);
   StandInKubelet kubelet({.directory = bed.plugins()});
   const Child daemon(bed.config(), bed.plugins());

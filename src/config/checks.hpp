@@ -21,10 +21,11 @@ void check_socket_directory(const std::filesystem::path& directory, std::size_t 
 void check_socket(const std::filesystem::path& socket, const Mark& mark, const std::string& path,
                   Diagnostics& diagnostics);
 
-// Errors: a name twice; a label twice; `near` with a name that no entry has; a list that does not fit into
-// one message to the kubelet; an id that two resources have, as far as ids are known without looking at the
-// machine. Warnings: two resources that could give an environment variable, an annotation or a path in the
-// container different values.
+// Errors: a name twice; a label twice; `near` with a name that no entry has; `sameCard` of which the other
+// entry does not know; two entries over the same cards whose kinds would give a variable different values; a
+// list that does not fit into one message to the kubelet; an id that two resources have, as far as ids are
+// known without looking at the machine. Warnings: two resources that could give an environment variable, an
+// annotation or a path in the container different values.
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics);
 
 }  // namespace plughost

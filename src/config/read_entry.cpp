@@ -24,7 +24,8 @@ using Words = std::vector<std::string_view>;
 constexpr Word<AllocationPolicy> kPolicies[] = {{"none", AllocationPolicy::kNone},
                                                 {"packed", AllocationPolicy::kPacked},
                                                 {"distributed", AllocationPolicy::kDistributed},
-                                                {"aligned", AllocationPolicy::kAligned}};
+                                                {"aligned", AllocationPolicy::kAligned},
+                                                {"oneCard", AllocationPolicy::kOneCard}};
 constexpr Word<CdiNames> kCdiNames[] = {{"false", CdiNames::kNone},
                                         {"cri", CdiNames::kCri},
                                         {"annotations", CdiNames::kAnnotations},
@@ -119,6 +120,27 @@ std::string read_near(Fields& entry, std::string_view domain) {
   const std::string near = entry.text("near", "");
   if (near.empty() || domain.empty() || near.find('/') != std::string::npos) return near;
   return Template::escape(domain) + '/' + near;
+}
+
+AllocationPolicy read_policy(Fields& entry, CardUnits units) {
+  const AllocationPolicy usual =
+      units == CardUnits::kNone ? AllocationPolicy::kNone : AllocationPolicy::kOneCard;
+  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual);
+  if (units == CardUnits::kOfOneCard && policy == AllocationPolicy::kNone)
+    entry.error("allocationPolicy",
+                "the kubelet would take units of several cards, and a container is refused these; leave the "
+                "key out, or set `spanCards: true` in `gpu`");
+  return policy;
+}
+
+// Whether there is such a neighbour, and what it says itself, is known later.
+bool read_same_card(Fields& entry, const std::string& near, std::string_view kind) {
+  const bool same_card = entry.flag("sameCard", false);
+  if (same_card && near.empty())
+    entry.error("sameCard", "the same card as whose? Name the other entry in `near`");
+  if (same_card && kind != "gpu")
+    entry.error("sameCard", "only entries of the kind `gpu` know which card their devices are");
+  return same_card;
 }
 
 // Devices that only their number tells of have nothing to be chosen by.
@@ -367,28 +389,33 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     // An entry without a kind may use every kind's attributes: one error is enough.
     const std::vector<const Kind*> found = find_kinds(entry, path);
     Words attributes;
+    Words of_allocation;
     for (const Kind& kind : kinds()) {
       const bool used = found.empty() || std::ranges::find(found, &kind) != found.end();
       if (!used) continue;
       attributes = both(attributes, kind.attributes);
       const Node* const value = entry.node(kind.key);
       if (value && kind.declared) attributes = both(attributes, kind.declared(*value));
+      if (value && kind.of_allocation) of_allocation = both(of_allocation, kind.of_allocation(*value));
     }
-    const Words known = both(kCommonNames, attributes);
+    const Words known = both(both(kCommonNames, of_allocation), attributes);
     const Words of_kind = with({"id"}, attributes);
 
     recipe->name = read_name(entry, domain, of_kind);
     for (const Kind* kind : found) {
       draft.kind = kind->key;
       draft.config.source = kind->read(entry);
+      if (draft.config.source) recipe->units = draft.config.source->units();
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
     recipe->choice = read_choice(entry, of_kind);
     for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
     read_sharing(entry, of_kind, *recipe);
-    recipe->policy = entry.choice("allocationPolicy", kPolicies, AllocationPolicy::kNone);
+    recipe->policy = read_policy(entry, recipe->units);
     recipe->near = read_near(entry, domain);
+    recipe->same_card = read_same_card(entry, recipe->near, draft.kind);
+    recipe->empty_at_stop = entry.flag("emptyAtStop", false);
     recipe->required = entry.flag("required", false);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);

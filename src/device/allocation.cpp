@@ -14,6 +14,7 @@
 #include "device/hash.hpp"
 #include "device/id.hpp"
 #include "device/resource_name.hpp"
+#include "device/same_card.hpp"
 
 namespace plughost {
 namespace {
@@ -30,24 +31,19 @@ std::string uuid_of(std::string_view text) {
   return uuid;
 }
 
-// Does the template name more than the scalars?
-bool belongs_to_a_device(const Template& pattern) {
-  return std::ranges::any_of(pattern.placeholders(), [](std::string_view name) {
-    return name != "resource" && name != "resourceEnv" && name != "count" && name != "allocation";
-  });
-}
-
-// Does the template name what only an allocation has?
-bool depends_on_the_allocation(const Template& pattern) {
-  return pattern.names("n") || pattern.names("count") || pattern.names("allocation");
-}
+// Of ids that are units of cards.
+struct UnitCounts {
+  std::size_t of_container = 0;
+  std::size_t total = 0;  // all that are listed
+};
 
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class AllocationDraft {
  public:
   // Refers to the resource's name, and the devices, which outlive it.
-  AllocationDraft(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi)
-      : resource_(resource), devices_(std::move(devices)), cdi_(cdi) {}
+  AllocationDraft(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi,
+                  std::optional<UnitCounts> units)
+      : resource_(resource), devices_(std::move(devices)), cdi_(cdi), units_(units) {}
 
   void add_devices() {
     for (std::size_t n = 0; n < devices_.size(); ++n) {
@@ -178,6 +174,26 @@ class AllocationDraft {
     return std::nullopt;
   }
 
+  // Does the template name more than the scalars?
+  bool belongs_to_a_device(const Template& pattern) const {
+    return std::ranges::any_of(pattern.placeholders(), [this](std::string_view name) {
+      return name != "resource" && name != "resourceEnv" && name != "count" && name != "allocation" &&
+             !counts_units(name);
+    });
+  }
+
+  // Does the template name what only an allocation has?
+  bool depends_on_the_allocation(const Template& pattern) const {
+    return pattern.names("n") || pattern.names("count") || pattern.names("allocation") ||
+           std::ranges::any_of(pattern.placeholders(),
+                               [this](std::string_view name) { return counts_units(name); });
+  }
+
+  // Elsewhere a kind may have attributes of these names.
+  bool counts_units(std::string_view name) const {
+    return units_ && (name == "units" || name == "totalUnits");
+  }
+
   Text scalar(std::string_view placeholder) const {
     if (placeholder == "resource") return std::string(resource_);
     if (placeholder == "resourceEnv") return resource_variable(resource_);
@@ -187,12 +203,15 @@ class AllocationDraft {
       return uuid_of(text);
     }
     if (placeholder == "count") return std::to_string(devices_.size());
+    if (counts_units(placeholder))
+      return std::to_string(placeholder == "units" ? units_->of_container : units_->total);
     return std::nullopt;
   }
 
   // What the placeholder stands for at position n of the allocation.
   Text value(std::string_view placeholder, std::size_t n) {
     if (placeholder == "n") return std::to_string(n);
+    if (placeholder == "cardUnits" && units_) return std::to_string(devices_[n]->replicas);
     if (placeholder == "cdiName") return cdi_qualified_name(resource_, devices_[n]->id);
     if (const std::string* attribute = devices_[n]->attribute(placeholder)) return *attribute;
     refuse("device " + in_quotes(devices_[n]->id) + " has no {" + std::string(placeholder) +
@@ -306,6 +325,7 @@ class AllocationDraft {
   std::string_view resource_;
   std::vector<const Device*> devices_;
   CdiNames cdi_;
+  std::optional<UnitCounts> units_;          // nullopt: ids are no units
   std::unordered_set<const Device*> named_;  // of which our CDI specification says something
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
@@ -315,8 +335,10 @@ class AllocationDraft {
 };
 
 std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe& recipe,
-                                         std::vector<const Device*> devices, const Allocation& more) {
-  AllocationDraft draft(resource, std::move(devices), recipe.cdi);
+                                         std::vector<const Device*> devices, const UnitCounts& units,
+                                         const Allocation& more) {
+  AllocationDraft draft(resource, std::move(devices), recipe.cdi,
+                        recipe.units == CardUnits::kNone ? std::nullopt : std::optional(units));
   draft.add_devices();
   for (const NodeRecipe& node : recipe.nodes) draft.add(node);
   for (const MountRecipe& mount : recipe.mounts) draft.add(mount);
@@ -328,13 +350,28 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe
   return std::move(draft).finish();
 }
 
+// shares: how many ids of each device a container is to get, in the order that the kubelet asked.
+Refusal of_several_cards(std::string_view resource, const std::vector<const Device*>& devices,
+                         const std::unordered_map<const Device*, std::size_t>& shares) {
+  std::string cards;
+  for (const Device* const device : devices) {
+    const CardName card = card_of(*device);
+    cards += (cards.empty() ? "" : ", ") + std::to_string(shares.at(device)) + " of " + names_of({&card, 1});
+  }
+  return {.reason = Refusal::Reason::kSeveralCards,
+          .text = "the units of a container are one card's, and of " + std::string(resource) +
+                  " it would get " + cards +
+                  "; ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` "
+                  "if a container may have several cards"};
+}
+
 }  // namespace
 
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more) {
   std::vector<const Device*> devices;
-  std::unordered_set<const Device*> seen;
+  std::unordered_map<const Device*, std::size_t> shares;
   for (const std::string& id : ids) {
     const Device* device = inventory.find(id);
     if (!device) {
@@ -354,14 +391,16 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                      .text = "a container may have one share of " + std::string(resource) +
                              ", and this one asks for " + std::to_string(ids.size())};
     }
-    if (seen.insert(device).second) devices.push_back(device);
+    if (++shares[device] == 1) devices.push_back(device);
   }
-
-  return expand(resource, recipe, std::move(devices), more);
+  if (recipe.units == CardUnits::kOfOneCard && devices.size() > 1)
+    return of_several_cards(resource, devices, shares);
+  return expand(resource, recipe, std::move(devices),
+                {.of_container = ids.size(), .total = inventory.id_count()}, more);
 }
 
 CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
-  auto expanded = expand(resource, recipe, {&device}, {});
+  auto expanded = expand(resource, recipe, {&device}, {}, {});
   auto* const allocation = std::get_if<Allocation>(&expanded);
   return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
 }

@@ -113,6 +113,23 @@ bool settle_id(Device& device, const Template& id, const std::string& resource, 
   return true;
 }
 
+// The name of a resource that does not depend on the devices.
+std::optional<std::string> only_resource(const Recipe& recipe) {
+  if (!recipe.name.literal()) return std::nullopt;
+  return recipe.name.expand([](std::string_view) { return std::nullopt; });
+}
+
+// Gives the n-th device its shares and the id under which it is listed. The result is its resource; nullopt
+// and a remark if it is not listed. only: see only_resource().
+std::optional<std::string> settle(Device& device, const Recipe& recipe,
+                                  const std::optional<std::string>& only, std::size_t n, Remarks& remarks) {
+  std::optional<std::string> resource = only ? only : resource_of(recipe.name, device, n, remarks);
+  if (!resource) return resource;
+  device.replicas *= replicas_of(recipe, device);
+  if (recipe.rename_shared && device.replicas > 1) *resource += ".shared";
+  return settle_id(device, recipe.id, *resource, n, remarks) ? resource : std::nullopt;
+}
+
 bool is_container_path(const PositionText& text) {
   return text.valid() && valid_utf8(text.pattern());
 }
@@ -205,23 +222,15 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
   Assembly assembly;
   Remarks remarks;
   assembly.unmatched = unmatched_rules(recipe, scanned);
-  std::optional<std::string> only_resource;
-  if (recipe.name.literal()) {
-    only_resource = recipe.name.expand([](std::string_view) { return std::nullopt; });
-    // Which of its two names a resource has is known with its devices.
-    if (!recipe.rename_shared) assembly.resources[*only_resource].reserve(scanned.size());
-  }
+  const std::optional<std::string> only = only_resource(recipe);
+  // Which of its two names a resource has is known with its devices.
+  if (only && !recipe.rename_shared) assembly.resources[*only].reserve(scanned.size());
 
   std::size_t without_resource = 0;
   for (std::size_t n = 0; n < scanned.size(); ++n) {
     Device& device = scanned[n];
-    std::optional<std::string> own_resource;
-    if (!only_resource) own_resource = resource_of(recipe.name, device, n, remarks);
-    std::optional<std::string> resource = only_resource ? only_resource : own_resource;
+    const std::optional<std::string> resource = settle(device, recipe, only, n, remarks);
     if (!resource) continue;
-    device.replicas *= replicas_of(recipe, device);
-    if (recipe.rename_shared && device.replicas > 1) *resource += ".shared";
-    if (!settle_id(device, recipe.id, *resource, n, remarks)) continue;
     if (assembly.resources.size() == kMostResources && !assembly.resources.contains(*resource)) {
       ++without_resource;
       continue;
@@ -251,6 +260,18 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
   }
   std::move(remarks).append_to(assembly.remarks);
   return assembly;
+}
+
+std::size_t listed_size(const Recipe& recipe, std::vector<Device> scanned) {
+  const std::optional<std::string> only = only_resource(recipe);
+  Remarks remarks;
+  std::map<std::string, std::size_t> sizes;
+  std::size_t largest = 0;
+  for (std::size_t n = 0; n < scanned.size(); ++n) {
+    const std::optional<std::string> resource = settle(scanned[n], recipe, only, n, remarks);
+    if (resource) largest = std::max(largest, sizes[*resource] += wire_size(scanned[n]));
+  }
+  return largest;
 }
 
 }  // namespace plughost

@@ -28,4 +28,8 @@ struct Assembly {
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed = {});
 
+// What the largest of the lists takes, by wire_size(), that the recipe makes of these devices, if none is
+// left out for its size.
+std::size_t listed_size(const Recipe& recipe, std::vector<Device> scanned);
+
 }  // namespace plughost

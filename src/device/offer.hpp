@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "device/free_units.hpp"
 #include "device/inventory.hpp"
 #include "device/near.hpp"
 #include "device/recipe.hpp"
+#include "device/same_card.hpp"
 
 namespace plughost {
 
@@ -16,6 +18,9 @@ struct Offer {
   std::shared_ptr<const Recipe> recipe;
   Neighbours near = {};                        // of the entry that the recipe names
   std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
+  // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
+  std::shared_ptr<GivenCards> joined = nullptr;
+  std::shared_ptr<FreeUnits> free = nullptr;  // is told what is free; nullptr: ids are no units of one card
   std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };
 

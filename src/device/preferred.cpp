@@ -144,11 +144,15 @@ class Chooser {
     }
   }
 
-  // The ids among available that have not been chosen yet, each once; those that no device has go last.
-  void offer(std::span<const std::string> available) {
+  // The ids among available that have not been chosen yet, each once. Those of other cards than these go
+  // last, and after them those that no device has.
+  void offer(std::span<const std::string> available, std::span<const CardName> cards) {
     for (const std::string& id : available) {
       if (!seen_.insert(id).second) continue;
-      if (const Device* device = inventory_.find(id)) {
+      const Device* const device = inventory_.find(id);
+      if (device && !is_among(*device, cards)) {
+        elsewhere_.push_back(&id);
+      } else if (device) {
         choices_[position(device)].free.push_back(&id);
         known_.push_back(&id);
       } else {
@@ -159,6 +163,30 @@ class Chooser {
       const std::size_t replicas = inventory_.devices()[i].replicas;
       choices_[i].in_use = replicas - std::min(replicas, choices_[i].free.size());
     }
+  }
+
+  // All of one device. least_used: of those that have enough the one that is least in use, else the one with
+  // the smallest rest. false: none has enough, and nothing is chosen.
+  bool choose_one_card(bool least_used) {
+    std::optional<std::size_t> fixed;
+    for (const std::string& id : chosen_) {
+      const Device* const device = inventory_.find(id);
+      if (!device || (fixed && *fixed != position(device))) return false;
+      fixed = position(device);
+    }
+    const std::size_t wanted = size_ - std::min(size_, chosen_.size());
+    const auto rank = [&](std::size_t i) {
+      return std::pair(least_used ? choices_[i].in_use : choices_[i].free.size(),
+                       std::numeric_limits<unsigned>::max() - choices_[i].near);
+    };
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (choices_[i].free.size() < wanted || (fixed && *fixed != i)) continue;
+      if (!best || rank(i) < rank(*best)) best = i;
+    }
+    if (!best) return false;
+    for (const std::string* id : choices_[*best].free) choose(*id);
+    return true;
   }
 
   void choose_as_offered() {
@@ -240,11 +268,18 @@ class Chooser {
   }
 
   std::vector<std::string> finish() && {
+    for (const std::string* id : elsewhere_) choose(*id);
     for (const std::string* id : unknown_) choose(*id);
     return std::move(chosen_);
   }
 
  private:
+  static bool is_among(const Device& device, std::span<const CardName> cards) {
+    return cards.empty() || std::ranges::any_of(cards, [own = card_of(device)](const CardName& card) {
+             return same_card(own, card);
+           });
+  }
+
   std::size_t position(const Device* device) const {
     return static_cast<std::size_t>(device - inventory_.devices().data());
   }
@@ -287,6 +322,7 @@ class Chooser {
   const Inventory& inventory_;
   std::vector<Choice> choices_;  // by the device's position in the inventory
   std::vector<const std::string*> known_;
+  std::vector<const std::string*> elsewhere_;
   std::vector<const std::string*> unknown_;
   std::unordered_set<std::string_view> seen_;
   std::vector<std::string> chosen_;
@@ -307,15 +343,19 @@ const Device* first_with_node(const Inventory& inventory, std::span<const std::s
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
                                    std::span<const std::string> must_include, std::size_t size,
-                                   std::span<const std::string> near) {
+                                   std::span<const std::string> near, const CardTerms& cards) {
   Chooser chooser(inventory, must_include, size);
   chooser.prefer_near(near);
-  chooser.offer(available);
+  chooser.offer(available, cards.same);
+  const bool one = cards.one || policy == AllocationPolicy::kOneCard;
+  if (one && chooser.choose_one_card(policy == AllocationPolicy::kDistributed))
+    return std::move(chooser).finish();
   switch (policy) {
     case AllocationPolicy::kNone:
       chooser.choose_as_offered();
       break;
     case AllocationPolicy::kPacked:
+    case AllocationPolicy::kOneCard:
       chooser.choose_packed();
       break;
     case AllocationPolicy::kDistributed:

@@ -7,16 +7,24 @@
 
 #include "device/inventory.hpp"
 #include "device/recipe.hpp"
+#include "device/same_card.hpp"
 
 namespace plughost {
+
+// On which cards the devices have to be, or the container gets none.
+struct CardTerms {
+  bool one = false;                // all of one device
+  std::span<const CardName> same;  // of these; empty: of any
+};
 
 // Never fails, because an error would fail the pod's admission: the answer is a subset of available, holds
 // all of must_include, and has exactly `size` ids whenever available has that many. Ids that the inventory
 // does not know come last. A device's replicas that are not available are taken to be in use. near: PCI paths
-// (device/near.hpp); of devices that are equal to the policy, those near one of them come first.
+// (device/near.hpp); of devices that are equal to the policy, those near one of them come first. Whatever the
+// policy, what fulfils the terms comes before what does not, if there is enough of it.
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
                                    std::span<const std::string> must_include, std::size_t size,
-                                   std::span<const std::string> near = {});
+                                   std::span<const std::string> near = {}, const CardTerms& cards = {});
 
 }  // namespace plughost

@@ -3,6 +3,7 @@
 // allocated device brings into a container. A plain value.
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +19,26 @@ enum class AllocationPolicy {
   kPacked,       // fill the devices that are in use already
   kDistributed,  // spread over the devices that are least in use
   kAligned,  // those that are nearest to each other; by NUMA node, and there as kPacked, if no more is known
+  kOneCard,  // all of the device that has the fewest free ids of those that have enough
+};
+
+// What an id stands for.
+enum class CardUnits {
+  kNone,            // a device, or a share of one
+  kOfOneCard,       // a part of a card, and a container gets those of one card or none
+  kOfSeveralCards,  // the same, but of any cards
+};
+// What a card can compute, where that is divided.
+inline constexpr unsigned kCoresOfACard = 100;
+// What one id stands for of a card that is divided: one of them is set, or it is not divided.
+struct CardUnit {
+  static constexpr std::uint64_t kMiB = 1u << 20;
+
+  std::uint64_t memory = 0;  // bytes
+  unsigned cores = 0;        // of kCoresOfACard
+
+  bool whole() const { return memory == 0 && cores == 0; }
+  bool operator==(const CardUnit&) const = default;
 };
 
 // How a container runtime is told the names of CDI devices.
@@ -79,7 +100,9 @@ struct KindRecipe {
   bool operator==(const KindRecipe&) const = default;
 };
 
-// In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars. {id}, {n}
+// In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars; where ids
+// are units {units} (the container's) and {totalUnits} (all that are listed), too; and {cardUnits} (those of
+// its card) belongs to a device, as do others: {id}, {n}
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
 // one key or path per device.
@@ -96,7 +119,11 @@ struct Recipe {
   AllocationPolicy policy = AllocationPolicy::kNone;
   // The name of another entry: of devices that are equal to the policy, those near that one's come first.
   std::string near;
-  bool required = false;                   // without a Healthy device of it the node is not ready
+  // What a container gets of both is of the same card, or it gets nothing.
+  bool same_card = false;
+  CardUnits units = CardUnits::kNone;
+  bool empty_at_stop = false;  // the kubelet is sent an empty list before the resource ends for good
+  bool required = false;       // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
   std::optional<HealthRecipe> health;      // absent: what the scan says is all
   // Prepares a device before each start of a container that has it; the time-out is for all of these.

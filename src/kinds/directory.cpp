@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostWatched = 1000;  // each costs one of the user's inotify watches
 constexpr std::size_t kLongestName = 1000;  // of a directory, in a remark
 constexpr std::string_view kDirectoryAttributes[] = {"name", "path"};
+constexpr std::string_view kBaseName = "basename";  // where `name` may have a '/'
 
 enum class Depth { kFlat, kRecursive };
 
@@ -110,6 +111,9 @@ Scan Directory::scan(const HostRoot& host) const {
   for (std::string& name : names) {
     Device& device = scan.devices.emplace_back();
     device.attributes = {{.name = "name", .value = name}, {.name = "path", .value = prefix + name}};
+    if (depth_ == Depth::kRecursive)
+      device.attributes.push_back(
+          {.name = std::string(kBaseName), .value = name.substr(name.rfind('/') + 1)});
     device.id = std::move(name);
   }
   return scan;
@@ -131,10 +135,20 @@ std::unique_ptr<const DeviceSource> read_directory(Fields& entry) {
   return std::make_unique<Directory>(std::move(path), std::move(match), depth);
 }
 
+std::vector<std::string_view> declared_by_directory(const Node& value) {
+  const Node* const recursive = value.find("recursive");
+  if (!recursive || recursive->scalar != "true") return {};
+  return {kBaseName};
+}
+
 }  // namespace
 
 Kind directory_kind() {
-  return {.key = "directory", .attributes = kDirectoryAttributes, .default_id = "", .read = read_directory};
+  return {.key = "directory",
+          .attributes = kDirectoryAttributes,
+          .default_id = "",
+          .read = read_directory,
+          .declared = declared_by_directory};
 }
 
 }  // namespace plughost

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "device/choice.hpp"
 #include "device/device.hpp"
+#include "device/recipe.hpp"
 #include "document/fields.hpp"
 #include "host/host_root.hpp"
 
@@ -66,13 +66,13 @@ class DeviceSource {
   // machine does not let it look: what was known before then stands.
   virtual Scan scan(const HostRoot& host) const = 0;
   // Worker thread, after each scan, when those that the entry does not take are out of its devices: what is
-  // to be said of the others together, or made of them. Throws as scan does.
-  virtual void finish(Scan& /*taken*/) const {}
+  // to be said of the others together, or made of them for this recipe. Throws as scan does.
+  virtual void finish(Scan& /*taken*/, const Recipe& /*recipe*/) const {}
   // A scan of which an entry takes what it chooses. Worker thread, throws and never runs twice as they do.
-  Scan look(const HostRoot& host, const Choice& choice) const {
+  Scan look(const HostRoot& host, const Recipe& recipe) const {
     Scan taken = scan(host);
-    taken.unmatched = choose(choice, taken.devices);
-    finish(taken);
+    taken.unmatched = choose(recipe.choice, taken.devices);
+    finish(taken, recipe);
     return taken;
   }
   // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
@@ -89,6 +89,9 @@ class DeviceSource {
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
+  virtual CardUnits units() const { return CardUnits::kNone; }
+  // What its devices may bring into a container, whatever the machine has.
+  virtual std::vector<std::shared_ptr<const KindRecipe>> recipes() const { return {}; }
   virtual SandboxNeeds sandbox_needs() const { return {}; }
 };
 
@@ -102,6 +105,8 @@ struct Kind {
   std::unique_ptr<const DeviceSource> (*read)(Fields& entry);
   // More attributes, which the entry itself declares: views into the key's value. Not set: there are none.
   std::vector<std::string_view> (*declared)(const Node& value) = nullptr;
+  // What templates of an allocation may name besides, with this value. Not set: nothing.
+  std::span<const std::string_view> (*of_allocation)(const Node& value) = nullptr;
 };
 
 // Every kind there is.

@@ -1,5 +1,7 @@
 #include "kubelet/container_answer.hpp"
 
+#include <set>
+
 #include "deviceplugin/v1beta1/deviceplugin.pb.h"
 #include "kubelet/wire.hpp"
 
@@ -16,6 +18,27 @@ std::vector<std::string> pci_paths(const Inventory& inventory, std::span<const s
   return paths;
 }
 
+std::vector<CardName> cards_of(const Inventory& inventory, std::span<const std::string> ids) {
+  std::vector<CardName> cards;
+  std::set<const Device*> seen;
+  for (const std::string& id : ids) {
+    const Device* const device = inventory.find(id);
+    if (device && seen.insert(device).second) cards.push_back(card_of(*device));
+  }
+  return cards;
+}
+
+// Why a container that has got other cards already cannot get these, too; empty: it can.
+std::string other_card(const Offer& offer, std::span<const std::string> ids) {
+  if (!offer.joined) return {};
+  const std::vector<CardName> cards = cards_of(offer.inventory, ids);
+  const std::vector<CardName> others = offer.joined->give(offer.resource, cards, GivenCards::Clock::now());
+  if (others.empty()) return {};
+  return "the container would get " + names_of(cards) + ", and what it has of " + offer.recipe->near +
+         " or of another entry that is joined by `sameCard` is of " + names_of(others) +
+         ": that card has not enough left of both; ask for less, or try again when a pod has ended";
+}
+
 grpc::StatusCode code_of(Refusal::Reason reason) {
   switch (reason) {
     case Refusal::Reason::kUnknownDevice:
@@ -24,6 +47,7 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
       return grpc::StatusCode::UNAVAILABLE;
     case Refusal::Reason::kTooMany:
       return grpc::StatusCode::INVALID_ARGUMENT;
+    case Refusal::Reason::kSeveralCards:
     case Refusal::Reason::kConflict:
       return grpc::StatusCode::FAILED_PRECONDITION;
   }
@@ -36,8 +60,11 @@ std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
                                                             std::span<const std::string> ids,
                                                             const Allocation& more) {
   auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
-  if (const auto* refusal = std::get_if<Refusal>(&outcome))
-    return grpc::Status(code_of(refusal->reason), refusal->text);
+  if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
+    const bool spans = refusal->reason == Refusal::Reason::kSeveralCards && offer.free;
+    const std::string free = spans ? offer.free->just_now(offer.resource, FreeUnits::Clock::now()) : "";
+    return grpc::Status(code_of(refusal->reason), refusal->text + (free.empty() ? "" : ". Free are " + free));
+  }
   if (!offer.stall.empty())
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall);
   return std::get<Allocation>(std::move(outcome));
@@ -55,6 +82,8 @@ grpc::Status answer_container(const Offer& offer, std::span<const std::string> i
     return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
                                                        std::to_string(size) +
                                                        " bytes, and the kubelet takes 4 MiB"};
+  if (const std::string other = other_card(offer, ids); !other.empty())
+    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": " + other};
   if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }

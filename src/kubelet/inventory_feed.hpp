@@ -2,6 +2,7 @@
 // The newest offer of a resource, and the streams that want to know of it: all that threads share.
 // Thread-safe.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -24,12 +25,17 @@ class InventoryFeed {
   void publish(Offer offer);
   Newest newest() const;
 
+  // Loop thread only, before the readers are closed: they are to end with an empty list.
+  void end_empty() { ends_empty_ = true; }
+  bool ends_empty() const { return ends_empty_; }
+
   // Closed with the resource.
   Readers& readers() { return readers_; }
 
  private:
   mutable std::mutex mutex_;
   Newest newest_;
+  std::atomic<bool> ends_empty_ = false;
   Readers readers_;
 };
 

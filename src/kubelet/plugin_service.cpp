@@ -1,5 +1,7 @@
 #include "kubelet/plugin_service.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "device/first_names.hpp"
@@ -25,6 +27,8 @@ class Lists final : public Snapshots<v1beta1::ListAndWatchResponse> {
     write_list(newest.offer->inventory, message);
     return Next::kMessage;
   }
+  // The empty list.
+  bool last(v1beta1::ListAndWatchResponse& /*message*/) override { return feed_->ends_empty(); }
 
  private:
   std::shared_ptr<InventoryFeed> feed_;
@@ -43,6 +47,11 @@ grpc::Status dropped(const std::string& resource) {
 
 std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request) {
   return {request.devices_ids().begin(), request.devices_ids().end()};
+}
+
+bool of_one_device(const Inventory& inventory, std::span<const std::string> ids) {
+  return std::ranges::all_of(
+      ids, [&](const std::string& id) { return inventory.find(id) == inventory.find(ids.front()); });
 }
 
 AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::Status& status) {
@@ -96,17 +105,24 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  const std::vector<std::string> near = offer->near.paths(LastGiven::Clock::now());
+  const auto now = std::chrono::steady_clock::now();
+  const std::vector<std::string> near = offer->near.paths(now);
+  const std::vector<CardName> same =
+      offer->joined ? offer->joined->before(offer->resource, now) : std::vector<CardName>();
+  const CardTerms cards{.one = offer->recipe->units == CardUnits::kOfOneCard, .same = same};
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
     const std::vector<std::string> must_include(container.must_include_deviceids().begin(),
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
+    std::vector<std::string> chosen =
+        preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near, cards);
+    // What is refused then says what was free.
+    if (offer->free && !of_one_device(offer->inventory, chosen))
+      offer->free->note(offer->resource, free_units(offer->inventory, available), now);
     auto& ids = *response->add_container_responses()->mutable_deviceids();
-    for (std::string& id :
-         preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near))
-      ids.Add(std::move(id));
+    for (std::string& id : chosen) ids.Add(std::move(id));
   }
   return finish(context, grpc::Status::OK);
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/readers.hpp"
 
@@ -22,6 +23,9 @@ class Snapshots {
   virtual Readers& readers() = 0;
   // Fills message with what comes after the former one, if there is something; must not block.
   virtual Next next(Message& message) = 0;
+  // When the readers are told to end: fills message with what is to be said before that, if there is
+  // something.
+  virtual bool last(Message& /*message*/) { return false; }
 };
 
 // At most one write is in flight; a slow reader gets the next message when it is ready for one, and costs
@@ -43,14 +47,17 @@ class SnapshotStream final : public grpc::ServerWriteReactor<Message>, public Fe
       : snapshots_(std::move(snapshots)), on_done_(std::move(on_done)) {}
 
   void on_news() override { advance(); }
-  void on_closed() override { end(); }
-  void OnCancel() override { end(); }
+  void on_closed() override { end(true); }
+  void OnCancel() override { end(false); }
 
   void OnWriteDone(bool ok) override {
     {
       const std::lock_guard lock(mutex_);
       message_.reset();
-      if (!ok) ending_ = true;
+      if (!ok) {
+        ending_ = true;
+        has_last_ = false;
+      }
     }
     advance();
   }
@@ -62,9 +69,11 @@ class SnapshotStream final : public grpc::ServerWriteReactor<Message>, public Fe
   }
 
  private:
-  void end() {
+  // told: by the readers, and whoever is at the other end listens still.
+  void end(bool told) {
     {
       const std::lock_guard lock(mutex_);
+      has_last_ = told && (has_last_ || !ending_);
       ending_ = true;
     }
     advance();
@@ -90,7 +99,14 @@ class SnapshotStream final : public grpc::ServerWriteReactor<Message>, public Fe
             break;
         }
       }
-      finished_ = ending_;
+      if (ending_ && std::exchange(has_last_, false)) {
+        auto message = std::make_unique<Message>();
+        if (snapshots_->last(*message)) {
+          message_ = std::move(message);
+          to_write = message_.get();
+        }
+      }
+      finished_ = ending_ && to_write == nullptr;
     }
     if (to_write != nullptr)
       this->StartWrite(to_write);
@@ -104,6 +120,7 @@ class SnapshotStream final : public grpc::ServerWriteReactor<Message>, public Fe
   std::mutex mutex_;
   std::unique_ptr<Message> message_;  // while its write is in flight
   bool ending_ = false;
+  bool has_last_ = false;  // perhaps: see Snapshots::last
   bool finished_ = false;
 };
 

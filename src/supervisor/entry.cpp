@@ -88,6 +88,12 @@ void Entry::set_neighbours(Neighbours neighbours) {
   offer_anew();
 }
 
+void Entry::set_joined(std::shared_ptr<GivenCards> joined) {
+  if (joined == joined_) return;
+  joined_ = std::move(joined);
+  offer_anew();
+}
+
 EntryStatus Entry::status() const {
   return {.name = config_.recipe->name.text(),
           .where = config_.where,
@@ -228,7 +234,9 @@ Offer Entry::offer_of(const Finding& finding, const Roster::Listing& listing) co
           .inventory = listing.now,
           .recipe = finding.recipe,
           .near = neighbours_,
-          .given = given_};
+          .given = given_,
+          .joined = joined_,
+          .free = finding.recipe->units == CardUnits::kOfOneCard ? free_ : nullptr};
 }
 
 void Entry::publish(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {
@@ -305,6 +313,7 @@ void Entry::offer_anew() {
     if (!served.resource) continue;
     Offer offer = *served.resource->offer();
     offer.near = neighbours_;
+    offer.joined = joined_;
     offer.stall = stall_of(served);
     served.resource->publish(std::move(offer));
   }

@@ -72,6 +72,8 @@ class Entry {
   void on_other_terms();
   // See Recipe::near.
   void set_neighbours(Neighbours neighbours);
+  // See Offer::joined.
+  void set_joined(std::shared_ptr<GivenCards> joined);
   const std::shared_ptr<LastGiven>& given() const { return given_; }
   // Are all resources there that the machine's devices make?
   bool settled() const { return roster_.complete() && findings_.empty(); }
@@ -146,6 +148,8 @@ class Entry {
   Timer retry_;
   std::list<Finding> findings_;  // the first one is being specified
   Neighbours neighbours_;
+  std::shared_ptr<GivenCards> joined_;
+  const std::shared_ptr<FreeUnits> free_ = std::make_shared<FreeUnits>();
   std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
   std::set<std::string> remarked_;   // by the last scan
   std::set<std::string> unmatched_;  // in the last scan

@@ -41,6 +41,10 @@ void Resource::publish(Offer offer) {
                      std::chrono::system_clock::now());
 }
 
+void Resource::end_for_good() {
+  if (offer()->recipe->empty_at_stop) feed_->end_empty();
+}
+
 ResourceStatus Resource::status() const {
   ResourceStatus status{.name = name_,
                         .stage = stage(),

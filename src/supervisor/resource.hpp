@@ -51,6 +51,9 @@ class Resource final : private EndpointOwner {
   void on_kubelet();
   // Our socket's file may have been removed.
   void on_sockets();
+  // Before the resource goes, and another of its name is not to come: the kubelet is told what its entry
+  // wants to be told then.
+  void end_for_good();
   // Ends the kubelet's stream, and what follows from that mends what the kubelet believes.
   void register_anew() { feed_->readers().dismiss(); }
 

@@ -66,7 +66,7 @@ void Scanner::look_on_worker(HeldIds held) {
        held = std::move(held)] {
         const auto began = Clock::now();
         try {
-          Scan seen = source->look(host, recipe->choice);
+          Scan seen = source->look(host, *recipe);
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
           for (auto& [resource, devices] : assembly.resources) follow_links(host, resource, *recipe, devices);
           std::map<std::string, Adoption> adoptions =

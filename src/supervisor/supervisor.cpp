@@ -70,6 +70,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (const ResourceConfig& resource : config_.resources) add(resource);
+  join();
   if (!link_->watcher().current())
     platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
 }
@@ -195,7 +196,10 @@ std::string Supervisor::claim(const std::string& resource, const std::string& en
 void Supervisor::retire(const std::string& name) {
   const auto entry = entries_.find(name);
   std::vector<std::shared_ptr<const Offer>> offers;
-  entry->second->for_each_resource([&](const Resource& resource) { offers.push_back(resource.offer()); });
+  entry->second->for_each_resource([&](Resource& resource) {
+    offers.push_back(resource.offer());
+    resource.end_for_good();
+  });
   end(name);
   for (const auto& offer : offers) {
     unhealthy_.forget(offer->resource);
@@ -229,6 +233,7 @@ Changes Supervisor::apply(Config config) {
     entries_.at(resource->recipe->name.text())->update(*resource);
   for (const ResourceConfig* resource : plan.begun) add(*resource);
   config_ = std::move(config);
+  join();
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
   tell(told);
@@ -369,6 +374,25 @@ void Supervisor::tell_neighbours() {
     });
     std::ranges::sort(neighbours.healthy);
     entry->set_neighbours(std::move(neighbours));
+  }
+}
+
+// What is known without a look at the machine holds from the first list on.
+void Supervisor::join() {
+  std::vector<const Recipe*> recipes;
+  for (const ResourceConfig& resource : config_.resources) recipes.push_back(resource.recipe.get());
+  std::map<std::string, std::size_t> groups = same_card_groups(recipes);
+  if (groups != card_groups_) given_cards_.clear();
+  card_groups_ = std::move(groups);
+  for (const auto& [name, entry] : entries_) {
+    const auto group = card_groups_.find(name);
+    if (group == card_groups_.end()) {
+      entry->set_joined(nullptr);
+      continue;
+    }
+    std::shared_ptr<GivenCards>& given = given_cards_[group->second];
+    if (!given) given = std::make_shared<GivenCards>();
+    entry->set_joined(given);
   }
 }
 

@@ -88,6 +88,8 @@ class Supervisor {
   void look_for_shared_ids();
   void forget_specifications();
   void tell_neighbours();
+  // See Recipe::same_card.
+  void join();
   void tell_labels();
   void tell_hopeful();
 
@@ -96,7 +98,9 @@ class Supervisor {
   std::function<void()> on_change_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   ResourceNames names_;
-  std::size_t shared_ids_ = 0;  // that were told of
+  std::size_t shared_ids_ = 0;                                      // that were told of
+  std::map<std::string, std::size_t> card_groups_;                  // see same_card_groups()
+  std::map<std::size_t, std::shared_ptr<GivenCards>> given_cards_;  // by the number of the group
   RemovalPrograms removals_;
   WallTime kubelet_since_ = std::chrono::system_clock::now();
   Timer safety_;

@@ -18,7 +18,7 @@ Survey survey(const Config& config, const HostRoot& host) {
     if (!selection.applies[i]) continue;
     const ResourceConfig& entry = config.resources[i];
     try {
-      Scan scan = entry.source->look(host, entry.recipe->choice);
+      Scan scan = entry.source->look(host, *entry.recipe);
       if (scan.undecided) {
         std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
         all.undecided.push_back(entry.recipe->name.text());

@@ -258,9 +258,98 @@ TEST_CASE("the specification that NVIDIA's tool made is there before the cards a
 TEST_CASE("two entries with one card are told apart in the log, with what to do") {
   const FakeNvml fake(kTwoCards);
   Node node;
-  start(node, cards() + "- {name: nvidia.com/gpu.shared, gpu: {vendor: nvidia}, replicas: 2}\n");
+  // A container that has both can see both, by CDI.
+  const std::string by_cdi = "vendor: nvidia, deviceListStrategy: cdi-cri";
+  start(node, cards() + "- {name: nvidia.com/gpu.shared, gpu: {" + by_cdi + "}}\n");
   REQUIRE(node.attached({kGpu, "nvidia.com/gpu.shared"}));
   CHECK(node.daemon().wait_for_line({"two entries list the same id", "GPU-a", kGpu, "nvidia.com/gpu.shared",
                                      " at=" + node.configuration(), "other_at=" + node.configuration()},
                                     kLong));
+}
+
+TEST_CASE(
+    "a container's units are of the card that they fit best, and of several cards only if they may be") {
+  const std::string units = "vendor: nvidia, unit: {memory: 1GiB}";
+  const std::string counts = R"(env: {UNITS: "{units} of {cardUnits}, {totalUnits}"})";
+  const FakeNvml fake("card GPU-a minor=0 memory=8192\ncard GPU-b minor=1 memory=4096\n");
+  Node node;
+  start(node, cards(counts, units));
+  REQUIRE(node.count(kGpu, 12));
+  const auto ask = [&](const std::string& pod, std::size_t count) {
+    const Admission admission = node.kubelet().allocate(pod, "main", kGpu, count);
+    return admission.admitted() ? admission.answer.env.at("NVIDIA_VISIBLE_DEVICES") : admission.error;
+  };
+  const Finished simulated =
+      run_plughost({"simulate", "--config", node.configuration(), kGpu + "=4"},
+                   {"/usr/bin/env", std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
+  CHECK_MESSAGE(simulated.output.find("NVIDIA_VISIBLE_DEVICES=GPU-b") != std::string::npos, simulated.output);
+  CHECK(ask("one", 3) == "GPU-b");
+  const std::string big = ask("big", 9);
+  CAPTURE(big);
+  CHECK(big.find("the units of a container are one card's, and of nvidia.com/gpu it would get") !=
+        std::string::npos);
+  CHECK(big.ends_with(". Free are 8 on GPU-a, 1 on GPU-b"));
+  CHECK(ask("two", 3) == "GPU-a");
+  CHECK(ask("three", 1) == "GPU-b");
+  const std::vector<std::string> two_cards{"GPU-b::0", "GPU-a::7"};
+  for (const char* pod : {"one", "two", "three"}) node.kubelet().free(pod);
+  CHECK(node.kubelet().allocate_named("five", "main", kGpu, two_cards).error.find("1 of GPU-b, 1 of GPU-a") !=
+        std::string::npos);
+
+  node.configure(cards("allocationPolicy: distributed", units));
+  REQUIRE(node.reload());
+  // Two of each card are in use. Without units the policy would take one of each.
+  const std::vector<std::string> free{"GPU-a::0", "GPU-a::1", "GPU-a::2", "GPU-a::3",
+                                      "GPU-a::4", "GPU-a::5", "GPU-b::0", "GPU-b::1"};
+  CHECK(eventually([&] {
+    return node.kubelet().preferred_ids(kGpu, free, {}, 2).containers.at(0) ==
+           std::vector<std::string>{"GPU-a::0", "GPU-a::1"};
+  }));
+
+  node.configure(cards(counts, units + ", spanCards: true"));
+  REQUIRE(node.reload());
+  Admission spanning;
+  REQUIRE(eventually([&] {
+    spanning = node.kubelet().allocate_named("six", "main", kGpu, two_cards);
+    return spanning.admitted();
+  }));
+  CHECK(spanning.answer.env.at("NVIDIA_VISIBLE_DEVICES") == "GPU-b,GPU-a");
+  CHECK(spanning.answer.env.at("UNITS") == "2 of 4,8, 12");
+}
+
+TEST_CASE("entries that are joined give a container one card under different ids, or refuse it") {
+  const std::string memory = "example.com/memory";
+  const std::string cores = "example.com/cores";
+  const auto entry = [](const std::string& name, const std::string& unit, const std::string& near) {
+    const std::string word = name.substr(name.find('/') + 1);
+    return "- {name: " + name + ", gpu: {vendor: nvidia, unit: {" + unit + "}}, id: \"" + word +
+           "-{index}\", near: " + near + ", sameCard: true}\n";
+  };
+  const FakeNvml fake("card GPU-a minor=0 memory=8192\ncard GPU-b minor=1 memory=4096\n");
+  Node node;
+  start(node, "- {name: " + memory + ", gpu: {unit: {memory: 1GiB}}, id: \"memory-{index}\"}\n");
+  REQUIRE(node.count(memory, 12));
+  node.configure(entry(memory, "memory: 1GiB", cores) + entry(cores, "cores: 10", memory));
+  REQUIRE(node.reload());
+  REQUIRE(node.count(cores, 20));
+  const auto card = [](const Admission& admission) {
+    return admission.admitted() ? admission.answer.env.at("NVIDIA_VISIBLE_DEVICES") : admission.error;
+  };
+  // What is within a second on this machine, now and then, is a container.
+  CHECK(eventually([&] {
+    node.kubelet().free("follows");
+    const std::string first = card(node.kubelet().allocate_named("follows", "main", memory, {"memory-1::3"}));
+    return first == "GPU-b" && card(node.kubelet().allocate("follows", "main", cores, 6)) == "GPU-b";
+  }));
+  CHECK(eventually([&] {
+    node.kubelet().free("refused");
+    node.kubelet().allocate_named("refused", "main", cores, {"cores-0::9"});
+    const std::string second =
+        card(node.kubelet().allocate_named("refused", "main", memory, {"memory-1::0"}));
+    return second.find("the container would get GPU-b, and what it has of " + cores) != std::string::npos &&
+           second.find("is of GPU-a") != std::string::npos;
+  }));
+  // Its pod is gone, and the next is another.
+  node.kubelet().free("refused");
+  CHECK(card(node.kubelet().allocate_named("next", "main", memory, {"memory-1::0"})) == "GPU-b");
 }

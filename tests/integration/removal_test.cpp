@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -126,4 +127,56 @@ TEST_CASE("a resource that was named after its devices goes with the last of the
   node.files().remove("disks/sda");
   CHECK(eventually([&] { return exists(node, "cleared-sda"); }));
   CHECK_FALSE(exists(node, "cleared-sdb"));
+}
+
+TEST_CASE("an empty list is the last one where that is wanted, and never while a resource goes on") {
+  const std::string served_anew =  // another option of the endpoint
+      counted("example.com/wanted", 3, "emptyAtStop: true, allocationPolicy: packed");
+  const std::string removed = counted("example.com/removed", 3, "emptyAtStop: true");
+  std::atomic<int> empty_lists = 0;
+  Node node;
+  node.configure(counted("example.com/wanted", 3, "emptyAtStop: true") + removed + counted(kOther, 3));
+  node.start_kubelet({}, [&](const KubeletEvent& event) {
+    if (event.type == KubeletEvent::Type::kList && event.devices == 0) ++empty_lists;
+  });
+  node.start_daemon();
+  REQUIRE(node.attached({"example.com/wanted", "example.com/removed", kOther}));
+
+  node.kubelet().restart();
+  REQUIRE(node.attached({"example.com/wanted", "example.com/removed", kOther}));
+  const auto registered = node.of("example.com/wanted").registrations.size();
+  node.configure(served_anew + removed + counted(kOther, 3));
+  REQUIRE(node.reload());
+  REQUIRE(node.wait_for([&](const KubeletState& state) {
+    const ResourceState& resource = state.of("example.com/wanted");
+    return resource.registrations.size() > registered && resource.lists_since_registration > 0 &&
+           resource.streams == 1;
+  }));
+  CHECK(empty_lists == 0);
+
+  node.configure(served_anew + counted(kOther, 3));
+  REQUIRE(node.reload());
+  CHECK(
+      node.wait_for([](const KubeletState& state) { return state.of("example.com/removed").capacity == 0; }));
+  CHECK(empty_lists == 1);
+  REQUIRE(node.attached({"example.com/wanted", kOther}));
+
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
+  CHECK(node.wait_for([](const KubeletState& state) {
+    return state.of("example.com/wanted").streams == 0 && state.of(kOther).streams == 0;
+  }));
+  CHECK(node.of("example.com/wanted").capacity == 0);
+  CHECK(node.of(kOther).capacity == 3);
+  CHECK(empty_lists == 2);
+}
+
+TEST_CASE("a kubelet that does not read holds no stop up that sends an empty list") {
+  Node node;
+  node.configure(counted(kOther, 3, "emptyAtStop: true"));
+  node.start_kubelet({.unread = {kOther}});
+  node.start_daemon();
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kOther).streams == 1; }));
+  node.daemon().signal(SIGTERM);
+  CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
 }

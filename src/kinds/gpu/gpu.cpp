@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
@@ -23,13 +24,14 @@ namespace {
 constexpr std::string_view kGpuAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
                                                "path", "vendor", "driver",  "memory", "profile",
                                                "type", "numa",   "visible", "cdi",    "pciPath"};
+constexpr std::string_view kUnitNames[] = {"units", "cardUnits", "totalUnits"};
 constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
 // Needed by every container with a card of NVIDIA's, as far as they are there.
 constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
                                         "/dev/nvidia-modeset"};
 
 std::string memory_words(std::uint64_t bytes) {
-  const std::uint64_t whole = bytes / GpuUnit::kMiB;
+  const std::uint64_t whole = bytes / CardUnit::kMiB;
   return whole % 1024 == 0 ? std::to_string(whole / 1024) + "GiB" : std::to_string(whole) + "MiB";
 }
 
@@ -45,7 +47,14 @@ class Gpu final : public DeviceSource {
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken) const override { divide(taken); }
+  void finish(Scan& taken, const Recipe& recipe) const override {
+    if (!terms_.unit.whole()) divide(taken, recipe);
+  }
+  CardUnits units() const override {
+    if (terms_.unit.whole()) return CardUnits::kNone;
+    return terms_.span_cards ? CardUnits::kOfSeveralCards : CardUnits::kOfOneCard;
+  }
+  std::vector<std::shared_ptr<const KindRecipe>> recipes() const override;
   void forgive(const Device& device) const override {
     if (const std::string* const uuid = device.attribute("uuid")) nvidia_.forgive(*uuid);
   }
@@ -59,7 +68,8 @@ class Gpu final : public DeviceSource {
   void add_nvidia(const HostRoot& host, Scan& scan) const;
   Device device_of(const NvidiaGpu& gpu, const HostRoot& host, const std::vector<std::string>& shared) const;
   std::string mps_trouble(const HostRoot& host, Scan& scan) const;
-  void divide(Scan& scan) const;
+  std::uint64_t units_of(const Device& card, std::uint64_t memory_unit) const;
+  void divide(Scan& scan, const Recipe& recipe) const;
 
   GpuTerms terms_;
   std::string name_;
@@ -140,7 +150,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   add("pci", gpu.pci);
   const auto host_path = [&](const std::string& node) { return node_below(host, terms_.driver_root, node); };
   add("path", gpu.nodes.empty() ? "" : host_path(gpu.nodes.front()));
-  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / GpuUnit::kMiB) : "");
+  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / CardUnit::kMiB) : "");
   add("profile", gpu.profile);
   add("type", gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
   add("visible", visible);
@@ -169,37 +179,57 @@ std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
   return found.paths.empty() ? "the MPS control daemon is not ready: there is no " + control : "";
 }
 
+std::vector<std::shared_ptr<const KindRecipe>> Gpu::recipes() const {
+  std::vector<std::shared_ptr<const KindRecipe>> recipes;
+  if (wants(GpuVendor::kNvidia)) recipes.push_back(recipe_);
+  if (wants(GpuVendor::kIluvatar)) recipes.push_back(iluvatar_recipe());
+  return recipes;
+}
+
+// memory_unit: the entry's, or another that is tried.
+std::uint64_t Gpu::units_of(const Device& card, std::uint64_t memory_unit) const {
+  if (terms_.unit.cores > 0) return kCoresOfACard / terms_.unit.cores;
+  const std::string* const memory = card.attribute("memory");
+  return memory ? std::stoull(*memory) * CardUnit::kMiB / memory_unit : 0;
+}
+
 // Each card by its own size.
-void Gpu::divide(Scan& scan) const {
-  const GpuUnit& unit = terms_.unit;
-  if (unit.memory == 0 && unit.cores == 0) return;
-  const auto count_of = [&](const Device& device, std::uint64_t memory_unit) -> std::uint64_t {
-    if (unit.cores > 0) return GpuUnit::kCoresOfACard / unit.cores;
-    const std::string* const memory = device.attribute("memory");
-    return memory ? std::stoull(*memory) * GpuUnit::kMiB / memory_unit : 0;
-  };
-  const auto list_size = [&](std::uint64_t memory_unit) {
-    std::size_t bytes = 0;
-    for (Device each : scan.devices) {
-      each.replicas = static_cast<unsigned>(count_of(each, memory_unit));
-      bytes += wire_size(each);
+void Gpu::divide(Scan& scan, const Recipe& recipe) const {
+  const std::uint64_t unit = terms_.unit.memory;
+  const auto fits = [&](const Recipe& listed, std::uint64_t memory_unit) {
+    std::vector<Device> cards;
+    for (const Device& each : scan.devices) {
+      const auto count = static_cast<unsigned>(units_of(each, memory_unit));
+      if (count == 0) continue;
+      Device& card = cards.emplace_back();
+      card.id = each.id;
+      card.attributes = each.attributes;
+      card.numa_nodes = each.numa_nodes;
+      card.replicas = count;
     }
-    return bytes;
+    return listed_size(listed, std::move(cards)) <= kListLimit;
   };
-  if (unit.memory > 0 && list_size(unit.memory) > kListLimit) {
-    std::uint64_t fits = unit.memory;
-    while (list_size(fits) > kListLimit) fits *= 2;
+  if (unit > 0 && !fits(recipe, unit)) {
+    std::uint64_t larger = unit;
+    while (!fits(recipe, larger)) larger *= 2;
+    Recipe shorter = recipe;
+    shorter.id = Template("{index}");
     throw std::runtime_error(
-        "with `unit: {memory: " + memory_words(unit.memory) +
-        "}` the cards of this machine do not fit into one message to the kubelet (4 MiB); " +
-        memory_words(fits) + " would fit");
+        "with `unit: {memory: " + memory_words(unit) +
+        "}` the ids of this machine's cards do not fit into one message to the kubelet (4 MiB); " +
+        memory_words(larger) + " would fit" +
+        (fits(shorter, unit) ? ", and so would shorter ids, as in `id: \"{index}\"`" : ""));
   }
-  for (Device& device : scan.devices) device.replicas = static_cast<unsigned>(count_of(device, unit.memory));
+  for (Device& device : scan.devices) device.replicas = static_cast<unsigned>(units_of(device, unit));
   std::erase_if(scan.devices, [&](const Device& device) {
     if (device.replicas > 0) return false;
     scan.remarks.push_back(device.id + " is left out: the size of its memory is unknown, or below one unit");
     return true;
   });
+}
+
+std::span<const std::string_view> unit_names(const Node& value) {
+  return value.find("unit") ? std::span(kUnitNames) : std::span<const std::string_view>();
 }
 
 // The name as it is written, if it is the resource's whole name.
@@ -224,7 +254,11 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
 }
 
 Kind gpu_kind() {
-  return {.key = "gpu", .attributes = kGpuAttributes, .default_id = "", .read = read_gpu_entry};
+  return {.key = "gpu",
+          .attributes = kGpuAttributes,
+          .default_id = "",
+          .read = read_gpu_entry,
+          .of_allocation = unit_names};
 }
 
 }  // namespace plughost

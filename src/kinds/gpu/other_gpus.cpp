@@ -90,6 +90,8 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   return device;
 }
 
+}  // namespace
+
 const std::shared_ptr<const KindRecipe>& iluvatar_recipe() {
   static const auto recipe = [] {
     KindRecipe made;
@@ -98,8 +100,6 @@ const std::shared_ptr<const KindRecipe>& iluvatar_recipe() {
   }();
   return recipe;
 }
-
-}  // namespace
 
 std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan& scan) {
   std::vector<Device> devices;

@@ -1,7 +1,7 @@
 #pragma once
 // The cards of AMD, Intel and Iluvatar, as the kernel and their drivers show them. Worker threads.
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,5 +25,7 @@ std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan
 
 // By their nodes. In a container they are numbered from 0.
 std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan);
+// What these bring into a container.
+const std::shared_ptr<const KindRecipe>& iluvatar_recipe();
 
 }  // namespace plughost

@@ -27,7 +27,7 @@ constexpr Word<bool NvidiaInjection::*> kStrategies[] = {
 constexpr Word<bool> kByIndex[] = {{"uuid", false}, {"index", true}};
 constexpr Word<MigStrategy> kMigStrategies[] = {
     {"none", MigStrategy::kNone}, {"single", MigStrategy::kSingle}, {"mixed", MigStrategy::kMixed}};
-constexpr std::uint64_t kMiB = GpuUnit::kMiB;
+constexpr std::uint64_t kMiB = CardUnit::kMiB;
 constexpr unsigned kLastXid = 10'000;
 constexpr unsigned kLastChannel = 2047;
 
@@ -41,8 +41,8 @@ std::uint64_t read_memory(Fields& fields) {
   return 0;
 }
 
-GpuUnit read_unit(Fields& entry) {
-  GpuUnit unit;
+CardUnit read_unit(Fields& entry) {
+  CardUnit unit;
   const Node* const node = entry.node("unit");
   if (!node) return unit;
   Fields fields(*node, entry.path_of("unit"), entry.diagnostics());
@@ -55,7 +55,7 @@ GpuUnit read_unit(Fields& entry) {
     return unit;
   }
   if (memory) unit.memory = read_memory(fields);
-  if (cores) unit.cores = fields.number("cores", 1, 1, GpuUnit::kCoresOfACard);
+  if (cores) unit.cores = fields.number("cores", 1, 1, kCoresOfACard);
   return unit;
 }
 
@@ -124,6 +124,11 @@ GpuTerms read_gpu_terms(Fields& fields) {
   terms.nvidia.health_checks = fields.flag("healthChecks", true);
   terms.nvidia.xids = read_xids(fields);
   terms.unit = read_unit(fields);
+  terms.span_cards = fields.flag("spanCards", false);
+  if (fields.has("spanCards") && !fields.has("unit"))
+    fields.error("spanCards",
+                 "it is about units, and without `unit` an id is a whole card; a container may have several "
+                 "cards anyway");
   if (injection.mps && terms.nvidia.mig != MigStrategy::kNone)
     fields.error("mps", "MPS and MIG exclude each other; leave one of them out");
   return terms;

@@ -5,7 +5,8 @@
  *   mig CARD MIG-… gi=1 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb   # memory in MiB, _ in names: a space
  *   link CARD OTHER COUNT        NVLinks between two cards, given once
  *   level CARD OTHER LEVEL       nvmlGpuTopologyLevel_t; 50 where nothing is said
- *   event SERIAL CARD TYPE CODE [GI CI]    reported once, if SERIAL is larger than the last one's
+ *   event SERIAL CARD TYPE CODE [GI CI]    told once to each event set that had registered the card for the type
+ *                                          by then, those with smaller SERIALs first
  *   fail FUNCTION CODE           the call returns that
  *   hang FUNCTION                the call does not return while the line stands there
  *
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TIMED_OUT = 10, LOST = 15 };
-enum { MOST_CARDS = 32, MOST_MIGS = 128, MOST_LINKS = 18 };
+enum { MOST_CARDS = 32, MOST_MIGS = 128, MOST_LINKS = 18, MOST_EVENTS = 64 };
 
 typedef struct {
   char uuid[96], name[96];
@@ -39,6 +40,14 @@ typedef struct {
   unsigned gi, ci;
 } Event;
 typedef struct {
+  unsigned serial, card;
+  Event what;
+} Happened;
+/* Each has a queue of its own, as the driver's. */
+typedef struct {
+  unsigned last, registered[MOST_CARDS], since[MOST_CARDS];
+} EventSet;
+typedef struct {
   char legacy[16];
   unsigned domain, bus, device, ids[2];
   char bus_id[32];
@@ -54,9 +63,8 @@ typedef struct {
 static Card cards[MOST_CARDS];
 static Mig migs[MOST_MIGS];
 static unsigned levels[MOST_CARDS][MOST_CARDS];
-static unsigned card_count, mig_count, opened, last_event, registered[MOST_CARDS];
-static Event pending;
-static unsigned pending_serial;
+static unsigned card_count, mig_count, opened, event_count;
+static Happened happened[MOST_EVENTS];
 static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static void option(const char *word, const char *key, unsigned long long *value) {
@@ -132,9 +140,8 @@ static void read_event(const char *line) {
   if (sscanf(line, "event %u %u %lli %lli %u %u", &serial, &card, (long long *)&type, (long long *)&data, &gi,
              &ci) < 4)
     return;
-  if (serial <= last_event || pending_serial != 0 || card >= MOST_CARDS || !(registered[card] & type)) return;
-  pending_serial = serial;
-  pending = (Event){&cards[card], type, data, gi, ci};
+  if (card >= MOST_CARDS || event_count == MOST_EVENTS) return;
+  happened[event_count++] = (Happened){serial, card, {&cards[card], type, data, gi, ci}};
 }
 
 /* Reads the file; the result is what the call of that name must return, or OK. */
@@ -147,7 +154,7 @@ static int begin(const char *function) {
     if (!file) return 9; /* the driver is not loaded */
     result = OK;
     hangs = 0;
-    card_count = mig_count = pending_serial = 0;
+    card_count = mig_count = event_count = 0;
     for (unsigned i = 0; i < MOST_CARDS; ++i)
       for (unsigned j = 0; j < MOST_CARDS; ++j) levels[i][j] = 50;
     while (fgets(line, sizeof line, file)) {
@@ -226,7 +233,6 @@ int nvmlShutdown(void) {
   int lock __attribute__((cleanup(unlock), unused)) = locked();
   begin("nvmlShutdown"); /* may hang; whatever it says, the library is released */
   if (opened > 0 && --opened == 0) mark(0);
-  memset(registered, 0, sizeof registered);
   return OK;
 }
 
@@ -268,18 +274,23 @@ static int get_pci(const char *function, void *device, Pci *pci) {
   return OK;
 }
 
-static int get_event(const char *function, Event *event, unsigned wait, int instances) {
+static int get_event(const char *function, EventSet *set, Event *event, unsigned wait, int instances) {
   BEGIN(function)
   (void)wait;
-  if (pending_serial == 0) return TIMED_OUT;
-  last_event = pending_serial;
-  event->device = pending.device;
-  event->type = pending.type;
-  event->data = pending.data;
-  if (!instances) return OK;
-  event->gi = pending.gi;
-  event->ci = pending.ci;
-  return OK;
+  for (unsigned i = 0; i < event_count; ++i) {
+    const Happened *each = &happened[i];
+    if (each->serial <= set->last || each->serial <= set->since[each->card]) continue;
+    if (!(set->registered[each->card] & each->what.type)) continue;
+    set->last = each->serial;
+    event->device = each->what.device;
+    event->type = each->what.type;
+    event->data = each->what.data;
+    if (!instances) return OK;
+    event->gi = each->what.gi;
+    event->ci = each->what.ci;
+    return OK;
+  }
+  return TIMED_OUT;
 }
 
 #ifdef FAKE_NVML_OLD
@@ -290,8 +301,7 @@ int nvmlDeviceGetHandleByIndex(unsigned index, void **device) {
 }
 int nvmlDeviceGetPciInfo(void *device, Pci *pci) { return get_pci("nvmlDeviceGetPciInfo", device, pci); }
 int nvmlEventSetWait(void *set, Event *event, unsigned wait) {
-  (void)set;
-  return get_event("nvmlEventSetWait", event, wait, 0);
+  return get_event("nvmlEventSetWait", set, event, wait, 0);
 }
 #else
 int nvmlInit_v2(void) { return start("nvmlInit_v2"); }
@@ -301,8 +311,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
 }
 int nvmlDeviceGetPciInfo_v3(void *device, Pci *pci) { return get_pci("nvmlDeviceGetPciInfo_v3", device, pci); }
 int nvmlEventSetWait_v2(void *set, Event *event, unsigned wait) {
-  (void)set;
-  return get_event("nvmlEventSetWait_v2", event, wait, 1);
+  return get_event("nvmlEventSetWait_v2", set, event, wait, 1);
 }
 
 int nvmlDeviceGetMigMode(void *device, unsigned *current, unsigned *next) {
@@ -419,8 +428,8 @@ int nvmlDeviceGetNvLinkState(void *device, unsigned link, unsigned *active) {
 
 int nvmlEventSetCreate(void **set) {
   BEGIN("nvmlEventSetCreate")
-  *set = &last_event;
-  return OK;
+  *set = calloc(1, sizeof(EventSet));
+  return *set ? OK : 999;
 }
 
 int nvmlDeviceGetSupportedEventTypes(void *device, unsigned long long *types) {
@@ -431,14 +440,19 @@ int nvmlDeviceGetSupportedEventTypes(void *device, unsigned long long *types) {
 }
 
 int nvmlDeviceRegisterEvents(void *device, unsigned long long types, void *set) {
-  (void)set;
   BEGIN("nvmlDeviceRegisterEvents")
   ALIVE(device)
-  registered[card_of(device) - cards] = (unsigned)types;
+  {
+    EventSet *its = set;
+    const long card = card_of(device) - cards;
+    its->registered[card] = (unsigned)types;
+    for (unsigned i = 0; i < event_count; ++i)
+      if (happened[i].serial > its->since[card]) its->since[card] = happened[i].serial;
+  }
   return OK;
 }
 
 int nvmlEventSetFree(void *set) {
-  (void)set;
+  free(set);
   return OK;
 }

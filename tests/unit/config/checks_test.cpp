@@ -143,5 +143,46 @@ TEST_CASE("an entry with several resources may disagree with itself") {
             .empty());
 }
 
+TEST_CASE("entries over the same cards that set one variable are joined, or told apart") {
+  const auto gpu = [](const std::string& name, const std::string& keys, const std::string& more = "") {
+    return "- {name: " + name + ", gpu: {vendor: nvidia" + keys + "}" + more + "}\n";
+  };
+  const std::string memory = ", unit: {memory: 1GiB}";
+  const std::string cores = ", unit: {cores: 10}";
+  const auto near = [](const std::string& name) { return ", sameCard: true, near: " + name; };
+  CHECK_FALSE(loads(gpu("a", memory) + gpu("b", cores)));
+  CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, ", near: a")));
+  CHECK(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a"))));
+  CHECK(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "", near("b"))));
+  CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "")));
+  CHECK_FALSE(loads(gpu("a", memory, near("b")) + gpu("b", cores, near("a")) + gpu("c", "", near("d")) +
+                    gpu("d", "", near("c"))));
+  // Whose they are is known only where the patterns are the same.
+  CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: B}]")));
+  CHECK(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", except: [{name: A}]")));
+  CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "", ", only: [{name: A}]")));
+  CHECK_FALSE(loads(gpu("a", "", ", only: [{name: A}]") + gpu("b", "")));
+  CHECK_FALSE(loads(gpu("a", "") + gpu("b", "", ", only: [{name: A}]")));
+  // On nodes of their own, with other variables, or with none.
+  CHECK(loads(gpu("a", "", ", when: {arch: amd64}") + gpu("b", "", ", when: {arch: arm64}")));
+  CHECK(loads(gpu("a", "") + "- {name: b, gpu: {vendor: iluvatar}}\n"));
+  CHECK(loads(gpu("a", "") + gpu("b", ", deviceListStrategy: cdi-cri")));
+  CHECK(loads(gpu("a", ", deviceListStrategy: volume-mounts") +
+              gpu("b", ", deviceListStrategy: volume-mounts")));
+  CHECK_FALSE(loads(gpu("a", ", deviceListStrategy: volume-mounts") + gpu("b", "")));
+}
+
+TEST_CASE("what the entry sets itself counts, and not what its kind would") {
+  const std::string own = "- {name: a, gpu: {vendor: nvidia}, env: {NVIDIA_VISIBLE_DEVICES: none}}\n";
+  CHECK(warnings(own + "- {name: b, count: 1, env: {NVIDIA_VISIBLE_DEVICES: none}}\n") == Texts{});
+  CHECK(warnings(own + "- {name: b, gpu: {vendor: nvidia}}\n") ==
+        Texts{"4: resources[1].gpu: " +
+              may_differ("environment variable 'NVIDIA_VISIBLE_DEVICES'", "resources[0]")});
+  CHECK(warnings("- {name: b, gpu: {vendor: nvidia}}\n- {name: c, count: 1, env: {NVIDIA_VISIBLE_DEVICES: "
+                 "none}}\n") ==
+        Texts{"4: resources[1].env.NVIDIA_VISIBLE_DEVICES: " +
+              may_differ("environment variable 'NVIDIA_VISIBLE_DEVICES'", "resources[0]")});
+}
+
 }  // namespace
 }  // namespace plughost

@@ -88,13 +88,30 @@ resources:
 }
 
 TEST_CASE("the example is loaded together with the drop-ins beside it, without a warning") {
-  const Config config = load_config(kSource / "config.example.yaml");
+  const test::TempDir dir;
+  dir.file("config.yaml", content(kSource / "config.example.yaml"));
+  for (const auto& entry : fs::directory_iterator(kSource / "plugins.d")) {
+    // Those of the cards that the example offers itself are in place of its entries.
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("nvidia-") && !name.starts_with("iluvatar-") && !name.starts_with("gpu-memory"))
+      dir.file("plugins.d/" + name, content(entry.path()));
+  }
+  const Config config = load_config(dir.at("config.yaml"));
   CHECK(config.warnings.empty());
   std::set<fs::path> read(config.files.paths.begin(), config.files.paths.end());
-  for (const char* name : {"kvm", "fuse", "tun", "gopher", "count", "loop"}) {
+  for (const char* name : {"kvm", "fuse", "tun", "gopher", "count", "loop", "amd-gpu"}) {
     CAPTURE(name);
-    CHECK(read.contains(kSource / "plugins.d" / (std::string(name) + ".yaml")));
+    CHECK(read.contains(dir.at("plugins.d") / (std::string(name) + ".yaml")));
   }
+}
+
+TEST_CASE("a drop-in over cards that another one offers is refused") {
+  const test::TempDir dir;
+  dir.file("config.yaml", content(kSource / "plugins.d" / "nvidia-gpu.yaml"));
+  dir.file("plugins.d/mig.yaml", content(kSource / "plugins.d" / "nvidia-mig.yaml"));
+  CHECK_THROWS_AS(load_config(dir.at("config.yaml")), ConfigError);
+  dir.file("plugins.d/mig.yaml", content(kSource / "plugins.d" / "amd-gpu.yaml"));
+  CHECK_NOTHROW(load_config(dir.at("config.yaml")));
 }
 
 TEST_CASE("each drop-in is a configuration by itself") {

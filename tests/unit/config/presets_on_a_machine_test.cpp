@@ -142,7 +142,7 @@ void add_others(const MadeSysfs& machine) {
 Texts found_by(const fs::path& preset, const MadeSysfs& machine) {
   Texts found;
   for (const ResourceConfig& entry : load_config(preset).resources) {
-    Scan scan = entry.source->look(machine.host(), entry.recipe->choice);
+    Scan scan = entry.source->look(machine.host(), *entry.recipe);
     const Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
     CHECK(scan.remarks.empty());
     CHECK(assembly.remarks.empty());
@@ -227,8 +227,8 @@ const std::map<std::string, Texts> kFound{
 };
 // NVIDIA's and Iluvatar's cards are a library's and a driver's affair (tests/unit/kinds/gpu); `count` needs
 // no machine.
-const std::vector<std::string> kElsewhere{"count", "iluvatar-gpu", "nvidia-gpu", "nvidia-gpu-shared",
-                                          "nvidia-mig"};
+const std::vector<std::string> kElsewhere{"count",      "gpu-memory",        "iluvatar-gpu",
+                                          "nvidia-gpu", "nvidia-gpu-shared", "nvidia-mig"};
 
 TEST_CASE("each file of plugins.d finds what it is for, and nothing on a machine without anything") {
   const MadeSysfs machine;

@@ -221,5 +221,56 @@ TEST_CASE("a device's own variables are told apart by its position, or the alloc
   CHECK(refusal.text.find("environment variable V would be both \"1\" and \"2\"") != std::string::npos);
 }
 
+Device card(const std::string& uuid, unsigned units) {
+  Device made = device("card of " + uuid, {{"uuid", uuid}});
+  made.replicas = units;
+  return made;
+}
+
+Recipe of_units(CardUnits units) {
+  Recipe recipe = with_env("V", "{uuid}");
+  recipe.units = units;
+  return recipe;
+}
+
+TEST_CASE("units of several cards are refused, and the cards are named with what they would give") {
+  const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
+  const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-a::0", "card of GPU-b::0"};
+  const Refusal refusal = refused(of_units(CardUnits::kOfOneCard), cards, ids);
+  CHECK(refusal.reason == Reason::kSeveralCards);
+  CHECK(
+      refusal.text ==
+      "the units of a container are one card's, and of example.com/gpu it would get 2 of GPU-b, 1 of GPU-a; "
+      "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a container "
+      "may have several cards");
+  CHECK(given(of_units(CardUnits::kOfOneCard), cards, {ids[0], ids[2]}).env.at("V") == "GPU-b");
+  CHECK(given(of_units(CardUnits::kOfSeveralCards), cards, ids).env.at("V") == "GPU-b,GPU-a");
+  CHECK(given(of_units(CardUnits::kNone), cards, ids).env.at("V") == "GPU-b,GPU-a");
+}
+
+TEST_CASE("a container's units, its card's and all that are listed can be told it") {
+  Recipe recipe = of_units(CardUnits::kOfSeveralCards);
+  recipe.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
+  recipe.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
+  const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
+  const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-b::0", "card of GPU-b::3"};
+  for (const CdiNames cdi : {CdiNames::kNone, CdiNames::kCri}) {
+    recipe.cdi = cdi;
+    const Allocation allocation = given(recipe, cards, ids);
+    // Nobody knows it when the specification is written.
+    CHECK(allocation.env == std::map<std::string, std::string>{{"OF_GPU-b", "3 of 8, 12"}});
+    CHECK(allocation.annotations.at("x/units") == "3/8/12");
+  }
+  CHECK(given(recipe, cards, {"card of GPU-b::7", "card of GPU-a::1"}).annotations.at("x/units") ==
+        "2/8,4/12");
+}
+
+TEST_CASE("where ids are no units, attributes may have the names of what counts them") {
+  const Recipe recipe = with_env("V", "{units}-{cardUnits}-{totalUnits}");
+  const Device odd = device("a", {{"units", "u"}, {"cardUnits", "c"}, {"totalUnits", "t"}});
+  CHECK(given(recipe, {odd}, {"a"}).env.at("V") == "u-c-t");
+  CHECK(refused(recipe, {device("a")}, {"a"}).text.find("has no {units}") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace plughost

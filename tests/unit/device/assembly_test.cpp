@@ -233,5 +233,27 @@ TEST_CASE("what does not fit into a message is what is new and what is sick, not
   CHECK(count(first, "z-real", false) == 0);
 }
 
+TEST_CASE("the size of the largest list is what its ids take as they are listed") {
+  Recipe recipe;
+  recipe.name = Template("example.com/{type}");
+  recipe.id = Template("{type}-{n}");
+  recipe.replicas = 3;
+  std::vector<Device> devices(3);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    devices[i].id = "a name that is much longer";
+    devices[i].replicas = 1000;
+    devices[i].attributes = {{"type", i == 0 ? "small" : "big"}};
+  }
+  std::size_t big = 0;
+  const Assembly assembly = assemble(recipe, devices);
+  for (const Device& each : assembly.resources.at("example.com/big")) {
+    CHECK(each.replicas == 3000);
+    CHECK(each.id.starts_with("big-"));
+    big += wire_size(each);
+  }
+  CHECK(listed_size(recipe, devices) == big);
+  CHECK(listed_size(recipe, {}) == 0);
+}
+
 }  // namespace
 }  // namespace plughost

@@ -223,5 +223,64 @@ TEST_CASE("aligned of more than 16 cards finds a near set") {
         Ids{"c08", "c09", "c10", "c11", "c12", "c13", "c14", "c15"});
 }
 
+TEST_CASE("oneCard takes all of the card whose rest is the smallest that is enough") {
+  const Inventory inventory = three_shared();
+  const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});  // 3, 2 and 4 are free
+  CHECK(preferred(kOneCard, inventory, available, {}, 1) == Ids{"b::2"});
+  CHECK(preferred(kOneCard, inventory, available, {}, 2) == Ids{"b::2", "b::3"});
+  CHECK(preferred(kOneCard, inventory, available, {}, 3) == Ids{"a::1", "a::2", "a::3"});
+  CHECK(preferred(kOneCard, inventory, available, {}, 4) == Ids{"c::0", "c::1", "c::2", "c::3"});
+}
+
+TEST_CASE("with oneCard the ids that a container has already say which card it is") {
+  const Inventory inventory = three_shared();
+  const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
+  CHECK(preferred(kOneCard, inventory, available, Ids{"c::1"}, 2) == Ids{"c::1", "c::0"});
+  CHECK(preferred(kOneCard, inventory, available, Ids{"a::0", "a::1"}, 4) ==
+        Ids{"a::0", "a::1", "a::2", "a::3"});
+}
+
+TEST_CASE("where no card has enough for oneCard, the others are used up first, and it is no error") {
+  const Inventory inventory = three_shared();
+  const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
+  CHECK(preferred(kOneCard, inventory, available, {}, 5) == preferred(kPacked, inventory, available, {}, 5));
+  CHECK(preferred(kOneCard, inventory, available, {}, 20).size() == 9);
+  const Ids two_cards{"a::1", "c::1"};
+  CHECK(preferred(kOneCard, inventory, available, two_cards, 3) == Ids{"a::1", "c::1", "a::2"});
+  CHECK(preferred(kOneCard, inventory, available, Ids{"b::2"}, 4) ==
+        preferred(kPacked, inventory, available, Ids{"b::2"}, 4));
+  CHECK(preferred(kOneCard, inventory, Ids{"x", "a::1"}, {}, 2) == Ids{"a::1", "x"});
+}
+
+TEST_CASE("where ids have to be of one card, every policy takes those of one if it can") {
+  const Inventory inventory = three_shared();
+  const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
+  const CardTerms one{.one = true, .same = {}};
+  for (const AllocationPolicy policy : {kPacked, kAligned, kOneCard})
+    CHECK(preferred(policy, inventory, available, {}, 2, {}, one) == Ids{"b::2", "b::3"});
+  CHECK(preferred(kDistributed, inventory, available, {}, 2, {}, one) == Ids{"c::0", "c::1"});
+  CHECK(preferred(kDistributed, inventory, available, {}, 5, {}, one) ==
+        preferred(kDistributed, inventory, available, {}, 5));
+}
+
+TEST_CASE("a container's cards come before others, whatever they are called here") {
+  std::vector<Device> devices(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    devices[i].id = std::string(1, "xyz"[i]);
+    devices[i].attributes = {{"uuid", std::string("GPU-") + "abc"[i]}};
+    devices[i].replicas = 4;
+  }
+  const Inventory inventory(std::move(devices));
+  const Ids available = all_but(inventory, {"x::0", "y::0", "y::1"});
+  const std::vector<CardName> same{{.uuid = "GPU-c", .pci = {}, .index = {}, .id = "0"}};
+  const CardTerms terms{.one = true, .same = same};
+  CHECK(preferred(kOneCard, inventory, available, {}, 2, {}, terms) == Ids{"z::0", "z::1"});
+  CHECK(preferred(kNone, inventory, available, {}, 2, {}, {.one = false, .same = same}) ==
+        Ids{"z::0", "z::1"});
+  // It has not enough: never an error.
+  CHECK(preferred(kOneCard, inventory, available, {}, 5, {}, terms) ==
+        Ids{"z::0", "z::1", "z::2", "z::3", "x::1"});
+}
+
 }  // namespace
 }  // namespace plughost

@@ -51,7 +51,9 @@ Lines found_by(const Config& preset, const Facts& machine) {
     for (const Device& device : offer.inventory.devices()) lines.push_back(line_of(offer.resource, device));
   }
   for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
-  for (const std::string& trouble : found.troubles) lines.push_back("error: " + trouble);
+  // Without its place in the file.
+  for (const std::string& trouble : found.troubles)
+    lines.push_back("error: " + trouble.substr(trouble.find(": ") + 2));
   for (const NotHere& other : found.others) lines.push_back("not here: " + other.name);
   return lines;
 }

@@ -144,5 +144,16 @@ TEST_CASE("a directory's mistakes are found when it is read") {
   CHECK(read_entry("directory", list({})).problems.size() >= 1);
 }
 
+TEST_CASE("below a recursive directory a file's name without its directories is known, and nowhere else") {
+  const TempDir tree;
+  tree.file("g/b/c/x.dev");
+  tree.file("g/z.dev");
+  const Scan scan = scan_of(tree, {{"path", text("/g")}, {"recursive", text("true")}});
+  REQUIRE(ids_of(scan) == Ids{"b/c/x.dev", "z.dev"});
+  CHECK(*scan.devices[0].attribute("basename") == "x.dev");
+  CHECK(*scan.devices[1].attribute("basename") == "z.dev");
+  CHECK_FALSE(scan_of(tree, {{"path", text("/g")}}).devices.at(0).attribute("basename"));
+}
+
 }  // namespace
 }  // namespace plughost

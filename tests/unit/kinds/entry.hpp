@@ -53,6 +53,12 @@ inline Entry read_entry(const std::string& key, Node value) {
   return entry;
 }
 
+inline Recipe taking(Choice choice) {
+  Recipe recipe;
+  recipe.choice = std::move(choice);
+  return recipe;
+}
+
 inline std::vector<std::string> ids_of(const Scan& scan) {
   std::vector<std::string> ids;
   for (const Device& device : scan.devices) ids.push_back(device.id);

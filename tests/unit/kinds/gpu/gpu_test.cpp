@@ -8,6 +8,7 @@ namespace plughost {
 namespace {
 
 using namespace test;
+using Keys = GpuRig::Keys;
 using Texts = std::vector<std::string>;
 
 TEST_CASE("cards know where they are in the tree of PCI bridges") {
@@ -50,7 +51,7 @@ TEST_CASE("units that do not fit into a message are refused with one that would"
   const GpuRig rig({{"unit", map({{"memory", text("1MiB")}})}});
   CHECK_THROWS_WITH(
       rig.scan(),
-      "with `unit: {memory: 1MiB}` the cards of this machine do not fit into one message to the "
+      "with `unit: {memory: 1MiB}` the ids of this machine's cards do not fit into one message to the "
       "kubelet (4 MiB); 32MiB would fit");
   const GpuRig coarser({{"unit", map({{"memory", text("32MiB")}})}});
   std::size_t bytes = 0;
@@ -88,6 +89,61 @@ TEST_CASE("single cards may have replicas of their own, and what is shared anoth
   const Assembly by_index = assemble(recipe, rig.scan().devices);
   REQUIRE(by_index.resources.size() == 1);
   CHECK(by_index.resources.at("nvidia.com/gpu.shared").at(1).replicas == 3);
+}
+
+TEST_CASE("a card of 80 GB in MiB fits with short ids, and with long ones the refusal names them") {
+  const FakeNvml fake("card GPU-00000000-0000-0000-0000-000000000010 memory=81559\n");
+  const GpuRig rig({{"unit", map({{"memory", text("1MiB")}})}});
+  CHECK_THROWS_WITH(
+      rig.scan(),
+      "with `unit: {memory: 1MiB}` the ids of this machine's cards do not fit into one message to the "
+      "kubelet (4 MiB); 2MiB would fit, and so would shorter ids, as in `id: \"{index}\"`");
+  Recipe recipe;
+  recipe.name = Template("nvidia.com/memory");
+  for (const char* id : {"{index}", "{index}-{n}"}) {
+    recipe.id = Template(id);
+    CHECK(rig.scan_for(recipe).devices.at(0).replicas == 81559);
+  }
+  recipe.replicas = 3;
+  CHECK_THROWS(rig.scan_for(recipe));
+}
+
+TEST_CASE("units say whether a container's may be those of several cards") {
+  const auto units = [](Keys keys) { return GpuRig(std::move(keys)).source->units(); };
+  const Node memory = map({{"memory", text("1GiB")}});
+  const Node cores = map({{"cores", text("10")}});
+  CHECK(units({}) == CardUnits::kNone);
+  CHECK(units({{"unit", memory}}) == CardUnits::kOfOneCard);
+  CHECK(units({{"unit", cores}}) == CardUnits::kOfOneCard);
+  CHECK(units({{"unit", cores}, {"spanCards", text("true")}}) == CardUnits::kOfSeveralCards);
+}
+
+TEST_CASE("an entry says which variables its cards may bring, whatever the machine has") {
+  const auto variables = [](Keys keys) {
+    Texts names;
+    for (const auto& recipe : GpuRig(std::move(keys)).source->recipes()) {
+      for (const auto& pair : recipe->env) names.push_back(pair.first.text());
+    }
+    return names;
+  };
+  CHECK(variables({}) == Texts{"NVIDIA_VISIBLE_DEVICES", "IX_VISIBLE_DEVICES"});
+  CHECK(variables({{"vendor", text("nvidia")}, {"mps", text("true")}}) ==
+        Texts{"CUDA_MPS_PIPE_DIRECTORY", "NVIDIA_VISIBLE_DEVICES"});
+  CHECK(variables({{"vendor", text("iluvatar")}}) == Texts{"IX_VISIBLE_DEVICES"});
+  CHECK(variables({{"vendor", text("amd")}}) == Texts{});
+}
+
+TEST_CASE("two entries over one card both hear of its error") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig whole({});
+  const GpuRig cores({{"unit", map({{"cores", text("10")}})}});
+  whole.scan();
+  cores.scan();
+  fake.show(kTwoCards + "event 1 0 8 79\n");
+  for (const GpuRig* rig : {&whole, &cores}) {
+    CHECK(rig->trouble("GPU-a").starts_with("XID 79"));
+    CHECK(rig->trouble("GPU-b").empty());
+  }
 }
 
 }  // namespace

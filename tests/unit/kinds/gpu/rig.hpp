@@ -49,9 +49,10 @@ class GpuRig {
     CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
   }
 
-  Scan scan(const Choice& choice = {}) const {
+  Scan scan(const Choice& choice = {}) const { return scan_for(taking(choice)); }
+  Scan scan_for(const Recipe& recipe) const {
     REQUIRE(problems == Texts{});
-    return source->look(machine.host(), choice);
+    return source->look(machine.host(), recipe);
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 

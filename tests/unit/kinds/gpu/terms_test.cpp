@@ -34,6 +34,8 @@ TEST_CASE("mistakes in `gpu` are found when it is read") {
   }
   CHECK(problem({{"unit", map({{"memory", text("1GiB")}, {"cores", text("1")}})}}).find("a unit is") !=
         std::string::npos);
+  CHECK(problem({{"spanCards", text("true")}}).find("without `unit` an id is a whole card") !=
+        std::string::npos);
   CHECK(problem({{"unit", map({{"cores", text("101")}})}}).starts_with("resources[0].gpu.unit.cores: "));
 }
 

@@ -1,0 +1,32 @@
+#include "device/free_units.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_CASE("how many units are free is said by card, in the cards' order, and of no card that has none") {
+  const Inventory cards({{.id = "a", .attributes = {{.name = "uuid", .value = "GPU-a"}}, .replicas = 4},
+                         {.id = "b", .replicas = 4},
+                         {.id = "c", .replicas = 4}});
+  const std::vector<std::string> free{"c::0", "a::1", "c::3", "nobody's"};
+  CHECK(free_units(cards, free) == "1 on GPU-a, 2 on c");
+  CHECK(free_units(cards, {}).empty());
+}
+
+TEST_CASE("what was free is told for the container that comes right after, of that resource") {
+  FreeUnits free;
+  const auto now = FreeUnits::Clock::time_point(1h);
+  CHECK(free.just_now("example.com/a", now).empty());
+  free.note("example.com/a", "1 on GPU-a", now);
+  CHECK(free.just_now("example.com/a", now + 1s) == "1 on GPU-a");
+  CHECK(free.just_now("example.com/a", now + 1s + 1ns).empty());
+  CHECK(free.just_now("example.com/b", now).empty());
+}
+
+}  // namespace
+}  // namespace plughost
