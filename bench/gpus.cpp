@@ -123,6 +123,42 @@ void measure_strategies(std::size_t rounds) {
   }
 }
 
+// Units by turns with whole devices, which need no search among many ids.
+void measure_units(std::size_t rounds) {
+  constexpr std::size_t kUnits = 80'000;
+  constexpr std::size_t kAsked = 40;
+  const std::string units = "bench.example.com/memory";
+  const std::string whole = "bench.example.com/whole";
+  const FakeNvml fake("card " + uuid(0) + " minor=0 memory=" + std::to_string(kUnits) + '\n');
+  const Bed bed;
+  bed.write_config("resources:\n- {name: " + units +
+                   ", gpu: {vendor: nvidia, unit: {memory: 1MiB}}, id: \"{index}\"}\n- {name: " + whole +
+                   ", count: " + std::to_string(kAsked) + ", id: \"w{n}\", env: {WHOLE: \"{id}\"}}\n");
+  StandInKubelet kubelet({.directory = bed.plugins()});
+  const Child daemon(bed.config(), bed.plugins());
+  wait(kubelet, "the units", [&](const KubeletState& state) {
+    return state.of(units).allocatable == kUnits && state.of(whole).allocatable == kAsked;
+  });
+  std::vector<std::string> some;
+  std::vector<std::string> all;
+  for (std::size_t n = 0; n < kAsked; ++n) {
+    some.push_back("0::" + std::to_string(n * (kUnits / kAsked)));
+    all.push_back("w" + std::to_string(n));
+  }
+  std::vector<double> samples;
+  std::vector<double> besides;
+  for (std::size_t round = 0; round < rounds; ++round) {
+    const auto start = Clock::now();
+    if (kubelet.allocate_ids(units, some).code != 0) give_up("Allocate of units");
+    const auto between = Clock::now();
+    if (kubelet.allocate_ids(whole, all).code != 0) give_up("Allocate of whole devices");
+    samples.push_back(ms_between(start, between) * 1000);
+    besides.push_back(ms_between(between, Clock::now()) * 1000);
+  }
+  print({"Allocate of 40 units of 80,000", "µs", median(samples), *std::ranges::max_element(samples),
+         median(besides), "of 40 whole devices:", rounds});
+}
+
 double private_mb(const std::string& entry, const std::string& resource) {
   const Bed bed;
   bed.write_config("resources:\n- {name: " + resource + ", " + entry + "}\n");
@@ -150,6 +186,7 @@ int run_gpus(std::size_t rounds) {
     measure_discovery(rounds);
     measure_choice(rounds);
     measure_strategies(rounds * 100);
+    measure_units(rounds * 100);
     measure_memory();
     return 0;
   } catch (const std::exception& error) {

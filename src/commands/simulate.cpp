@@ -32,7 +32,8 @@ std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which
     if (*count > free.size())
       throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
                                " healthy devices, not " + which);
-    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count);
+    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count, {},
+                     {.of = offer.recipe->shares, .same = {}});
   }
   std::vector<std::string> ids;
   std::istringstream list(which);

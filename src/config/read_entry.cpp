@@ -24,8 +24,12 @@ using Words = std::vector<std::string_view>;
 constexpr Word<AllocationPolicy> kPolicies[] = {{"none", AllocationPolicy::kNone},
                                                 {"packed", AllocationPolicy::kPacked},
                                                 {"distributed", AllocationPolicy::kDistributed},
+                                                {"spread", AllocationPolicy::kSpread},
                                                 {"aligned", AllocationPolicy::kAligned},
                                                 {"oneCard", AllocationPolicy::kOneCard}};
+constexpr Word<SharesOf> kShares[] = {{"any", SharesOf::kAny},
+                                      {"oneDevice", SharesOf::kOneDevice},
+                                      {"differentDevices", SharesOf::kDifferentDevices}};
 constexpr Word<CdiNames> kCdiNames[] = {{"false", CdiNames::kNone},
                                         {"cri", CdiNames::kCri},
                                         {"annotations", CdiNames::kAnnotations},
@@ -122,14 +126,38 @@ std::string read_near(Fields& entry, std::string_view domain) {
   return Template::escape(domain) + '/' + near;
 }
 
-AllocationPolicy read_policy(Fields& entry, CardUnits units) {
-  const AllocationPolicy usual =
-      units == CardUnits::kNone ? AllocationPolicy::kNone : AllocationPolicy::kOneCard;
-  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual);
-  if (units == CardUnits::kOfOneCard && policy == AllocationPolicy::kNone)
-    entry.error("allocationPolicy",
-                "the kubelet would take units of several cards, and a container is refused these; leave the "
-                "key out, or set `spanCards: true` in `gpu`");
+bool has_shares(const Recipe& recipe) {
+  return recipe.replicas > 1 ||
+         std::ranges::any_of(recipe.replicas_of, [](const ReplicaRule& rule) { return rule.replicas > 1; });
+}
+
+// Of ids that are parts of cards their kind says it.
+SharesOf read_shares(Fields& entry, const Recipe& recipe) {
+  if (!entry.has("shares")) return recipe.shares;
+  const SharesOf shares = entry.choice("shares", kShares, SharesOf::kAny);
+  if (recipe.units)
+    entry.error("shares", "the units of a container are one card's; `spanCards` in `gpu` says otherwise");
+  else if (!has_shares(recipe))
+    entry.error("shares", "no device has shares; say in `replicas` how many");
+  else if (recipe.one_share_only)
+    entry.error("shares", "with `failRequestsGreaterThanOne` a container has one share, and no choice");
+  return shares;
+}
+
+AllocationPolicy usual_policy(const Recipe& recipe) {
+  if (recipe.units || recipe.shares == SharesOf::kOneDevice) return AllocationPolicy::kOneCard;
+  return has_shares(recipe) ? AllocationPolicy::kSpread : AllocationPolicy::kNone;
+}
+
+AllocationPolicy read_policy(Fields& entry, const Recipe& recipe) {
+  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual_policy(recipe));
+  if (recipe.shares == SharesOf::kAny || policy != AllocationPolicy::kNone) return policy;
+  entry.error("allocationPolicy",
+              recipe.units
+                  ? "the kubelet would take units of several cards, and a container is refused these; leave "
+                    "the key out, or set `spanCards: true` in `gpu`"
+                  : "the kubelet would take shares that `shares` rules out, and a container is refused "
+                    "these; leave the key out");
   return policy;
 }
 
@@ -405,14 +433,18 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     for (const Kind* kind : found) {
       draft.kind = kind->key;
       draft.config.source = kind->read(entry);
-      if (draft.config.source) recipe->units = draft.config.source->units();
+      if (!draft.config.source) continue;
+      const std::optional<SharesOf> units = draft.config.source->units();
+      recipe->units = units.has_value();
+      recipe->shares = units.value_or(SharesOf::kAny);
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
                          with({"resource", "n", "id"}, attributes));
     recipe->choice = read_choice(entry, of_kind);
     for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
     read_sharing(entry, of_kind, *recipe);
-    recipe->policy = read_policy(entry, recipe->units);
+    recipe->shares = read_shares(entry, *recipe);
+    recipe->policy = read_policy(entry, *recipe);
     recipe->near = read_near(entry, domain);
     recipe->same_card = read_same_card(entry, recipe->near, draft.kind);
     recipe->empty_at_stop = entry.flag("emptyAtStop", false);

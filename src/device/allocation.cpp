@@ -15,6 +15,7 @@
 #include "device/id.hpp"
 #include "device/resource_name.hpp"
 #include "device/same_card.hpp"
+#include "device/shares.hpp"
 
 namespace plughost {
 namespace {
@@ -338,7 +339,7 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe
                                          std::vector<const Device*> devices, const UnitCounts& units,
                                          const Allocation& more) {
   AllocationDraft draft(resource, std::move(devices), recipe.cdi,
-                        recipe.units == CardUnits::kNone ? std::nullopt : std::optional(units));
+                        recipe.units ? std::optional(units) : std::nullopt);
   draft.add_devices();
   for (const NodeRecipe& node : recipe.nodes) draft.add(node);
   for (const MountRecipe& mount : recipe.mounts) draft.add(mount);
@@ -350,19 +351,32 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe
   return std::move(draft).finish();
 }
 
+// What a container's shares have to be, and what to do where they cannot.
+std::pair<std::string_view, std::string_view> promise(const Recipe& recipe) {
+  if (recipe.units)
+    return {"the units of a container are one card's",
+            "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a "
+            "container may have several cards"};
+  if (recipe.shares == SharesOf::kOneDevice)
+    return {"the shares of a container are one device's (`shares: oneDevice`)",
+            "ask for no more than one device has free"};
+  return {"the shares of a container are of different devices (`shares: differentDevices`)",
+          "ask for no more than there are devices that have one free"};
+}
+
 // shares: how many ids of each device a container is to get, in the order that the kubelet asked.
-Refusal of_several_cards(std::string_view resource, const std::vector<const Device*>& devices,
+Refusal of_other_devices(std::string_view resource, const Recipe& recipe,
+                         const std::vector<const Device*>& devices,
                          const std::unordered_map<const Device*, std::size_t>& shares) {
   std::string cards;
   for (const Device* const device : devices) {
     const CardName card = card_of(*device);
     cards += (cards.empty() ? "" : ", ") + std::to_string(shares.at(device)) + " of " + names_of({&card, 1});
   }
-  return {.reason = Refusal::Reason::kSeveralCards,
-          .text = "the units of a container are one card's, and of " + std::string(resource) +
-                  " it would get " + cards +
-                  "; ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` "
-                  "if a container may have several cards"};
+  const auto [rule, advice] = promise(recipe);
+  return {.reason = Refusal::Reason::kOtherShares,
+          .text = std::string(rule) + ", and of " + std::string(resource) + " it would get " + cards + "; " +
+                  std::string(advice)};
 }
 
 }  // namespace
@@ -393,8 +407,8 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
     }
     if (++shares[device] == 1) devices.push_back(device);
   }
-  if (recipe.units == CardUnits::kOfOneCard && devices.size() > 1)
-    return of_several_cards(resource, devices, shares);
+  if (!fulfils(recipe.shares, devices.size(), ids.size()))
+    return of_other_devices(resource, recipe, devices, shares);
   return expand(resource, recipe, std::move(devices),
                 {.of_container = ids.size(), .total = inventory.id_count()}, more);
 }

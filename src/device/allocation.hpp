@@ -60,8 +60,8 @@ struct Refusal {
   enum class Reason {
     kUnknownDevice,
     kUnhealthyDevice,
-    kTooMany,       // several shares of devices, where one is all that a container may have
-    kSeveralCards,  // units of several cards, where a container's are to be one card's
+    kTooMany,      // several shares of devices, where one is all that a container may have
+    kOtherShares,  // of other devices than a container's are to be of
     kConflict,  // the recipe does not fit these devices: two things in one place, or a value that is missing
   };
   Reason reason;
@@ -70,7 +70,7 @@ struct Refusal {
 
 // The inventory's devices are as assemble() makes them. ids as the kubelet sent them. Replicas of one device
 // count as that device once. Same ids, same answer. Refuses: an id that inventory does not have, an Unhealthy
-// device, units of several cards where the recipe wants those of one, two things
+// device, shares of other devices than the recipe wants, two things
 // in one place of the container, an attribute that a device does not have but a template needs, text that is
 // not UTF-8. more: what the recipe's own program adds. It must not contradict the rest.
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,

@@ -4,11 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "device/free_units.hpp"
 #include "device/inventory.hpp"
 #include "device/near.hpp"
 #include "device/recipe.hpp"
 #include "device/same_card.hpp"
+#include "device/shares.hpp"
 
 namespace plughost {
 
@@ -20,7 +20,7 @@ struct Offer {
   std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
   // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
   std::shared_ptr<GivenCards> joined = nullptr;
-  std::shared_ptr<FreeUnits> free = nullptr;  // is told what is free; nullptr: ids are no units of one card
+  std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
   std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };
 

@@ -22,7 +22,8 @@ struct Choice {
   std::vector<const std::string*> free;
   std::size_t next = 0;
   std::size_t in_use = 0;
-  unsigned near = 0;  // see nearness()
+  std::size_t given = 0;  // to the container, whatever comes
+  unsigned near = 0;      // see nearness()
 };
 
 // Of these devices, so many that the sum of the scores of all pairs is the largest; of sets with the same sum
@@ -131,7 +132,9 @@ class Chooser {
   Chooser(const Inventory& inventory, std::span<const std::string> must_include, std::size_t size)
       : inventory_(inventory), choices_(inventory.devices().size()), size_(size) {
     for (const std::string& id : must_include) {
-      if (seen_.insert(id).second) chosen_.push_back(id);
+      if (!seen_.insert(id).second) continue;
+      chosen_.push_back(id);
+      if (const Device* const device = inventory.find(id)) ++choices_[position(device)].given;
     }
   }
 
@@ -144,24 +147,26 @@ class Chooser {
     }
   }
 
-  // The ids among available that have not been chosen yet, each once. Those of other cards than these go
-  // last, and after them those that no device has.
-  void offer(std::span<const std::string> available, std::span<const CardName> cards) {
+  // The ids among available that have not been chosen yet, each once. Those that the terms rule out go last,
+  // and after them those that no device has.
+  void offer(std::span<const std::string> available, const ShareTerms& terms) {
+    for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].in_use = inventory_.devices()[i].replicas;
     for (const std::string& id : available) {
       if (!seen_.insert(id).second) continue;
       const Device* const device = inventory_.find(id);
-      if (device && !is_among(*device, cards)) {
-        elsewhere_.push_back(&id);
-      } else if (device) {
-        choices_[position(device)].free.push_back(&id);
-        known_.push_back(&id);
-      } else {
+      if (!device) {
         unknown_.push_back(&id);
+        continue;
       }
-    }
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      const std::size_t replicas = inventory_.devices()[i].replicas;
-      choices_[i].in_use = replicas - std::min(replicas, choices_[i].free.size());
+      Choice& choice = choices_[position(device)];
+      if (choice.in_use > 0) --choice.in_use;
+      const bool another = choice.free.empty() && choice.given == 0;
+      if (!is_among(*device, terms.same) || (terms.of == SharesOf::kDifferentDevices && !another)) {
+        elsewhere_.push_back(&id);
+      } else {
+        choice.free.push_back(&id);
+        known_.push_back(&id);
+      }
     }
   }
 
@@ -250,20 +255,24 @@ class Chooser {
     for (const std::size_t i : search.best(wanted)) choose(*choices_[i].free.front());
   }
 
-  void choose_distributed() {
-    // How many are in use, how far away it is, and the device's position.
-    using Load = std::tuple<std::size_t, unsigned, std::size_t>;
+  // One after the other of the device that is least in use. different_first: of the devices of which the
+  // container has the fewest.
+  void choose_distributed(bool different_first) {
+    // How many the container has, how many are in use, how far away it is, and the device's position.
+    using Load = std::tuple<std::size_t, std::size_t, unsigned, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::ranges::greater> least;
+    const std::size_t own = different_first ? 1 : 0;
     const auto far = [](const Choice& choice) { return std::numeric_limits<unsigned>::max() - choice.near; };
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (!choices_[i].free.empty()) least.emplace(choices_[i].in_use, far(choices_[i]), i);
+      const Choice& choice = choices_[i];
+      if (!choice.free.empty()) least.emplace(own * choice.given, choice.in_use, far(choice), i);
     }
     while (!least.empty() && chosen_.size() < size_) {
-      const auto [in_use, distance, i] = least.top();
+      const auto [has, in_use, distance, i] = least.top();
       least.pop();
       Choice& choice = choices_[i];
       choose(*choice.free[choice.next++]);
-      if (choice.next < choice.free.size()) least.emplace(in_use + 1, distance, i);
+      if (choice.next < choice.free.size()) least.emplace(has + own, in_use + 1, distance, i);
     }
   }
 
@@ -343,13 +352,13 @@ const Device* first_with_node(const Inventory& inventory, std::span<const std::s
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
                                    std::span<const std::string> must_include, std::size_t size,
-                                   std::span<const std::string> near, const CardTerms& cards) {
+                                   std::span<const std::string> near, const ShareTerms& terms) {
   Chooser chooser(inventory, must_include, size);
   chooser.prefer_near(near);
-  chooser.offer(available, cards.same);
-  const bool one = cards.one || policy == AllocationPolicy::kOneCard;
-  if (one && chooser.choose_one_card(policy == AllocationPolicy::kDistributed))
-    return std::move(chooser).finish();
+  chooser.offer(available, terms);
+  const bool one = terms.of == SharesOf::kOneDevice || policy == AllocationPolicy::kOneCard;
+  const bool least_used = policy == AllocationPolicy::kDistributed || policy == AllocationPolicy::kSpread;
+  if (one && chooser.choose_one_card(least_used)) return std::move(chooser).finish();
   switch (policy) {
     case AllocationPolicy::kNone:
       chooser.choose_as_offered();
@@ -359,7 +368,10 @@ std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inv
       chooser.choose_packed();
       break;
     case AllocationPolicy::kDistributed:
-      chooser.choose_distributed();
+      chooser.choose_distributed(false);
+      break;
+    case AllocationPolicy::kSpread:
+      chooser.choose_distributed(true);
       break;
     case AllocationPolicy::kAligned:
       if (chooser.has_bonds())

@@ -11,10 +11,10 @@
 
 namespace plughost {
 
-// On which cards the devices have to be, or the container gets none.
-struct CardTerms {
-  bool one = false;                // all of one device
-  std::span<const CardName> same;  // of these; empty: of any
+// Of which devices the ids have to be, or the container gets none.
+struct ShareTerms {
+  SharesOf of = SharesOf::kAny;
+  std::span<const CardName> same;  // of these cards; empty: of any
 };
 
 // Never fails, because an error would fail the pod's admission: the answer is a subset of available, holds
@@ -25,6 +25,6 @@ struct CardTerms {
 std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inventory,
                                    std::span<const std::string> available,
                                    std::span<const std::string> must_include, std::size_t size,
-                                   std::span<const std::string> near = {}, const CardTerms& cards = {});
+                                   std::span<const std::string> near = {}, const ShareTerms& terms = {});
 
 }  // namespace plughost

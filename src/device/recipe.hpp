@@ -17,16 +17,17 @@ namespace plughost {
 enum class AllocationPolicy {
   kNone,         // the kubelet chooses, at random
   kPacked,       // fill the devices that are in use already
-  kDistributed,  // spread over the devices that are least in use
+  kDistributed,  // the device that is least in use, each time
+  kSpread,       // of different devices first, and of those the least in use
   kAligned,  // those that are nearest to each other; by NUMA node, and there as kPacked, if no more is known
   kOneCard,  // all of the device that has the fewest free ids of those that have enough
 };
 
-// What an id stands for.
-enum class CardUnits {
-  kNone,            // a device, or a share of one
-  kOfOneCard,       // a part of a card, and a container gets those of one card or none
-  kOfSeveralCards,  // the same, but of any cards
+// Of which devices the ids of a container have to be, or it gets none.
+enum class SharesOf {
+  kAny,
+  kOneDevice,
+  kDifferentDevices,  // each of another
 };
 // What a card can compute, where that is divided.
 inline constexpr unsigned kCoresOfACard = 100;
@@ -121,7 +122,8 @@ struct Recipe {
   std::string near;
   // What a container gets of both is of the same card, or it gets nothing.
   bool same_card = false;
-  CardUnits units = CardUnits::kNone;
+  SharesOf shares = SharesOf::kAny;
+  bool units = false;          // an id is a part of a card that is divided
   bool empty_at_stop = false;  // the kubelet is sent an empty list before the resource ends for good
   bool required = false;       // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -89,7 +90,8 @@ class DeviceSource {
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.
   virtual std::vector<Device> fixed_devices() const { return {}; }
-  virtual CardUnits units() const { return CardUnits::kNone; }
+  // Where an id is a part of a card: of which cards a container's parts have to be.
+  virtual std::optional<SharesOf> units() const { return std::nullopt; }
   // What its devices may bring into a container, whatever the machine has.
   virtual std::vector<std::shared_ptr<const KindRecipe>> recipes() const { return {}; }
   virtual SandboxNeeds sandbox_needs() const { return {}; }

@@ -47,7 +47,7 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
       return grpc::StatusCode::UNAVAILABLE;
     case Refusal::Reason::kTooMany:
       return grpc::StatusCode::INVALID_ARGUMENT;
-    case Refusal::Reason::kSeveralCards:
+    case Refusal::Reason::kOtherShares:
     case Refusal::Reason::kConflict:
       return grpc::StatusCode::FAILED_PRECONDITION;
   }
@@ -61,8 +61,8 @@ std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
                                                             const Allocation& more) {
   auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
   if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
-    const bool spans = refusal->reason == Refusal::Reason::kSeveralCards && offer.free;
-    const std::string free = spans ? offer.free->just_now(offer.resource, FreeUnits::Clock::now()) : "";
+    const bool other = refusal->reason == Refusal::Reason::kOtherShares && offer.free;
+    const std::string free = other ? offer.free->just_now(offer.resource, FreeShares::Clock::now()) : "";
     return grpc::Status(code_of(refusal->reason), refusal->text + (free.empty() ? "" : ". Free are " + free));
   }
   if (!offer.stall.empty())

@@ -49,11 +49,6 @@ std::vector<std::string> ids_of(const v1beta1::ContainerAllocateRequest& request
   return {request.devices_ids().begin(), request.devices_ids().end()};
 }
 
-bool of_one_device(const Inventory& inventory, std::span<const std::string> ids) {
-  return std::ranges::all_of(
-      ids, [&](const std::string& id) { return inventory.find(id) == inventory.find(ids.front()); });
-}
-
 AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::Status& status) {
   constexpr std::size_t kLongestRefusal = 500;
   FirstNames names;
@@ -109,7 +104,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
   const std::vector<std::string> near = offer->near.paths(now);
   const std::vector<CardName> same =
       offer->joined ? offer->joined->before(offer->resource, now) : std::vector<CardName>();
-  const CardTerms cards{.one = offer->recipe->units == CardUnits::kOfOneCard, .same = same};
+  const ShareTerms terms{.of = offer->recipe->shares, .same = same};
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
@@ -117,10 +112,10 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     std::vector<std::string> chosen =
-        preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near, cards);
+        preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near, terms);
     // What is refused then says what was free.
-    if (offer->free && !of_one_device(offer->inventory, chosen))
-      offer->free->note(offer->resource, free_units(offer->inventory, available), now);
+    if (offer->free && !fulfils(terms.of, offer->inventory, chosen))
+      offer->free->note(offer->resource, free_shares(offer->inventory, available), now);
     auto& ids = *response->add_container_responses()->mutable_deviceids();
     for (std::string& id : chosen) ids.Add(std::move(id));
   }

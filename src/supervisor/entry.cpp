@@ -236,7 +236,7 @@ Offer Entry::offer_of(const Finding& finding, const Roster::Listing& listing) co
           .near = neighbours_,
           .given = given_,
           .joined = joined_,
-          .free = finding.recipe->units == CardUnits::kOfOneCard ? free_ : nullptr};
+          .free = finding.recipe->shares == SharesOf::kAny ? nullptr : free_};
 }
 
 void Entry::publish(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {

@@ -149,7 +149,7 @@ class Entry {
   std::list<Finding> findings_;  // the first one is being specified
   Neighbours neighbours_;
   std::shared_ptr<GivenCards> joined_;
-  const std::shared_ptr<FreeUnits> free_ = std::make_shared<FreeUnits>();
+  const std::shared_ptr<FreeShares> free_ = std::make_shared<FreeShares>();
   std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
   std::set<std::string> remarked_;   // by the last scan
   std::set<std::string> unmatched_;  // in the last scan

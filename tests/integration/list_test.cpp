@@ -298,3 +298,37 @@ TEST_CASE(
     CHECK(node.kubelet().preferred_ids(name, available, {}, -1).code == 0);
   }
 }
+
+TEST_CASE("several shares are of different devices where nothing else is said, and what is said holds") {
+  const std::string alike = "example.com/alike";
+  const std::string one = "example.com/one";
+  const std::string unlike = "example.com/unlike";
+  const std::string told = R"(, env: {DEVICES: "{id}"})";
+  Node node;
+  start(node, counted(alike, 8, "replicas: 10" + told) +
+                  counted(one, 2, "replicas: 3, shares: oneDevice" + told) +
+                  counted(unlike, 2, "replicas: 3, shares: differentDevices" + told));
+  REQUIRE(node.attached({alike, one, unlike}));
+  const auto ask = [&](const std::string& pod, const std::string& resource, std::size_t count) {
+    const Admission admission = node.kubelet().allocate(pod, "main", resource, count);
+    return admission.admitted() ? admission.answer.env.at("DEVICES") : admission.error;
+  };
+  // No two devices need be as free as each other.
+  REQUIRE(
+      node.kubelet().allocate_named("taken", "main", alike, {alike + "-3::1", alike + "-3::2"}).admitted());
+  const std::string eight = ask("eight", alike, 8);
+  CHECK_MESSAGE(std::ranges::count(eight, ',') == 7, eight);
+
+  CHECK(ask("pair", one, 2) == one + "-0");
+  const std::string four = ask("four", one, 4);
+  CAPTURE(four);
+  CHECK(four.find("the shares of a container are one device's (`shares: oneDevice`), and of " + one +
+                  " it would get ") != std::string::npos);
+  CHECK(four.ends_with(". Free are 1 on " + one + "-0, 3 on " + one + "-1"));
+
+  CHECK(ask("both", unlike, 2) == unlike + "-0," + unlike + "-1");
+  const std::string three = ask("three", unlike, 3);
+  CAPTURE(three);
+  CHECK(three.find("the shares of a container are of different devices") != std::string::npos);
+  CHECK(three.ends_with(". Free are 2 on " + unlike + "-0, 2 on " + unlike + "-1"));
+}

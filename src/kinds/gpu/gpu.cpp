@@ -50,9 +50,9 @@ class Gpu final : public DeviceSource {
   void finish(Scan& taken, const Recipe& recipe) const override {
     if (!terms_.unit.whole()) divide(taken, recipe);
   }
-  CardUnits units() const override {
-    if (terms_.unit.whole()) return CardUnits::kNone;
-    return terms_.span_cards ? CardUnits::kOfSeveralCards : CardUnits::kOfOneCard;
+  std::optional<SharesOf> units() const override {
+    if (terms_.unit.whole()) return std::nullopt;
+    return terms_.span_cards ? SharesOf::kAny : SharesOf::kOneDevice;
   }
   std::vector<std::shared_ptr<const KindRecipe>> recipes() const override;
   void forgive(const Device& device) const override {

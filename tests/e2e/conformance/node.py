@@ -72,6 +72,7 @@ class Node:
         self.notes = []  # figures in words
         self.names = []  # of the resources in the configuration
         self.misleads = False  # the kubelet counts wrong because the test wants it to
+        self.environment = {}  # more of the daemon's
         self.top = ""  # more lines of the configuration, before the resources
         self._kubelets = []  # the former ones
         self._broken = []  # by kubelets that are forgotten
@@ -276,7 +277,7 @@ class Node:
             *("--config", self.configuration, "--control", self.control),
             *arguments,
         ]
-        self.daemon = Process(command, AS_PACKAGED)
+        self.daemon = Process(command, {**AS_PACKAGED, **self.environment})
         # Before its first line a signal would end it.
         self.daemon.wait_for_line(lambda line: True, PATIENCE)
 

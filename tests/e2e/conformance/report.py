@@ -99,6 +99,7 @@ def write_page(options, versions, lines, outcomes):
         *(f"- The traps, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "traps"),
         *(f"- Misled, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "misled"),
         *(f"- Reloads, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "reloads"),
+        *(f"- Cards, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "cards"),
         *(f"- Converted, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "differential"),
     ]
     options.write.write_text("\n".join(page) + "\n")
@@ -117,6 +118,8 @@ def table_of_traps(versions, cell, table):
         "1,000 reloads that each change something: memory does not grow": "reloads",
         "taken over from a plugin with other ids: what its pod holds is given to nobody until it has gone": "adopt",
         "the same from generic-device-plugin": "adopt peer",
+        "units of cards of 16 and 80 GiB are one card's; one card in two entries is refused; `emptyAtStop` counts at once; "
+        "shares of 8 devices are of 8": "cards",
         "generic-device-plugin's configurations, converted: the same names, counts and nodes, or a difference that "
         "[migrate.md](migrate.md#what-differs-from-generic-device-plugin) names": "differential",
     }
@@ -140,7 +143,7 @@ def figures(versions, outcomes):
 
 
 def notes(versions, outcomes):
-    told = (46, "traps", "misled", "reloads", "differential")
+    told = (46, "traps", "misled", "reloads", "cards", "differential")
     return [(n, v, one_line(note)) for v in versions for n in told for note in outcomes[n, v].notes]
 
 

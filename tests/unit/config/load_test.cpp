@@ -53,6 +53,26 @@ TEST_CASE("a small configuration has the defaults") {
   CHECK(*resource.recipe == plain);
 }
 
+TEST_CASE("the usual policy is the one that fits what the devices' ids stand for") {
+  const auto policy = [](const std::string& entry) {
+    const TempDir dir;
+    dir.file("main.yaml", "resources: [{name: x.com/a, " + entry + "}]\n");
+    return load_config(dir.at("main.yaml")).resources.at(0).recipe->policy;
+  };
+  const std::string files = "directory: {path: /etc}";
+  CHECK(policy(files) == AllocationPolicy::kNone);
+  CHECK(policy(files + ", replicas: 1") == AllocationPolicy::kNone);
+  CHECK(policy(files + ", replicas: 2") == AllocationPolicy::kSpread);
+  CHECK(policy(files + ", replicas: {default: 1, a: 2}") == AllocationPolicy::kSpread);
+  CHECK(policy(files + ", replicas: {default: 1, a: 1}") == AllocationPolicy::kNone);
+  CHECK(policy(files + ", replicas: 2, shares: any") == AllocationPolicy::kSpread);
+  CHECK(policy(files + ", replicas: 2, shares: differentDevices") == AllocationPolicy::kSpread);
+  CHECK(policy(files + ", replicas: 2, shares: oneDevice") == AllocationPolicy::kOneCard);
+  CHECK(policy(files + ", replicas: 2, allocationPolicy: none") == AllocationPolicy::kNone);
+  CHECK(policy("gpu: {vendor: nvidia, unit: {memory: 1GiB}}") == AllocationPolicy::kOneCard);
+  CHECK(policy("gpu: {vendor: nvidia, unit: {memory: 1GiB}, spanCards: true}") == AllocationPolicy::kOneCard);
+}
+
 TEST_CASE("every key arrives where it belongs") {
   const TempDir dir;
   dir.file("main.yaml", R"(
@@ -65,6 +85,7 @@ devices:
   directory: {path: /etc/a}
   id: "{name}"
   replicas: 4
+  shares: differentDevices
   allocationPolicy: distributed
   forgetAfter: 1m30s
   required: true
@@ -90,6 +111,7 @@ devices:
   CHECK(recipe.name.text() == "example.com/a-{name}");
   CHECK(recipe.id.text() == "{name}");
   CHECK(recipe.replicas == 4);
+  CHECK(recipe.shares == SharesOf::kDifferentDevices);
   CHECK(recipe.policy == AllocationPolicy::kDistributed);
   CHECK(recipe.forget_after == std::chrono::seconds(90));
   CHECK(recipe.required);

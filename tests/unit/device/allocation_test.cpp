@@ -227,29 +227,59 @@ Device card(const std::string& uuid, unsigned units) {
   return made;
 }
 
-Recipe of_units(CardUnits units) {
+Device shared_disk(const std::string& id, unsigned replicas) {
+  Device made = device(id, {});
+  made.replicas = replicas;
+  return made;
+}
+
+Recipe of_units(SharesOf shares) {
   Recipe recipe = with_env("V", "{uuid}");
-  recipe.units = units;
+  recipe.units = true;
+  recipe.shares = shares;
   return recipe;
 }
 
 TEST_CASE("units of several cards are refused, and the cards are named with what they would give") {
   const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
   const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-a::0", "card of GPU-b::0"};
-  const Refusal refusal = refused(of_units(CardUnits::kOfOneCard), cards, ids);
-  CHECK(refusal.reason == Reason::kSeveralCards);
+  const Refusal refusal = refused(of_units(SharesOf::kOneDevice), cards, ids);
+  CHECK(refusal.reason == Reason::kOtherShares);
   CHECK(
       refusal.text ==
       "the units of a container are one card's, and of example.com/gpu it would get 2 of GPU-b, 1 of GPU-a; "
       "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a container "
       "may have several cards");
-  CHECK(given(of_units(CardUnits::kOfOneCard), cards, {ids[0], ids[2]}).env.at("V") == "GPU-b");
-  CHECK(given(of_units(CardUnits::kOfSeveralCards), cards, ids).env.at("V") == "GPU-b,GPU-a");
-  CHECK(given(of_units(CardUnits::kNone), cards, ids).env.at("V") == "GPU-b,GPU-a");
+  CHECK(given(of_units(SharesOf::kOneDevice), cards, {ids[0], ids[2]}).env.at("V") == "GPU-b");
+  CHECK(given(of_units(SharesOf::kAny), cards, ids).env.at("V") == "GPU-b,GPU-a");
+}
+
+TEST_CASE("shares of other devices than a container's are to be of are refused, and the devices are named") {
+  const std::vector<Device> disks{shared_disk("a", 4), shared_disk("b", 4)};
+  Recipe recipe = with_env("V", "{id}");
+  CHECK(given(recipe, disks, {"a::3", "b::0", "a::1"}).env.at("V") == "a,b");
+
+  recipe.shares = SharesOf::kOneDevice;
+  CHECK(given(recipe, disks, {"a::3", "a::1"}).env.at("V") == "a");
+  const Refusal several = refused(recipe, disks, {"a::3", "b::0", "a::1"});
+  CHECK(several.reason == Reason::kOtherShares);
+  CHECK(several.text ==
+        "the shares of a container are one device's (`shares: oneDevice`), and of example.com/gpu it would "
+        "get 2 of a, 1 of b; ask for no more than one device has free");
+
+  recipe.shares = SharesOf::kDifferentDevices;
+  CHECK(given(recipe, disks, {"b::3", "a::1"}).env.at("V") == "b,a");
+  CHECK(given(recipe, disks, {"b::3"}).env.at("V") == "b");
+  const Refusal twice = refused(recipe, disks, {"a::3", "b::0", "a::1"});
+  CHECK(twice.reason == Reason::kOtherShares);
+  CHECK(twice.text ==
+        "the shares of a container are of different devices (`shares: differentDevices`), and of "
+        "example.com/gpu it would get 2 of a, 1 of b; ask for no more than there are devices that have one "
+        "free");
 }
 
 TEST_CASE("a container's units, its card's and all that are listed can be told it") {
-  Recipe recipe = of_units(CardUnits::kOfSeveralCards);
+  Recipe recipe = of_units(SharesOf::kAny);
   recipe.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
   recipe.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
   const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};

@@ -23,7 +23,8 @@ class Cards {
  public:
   explicit Cards(const Sizes& sizes) : inventory_(made(sizes)) {
     recipe_.name = Template("example.com/memory");
-    recipe_.units = CardUnits::kOfOneCard;
+    recipe_.units = true;
+    recipe_.shares = SharesOf::kOneDevice;
   }
 
   // free: of each card the bits of its free units. Every policy is tried.
@@ -40,9 +41,11 @@ class Cards {
       if (rest >= wanted) smallest = std::min(smallest.value_or(rest), rest);
     }
     if (available.size() < wanted) return;  // the kubelet does not ask
-    for (const AllocationPolicy policy : {AllocationPolicy::kOneCard, AllocationPolicy::kPacked,
-                                          AllocationPolicy::kDistributed, AllocationPolicy::kAligned}) {
-      const Ids chosen = preferred(policy, inventory_, available, {}, wanted, {}, {.one = true, .same = {}});
+    for (const AllocationPolicy policy :
+         {AllocationPolicy::kOneCard, AllocationPolicy::kPacked, AllocationPolicy::kDistributed,
+          AllocationPolicy::kSpread, AllocationPolicy::kAligned}) {
+      const Ids chosen =
+          preferred(policy, inventory_, available, {}, wanted, {}, {.of = SharesOf::kOneDevice, .same = {}});
       const std::set<std::string> unlike(chosen.begin(), chosen.end());
       std::set<const Device*> cards;
       for (const std::string& id : chosen) cards.insert(inventory_.find(id));
@@ -54,7 +57,7 @@ class Cards {
                    });
       right = right && (cards.size() == 1) == smallest.has_value();
       right = right && (refusal == nullptr) == smallest.has_value();
-      if (refusal) right = right && refusal->reason == Refusal::Reason::kSeveralCards;
+      if (refusal) right = right && refusal->reason == Refusal::Reason::kOtherShares;
       if (right && smallest && policy == AllocationPolicy::kOneCard) {
         const std::size_t index = std::stoul((*cards.begin())->id.substr(4));
         right = static_cast<unsigned>(std::popcount(free[index])) == *smallest;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <chrono>
 #include <functional>
+#include <random>
 #include <set>
 
 namespace plughost {
@@ -55,6 +56,43 @@ TEST_CASE("distributed takes the least used device each time") {
   CHECK(preferred(kDistributed, inventory, available, {}, 5) == Ids{"c::0", "b::1", "c::1", "a::2", "b::2"});
   CHECK(preferred(kDistributed, inventory, all_but(inventory, {}), Ids{"a::3"}, 3) ==
         Ids{"a::3", "b::0", "c::0"});
+}
+
+TEST_CASE("spread takes shares of different devices first, and of those the least used") {
+  const Inventory inventory = three_shared();
+  const Ids available = all_but(inventory, {"a::0", "a::1", "a::2", "b::0"});
+  CHECK(preferred(kSpread, inventory, available, {}, 1) == Ids{"c::0"});
+  CHECK(preferred(kSpread, inventory, available, {}, 3) == Ids{"c::0", "b::1", "a::3"});
+  CHECK(preferred(kSpread, inventory, available, {}, 6) ==
+        Ids{"c::0", "b::1", "a::3", "c::1", "b::2", "c::2"});
+  // What the container has anyway counts.
+  CHECK(preferred(kSpread, inventory, available, Ids{"c::3"}, 3) == Ids{"c::3", "b::1", "a::3"});
+  CHECK(preferred(kSpread, inventory, Ids{"c::0", "b::1", "c::3", "c::2"}, Ids{"c::3", "c::2"}, 4) ==
+        Ids{"c::3", "c::2", "b::1", "c::0"});
+}
+
+TEST_CASE("eight shares of eight devices with ten each are of eight devices, whatever is free") {
+  std::vector<Device> devices(8);
+  for (std::size_t i = 0; i < 8; ++i) {
+    devices[i].id = std::string(1, "abcdefgh"[i]);
+    devices[i].replicas = 10;
+  }
+  const Inventory inventory(std::move(devices));
+  std::mt19937 random(8);  // NOLINT(bugprone-random-generator-seed): the same patterns each time
+  for (int round = 0; round < 100; ++round) {
+    Ids available;
+    std::set<const Device*> with_free;
+    for (const std::string& id : all_but(inventory, {})) {
+      if (random() % 4 != 0) continue;
+      available.push_back(id);
+      with_free.insert(inventory.find(id));
+    }
+    std::ranges::shuffle(available, random);
+    std::set<const Device*> of;
+    for (const std::string& id : preferred(kSpread, inventory, available, {}, 8))
+      of.insert(inventory.find(id));
+    CHECK(of.size() == with_free.size());
+  }
 }
 
 // Four devices on node 0, two on node 1, three on node 2, and one on none.
@@ -121,7 +159,7 @@ TEST_CASE("aligned without any node is packed") {
 
 TEST_CASE("ids that no device has come last, and each id comes once") {
   const Ids available = {"zzz", "a::9", "b::0", "b::0", "a::0", "b::0"};
-  for (const AllocationPolicy policy : {kNone, kPacked, kDistributed, kAligned}) {
+  for (const AllocationPolicy policy : {kNone, kPacked, kDistributed, kSpread, kAligned}) {
     const Ids chosen = preferred(policy, three_shared(), available, {}, 10);
     REQUIRE(chosen.size() == 4);
     CHECK(chosen[2] == "zzz");
@@ -133,7 +171,7 @@ TEST_CASE("every answer has the asked size, all that must be included, and only 
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::1", "c::0"});
   const Ids must = {"c::3", "a::0"};
-  for (const AllocationPolicy policy : {kNone, kPacked, kDistributed, kAligned}) {
+  for (const AllocationPolicy policy : {kNone, kPacked, kDistributed, kSpread, kAligned}) {
     for (std::size_t size = 2; size <= 12; ++size) {
       const Ids chosen = preferred(policy, inventory, available, must, size);
       const std::set<std::string> distinct(chosen.begin(), chosen.end());
@@ -255,12 +293,31 @@ TEST_CASE("where no card has enough for oneCard, the others are used up first, a
 TEST_CASE("where ids have to be of one card, every policy takes those of one if it can") {
   const Inventory inventory = three_shared();
   const Ids available = all_but(inventory, {"a::0", "b::0", "b::1"});
-  const CardTerms one{.one = true, .same = {}};
+  const ShareTerms one{.of = SharesOf::kOneDevice, .same = {}};
   for (const AllocationPolicy policy : {kPacked, kAligned, kOneCard})
     CHECK(preferred(policy, inventory, available, {}, 2, {}, one) == Ids{"b::2", "b::3"});
   CHECK(preferred(kDistributed, inventory, available, {}, 2, {}, one) == Ids{"c::0", "c::1"});
   CHECK(preferred(kDistributed, inventory, available, {}, 5, {}, one) ==
         preferred(kDistributed, inventory, available, {}, 5));
+}
+
+TEST_CASE("where ids have to be of different devices, every policy takes one of each while it can") {
+  const Inventory inventory = three_shared();
+  const Ids available = all_but(inventory, {"b::0", "b::1", "c::0"});
+  const ShareTerms different{.of = SharesOf::kDifferentDevices, .same = {}};
+  const auto chosen = [&](AllocationPolicy policy, std::size_t size, const Ids& must = {}) {
+    return preferred(policy, inventory, available, must, size, {}, different);
+  };
+  CHECK(chosen(kNone, 2) == Ids{"a::0", "b::2"});
+  CHECK(chosen(kPacked, 2) == Ids{"b::2", "c::1"});
+  CHECK(chosen(kAligned, 2) == Ids{"b::2", "c::1"});
+  CHECK(chosen(kOneCard, 2) == Ids{"b::2", "c::1"});
+  CHECK(chosen(kDistributed, 2) == Ids{"a::0", "c::1"});
+  CHECK(chosen(kSpread, 3) == Ids{"a::0", "c::1", "b::2"});
+  CHECK(chosen(kPacked, 2, {"b::3"}) == Ids{"b::3", "c::1"});
+  // There are no more: never an error.
+  for (const AllocationPolicy policy : {kNone, kPacked, kAligned, kOneCard, kDistributed, kSpread})
+    CHECK(chosen(policy, 5).size() == 5);
 }
 
 TEST_CASE("a container's cards come before others, whatever they are called here") {
@@ -273,9 +330,9 @@ TEST_CASE("a container's cards come before others, whatever they are called here
   const Inventory inventory(std::move(devices));
   const Ids available = all_but(inventory, {"x::0", "y::0", "y::1"});
   const std::vector<CardName> same{{.uuid = "GPU-c", .pci = {}, .index = {}, .id = "0"}};
-  const CardTerms terms{.one = true, .same = same};
+  const ShareTerms terms{.of = SharesOf::kOneDevice, .same = same};
   CHECK(preferred(kOneCard, inventory, available, {}, 2, {}, terms) == Ids{"z::0", "z::1"});
-  CHECK(preferred(kNone, inventory, available, {}, 2, {}, {.one = false, .same = same}) ==
+  CHECK(preferred(kNone, inventory, available, {}, 2, {}, {.of = SharesOf::kAny, .same = same}) ==
         Ids{"z::0", "z::1"});
   // It has not enough: never an error.
   CHECK(preferred(kOneCard, inventory, available, {}, 5, {}, terms) ==

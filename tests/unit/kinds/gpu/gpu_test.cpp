@@ -112,10 +112,10 @@ TEST_CASE("units say whether a container's may be those of several cards") {
   const auto units = [](Keys keys) { return GpuRig(std::move(keys)).source->units(); };
   const Node memory = map({{"memory", text("1GiB")}});
   const Node cores = map({{"cores", text("10")}});
-  CHECK(units({}) == CardUnits::kNone);
-  CHECK(units({{"unit", memory}}) == CardUnits::kOfOneCard);
-  CHECK(units({{"unit", cores}}) == CardUnits::kOfOneCard);
-  CHECK(units({{"unit", cores}, {"spanCards", text("true")}}) == CardUnits::kOfSeveralCards);
+  CHECK(units({}) == std::nullopt);
+  CHECK(units({{"unit", memory}}) == SharesOf::kOneDevice);
+  CHECK(units({{"unit", cores}}) == SharesOf::kOneDevice);
+  CHECK(units({{"unit", cores}, {"spanCards", text("true")}}) == SharesOf::kAny);
 }
 
 TEST_CASE("an entry says which variables its cards may bring, whatever the machine has") {
