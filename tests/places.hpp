@@ -13,6 +13,7 @@ extern const char* const kPlughost;           // the program that was built besi
 extern const char* const kFakeNvml;           // NVIDIA's library as a text file describes it
 extern const char* const kFakeNvmlOld;        // as it was before its calls had versions
 extern const char* const kFakeNvmlDirectory;  // for LD_LIBRARY_PATH
+extern const char* const kOldCurl;            // libcurl of former years
 extern const char* const
     kFoundOnMachines;  // what tests/machines were seen to give, for who has to look at a difference
 extern const char* const kMadeSpecifications;  // of CDI, which tests/cdi shows to the library that reads them

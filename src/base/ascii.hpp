@@ -36,6 +36,11 @@ constexpr bool is_control(char c) {
   return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
 }
 
+// Between words, or at a line's end.
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 constexpr char to_lower(char c) {
   return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -52,6 +57,13 @@ inline std::string to_lower(std::string_view text) {
 
 inline bool is_digits(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, is_digit);
+}
+
+// Without the blanks at its beginning and its end. A part of the text: it lives as long.
+constexpr std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 // "0A" of a line's end.

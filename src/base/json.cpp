@@ -13,37 +13,105 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-Json from_parsed(const nlohmann::ordered_json& parsed) {
-  using Type = nlohmann::ordered_json::value_t;
-  switch (parsed.type()) {
-    case Type::boolean:
-      return parsed.get<bool>();
-    case Type::string:
-      return parsed.get_ref<const std::string&>();
-    case Type::array: {
-      Json::Array array;
-      for (const auto& each : parsed) array.push_back(from_parsed(each));
-      return array;
-    }
-    case Type::object: {
-      Json::Object object;
-      for (const auto& [name, value] : parsed.items()) object.emplace_back(name, from_parsed(value));
-      return object;
-    }
-    case Type::number_unsigned:
-      if (!std::in_range<std::int64_t>(parsed.get<std::uint64_t>())) break;
-      [[fallthrough]];
-    case Type::number_integer:
-      return parsed.get<std::int64_t>();
-    case Type::null:
-      return {};
-    case Type::number_float:
-    case Type::binary:
-    case Type::discarded:
-      break;
+// Throws std::runtime_error itself: the parser lets that through.
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Builder(const JsonTerms& terms) : terms_(terms) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() override { return add({}); }
+  bool boolean(bool truth) override { return add(truth); }
+  bool number_integer(number_integer_t number) override { return add(number); }
+  bool number_unsigned(number_unsigned_t number) override {
+    return std::in_range<std::int64_t>(number) ? add(number) : add_other_number(std::to_string(number));
   }
-  throw std::runtime_error(parsed.dump() + " is no integer of 64 bits");
-}
+  bool number_float(number_float_t /*number*/, const string_t& text) override {
+    return add_other_number(text);
+  }
+  bool string(string_t& text) override { return add(std::move(text)); }
+  bool binary(binary_t& /*bytes*/) override { return false; }
+  bool start_object(std::size_t /*size*/) override { return open(Json::Object()); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::Array()); }
+  bool key(string_t& text) override {
+    if (unwanted_ > 0) return true;
+    if (!terms_.left_out.empty() && text == terms_.left_out)
+      skip_next_ = true;
+    else
+      open_.back().key = std::move(text);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  // What the exception says has the text in it, however long, and with its ends of lines.
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    throw std::runtime_error("this is no JSON: byte " + std::to_string(position) + " does not fit");
+  }
+
+ private:
+  struct Level {
+    std::variant<Json::Object, Json::Array> values;
+    std::string key;  // of an object's next value
+  };
+
+  // What is left out counts, too: it costs time.
+  void count() {
+    if (++values_ > terms_.most_values)
+      throw std::runtime_error("this JSON has more than " + std::to_string(terms_.most_values) + " values");
+  }
+
+  bool add_other_number(const std::string& text) {
+    if (!terms_.other_numbers_as_text) throw std::runtime_error(text + " is no integer of 64 bits");
+    return add(text);
+  }
+  bool add(Json value) {
+    count();
+    if (unwanted_ == 0 && !std::exchange(skip_next_, false)) put(std::move(value));
+    return true;
+  }
+  void put(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Level& level = open_.back();
+    if (auto* const object = std::get_if<Json::Object>(&level.values))
+      object->emplace_back(std::move(level.key), std::move(value));
+    else
+      std::get<Json::Array>(level.values).push_back(std::move(value));
+  }
+
+  // Whoever goes through a value goes as deep as it is nested.
+  template <typename Values>
+  bool open(Values values) {
+    count();
+    if (open_.size() + unwanted_ >= Json::kDeepest)
+      throw std::runtime_error("this JSON is nested more than " + std::to_string(Json::kDeepest) + " deep");
+    if (unwanted_ > 0 || std::exchange(skip_next_, false))
+      ++unwanted_;
+    else
+      open_.push_back({.values = std::move(values), .key = {}});
+    return true;
+  }
+  bool close() {
+    if (unwanted_ > 0) {
+      --unwanted_;
+      return true;
+    }
+    Level level = std::move(open_.back());
+    open_.pop_back();
+    std::visit([this](auto& values) { put(std::move(values)); }, level.values);
+    return true;
+  }
+
+  const JsonTerms& terms_;
+  Json root_;
+  std::vector<Level> open_;
+  std::size_t unwanted_ = 0;  // levels that are left out
+  bool skip_next_ = false;    // the next value is left out
+  std::size_t values_ = 0;
+};
 
 void append_character(std::string& text, std::string_view character) {
   static constexpr std::string_view kShort = "\b\t\n\f\r\"\\";
@@ -143,20 +211,10 @@ Value& made(Variant& value) {
 
 }  // namespace
 
-Json Json::parse(std::string_view text) {
-  // Whoever goes through a value goes as deep as it is nested.
-  using Event = nlohmann::ordered_json::parse_event_t;
-  const auto look = [](int depth, Event event, const nlohmann::ordered_json&) {
-    const bool begins = event == Event::array_start || event == Event::object_start;
-    if (begins && depth >= kDeepest)
-      throw std::runtime_error("this JSON is nested more than " + std::to_string(kDeepest) + " deep");
-    return true;
-  };
-  try {
-    return from_parsed(nlohmann::ordered_json::parse(text, look));
-  } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(std::string("this is no JSON: ") + error.what());
-  }
+Json Json::parse(std::string_view text, const JsonTerms& terms) {
+  Builder builder(terms);
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
 }
 
 std::string Json::dump() const {

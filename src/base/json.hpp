@@ -2,8 +2,10 @@
 // A JSON value: made, written and read. A value; not thread-safe.
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,6 +15,13 @@
 #include <vector>
 
 namespace plughost {
+
+// How a text is read that is not trusted.
+struct JsonTerms {
+  std::size_t most_values = std::numeric_limits<std::size_t>::max();
+  std::string_view left_out;           // members of this name; empty: none
+  bool other_numbers_as_text = false;  // those that are no integers of 64 bits; otherwise they are refused
+};
 
 class Json {
  public:
@@ -39,10 +48,10 @@ class Json {
   Json(const std::map<std::string, Value>& values) : value_(Object(values.begin(), values.end())) {}
 
   // What is nested deeper is refused.
-  static constexpr int kDeepest = 64;
-  // Throws std::runtime_error: it is no JSON, is nested too deeply, or has a number that is no integer of 64
-  // bits.
-  static Json parse(std::string_view text);
+  static constexpr std::size_t kDeepest = 64;
+  // Throws std::runtime_error, in a sentence on one line: it is no JSON, or the terms refuse it. Nothing
+  // deeper or larger is ever built.
+  static Json parse(std::string_view text, const JsonTerms& terms = {});
   // On one line, or with each member on a line of its own. What is not UTF-8 is replaced by U+FFFD.
   std::string dump() const;
   std::string dump_indented() const;

@@ -66,6 +66,17 @@ struct TelemetryConfig {
   std::string control_where;
 };
 
+// How the API server is reached, by what needs it.
+struct ApiServerConfig {
+  std::string kubeconfig = "auto";  // a file; auto: the in-cluster account, or the kubelet's own credentials
+  // Our node's name; empty: $NODE_NAME, else that of the kubelet's certificate, or the host's in lower case.
+  std::string node;
+  std::string where;  // "file:line:col", for messages
+  bool operator==(const ApiServerConfig& other) const {
+    return kubeconfig == other.kubeconfig && node == other.node;
+  }
+};
+
 struct LogConfig {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kAuto;

@@ -13,12 +13,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kBlanks = " \t\r\n";
-
-bool is_blank(char c) {
-  return kBlanks.find(c) != std::string_view::npos;
-}
-
 // The end of the JSON that begins at from with a brace; npos: it has none.
 std::size_t end_of_json(std::string_view text, std::size_t from) {
   int depth = 0;
@@ -134,12 +128,6 @@ std::optional<Words> lines_of(std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view without_blanks(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 std::vector<std::string> words_of(std::string_view text, const std::string& name, Diagnostics& diagnostics) {
   const bool binary = std::ranges::any_of(text, [](char c) { return is_control(c) && !is_blank(c); });

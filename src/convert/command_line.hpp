@@ -14,7 +14,4 @@ namespace plughost {
 // backslashes, and nothing else. What cannot be split is reported at name.
 std::vector<std::string> words_of(std::string_view text, const std::string& name, Diagnostics& diagnostics);
 
-// Without those at its beginning and its end. A part of the text: it lives as long.
-std::string_view without_blanks(std::string_view text);
-
 }  // namespace plughost

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "base/ascii.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
 
@@ -40,24 +41,18 @@ NodeLabels of_json(const Json& json) {
   return {.node = metadata["name"].text(), .labels = labels_of(metadata["labels"]), .trouble = {}};
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  text.remove_prefix(std::min(text.find_first_not_of(kSpace), text.size()));
-  return text.substr(0, text.find_last_not_of(kSpace) + 1);
-}
-
 NodeLabels of_lines(std::string_view text) {
   NodeLabels found;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
+    const std::string_view line = without_blanks(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty() || line.starts_with('#')) continue;
     const std::size_t equals = line.find('=');
     if (equals == 0 || equals == std::string_view::npos)
       throw std::runtime_error("line " + std::to_string(number) + " is no key=value: " + one_word(line));
-    const std::string_view value = trimmed(line.substr(equals + 1));
-    found.labels[std::string(trimmed(line.substr(0, equals)))] =
+    const std::string_view value = without_blanks(line.substr(equals + 1));
+    found.labels[std::string(without_blanks(line.substr(0, equals)))] =
         value.starts_with('"') ? Json::parse(value).text() : std::string(value);
   }
   return found;
@@ -67,7 +62,7 @@ NodeLabels of_lines(std::string_view text) {
 
 NodeLabels node_labels_of(std::string_view text) {
   try {
-    NodeLabels found = trimmed(text).starts_with('{') ? of_json(Json::parse(text)) : of_lines(text);
+    NodeLabels found = without_blanks(text).starts_with('{') ? of_json(Json::parse(text)) : of_lines(text);
     if (const auto name = found.labels.find(kName); found.node.empty() && name != found.labels.end())
       found.node = name->second;
     return found;

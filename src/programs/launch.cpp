@@ -25,8 +25,8 @@ namespace plughost {
 namespace {
 
 // What a program may rely on. Ours is systemd's or somebody's shell, and is none of its business.
-constexpr std::array<const char*, 3> kEnvironment = {
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", nullptr};
+constexpr std::array<const char*, 2> kEnvironment = {
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8"};
 
 // Our own soft limit is raised; theirs is the kernel's, for those that use select(2). They may raise it, too.
 constexpr rlim_t kDescriptors = 1024;
@@ -63,6 +63,7 @@ UniqueFd file_of(std::string_view text) {
 struct Plan {
   std::array<int, 3> standard;  // descriptors, none of them below 3
   const char* const* arguments;
+  const char* const* environment;
   rlimit descriptors;
   rlim_t most_descriptors;  // that we may have ourselves
   std::atomic<pid_t>& pid;
@@ -97,7 +98,7 @@ int become(void* argument) {
   if (!sound) {
     plan.before_exec = errno;
   } else {
-    ::syscall(SYS_execve, plan.arguments[0], plan.arguments, kEnvironment.data());
+    ::syscall(SYS_execve, plan.arguments[0], plan.arguments, plan.environment);
     plan.exec = errno;
   }
   ::syscall(SYS_exit_group, 127);
@@ -140,7 +141,10 @@ bool lacks(int number) {
 }  // namespace
 
 Launch::Launch(const Program& program)
-    : command_(program.command), input_(program.input), errors_(program.errors) {}
+    : command_(program.command),
+      environment_(program.environment),
+      input_(program.input),
+      errors_(program.errors) {}
 
 bool Launch::begun() const {
   const std::lock_guard lock(mutex_);
@@ -179,10 +183,21 @@ void Launch::start() {
   std::vector<const char*> arguments;
   for (const std::string& each : command_) arguments.push_back(each.c_str());
   arguments.push_back(nullptr);
+  // Of two with one name one program reads the first, and another the last.
+  std::vector<const char*> environment;
+  for (const std::string& each : environment_) environment.push_back(each.c_str());
+  for (const std::string_view each : kEnvironment) {
+    const std::string_view name = each.substr(0, each.find('=') + 1);
+    const bool given =
+        std::ranges::any_of(environment_, [&](const std::string& other) { return other.starts_with(name); });
+    if (!given) environment.push_back(each.data());
+  }
+  environment.push_back(nullptr);
   const UniqueFd& second = errors.theirs ? errors.theirs : output.theirs;
   const rlimit ours = descriptor_limit();
   Plan plan{.standard = {input.get(), output.theirs.get(), second.get()},
             .arguments = arguments.data(),
+            .environment = environment.data(),
             .descriptors = {.rlim_cur = std::min(ours.rlim_max, kDescriptors), .rlim_max = ours.rlim_max},
             .most_descriptors = ours.rlim_cur,
             .pid = pid_};

@@ -49,6 +49,7 @@ class Launch {
   bool may_begin();
 
   const std::vector<std::string> command_;
+  const std::vector<std::string> environment_;
   const std::string input_;
   const Program::Errors errors_;
   mutable std::mutex mutex_;

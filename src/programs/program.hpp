@@ -15,8 +15,9 @@ struct Program {
   static constexpr std::size_t kMostOutput = 64u << 10;
   static constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
 
-  std::vector<std::string> command;  // the absolute path, and the arguments; not empty
-  std::string input;                 // what it reads; then, or if this is empty: the end of a file
+  std::vector<std::string> command;           // the absolute path, and the arguments; not empty
+  std::vector<std::string> environment = {};  // "NAME=value", which win over what each program has
+  std::string input;                          // what it reads; then, or if this is empty: the end of a file
   enum class Errors {
     kWithOutput,  // standard error is standard output
     kApart,       // Ending::errors

@@ -30,6 +30,8 @@ struct Distribution {
   std::vector<std::string_view> arguments;
   // Of the containerd that it brings along; empty: it brings none.
   std::string_view containerd;
+  // Files that may have the kubelet's own credentials, the usual one first.
+  std::vector<std::string_view> kubeconfigs = {};
 };
 
 // Every one that is known. The last is any other whose kubelet has a unit to itself.

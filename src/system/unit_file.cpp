@@ -3,6 +3,8 @@
 #include <array>
 #include <sstream>
 
+#include "base/ascii.hpp"
+
 namespace plughost {
 
 namespace {
@@ -28,12 +30,6 @@ void take(UnitFile& unit, const std::string& text) {
   unit.text += text;
 }
 
-std::string without_blanks(std::string_view text) {
-  const std::size_t from = text.find_first_not_of(" \t");
-  if (from == std::string_view::npos) return {};
-  return std::string(text.substr(from, text.find_last_not_of(" \t\r") - from + 1));
-}
-
 }  // namespace
 
 void UnitSettings::read(std::string_view text) {
@@ -47,8 +43,9 @@ void UnitSettings::read(std::string_view text) {
     }
     const std::size_t equals = line.find('=');
     if (equals == std::string::npos || line.starts_with('#') || line.starts_with(';')) continue;
-    std::vector<std::string>& values = values_[without_blanks(line.substr(0, equals))];
-    std::string value = without_blanks(line.substr(equals + 1));
+    const std::string_view whole = line;
+    std::vector<std::string>& values = values_[std::string(without_blanks(whole.substr(0, equals)))];
+    std::string value(without_blanks(whole.substr(equals + 1)));
     if (value.empty())
       values.clear();
     else

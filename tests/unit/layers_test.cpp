@@ -27,10 +27,11 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"kinds", {"base", "device", "document", "host", "programs"}},
     {"config", {"base", "device", "document", "host", "programs", "kinds"}},
     {"convert", {"base", "device", "document", "kinds", "config"}},
+    {"system", {"base", "device", "document", "host"}},
+    {"apiserver", {"base", "device", "document", "host", "programs", "config", "system"}},
     {"kubelet", {"base", "device"}},
     {"supervisor", {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet"}},
     {"fleet", {"base", "device", "document", "host", "programs", "kinds", "config", "supervisor"}},
-    {"system", {"base", "device", "document", "host"}},
     {"setup", {"base", "device", "document", "host", "programs", "kinds", "config", "system"}},
     {"doctor",
      {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet", "supervisor", "system",
@@ -53,6 +54,7 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"podresources/", {"kubelet", "standin"}},
     {"toml++/", {"system"}},
     {"libudev.h", {"host"}},
+    {"curl/", {"apiserver"}},
 };
 
 // Libraries that only these files may see: JSON has one door, base/json.hpp, and others are those that read
@@ -64,6 +66,7 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"CLI/", {"main.cpp"}},
     {"yaml.h", {"config/yaml.cpp"}},
     {"yaml-cpp/", {"config/yaml_text.cpp"}},
+    {"curl/", {"apiserver/curl_library.hpp"}},
     {"regex", {}},
 };
 

@@ -24,18 +24,15 @@ bool is_uuid(std::string_view text) {
                             [](char c, char form) { return form == '-' ? c == '-' : is_hex_digit(c); });
 }
 
-std::string trimmed(const std::string& text) {
-  const std::size_t from = text.find_first_not_of(" \t");
-  return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(" \t\r") + 1 - from);
-}
-
 // The lines "key: value" of a file that the driver shows.
 std::map<std::string, std::string> facts_in(const HostRoot& host, const std::string& file) {
   std::map<std::string, std::string> facts;
   std::istringstream text(host.text(file).value_or(""));
   for (std::string line; std::getline(text, line);) {
-    const std::size_t colon = line.find(':');
-    if (colon != std::string::npos) facts[trimmed(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
+    const std::string_view whole = line;
+    const std::size_t colon = whole.find(':');
+    if (colon == std::string_view::npos) continue;
+    facts[std::string(without_blanks(whole.substr(0, colon)))] = without_blanks(whole.substr(colon + 1));
   }
   return facts;
 }

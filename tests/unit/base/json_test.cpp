@@ -101,13 +101,40 @@ TEST_CASE("what is no JSON, and a number that it cannot keep, are said") {
 }
 
 TEST_CASE("what is nested too deeply is refused, however deep it is") {
-  const auto nested = [](int depth) {
-    return "{\"a\":" + std::string(static_cast<std::size_t>(depth - 1), '[') +
-           std::string(static_cast<std::size_t>(depth - 1), ']') + '}';
+  const auto nested = [](std::size_t depth) {
+    return "{\"a\":" + std::string(depth - 1, '[') + std::string(depth - 1, ']') + '}';
   };
   CHECK(Json::parse(nested(Json::kDeepest)).dump() == nested(Json::kDeepest));
-  for (const int depth : {Json::kDeepest + 1, 500'000})
+  for (const std::size_t depth : {Json::kDeepest + 1, std::size_t{500'000}})
     CHECK_THROWS_WITH_AS(Json::parse(nested(depth)), "this JSON is nested more than 64 deep",
                          std::runtime_error);
   CHECK_THROWS_AS(Json::parse(std::string(500'000, '[')), std::runtime_error);
+  // What is left out counts.
+  CHECK_THROWS_AS(Json::parse(nested(Json::kDeepest + 1), {.left_out = "a"}), std::runtime_error);
+  CHECK(Json::parse(nested(Json::kDeepest), {.left_out = "a"}).dump() == "{}");
+}
+
+TEST_CASE("what is read of somebody's JSON can be bounded, and what nobody wants is left out") {
+  const std::string text = R"({"a":[1,{"b":2}],"c":{"a":3,"d":[4]},"e":5})";
+  CHECK(Json::parse(text, {.most_values = 10}).dump() == text);
+  CHECK_THROWS_WITH_AS(Json::parse(text, {.most_values = 9}), "this JSON has more than 9 values",
+                       std::runtime_error);
+  CHECK(Json::parse(text, {.left_out = "a"}).dump() == R"({"c":{"d":[4]},"e":5})");
+  CHECK(Json::parse(text, {.left_out = "e"}).dump() == R"({"a":[1,{"b":2}],"c":{"a":3,"d":[4]}})");
+  CHECK_THROWS_AS(Json::parse(text, {.most_values = 9, .left_out = "a"}), std::runtime_error);
+}
+
+TEST_CASE("a number that is no integer of 64 bits is refused, or its text") {
+  for (const std::string text : {"1.5", "1e3", "-0.25", "9223372036854775808", "123456789012345678901234"}) {
+    CAPTURE(text);
+    CHECK_THROWS_WITH_AS(Json::parse(text), (text + " is no integer of 64 bits").c_str(), std::runtime_error);
+    CHECK(Json::parse(text, {.other_numbers_as_text = true}) == Json(text));
+  }
+}
+
+TEST_CASE("what is no JSON is said on one line, however long it is") {
+  CHECK_THROWS_WITH_AS(Json::parse("{\n\n\"a\": nonsense}"), "this is no JSON: byte 10 does not fit",
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(Json::parse('"' + std::string(100'000, '\n')), "this is no JSON: byte 2 does not fit",
+                       std::runtime_error);
 }

@@ -1,0 +1,81 @@
+#pragma once
+// Our credentials, which change while we run. Loop thread only.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apiserver/access.hpp"
+#include "apiserver/find_access.hpp"
+#include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
+#include "base/workers.hpp"
+#include "host/host_root.hpp"
+#include "programs/programs.hpp"
+#include "programs/queue.hpp"
+#include "programs/subprocess.hpp"
+
+namespace plughost {
+
+class AccessKeeper {
+ public:
+  struct Options {
+    HostRoot host;
+    WhereAccess where;
+    std::chrono::milliseconds age;              // then the files are read again
+    std::chrono::milliseconds file_deadline;    // to read them
+    std::chrono::milliseconds plugin_deadline;  // of an exec plugin
+  };
+  // With a token or a certificate; nullptr: there are none, and trouble says why.
+  using Credentials = std::shared_ptr<const ApiAccess>;
+  using Wanted = std::function<void(const Credentials& credentials, const std::string& trouble)>;
+
+  // All outlive it.
+  AccessKeeper(Workers& workers, Programs& programs, Options options);
+  AccessKeeper(const AccessKeeper&) = delete;
+  AccessKeeper& operator=(const AccessKeeper&) = delete;
+
+  // Calls once, at once if nothing has to be read. anew: what is known has been refused. What is known is
+  // given, too, if it cannot be read anew.
+  void want(bool anew, Wanted wanted);
+
+  // The same object for as long as nothing has changed. nullptr: not known yet.
+  const Credentials& credentials() const { return credentials_; }
+  // Whose node's credentials they are; empty: of none.
+  const std::string& node() const { return node_; }
+  // There are none yet, and to look for them is but to look at files.
+  bool awaits_files() const { return !credentials_ && !found_; }
+  // Why they could not be read when that was last tried; empty: they could.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  using Clock = EventLoop::Clock;
+
+  bool fresh() const;
+  void read();
+  void on_found(std::variant<FoundAccess, std::string> found);
+  void run_plugin();
+  void on_plugin(const Ending& ending);
+  void finish(std::string trouble);
+
+  Workers& workers_;
+  Options options_;
+  ProgramQueue queue_;
+  std::vector<Wanted> wanted_;
+  bool reading_ = false;
+  bool hangs_ = false;    // a reading was given up, and has not ended
+  bool refused_ = false;  // what is known
+  std::optional<Clock::time_point> read_at_;
+  std::optional<ApiAccess> found_;  // as the files have it, before the plugin
+  std::string node_;
+  Credentials credentials_;
+  std::optional<std::chrono::system_clock::time_point> expires_;  // what the plugin gave
+  std::string trouble_;
+  std::optional<Subprocess> plugin_;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,111 @@
+#pragma once
+// The one client of the API server: who we are, our connections, our requests. Loop thread only.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/api_request.hpp"
+#include "apiserver/api_tally.hpp"
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
+#include "base/workers.hpp"
+#include "config/config.hpp"
+#include "host/host_root.hpp"
+#include "programs/programs.hpp"
+
+namespace plughost {
+
+// A request that is under way; who drops it does not want to know any more. Its client outlives it.
+class ApiCall {
+ public:
+  virtual ~ApiCall() = default;
+};
+
+// What is known of one watch.
+struct ApiWatchState {
+  std::string collection;  // "/api/v1/pods"
+  bool listed = false;     // its objects are known
+  std::uint64_t objects = 0;
+  std::optional<EventLoop::Clock::time_point> heard;  // the last word of the server about it
+  std::string trouble;                                // empty: it goes well
+};
+
+// For the status and the doctor.
+struct ApiClientState {
+  std::string server;    // "https://10.0.0.1:6443"; empty: not known yet
+  std::string identity;  // where the credentials are from: "/etc/kubernetes/kubelet.conf"
+  std::string node;
+  std::optional<EventLoop::Clock::time_point> heard;  // its last answer
+  std::string trouble;                // why it cannot be asked now; empty: it can, or nobody has
+  bool awaits_credentials = false;    // there is no file with them yet: to ask again costs next to nothing
+  std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
+  std::vector<ApiWatchState> watches;
+};
+
+// One for a daemon, made when something first needs it: it opens libcurl and reads the credentials then. The
+// credentials are read again when they are a minute old and somebody asks, and at once after a 401.
+class ApiClient {
+ public:
+  // What stream() tells. None of it comes from within stream(), and any of it may drop the call.
+  struct StreamHooks {
+    std::function<void()> began;  // a 200: what follows is the stream
+    std::function<void(std::string_view bytes)> bytes;
+    std::function<void(ApiAnswer)> ended;  // code 200: the server has ended it
+  };
+  struct Options {
+    ApiServerConfig config;
+    HostRoot host = HostRoot();
+    // How the in-cluster account is told of; as our environment has it.
+    std::string service_host;
+    std::string service_port;
+    std::string library = "libcurl.so.4";
+    std::chrono::milliseconds access_age = std::chrono::minutes(1);  // then it is read again
+    std::chrono::milliseconds file_deadline = std::chrono::seconds(5);
+    std::chrono::milliseconds plugin_deadline = std::chrono::seconds(20);  // of an exec plugin
+    std::chrono::milliseconds idle = std::chrono::seconds(30);             // then the connection is closed
+    std::chrono::milliseconds silence = std::chrono::minutes(7);  // then a watch is dead, and made anew
+    std::size_t most_list = std::size_t{64} << 20u;               // bytes of all pages of a list
+    static Options of(ApiServerConfig config);                    // with our environment
+  };
+
+  // All outlive it, and it outlives its calls.
+  ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log, std::shared_ptr<ApiTally> tally,
+            Options options);
+  ~ApiClient();
+  ApiClient(const ApiClient&) = delete;
+  ApiClient& operator=(const ApiClient&) = delete;
+
+  // done comes later, once, unless the call is dropped before; it may drop it. A 401 has been tried once more
+  // with credentials that were read anew; every other answer is handed out.
+  std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
+  // An answer without end, on a connection of its own. request.deadline is for its beginning.
+  std::unique_ptr<ApiCall> stream(ApiRequest request, StreamHooks hooks);
+
+  // Our node's name; empty until the credentials have been read. $NODE_NAME wins over the kubelet's
+  // certificate, and what is configured over both.
+  const std::string& node() const;
+  ApiClientState state() const;
+
+  EventLoop& loop() const;
+  Workers& workers() const;
+  ApiTally& tally() const;
+
+ private:
+  friend class ApiWatch;
+  // number 0: a new one. Returns its number.
+  std::uint64_t note_watch(std::uint64_t number, ApiWatchState state);
+  void forget_watch(std::uint64_t number);
+  const Options& options() const;
+
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,64 @@
+#pragma once
+// A request of the API server's and its answer. Plain values.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace plughost {
+
+// The word that RBAC and the metrics have for it.
+enum class ApiVerb { kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete };
+// "get", "list", "watch", "create", "update", "patch", "delete"
+std::string_view word_of(ApiVerb verb);
+
+struct ApiRequest {
+  // Content types of patches.
+  static constexpr const char* kJson = "application/json";
+  static constexpr const char* kMergePatch = "application/merge-patch+json";
+  static constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
+
+  // A text, or what makes it of the node's name, which is known only when the credentials have been read.
+  using Text = std::variant<std::string, std::function<std::string(const std::string& node)>>;
+
+  ApiVerb verb = ApiVerb::kGet;
+  Text path;  // with its query: "/api/v1/pods?limit=500"; what the user of the API names is encoded
+              // (url_encoded)
+  std::string content_type = kJson;  // of the body
+  Text body;                         // of kCreate, kUpdate and kPatch
+  // From send() to the answer, the wait for credentials and for a free connection included.
+  std::chrono::milliseconds deadline = std::chrono::seconds(10);
+  std::size_t most_answer = std::size_t{3} << 19u;  // bytes: 1.5 MiB, as etcd's objects
+};
+
+struct ApiAnswer {
+  static constexpr int kUnauthorized = 401;
+  static constexpr int kForbidden = 403;
+  static constexpr int kNotFound = 404;
+  static constexpr int kRequestTimeout = 408;
+  static constexpr int kConflict = 409;
+  static constexpr int kGone = 410;
+  static constexpr int kUnprocessable = 422;
+  static constexpr int kTooManyRequests = 429;
+  static constexpr int kGatewayTimeout = 504;
+
+  // A Retry-After is never taken for longer.
+  static constexpr std::chrono::seconds kLongestRetryAfter{60};
+
+  int code = 0;  // of HTTP; 0: there was no answer
+  std::string body;
+  // Why it is no success, as a sentence that fits into a line; empty: 2xx. With what the server says, cut and
+  // printable.
+  std::string trouble;
+  std::optional<std::chrono::seconds> retry_after;
+
+  bool ok() const { return code >= 200 && code < 300 && trouble.empty(); }
+};
+
+// As it stands in a path or in the value of a query: what is not a letter, a digit or one of -._~ as %XX.
+std::string url_encoded(std::string_view text);
+
+}  // namespace plughost

@@ -1,0 +1,63 @@
+#pragma once
+// What is counted of the talk with the API server. Thread-safe.
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plughost {
+
+class ApiTally {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Requests {
+    std::string verb;  // "list"
+    int code = 0;      // 0: there was no answer
+    std::uint64_t count = 0;
+  };
+  struct Watched {
+    std::string collection;                  // "/api/v1/pods"
+    std::optional<Clock::time_point> heard;  // the last word of the server about it; nullopt: none yet
+    std::uint64_t objects = 0;               // that match, as far as it is known
+  };
+  struct Reading {
+    std::vector<Requests> requests;
+    std::vector<Watched> watches;
+  };
+
+  void add(std::string_view verb, int code) {
+    const std::lock_guard lock(mutex_);
+    ++requests_[{std::string(verb), code}];
+  }
+  // Watches are told apart by their number.
+  void watch(std::uint64_t number, Watched now) {
+    const std::lock_guard lock(mutex_);
+    watches_[number] = std::move(now);
+  }
+  void forget(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    watches_.erase(number);
+  }
+  Reading read() const {
+    const std::lock_guard lock(mutex_);
+    Reading reading;
+    for (const auto& [key, count] : requests_)
+      reading.requests.push_back({.verb = key.first, .code = key.second, .count = count});
+    for (const auto& [number, watched] : watches_) reading.watches.push_back(watched);
+    return reading;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, int>, std::uint64_t> requests_;
+  std::map<std::uint64_t, Watched> watches_;
+};
+
+}  // namespace plughost

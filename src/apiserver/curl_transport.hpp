@@ -1,0 +1,124 @@
+#pragma once
+// libcurl's transfers in our loop. Loop thread only.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/access.hpp"
+#include "apiserver/curl_library.hpp"
+#include "base/event_loop.hpp"
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+struct CurlRequest {
+  std::string method;  // "GET", "POST", "PATCH"
+  std::string path;    // after the server's URL, with its query
+  std::string content_type;
+  std::string body;
+};
+
+// How a transfer has ended.
+struct CurlEnd {
+  int code = 0;         // of HTTP; 0: there was no answer
+  std::string trouble;  // why the answer is missing or is not whole; empty: it is whole
+  std::optional<std::chrono::seconds> retry_after;
+};
+
+class CurlTransfer;
+
+// Connections with one identity. Kept by its transfers.
+class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
+ public:
+  // An answer's head is never larger.
+  static constexpr std::size_t kMostHead = 256u << 10;
+  static constexpr std::chrono::seconds kConnectDeadline{10};
+
+  // So many connections at once, of which one is kept open for what comes next. loop outlives it. Throws
+  // std::runtime_error if libcurl does not have what is needed.
+  CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary> library,
+                std::shared_ptr<const ApiAccess> access, long most_connections);
+  ~CurlTransport();
+  CurlTransport(const CurlTransport&) = delete;
+  CurlTransport& operator=(const CurlTransport&) = delete;
+
+  const std::shared_ptr<const ApiAccess>& access() const { return access_; }
+
+ private:
+  friend class CurlTransfer;
+
+  static int on_socket(CURL* easy, curl_socket_t socket, int what, void* transport, void* ignored);
+  static int on_timer(CURLM* multi, long milliseconds, void* transport);
+  void watch(int socket, int what);
+  void act(int socket, int events);
+  void break_down(const std::string& why);
+  void deliver();
+
+  EventLoop& loop_;
+  std::shared_ptr<const CurlLibrary> library_;
+  std::shared_ptr<const ApiAccess> access_;
+  CURLM* multi_;
+  std::map<int, std::unique_ptr<IoWatch>> sockets_;
+  Timer timer_;
+  Timer deliver_;
+  std::uint64_t next_transfer_ = 1;
+  std::map<std::uint64_t, CurlTransfer*> transfers_;
+};
+
+// One request and its answer. Who drops it does not want to know any more.
+class CurlTransfer {
+ public:
+  struct Hooks {
+    std::function<void(int code)> began;  // the head of the answer is there
+    std::function<void(std::string_view bytes)> bytes;
+    std::function<void(CurlEnd end)> ended;
+  };
+
+  // None of the hooks comes from within, and each may drop the transfer.
+  CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Hooks hooks);
+  ~CurlTransfer();
+  CurlTransfer(const CurlTransfer&) = delete;
+  CurlTransfer& operator=(const CurlTransfer&) = delete;
+
+ private:
+  friend class CurlTransport;
+
+  template <typename Value>
+  bool set(CURLoption option, Value value);
+  void set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem);
+  void set_access(const ApiAccess& access);
+  void add_header(const std::string& line);
+  void end(CurlEnd end);
+  static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* transfer);
+  static std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* transfer);
+  void on_header_line(std::string_view line);
+  void on_done(CURLcode code);
+  bool has_news() const;
+
+  std::shared_ptr<CurlTransport> transport_;
+  const CurlLibrary& curl_;
+  CurlRequest request_;
+  Hooks hooks_;
+  std::uint64_t number_;
+  CURL* easy_ = nullptr;
+  curl_slist* headers_ = nullptr;
+  curl_slist* connect_to_ = nullptr;
+  std::vector<UniqueFd> files_;  // of certificates, where libcurl takes no text
+  std::string error_;            // libcurl writes it
+  bool added_ = false;
+
+  std::size_t head_ = 0;  // bytes of it
+  std::optional<std::chrono::seconds> retry_after_;
+  std::optional<int> began_;    // and not told yet
+  std::string bytes_;           // likewise
+  std::optional<CurlEnd> end_;  // likewise
+};
+
+}  // namespace plughost

@@ -1,0 +1,45 @@
+// Any bytes as what the API server says, cut into parts by their first byte; as what an exec plugin prints;
+// and as a certificate. What is shown of them fits into a line.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "apiserver/api_answer.hpp"
+#include "apiserver/exec_credential.hpp"
+#include "apiserver/kubeconfig.hpp"
+#include "apiserver/watch_stream.hpp"
+
+using namespace plughost;
+
+namespace {
+
+void check_line(const std::string& text) {
+  if (text.find_first_of("\r\n") != std::string::npos) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::size_t part = data[0] + std::size_t{1};
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  constexpr std::size_t kMostLine = 1000;
+  WatchStream stream(kMostLine);
+  const auto take = [](std::string_view line) {
+    if (line.empty() || line.size() > kMostLine || line.find('\n') != std::string_view::npos) std::abort();
+    const auto event = parse_watch_event(line);
+    if (const auto* const trouble = std::get_if<std::string>(&event)) check_line(*trouble);
+  };
+  for (std::size_t at = 0; at < text.size() && stream.feed(text.substr(at, part), take); at += part) {
+  }
+  check_line(refusal_text(data[0], text));
+  const auto credential =
+      read_exec_credential(text, {.api_version = "client.authentication.k8s.io/v1", .command = {"/x"}});
+  if (const auto* const trouble = std::get_if<std::string>(&credential)) check_line(*trouble);
+  node_in_certificate("-----BEGIN CERTIFICATE-----" + std::string(text));
+  return 0;
+}
