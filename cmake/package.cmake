@@ -79,6 +79,9 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION ${description})
 # What the program needs, as tests/packaging/portable_test.py reads it, and what the maintainer scripts call.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS
     "libc6 (>= 2.34), libudev1 (>= 183), init-system-helpers (>= 1.52), systemd | systemd-standalone-sysusers | passwd")
+# Opened at run time, and only where the configuration has `apiServer`.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS libcurl4)
+set(CPACK_RPM_PACKAGE_SUGGESTS libcurl)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
     ${packaging}/debian/conffiles ${packaging}/debian/postinst ${packaging}/debian/prerm ${packaging}/debian/postrm)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

@@ -54,6 +54,8 @@ class Daemon {
   Programs programs_;
   DirWatcher directories_;
   UdevMonitor devices_;
+  ApiServer api_server_;
+  NodeWatch node_watch_;
   Platform platform_;
   SignalWatch signals_;
   Timer status_;

@@ -409,6 +409,35 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
   }
 }
 
+// The API server would show either of the values, or the kubelet its own.
+void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
+  std::map<std::string_view, const EntryDraft*> resources;
+  for (const EntryDraft& entry : entries) {
+    const Template& name = entry.config.recipe->name;
+    if (name.literal()) resources.emplace(name.text(), &entry);
+  }
+  std::map<std::string_view, const EntryDraft*> owners;
+  for (const EntryDraft& entry : entries) {
+    for (std::size_t i = 0; i < entry.config.node_resources.size(); ++i) {
+      const std::string& name = entry.config.node_resources[i].key;
+      const Node& key = entry.document->find("nodeResources")->members[i].first;
+      const std::string path = entry.path + ".nodeResources." + name;
+      const auto served = resources.find(name);
+      if (served != resources.end())
+        diagnostics.error(key.mark, path,
+                          "this is the name of " + named(*served->second) +
+                              ", and the kubelet counts its devices; give the count another name");
+      const auto [owner, is_new] = owners.try_emplace(name, &entry);
+      if (is_new || may_exclude_each_other(entry, *owner->second)) continue;
+      diagnostics.error(
+          key.mark, path,
+          named(*owner->second) +
+              " counts its cards under this name already, and the node shows one number; give each "
+              "its own, or leave one of them out");
+    }
+  }
+}
+
 }  // namespace
 
 void check_socket_directory(const std::filesystem::path& directory, std::size_t longest_name,
@@ -437,6 +466,7 @@ void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics
   check_neighbours(entries, diagnostics);
   check_joined(entries, diagnostics);
   check_labels(entries, diagnostics);
+  check_node_resources(entries, diagnostics);
   KnownResources resources(diagnostics);
   FixedIds ids(resources, diagnostics);
   KindVariables variables(entries, diagnostics);

@@ -15,6 +15,7 @@
 #include "config/condition.hpp"
 #include "config/places.hpp"
 #include "device/label.hpp"
+#include "device/node_resources.hpp"
 #include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -87,7 +88,8 @@ struct LogConfig {
 struct ResourceConfig {
   std::shared_ptr<const Recipe> recipe;
   std::shared_ptr<const DeviceSource> source;
-  std::vector<LabelRecipe> labels;  // of the node
+  std::vector<LabelRecipe> labels;                 // of the node
+  std::vector<NodeResourceRecipe> node_resources;  // of the node, by the API server
   // On which nodes: each of them has to apply, that of the `include` and its own.
   std::vector<std::shared_ptr<const Condition>> when;
   // content_of what was written, but for `when`: entries of one name are the same if it is the same.
@@ -118,6 +120,7 @@ struct Settings {
   LabelsConfig labels;
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;            // who knows the node's labels; empty: nobody
+  std::optional<ApiServerConfig> api_server;    // nothing: nobody asks it
   bool watch = false;                           // a change of the files is a reload
   std::optional<std::chrono::seconds> confirm;  // what such a reload has read is on trial for so long
   ConfigurationFiles files;

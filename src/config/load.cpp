@@ -1,4 +1,3 @@
-#include <arpa/inet.h>
 #include <fnmatch.h>
 #include <glob.h>
 
@@ -13,13 +12,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/log_levels.hpp"
-#include "base/number.hpp"
-#include "base/words.hpp"
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/other_plugin.hpp"
 #include "config/read_entry.hpp"
+#include "config/read_settings.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "device/hash.hpp"
@@ -33,11 +30,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
 constexpr std::string_view kWildcards = "*?[";
-using Registration = KubeletConfig::Registration;
-constexpr Word<Registration> kRegistrations[] = {{"register", Registration::kRegister},
-                                                 {"pluginsRegistry", Registration::kPluginsRegistry}};
 constexpr std::string_view kListWords[] = {"resources", "devices"};  // of the entries
-constexpr Word<LogFormat> kFormats[] = {{"auto", LogFormat::kAuto}, {"json", LogFormat::kJson}};
 
 std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
   std::string all;
@@ -104,14 +97,6 @@ class Loader {
   const Node* parse_document(const std::string& text, const std::string& name, bool is_main);
   void read_node_file(const fs::path& file, const std::optional<std::string>& supposed);
   void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
-  void take_kubelet(Fields& fields);
-  void read_kubelet(Fields& top, const Overrides& overrides);
-  void read_log(Fields& top);
-  void read_cdi(Fields& top);
-  void read_labels(Fields& top);
-  void read_metrics(Fields& top);
-  void read_telemetry(Fields& top, const Overrides& overrides);
-  void read_watch(Fields& top);
   std::string read_domain(Fields& top, std::string_view fallback);
   using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: on every node
   void read_resources(Fields& top, std::string_view domain, const When& when);
@@ -119,7 +104,6 @@ class Loader {
   void include_all(Fields& where, const std::string& key, const std::string& pattern, const Place& place,
                    const fs::path& base, std::string_view domain, const When& when);
   void include(const fs::path& path, const Place& place, std::string_view domain, const When& when);
-  void check_conditions();
   std::vector<fs::path> suppose(const std::string& pattern, std::vector<fs::path> paths) const;
   bool is_new(const fs::path& file);
   void follow(const fs::path& pattern);
@@ -128,8 +112,8 @@ class Loader {
   decltype(Overrides::supposed) supposed_;
   Diagnostics diagnostics_;
   Config config_;
+  SettingsReader settings_{config_, diagnostics_};
   std::list<Node> documents_;        // of all files
-  const Node* node_file_ = nullptr;  // what it says of this node; nullptr: nothing
   std::vector<EntryDraft> entries_;  // refer to them
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
@@ -188,143 +172,15 @@ void Loader::read_node_file(const fs::path& file, const std::optional<std::strin
   if (!root || root->kind == Node::Kind::kNull) return;
   if (root->kind != Node::Kind::kMap)
     return diagnostics_.error(root->mark, "", "the file should have a map with `kubelet:` or `cdi:` in it");
-  node_file_ = &documents_.emplace_back(*std::move(root));
-  Fields top(*node_file_, "", diagnostics_);
-  if (const Node* const kubelet = top.node("kubelet")) {
-    Fields fields(*kubelet, "kubelet", diagnostics_);
-    take_kubelet(fields);
-  }
-  read_cdi(top);
+  settings_.read_node_file(documents_.emplace_back(*std::move(root)));
 }
 
 void Loader::read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
   Fields top(root, "", diagnostics_);
   const std::string domain = read_domain(top, "");
-  read_kubelet(top, overrides);
-  read_log(top);
-  read_cdi(top);
-  read_labels(top);
-  read_telemetry(top, overrides);
-  read_watch(top);
-  if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
+  settings_.read_main(top, overrides);
   read_resources(top, domain, nullptr);
   read_includes(top, file, domain);
-}
-
-void Loader::take_kubelet(Fields& fields) {
-  KubeletConfig& kubelet = config_.kubelet;
-  kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
-  kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
-  kubelet.pod_resources = fields.absolute_path("podResources", kubelet.pod_resources.native());
-  kubelet.registration = fields.choice("registration", kRegistrations, kubelet.registration);
-}
-
-void Loader::read_kubelet(Fields& top, const Overrides& overrides) {
-  static const Node kNothing;
-  const Node* const node = top.node("kubelet");
-  Fields fields(node ? *node : kNothing, "kubelet", diagnostics_);
-  take_kubelet(fields);
-
-  KubeletConfig& kubelet = config_.kubelet;
-  const bool ours = kubelet.registration == Registration::kRegister;
-  const std::size_t longest_name = ours ? kLongestSocketName : std::string_view("kubelet.sock").size();
-  const auto mark_of = [&](std::string_view key) {
-    const Node* value = fields.node(key);
-    const Node* const found_out = node_file_ ? node_file_->find("kubelet") : nullptr;
-    if (!value && found_out) value = found_out->find(key);
-    return value ? value->mark : fields.mark();
-  };
-  check_socket(kubelet.pod_resources, mark_of("podResources"), "kubelet.podResources", diagnostics_);
-  if (overrides.plugin_directory.empty()) {
-    check_socket_directory(kubelet.directory, longest_name, mark_of("directory"), "kubelet.directory",
-                           diagnostics_);
-  } else {
-    std::error_code failed;
-    const std::string path = fs::absolute(overrides.plugin_directory, failed).lexically_normal().native();
-    kubelet.directory = path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
-    check_socket_directory(kubelet.directory, longest_name, {.file = "--plugin-directory"}, "", diagnostics_);
-  }
-  if (!ours) {
-    check_socket_directory(kubelet.plugins_registry, kLongestSocketName, mark_of("pluginsRegistry"),
-                           "kubelet.pluginsRegistry", diagnostics_);
-  }
-}
-
-void Loader::read_watch(Fields& top) {
-  const Node* const node = top.node("watch");
-  config_.watch = node && node->kind == Node::Kind::kMap;
-  if (!config_.watch) {
-    config_.watch = top.flag("watch", false);
-    return;
-  }
-  Fields fields(*node, "watch", diagnostics_);
-  if (fields.has("confirm"))
-    config_.confirm = fields.seconds("confirm", kShortestTrial, kShortestTrial, kLongestTrial);
-}
-
-void Loader::read_log(Fields& top) {
-  const Node* const node = top.node("log");
-  if (!node) return;
-  Fields fields(*node, "log", diagnostics_);
-  config_.log.level = fields.choice("level", kLogLevels, LogLevel::kInfo);
-  config_.log.format = fields.choice("format", kFormats, LogFormat::kAuto);
-}
-
-void Loader::read_cdi(Fields& top) {
-  const Node* const node = top.node("cdi");
-  if (!node) return;
-  Fields fields(*node, "cdi", diagnostics_);
-  config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
-}
-
-void Loader::read_labels(Fields& top) {
-  const Node* const node = top.node("labels");
-  if (!node) return;
-  Fields fields(*node, "labels", diagnostics_);
-  config_.labels.directory = fields.absolute_path("directory", config_.labels.directory.native());
-}
-
-void Loader::read_metrics(Fields& top) {
-  const Node* const node = top.node("metrics");
-  if (!node) return;
-  Fields fields(*node, "metrics", diagnostics_);
-  config_.telemetry.metrics = {.devices = fields.flag("devices", false),
-                               .textfile = fields.absolute_path("textfile", "")};
-}
-
-// Why the text is no address to listen on; empty: it is one.
-std::string address_trouble(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  std::string host(text.substr(0, colon == std::string_view::npos ? text.size() : colon));
-  in6_addr bytes{};
-  const bool six = host.starts_with('[') && host.ends_with(']');
-  if (six) host = host.substr(1, host.size() - 2);
-  if (::inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), &bytes) != 1)
-    return "begin it with an IP address: 127.0.0.1 for this machine alone, 0.0.0.0 for all";
-  if (colon == std::string_view::npos || !number_in<std::uint16_t>(text.substr(colon + 1)))
-    return "end it with a port: :9464";
-  return "";
-}
-
-void Loader::read_telemetry(Fields& top, const Overrides& overrides) {
-  TelemetryConfig& telemetry = config_.telemetry;
-  telemetry.listen = top.text("listen", "");
-  if (top.has("listen")) {
-    const std::string trouble = address_trouble(telemetry.listen);
-    if (!trouble.empty())
-      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + trouble);
-    else if (!telemetry.listen.starts_with("127.") && !telemetry.listen.starts_with("[::1]:"))
-      top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
-  }
-  telemetry.control = top.absolute_path("control", telemetry.control.native());
-  const Node* const control = top.node("control");
-  check_socket(telemetry.control, control ? control->mark : top.mark(), "control", diagnostics_);
-  if (!overrides.control.empty()) telemetry.control = overrides.control;
-  const Node* const listen = top.node("listen");
-  telemetry.listen_where = (listen ? listen->mark : top.mark()).text();
-  telemetry.control_where =
-      overrides.control.empty() ? (control ? control->mark : top.mark()).text() : "--control";
-  read_metrics(top);
 }
 
 std::string Loader::read_domain(Fields& top, std::string_view fallback) {
@@ -419,24 +275,9 @@ void Loader::include(const fs::path& path, const Place& place, std::string_view 
   if (!root) return;
   Fields top(*root, "", diagnostics_);
   const std::string own_domain = read_domain(top, domain);
+  settings_.read_included(top);
   read_resources(top, own_domain, when);
-  for (const std::string_view key : {"kubelet", "log", "cdi", "labels", "listen", "control", "metrics",
-                                     "nodeLabels", "watch", "include"}) {
-    if (root->find(key))
-      top.error(key, "this belongs into the main file; an included one has only domain and resources");
-  }
-}
-
-void Loader::check_conditions() {
-  if (!config_.node_labels.empty()) return;
-  std::set<const Condition*> reported;  // one of an `include` is that of many entries
-  for (const EntryDraft& entry : entries_) {
-    for (const auto& condition : entry.config.when) {
-      if (!condition->names_labels() || !reported.insert(condition.get()).second) continue;
-      diagnostics_.error(condition->mark(), condition->path() + ".label",
-                         "nobody says which labels the node has; set `nodeLabels: FILE` in the main file");
-    }
-  }
+  settings_.refuse_main_only(*root, top);
 }
 
 // The directories that lead to the files, links included.
@@ -483,7 +324,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
                          "a node that offers nothing yet says `resources: []`");
     }
   }
-  check_conditions();
+  settings_.check(entries_);
   check_entries(entries_, diagnostics_);
 
   std::vector<Diagnostic> errors;
@@ -510,7 +351,7 @@ Config Loader::load(const fs::path& file, const Overrides& overrides) {
 std::vector<Diagnostic> Loader::check(const std::string& text, const std::string& name) {
   // What lies beside a file is not beside a text.
   if (const Node* const root = parse_document(text + "include: []\n", name, true)) read_main(*root, name, {});
-  check_conditions();
+  settings_.check(entries_);
   check_entries(entries_, diagnostics_);
   std::vector<Diagnostic> errors;
   std::ranges::copy_if(diagnostics_.all(), std::back_inserter(errors),

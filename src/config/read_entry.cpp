@@ -10,6 +10,7 @@
 
 #include "base/words.hpp"
 #include "config/read_choice.hpp"
+#include "config/read_node_resources.hpp"
 #include "device/cdi.hpp"
 #include "device/feature_file.hpp"
 #include "device/resource_name.hpp"
@@ -462,6 +463,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
     recipe->cdi = read_cdi(entry, node, path, recipe->name);
+    draft.config.node_resources = read_node_resources(entry);
     draft.config.labels = read_labels(entry, with({"count", "id"}, attributes));
     if (const Node* const when = entry.node("when"))
       draft.config.when.push_back(

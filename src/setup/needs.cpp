@@ -204,6 +204,9 @@ std::vector<Need> needs_of(const Config& config, const NodeTerms& node) {
     needs.push_back(
         {.what = "`listen: " + config.telemetry.listen + "`: whoever reaches it reads what it shows",
          .settings = {of_service("IPAddressAllow", "any")}});
+  if (config.api_server)
+    needs.push_back(
+        {.what = "`apiServer`: it is on another machine", .settings = {of_service("IPAddressAllow", "any")}});
   add_control(config, node, needs);
   add_labels(node, needs);
   return needs;

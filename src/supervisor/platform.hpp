@@ -2,6 +2,8 @@
 // What the process has of the machine: made once. The references outlive whoever holds a Platform&. Loop
 // thread only.
 
+#include "apiserver/api_server.hpp"
+#include "apiserver/node_watch.hpp"
 #include "base/dir_watch.hpp"
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
@@ -22,6 +24,8 @@ struct Platform {
   UdevMonitor& devices;
   const HostRoot& host;
   Tallies& tallies;
+  ApiServer& api_server;
+  NodeWatch& node_watch;
 };
 
 }  // namespace plughost

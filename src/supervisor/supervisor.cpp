@@ -62,15 +62,18 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(make_cdi(config_)),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config_)),
+      node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
       drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       unhealthy_(
           platform.programs, platform.log,
           [this](HoldingsReader::Done done) { link_->holdings().read(Clock::now(), std::move(done)); }),
       allocatable_(platform, allocatable_hooks()) {
   safety_.arm(kSafetyInterval);
+  use_api_server();
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (const ResourceConfig& resource : config_.resources) add(resource);
   join();
+  tell_node_counts();  // whatever they are: what a killed process has counted is ours from now on
   if (!link_->watcher().current())
     platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
 }
@@ -211,7 +214,12 @@ void Supervisor::stop(std::function<void()> done) {
   while (!entries_.empty()) retire(std::string(entries_.begin()->first));
   end_former_cdi();
   burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
-  removals_.finish(kRemovalLimit, std::move(done));
+  const auto ended = [done = std::move(done), left = std::make_shared<int>(2)] {
+    if (--*left == 0) done();
+  };
+  removals_.finish(kRemovalLimit, ended);
+  tell_node_counts();  // there are no entries any more: 0
+  node_capacity_.settle(kRemovalLimit, ended);
 }
 
 Changes Supervisor::apply(Config config) {
@@ -233,11 +241,21 @@ Changes Supervisor::apply(Config config) {
     entries_.at(resource->recipe->name.text())->update(*resource);
   for (const ResourceConfig* resource : plan.begun) add(*resource);
   config_ = std::move(config);
+  use_api_server();
   join();
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
   tell(told);
   return told;
+}
+
+void Supervisor::use_api_server() {
+  tell_node_counts();
+  const auto use = [this] { platform_.api_server.use(config_.api_server); };
+  if (config_.api_server || node_capacity_.idle())
+    use();
+  else
+    node_capacity_.settle(kFarewellLimit, use);
 }
 
 void Supervisor::tell(const Changes& changes) {
@@ -357,6 +375,7 @@ void Supervisor::after_burst() {
   forget_specifications();
   tell_neighbours();
   tell_labels();
+  tell_node_counts();
   tell_hopeful();
   ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
 }
@@ -410,6 +429,18 @@ void Supervisor::tell_labels() {
         [&](const Resource& resource) { subject.lists.push_back(resource.offer()->inventory); });
   }
   labels_.follow(subjects);
+}
+
+void Supervisor::tell_node_counts() {
+  std::vector<NodeCapacity::Subject> subjects;
+  for (const auto& [name, entry] : entries_) {
+    if (entry->config().node_resources.empty()) continue;
+    NodeCapacity::Subject& subject = subjects.emplace_back(NodeCapacity::Subject{
+        .counts = entry->config().node_resources, .lists = {}, .settled = entry->settled()});
+    entry->for_each_resource(
+        [&](const Resource& resource) { subject.lists.push_back(resource.offer()->inventory); });
+  }
+  node_capacity_.follow(subjects);
 }
 
 // A name that they want is free: the next look may serve it.

@@ -15,6 +15,7 @@
 #include "supervisor/feature_labels.hpp"
 #include "supervisor/holdings_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
+#include "supervisor/node_capacity.hpp"
 #include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
@@ -31,6 +32,8 @@ class Supervisor {
   // at worst: Programs::kGrace for those that do not end, and Programs::kLast to reap them; 0.2 s for the
   // control socket's calls and as much for the kubelet's; LogWriter::kLastDeadline. That is 4.4 s in all.
   static constexpr std::chrono::seconds kRemovalLimit{2};
+  // When nobody is to ask the API server any more it is asked for so long yet: what it shows of ours goes.
+  static constexpr std::chrono::seconds kFarewellLimit{10};
 
   struct Summary {
     std::size_t resources = 0;
@@ -47,8 +50,9 @@ class Supervisor {
 
   // Throws as the constructor does, and then nothing has changed.
   Changes apply(Config config);
-  // All resources end, and what onRemove says is run for their devices. done is called later, when that has
-  // ended or kRemovalLimit is over; nothing else is to be asked of it by then.
+  // All resources end, what onRemove says is run for their devices, and what the node shows of them is 0.
+  // done is called later, when that has ended or kRemovalLimit is over; nothing else is to be asked of it by
+  // then.
   void stop(std::function<void()> done);
   const Config& config() const { return config_; }
   Summary summary() const;
@@ -81,6 +85,7 @@ class Supervisor {
   Entry::Hooks hooks(const std::string& entry);
   // Why the entry cannot serve the resource; empty: nobody else does.
   std::string claim(const std::string& resource, const std::string& entry);
+  void use_api_server();
   void tell(const Changes& changes);
   void on_kubelet();
   void on_safety();
@@ -91,6 +96,7 @@ class Supervisor {
   // See Recipe::same_card.
   void join();
   void tell_labels();
+  void tell_node_counts();
   void tell_hopeful();
 
   Platform& platform_;
@@ -111,6 +117,7 @@ class Supervisor {
   std::unique_ptr<CdiWriter> cdi_;
   std::unique_ptr<CdiWriter> former_cdi_;  // until what it has written is written by cdi_; nullptr: it is
   FeatureLabels labels_;                   // likewise
+  NodeCapacity node_capacity_;
   DrainOrders drain_orders_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;

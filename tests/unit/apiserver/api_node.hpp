@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "base/workers.hpp"
-#include "platform/api_server.hpp"
 #include "programs/programs.hpp"
 #include "unit/apiserver/fake_cluster.hpp"
 #include "unit/temp_dir.hpp"

@@ -9,8 +9,6 @@
 namespace plughost::test {
 namespace {
 
-constexpr std::string_view kGroup = "/apis/resource.k8s.io";
-
 Json status(int code, const std::string& message) {
   return {{"kind", "Status"}, {"status", "Failure"}, {"message", message}, {"code", code}};
 }
@@ -150,10 +148,6 @@ void FakeObjects::remove(const std::string& collection, const std::string& name)
   note(collection, "DELETED", object);
 }
 
-void FakeObjects::wipe(const std::string& collection) {
-  for (const Json& each : all(collection)) remove(collection, each["metadata"]["name"].text());
-}
-
 Json FakeObjects::get(const std::string& collection, const std::string& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(collection + '/' + name);
@@ -189,16 +183,6 @@ void FakeObjects::release() {
 void FakeObjects::deny(const std::string& right) {
   const std::lock_guard lock(mutex_);
   denied_.insert(right);
-}
-
-void FakeObjects::keep(const DraFeatures& features) {
-  const std::lock_guard lock(mutex_);
-  kept_ = features;
-}
-
-void FakeObjects::serve(std::vector<std::string> versions) {
-  const std::lock_guard lock(mutex_);
-  versions_ = std::move(versions);
 }
 
 void FakeObjects::end_watches(Versions versions) {
@@ -257,23 +241,9 @@ void FakeObjects::serve_request(const FakeRequest& request, FakeConnection& out)
   out.answer(answered.code, answered.body.dump());
 }
 
-bool FakeObjects::is_served(const std::string& path) const {
-  if (!path.starts_with(std::string(kGroup) + '/')) return true;
-  const std::string rest = path.substr(kGroup.size() + 1);
-  return std::ranges::find(versions_, rest.substr(0, rest.find('/'))) != versions_.end();
-}
-
 FakeObjects::Answer FakeObjects::answer(const FakeRequest& request) {
   const std::string path = request.target.substr(0, request.target.find('?'));
   const std::string query = path.size() < request.target.size() ? request.target.substr(path.size() + 1) : "";
-  if (path == kGroup && !versions_.empty()) {
-    Json group{{"kind", "APIGroup"}, {"name", "resource.k8s.io"}};
-    for (const std::string& version : versions_)
-      group["versions"].push_back(Json{{"groupVersion", "resource.k8s.io/" + version}, {"version", version}});
-    return {.code = 200, .body = group};
-  }
-  if (!is_served(path))
-    return {.code = 404, .body = status(404, "the server could not find the requested resource")};
   if (path.ends_with("/selfsubjectaccessreviews")) {
     const Json review = Json::parse(request.body);
     const Json& right = review["spec"]["resourceAttributes"];
@@ -287,8 +257,7 @@ FakeObjects::Answer FakeObjects::answer(const FakeRequest& request) {
   const auto found = objects_.find(object_path);
   const std::size_t slash = object_path.rfind('/');
   if (request.method == "GET" && found == objects_.end()) {
-    static const std::set<std::string> kCollections{"events", "nodes",          "pods",
-                                                    "leases", "resourceclaims", "resourceslices"};
+    static const std::set<std::string> kCollections{"events", "nodes", "pods"};
     if (kCollections.contains(path.substr(path.rfind('/') + 1))) return list(path, query);
   }
   if (found == objects_.end()) {
@@ -323,41 +292,11 @@ FakeObjects::Answer FakeObjects::list(const std::string& collection, const std::
                        {"items", std::move(items)}}};
 }
 
-Json FakeObjects::as_kept(const std::string& path, const Json& object) const {
-  if (path.find("/resourceslices") == std::string::npos) return object;
-  Json kept = object;
-  if (!kept_.partitions) without(kept["spec"], "sharedCounters");
-  Json::Array devices;
-  for (Json device : object["spec"]["devices"].array()) {
-    if (!kept_.taints) without(device, "taints");
-    if (!kept_.partitions) without(device, "consumesCounters");
-    if (!kept_.sharing) without(device, "allowMultipleAllocations");
-    Json::Array taints;
-    for (Json taint : constant(device)["taints"].array()) {
-      if (constant(taint)["timeAdded"].is_null()) taint["timeAdded"] = "2026-11-23T00:00:00Z";
-      taints.push_back(taint);
-    }
-    if (!taints.empty()) device["taints"] = taints;
-    const Json::Object capacities = constant(device)["capacity"].object();
-    for (const auto& [name, ignored] : capacities) {
-      Json& capacity = device["capacity"][name];
-      if (!kept_.sharing) without(capacity, "requestPolicy");
-      print_quantity(capacity["value"]);
-    }
-    devices.push_back(std::move(device));
-  }
-  if (!devices.empty()) kept["spec"]["devices"] = devices;
-  return kept;
-}
-
 FakeObjects::Answer FakeObjects::create(const std::string& collection, const FakeRequest& request) {
-  Json object = as_kept(collection, Json::parse(request.body));
+  Json object = Json::parse(request.body);
   const std::string name = constant(object)["metadata"]["name"].text();
   const std::string path = collection + '/' + name;
   if (objects_.contains(path)) return {.code = 409, .body = status(409, name + " already exists")};
-  const Json& spec = constant(object)["spec"];
-  if (!spec["devices"].is_null() && !spec["sharedCounters"].is_null())
-    return {.code = 422, .body = status(422, "only one of `sharedCounters` or `devices` is allowed")};
   if (request.target.find("dryRun=All") != std::string::npos) {
     object["metadata"]["uid"] = "dry-run";
     return {.code = 201, .body = object};
@@ -372,13 +311,12 @@ FakeObjects::Answer FakeObjects::replace(const std::string& path, Json object, c
   const std::string version = constant(object)["metadata"]["resourceVersion"].text();
   if (!version.empty() && version != before["metadata"]["resourceVersion"].text())
     return {.code = 409, .body = status(409, "the object has been modified")};
-  for (const char* const fixed : {"driver", "nodeName"}) {
-    if (path.find("/resourceslices/") != std::string::npos &&
-        constant(object)["spec"][fixed] != before["spec"][fixed])
-      return {.code = 422, .body = status(422, std::string(fixed) + ": field is immutable")};
+  if (path.starts_with(kNodes)) {
+    const Json::Object capacity = constant(object)["status"]["capacity"].object();
+    for (const auto& [name, ignored] : capacity) print_quantity(object["status"]["capacity"][name]);
   }
   written_.push_back(request);
-  store(path.substr(0, path.rfind('/')), path, as_kept(path, object));
+  store(path.substr(0, path.rfind('/')), path, std::move(object));
   return {.code = 200, .body = objects_.at(path)};
 }
 
@@ -411,7 +349,6 @@ void FakeObjects::watch(const std::string& collection, const std::string& query,
   {
     const std::lock_guard lock(mutex_);
     ending = watches_;
-    if (!is_served(collection)) return out.answer(404, status(404, "not found").dump());
     const Json too_old = status(410, "too old resource version");
     if (next < oldest_ && !expired_by_event_) return out.answer(410, too_old.dump());
     if (next < oldest_) expired = Json{{"type", "ERROR"}, {"object", too_old}}.dump() + '\n';

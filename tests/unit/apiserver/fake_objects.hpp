@@ -1,6 +1,6 @@
 #pragma once
 // An API server in memory: objects of any collection, by their paths, with versions and watches; and what may
-// go wrong with one. It has a Node, worker-1, and Kubernetes 1.36's resource.k8s.io. Thread-safe.
+// go wrong with one. It has a Node, worker-1. Thread-safe.
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "dra/pool.hpp"
 #include "unit/apiserver/fake_api_server.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -24,9 +23,6 @@ class FakeObjects {
  public:
   static constexpr const char* kNode = "worker-1";
   static constexpr const char* kNodes = "/api/v1/nodes";
-  static constexpr const char* kSlices = "/apis/resource.k8s.io/v1/resourceslices";
-  static constexpr const char* kClaimsOf =
-      "/apis/resource.k8s.io/v1/namespaces/";  // + "NAMESPACE/resourceclaims"
 
   explicit FakeObjects(std::uint16_t port = 0);
   ~FakeObjects();
@@ -45,8 +41,6 @@ class FakeObjects {
   void change(const std::string& collection, const std::string& name,
               const std::function<void(Json& object)>& how);
   void remove(const std::string& collection, const std::string& name);
-  // As a kubelet does it with slices when it starts.
-  void wipe(const std::string& collection);
   // The Node as it was at first.
   void make_node();
   // null: there is none.
@@ -61,10 +55,6 @@ class FakeObjects {
   void release();
   // A SelfSubjectAccessReview says no to "list pods"; to all others yes.
   void deny(const std::string& right);
-  // Fields of slices whose feature is off are dropped as 1.36 drops them.
-  void keep(const DraFeatures& features);
-  // Of resource.k8s.io; as it is at first: v1 alone.
-  void serve(std::vector<std::string> versions);
   // Every watch ends. Who goes on from a version that he knows is told 410: by the answer, or by an event.
   enum class Versions { kKnown, kExpired, kExpiredByEvent };
   void end_watches(Versions versions = Versions::kKnown);
@@ -102,10 +92,8 @@ class FakeObjects {
   Answer create(const std::string& collection, const FakeRequest& request);
   Answer replace(const std::string& path, Json object, const FakeRequest& request);
   void watch(const std::string& collection, const std::string& query, FakeConnection& out);
-  bool is_served(const std::string& path) const;
   void store(const std::string& collection, const std::string& path, Json object);
   void note(const std::string& collection, const char* type, const Json& object);
-  Json as_kept(const std::string& path, const Json& object) const;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -119,8 +107,6 @@ class FakeObjects {
   std::vector<Refusal> refusals_;
   std::set<std::string> held_;
   std::set<std::string> denied_;
-  DraFeatures kept_;
-  std::vector<std::string> versions_{"v1"};
   std::vector<FakeRequest> asked_;
   std::vector<FakeRequest> written_;
   std::uint16_t port_ = 0;

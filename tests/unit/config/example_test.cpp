@@ -47,6 +47,7 @@ kubelet: {qqqqqqqq: 1}
 log: {qqqqqqqq: 1}
 cdi: {qqqqqqqq: 1}
 labels: {qqqqqqqq: 1}
+apiServer: {qqqqqqqq: 1}
 metrics: {qqqqqqqq: 1}
 include: []
 resources:
@@ -78,7 +79,7 @@ resources:
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 28);
+    CHECK(error.diagnostics.size() == 29);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

@@ -180,6 +180,33 @@ TEST_CASE("metrics are no more than usual unless the configuration says so") {
         "main.yaml:1:27: metrics: unknown key 'pods'; known here: devices, textfile");
 }
 
+TEST_CASE("the API server is asked only where the configuration says so, with defaults of its own") {
+  const TempDir dir;
+  dir.file("main.yaml", "resources: []\n");
+  CHECK_FALSE(load_config(dir.at("main.yaml")).api_server);
+  for (const char* const text : {"apiServer: {}\n", "apiServer:\n", "apiServer: {kubeconfig: auto}\n"}) {
+    dir.file("main.yaml", std::string("resources: []\n") + text);
+    const Config config = load_config(dir.at("main.yaml"));
+    REQUIRE(config.api_server);
+    CHECK(*config.api_server == ApiServerConfig{.kubeconfig = "auto", .node = "", .where = ""});
+    CHECK(config.api_server->where.find("main.yaml:2:") != std::string::npos);
+  }
+}
+
+TEST_CASE("whose credentials are used, and our node's name") {
+  const TempDir dir;
+  const std::string longest(253, 'n');
+  dir.file("main.yaml", "resources: []\napiServer: {kubeconfig: /etc/k.conf, node: " + longest + "}\n");
+  const Config config = load_config(dir.at("main.yaml"));
+  REQUIRE(config.api_server);
+  CHECK(config.api_server->kubeconfig == "/etc/k.conf");
+  CHECK(config.api_server->node == longest);
+  dir.file("main.yaml", "resources: []\napiServer: {node: " + longest + "n}\n");
+  CHECK(wrong(dir).find("is no name of a node") != std::string::npos);
+  dir.file("main.yaml", "resources: []\napiServer: {node: \"\"}\n");
+  CHECK(wrong(dir).find("is no name of a node") != std::string::npos);
+}
+
 TEST_CASE("a device is Unhealthy for half a minute before anybody is told, who has as long") {
   const TempDir dir;
   dir.file("main.yaml", "resources: [{name: example.com/a, count: 1, whenUnhealthy: {exec: [/bin/tell]}}]");
@@ -446,17 +473,27 @@ TEST_CASE("an included directory, and one that cannot be listed, are errors") {
         "symbolic links");
 }
 
-TEST_CASE("an included file has only a domain and resources") {
+TEST_CASE("an included file says how the API server is reached, unless the main file does") {
+  const TempDir dir;
+  dir.file("main.yaml", entry("example.com/a"));
+  dir.file("plugins.d/b.yaml", "apiServer: {node: b}\n" + entry("example.com/b"));
+  dir.file("plugins.d/c.yaml", "apiServer: {node: b}\n" + entry("example.com/c"));
+  CHECK(load_config(dir.at("main.yaml")).api_server->node == "b");
+  dir.file("main.yaml", "apiServer: {node: a}\n" + entry("example.com/a"));
+  CHECK(load_config(dir.at("main.yaml")).api_server->node == "a");
+}
+
+TEST_CASE("an included file has only a domain, apiServer and resources") {
   const TempDir dir;
   dir.file("main.yaml", entry("example.com/a"));
   dir.file("plugins.d/b.yaml", "log: {level: debug}\ninclude: [x]\nfoo: 1\n" + entry("example.com/b"));
-  CHECK(
-      wrong(dir) ==
-      "plugins.d/b.yaml:1:6: log: this belongs into the main file; an included one has only domain and "
-      "resources\n"
-      "plugins.d/b.yaml:2:10: include: this belongs into the main file; an included one has only domain and "
-      "resources\n"
-      "plugins.d/b.yaml:3:1: unknown key 'foo'; known here: domain, resources, devices, log, include");
+  CHECK(wrong(dir) ==
+        "plugins.d/b.yaml:1:6: log: this belongs into the main file; an included one has only domain, "
+        "apiServer and resources\n"
+        "plugins.d/b.yaml:2:10: include: this belongs into the main file; an included one has only domain, "
+        "apiServer and resources\n"
+        "plugins.d/b.yaml:3:1: unknown key 'foo'; known here: domain, apiServer, resources, devices, log, "
+        "include");
 }
 
 TEST_CASE("errors of all files come together, in the order of the files and their lines") {
@@ -470,9 +507,9 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
         "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
         "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
         "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, labels, listen, control, "
-        "metrics, watch, nodeLabels, resources, devices, include\n"
+        "metrics, watch, apiServer, nodeLabels, resources, devices, include\n"
         "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
-        "a.yaml:1:1: unknown key 'y'; known here: domain, resources, devices");
+        "a.yaml:1:1: unknown key 'y'; known here: domain, apiServer, resources, devices");
 }
 
 TEST_CASE("with `watch` it is known where the files are, those included that are not there yet") {

@@ -183,6 +183,14 @@ TEST_CASE("the network is opened for an address that others reach, unless somebo
   CHECK(lacking(config, unit("[Service]\nIPAddressAllow=192.0.2.10\n")).empty());
 }
 
+TEST_CASE("the network is opened for the API server, unless somebody has said which addresses it has") {
+  const Config config = config_of("apiServer: {}\nresources: []\n");
+  CHECK(lacking(config) == Lines{"Service: IPAddressAllow=any"});
+  CHECK(lacking(config, unit("[Service]\nIPAddressAllow=192.0.2.10\n")).empty());
+  const HostRoot source(test::in_source(""));
+  CHECK(lacking(config, unit(source.text("/systemd/drop-ins/apiserver.conf").value())).empty());
+}
+
 TEST_CASE("a control socket elsewhere is written to, and asked by systemctl reload") {
   CHECK(lacking(config_of("control: /run/plughost/control.sock\nresources: []\n")).empty());
   Lines lines = writing_to("/run/other");

@@ -48,7 +48,10 @@ struct Rig {
   DirWatcher directories{loop, [](const std::string&) {}};
   UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
   Tallies tallies;
-  Platform platform{loop, log, workers, programs, directories, devices, host, tallies};
+  ApiServer api_server{loop, workers, programs, log};
+  NodeWatch node_watch{api_server};
+  Platform platform{loop,    log,  workers, programs,   directories,
+                    devices, host, tallies, api_server, node_watch};
   std::vector<Names> parts;
   Conditions conditions;
 };

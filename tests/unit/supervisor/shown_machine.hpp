@@ -89,7 +89,10 @@ struct Process {
   HostRoot host;
   UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
   Tallies tallies;
-  Platform platform{loop, log, workers, programs, directories, devices, host, tallies};
+  ApiServer api_server{loop, workers, programs, log};
+  NodeWatch node_watch{api_server};
+  Platform platform{loop,    log,  workers, programs,   directories,
+                    devices, host, tallies, api_server, node_watch};
 };
 
 }  // namespace plughost::test

@@ -1,0 +1,50 @@
+#pragma once
+// Our Node in the API server: one watch of it, for all that want to know it. Loop thread only.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apiserver/api_server.hpp"
+#include "apiserver/api_watch.hpp"
+#include "apiserver/node_object.hpp"
+#include "base/subscribers.hpp"
+
+namespace plughost {
+
+class NodeWatch {
+ public:
+  // server outlives it.
+  explicit NodeWatch(ApiServer& server);
+  NodeWatch(const NodeWatch&) = delete;
+  NodeWatch& operator=(const NodeWatch&) = delete;
+
+  // It is watched while somebody follows: changed comes when node() or trouble() may say something else,
+  // never from within.
+  std::unique_ptr<Subscription> follow(std::function<void()> changed);
+
+  // What could not be asked until now is asked at once: credentials have come. Not from within changed.
+  void hurry();
+
+  // As it was last; nullptr: it is not known, or is not there.
+  const NodeObject* node() const { return node_ ? &*node_ : nullptr; }
+  // Why node() is not known, or grows old; empty: all is well, or the first answer is not there yet.
+  std::string trouble() const;
+
+ private:
+  void begin();
+  void forget();
+  void take(std::optional<NodeObject> node);
+  void tell();
+
+  ApiServer& server_;
+  std::optional<NodeObject> node_;
+  bool missing_ = false;  // there is none
+  std::string watch_trouble_;
+  Subscribers followers_;
+  Subscription user_;
+  std::unique_ptr<ApiWatch> watch_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,50 @@
+#pragma once
+// Who wants to hear when something changes. Loop thread only.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace plughost {
+
+class Subscribers {
+ public:
+  bool empty() const { return subscribers_.empty(); }
+  // Calls each that is there, and still is when its turn comes. Any of them may come and go meanwhile; who
+  // comes is not called.
+  void tell() const {
+    std::vector<std::uint64_t> numbers;
+    for (const auto& [number, changed] : subscribers_) numbers.push_back(number);
+    for (const std::uint64_t number : numbers) {
+      const auto found = subscribers_.find(number);
+      if (found == subscribers_.end()) continue;
+      const auto changed = found->second;  // it may end its own subscription
+      changed();
+    }
+  }
+
+ private:
+  friend class Subscription;
+  std::map<std::uint64_t, std::function<void()>> subscribers_;
+  std::uint64_t next_ = 0;
+};
+
+// While it lives. The subscribers outlive it.
+class Subscription {
+ public:
+  Subscription(Subscribers& subscribers, std::function<void()> changed)
+      : subscribers_(subscribers), number_(subscribers.next_++) {
+    subscribers_.subscribers_.emplace(number_, std::move(changed));
+  }
+  ~Subscription() { subscribers_.subscribers_.erase(number_); }
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+ private:
+  Subscribers& subscribers_;
+  std::uint64_t number_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,245 @@
+#include "config/read_settings.hpp"
+
+#include <arpa/inet.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/log_levels.hpp"
+#include "base/number.hpp"
+#include "base/words.hpp"
+#include "config/checks.hpp"
+#include "device/resource_name.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Registration = KubeletConfig::Registration;
+constexpr Word<Registration> kRegistrations[] = {{"register", Registration::kRegister},
+                                                 {"pluginsRegistry", Registration::kPluginsRegistry}};
+constexpr Word<LogFormat> kFormats[] = {{"auto", LogFormat::kAuto}, {"json", LogFormat::kJson}};
+constexpr std::size_t kLongestNodeName = 253;  // as apimachinery's IsDNS1123Subdomain
+
+// Why the text is no address to listen on; empty: it is one.
+std::string address_trouble(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  std::string host(text.substr(0, colon == std::string_view::npos ? text.size() : colon));
+  in6_addr bytes{};
+  const bool six = host.starts_with('[') && host.ends_with(']');
+  if (six) host = host.substr(1, host.size() - 2);
+  if (::inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), &bytes) != 1)
+    return "begin it with an IP address: 127.0.0.1 for this machine alone, 0.0.0.0 for all";
+  if (colon == std::string_view::npos || !number_in<std::uint16_t>(text.substr(colon + 1)))
+    return "end it with a port: :9464";
+  return "";
+}
+
+}  // namespace
+
+void SettingsReader::read_node_file(const Node& root) {
+  node_file_ = &root;
+  Fields top(root, "", diagnostics_);
+  if (const Node* const kubelet = top.node("kubelet")) {
+    Fields fields(*kubelet, "kubelet", diagnostics_);
+    take_kubelet(fields);
+  }
+  read_cdi(top);
+}
+
+void SettingsReader::read_main(Fields& top, const Overrides& overrides) {
+  read_kubelet(top, overrides);
+  read_log(top);
+  read_cdi(top);
+  read_labels(top);
+  read_telemetry(top, overrides);
+  read_watch(top);
+  read_api_server(top);
+  if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
+}
+
+void SettingsReader::refuse_main_only(const Node& root, Fields& top) {
+  for (const std::string_view key : {"kubelet", "log", "cdi", "labels", "listen", "control", "metrics",
+                                     "nodeLabels", "watch", "include"}) {
+    if (root.find(key))
+      top.error(key,
+                "this belongs into the main file; an included one has only domain, apiServer and resources");
+  }
+}
+
+void SettingsReader::check(std::span<const EntryDraft> entries) {
+  check_conditions(entries);
+  check_api_server(entries);
+  check_registry();
+}
+
+void SettingsReader::take_kubelet(Fields& fields) {
+  KubeletConfig& kubelet = config_.kubelet;
+  kubelet.directory = fields.absolute_path("directory", kubelet.directory.native());
+  kubelet.plugins_registry = fields.absolute_path("pluginsRegistry", kubelet.plugins_registry.native());
+  kubelet.pod_resources = fields.absolute_path("podResources", kubelet.pod_resources.native());
+  kubelet.registration = fields.choice("registration", kRegistrations, kubelet.registration);
+}
+
+void SettingsReader::read_kubelet(Fields& top, const Overrides& overrides) {
+  static const Node kNothing;
+  const Node* const node = top.node("kubelet");
+  Fields fields(node ? *node : kNothing, "kubelet", diagnostics_);
+  take_kubelet(fields);
+
+  KubeletConfig& kubelet = config_.kubelet;
+  const bool ours = kubelet.registration == Registration::kRegister;
+  const std::size_t longest_name = ours ? kLongestSocketName : std::string_view("kubelet.sock").size();
+  const auto mark_of = [&](std::string_view key) {
+    const Node* value = fields.node(key);
+    const Node* const found_out = node_file_ ? node_file_->find("kubelet") : nullptr;
+    if (!value && found_out) value = found_out->find(key);
+    return value ? value->mark : fields.mark();
+  };
+  check_socket(kubelet.pod_resources, mark_of("podResources"), "kubelet.podResources", diagnostics_);
+  if (overrides.plugin_directory.empty()) {
+    check_socket_directory(kubelet.directory, longest_name, mark_of("directory"), "kubelet.directory",
+                           diagnostics_);
+  } else {
+    std::error_code failed;
+    const std::string path = fs::absolute(overrides.plugin_directory, failed).lexically_normal().native();
+    kubelet.directory = path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
+    check_socket_directory(kubelet.directory, longest_name, {.file = "--plugin-directory"}, "", diagnostics_);
+  }
+  registry_mark_ = mark_of("pluginsRegistry");
+}
+
+void SettingsReader::read_watch(Fields& top) {
+  const Node* const node = top.node("watch");
+  config_.watch = node && node->kind == Node::Kind::kMap;
+  if (!config_.watch) {
+    config_.watch = top.flag("watch", false);
+    return;
+  }
+  Fields fields(*node, "watch", diagnostics_);
+  if (fields.has("confirm"))
+    config_.confirm = fields.seconds("confirm", kShortestTrial, kShortestTrial, kLongestTrial);
+}
+
+std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
+  const Node* const node = top.node("apiServer");
+  if (!node) return std::nullopt;
+  Fields fields(*node, "apiServer", diagnostics_);
+  ApiServerConfig server;
+  server.where = node->mark.text();
+  if (fields.text("kubeconfig", server.kubeconfig) != server.kubeconfig)
+    server.kubeconfig = fields.absolute_path("kubeconfig", server.kubeconfig);
+  server.node = fields.text("node", "");
+  if (fields.has("node") && (server.node.size() > kLongestNodeName || !is_domain(server.node)))
+    fields.error("node", quote(server.node) +
+                             " is no name of a node: at most 253 lower-case letters, digits, '-' and '.', "
+                             "as `kubectl get nodes` shows it");
+  return server;
+}
+
+void SettingsReader::read_api_server(Fields& top) {
+  config_.api_server = api_server_of(top);
+  main_has_api_server_ = config_.api_server.has_value();
+}
+
+void SettingsReader::read_log(Fields& top) {
+  const Node* const node = top.node("log");
+  if (!node) return;
+  Fields fields(*node, "log", diagnostics_);
+  config_.log.level = fields.choice("level", kLogLevels, LogLevel::kInfo);
+  config_.log.format = fields.choice("format", kFormats, LogFormat::kAuto);
+}
+
+void SettingsReader::read_cdi(Fields& top) {
+  const Node* const node = top.node("cdi");
+  if (!node) return;
+  Fields fields(*node, "cdi", diagnostics_);
+  config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
+}
+
+void SettingsReader::read_labels(Fields& top) {
+  const Node* const node = top.node("labels");
+  if (!node) return;
+  Fields fields(*node, "labels", diagnostics_);
+  config_.labels.directory = fields.absolute_path("directory", config_.labels.directory.native());
+}
+
+void SettingsReader::read_metrics(Fields& top) {
+  const Node* const node = top.node("metrics");
+  if (!node) return;
+  Fields fields(*node, "metrics", diagnostics_);
+  config_.telemetry.metrics = {.devices = fields.flag("devices", false),
+                               .textfile = fields.absolute_path("textfile", "")};
+}
+
+void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
+  TelemetryConfig& telemetry = config_.telemetry;
+  telemetry.listen = top.text("listen", "");
+  if (top.has("listen")) {
+    const std::string trouble = address_trouble(telemetry.listen);
+    if (!trouble.empty())
+      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + trouble);
+    else if (!telemetry.listen.starts_with("127.") && !telemetry.listen.starts_with("[::1]:"))
+      top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
+  }
+  telemetry.control = top.absolute_path("control", telemetry.control.native());
+  const Node* const control = top.node("control");
+  check_socket(telemetry.control, control ? control->mark : top.mark(), "control", diagnostics_);
+  if (!overrides.control.empty()) telemetry.control = overrides.control;
+  const Node* const listen = top.node("listen");
+  telemetry.listen_where = (listen ? listen->mark : top.mark()).text();
+  telemetry.control_where =
+      overrides.control.empty() ? (control ? control->mark : top.mark()).text() : "--control";
+  read_metrics(top);
+}
+
+// The main file's word wins. Of others, which may be ready-made ones, all say the same.
+void SettingsReader::read_included(Fields& top) {
+  std::optional<ApiServerConfig> server = api_server_of(top);
+  if (!server || main_has_api_server_) return;
+  if (config_.api_server && *config_.api_server != *server)
+    return top.error("apiServer", "the API server is reached in another way at " + config_.api_server->where +
+                                      "; say in the main file which of them counts");
+  if (!config_.api_server) config_.api_server = std::move(server);
+}
+
+// When all entries are known.
+
+void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
+  if (!config_.node_labels.empty()) return;
+  std::set<const Condition*> reported;  // one of an `include` is that of many entries
+  for (const EntryDraft& entry : entries) {
+    for (const auto& condition : entry.config.when) {
+      if (!condition->names_labels() || !reported.insert(condition.get()).second) continue;
+      diagnostics_.error(condition->mark(), condition->path() + ".label",
+                         "nobody says which labels the node has; set `nodeLabels: FILE` in the main file");
+    }
+  }
+}
+
+// What asks the API server, where nobody says how it is reached.
+void SettingsReader::check_api_server(std::span<const EntryDraft> entries) {
+  if (config_.api_server) return;
+  for (const EntryDraft& entry : entries) {
+    const Node* const counts = entry.document->find("nodeResources");
+    if (counts && !entry.config.node_resources.empty())
+      diagnostics_.error(counts->mark, entry.path + ".nodeResources",
+                         "these are written to the API server; say in the main file how it is reached: "
+                         "`apiServer: {}`");
+  }
+}
+
+void SettingsReader::check_registry() {
+  const KubeletConfig& kubelet = config_.kubelet;
+  if (kubelet.registration == Registration::kPluginsRegistry)
+    check_socket_directory(kubelet.plugins_registry, kLongestSocketName, registry_mark_,
+                           "kubelet.pluginsRegistry", diagnostics_);
+}
+
+}  // namespace plughost

@@ -1,0 +1,55 @@
+#pragma once
+// What a configuration says beside its entries: of the kubelet, the log, CDI, labels, telemetry, watches and
+// the API server. Not thread-safe.
+
+#include <optional>
+#include <span>
+
+#include "config/config.hpp"
+#include "config/read_entry.hpp"
+#include "document/diagnostics.hpp"
+#include "document/fields.hpp"
+
+namespace plughost {
+
+class SettingsReader {
+ public:
+  // Both outlive it.
+  SettingsReader(Config& config, Diagnostics& diagnostics) : config_(config), diagnostics_(diagnostics) {}
+  SettingsReader(const SettingsReader&) = delete;
+  SettingsReader& operator=(const SettingsReader&) = delete;
+
+  // What node.yaml says of this node, before the main file, whose words win. root outlives the reader.
+  void read_node_file(const Node& root);
+  void read_main(Fields& top, const Overrides& overrides);
+  // What an included file may say of these.
+  void read_included(Fields& top);
+  // Reports what it may not. top: the fields of root, of which all else has been asked for.
+  void refuse_main_only(const Node& root, Fields& top);
+  // When all files have been read: what the entries need of the settings, and what the settings take from the
+  // entries.
+  void check(std::span<const EntryDraft> entries);
+
+ private:
+  void take_kubelet(Fields& fields);
+  void read_kubelet(Fields& top, const Overrides& overrides);
+  void read_log(Fields& top);
+  void read_cdi(Fields& top);
+  void read_labels(Fields& top);
+  void read_metrics(Fields& top);
+  void read_telemetry(Fields& top, const Overrides& overrides);
+  void read_watch(Fields& top);
+  void read_api_server(Fields& top);
+  std::optional<ApiServerConfig> api_server_of(Fields& top);
+  void check_conditions(std::span<const EntryDraft> entries);
+  void check_api_server(std::span<const EntryDraft> entries);
+  void check_registry();
+
+  Config& config_;
+  Diagnostics& diagnostics_;
+  const Node* node_file_ = nullptr;  // nullptr: it says nothing
+  bool main_has_api_server_ = false;
+  Mark registry_mark_;  // of the kubelet's pluginsRegistry
+};
+
+}  // namespace plughost

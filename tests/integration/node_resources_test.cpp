@@ -1,0 +1,103 @@
+// Counts of cards on the Node: what the daemon writes there, and when.
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "integration/eventually.hpp"
+#include "integration/node.hpp"
+#include "places.hpp"
+#include "unit/apiserver/fake_cluster.hpp"
+#include "unit/fake_nvml.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kMemory = "doslab.io/gpu-memory";
+const std::string kTwoCards = "card GPU-a minor=0 memory=4096\ncard GPU-b minor=1 memory=4096\n";
+// Cards are looked at every 5 s.
+constexpr std::chrono::milliseconds kLook = 5s + kLong;
+
+// A node with two cards, and a cluster that has it.
+struct Rig {
+  FakeNvml cards{kTwoCards};
+  FakeCluster cluster;
+  Node node;
+
+  Rig() {
+    set_top();
+    node.configure(entry());
+    node.start_kubelet();
+    node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
+  }
+  void set_top() {
+    node.set_top("apiServer: {kubeconfig: " + cluster.kubeconfig(node.files()) +
+                 ", node: " + FakeCluster::kNode + "}\n");
+  }
+  static std::string entry() {
+    return "- {name: " + kMemory +
+           ", gpu: {vendor: nvidia, unit: {memory: 1GiB}}, nodeResources: {doslab.io/gpu-count: \"{cards}\", "
+           "doslab.io/gpu-core: \"{cores}\"}}\n";
+  }
+  bool shows(const std::string& cards_shown, const std::string& cores) {
+    return eventually(
+        [&] {
+          return cluster.shown("doslab.io/gpu-count") == cards_shown &&
+                 cluster.shown("doslab.io/gpu-core") == cores;
+        },
+        kLook);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("nodeResources: the node shows the healthy cards, and 0 when plughost stops") {
+  Rig rig;
+  CHECK(rig.shows("2", "200"));
+  CHECK(rig.node.healthy(kMemory, "GPU-a::0"));
+  rig.cards.show("card GPU-a minor=0 memory=4096 lost=1\ncard GPU-b minor=1 memory=4096\n");
+  CHECK(rig.shows("1", "100"));
+  rig.node.daemon().signal(SIGTERM);
+  CHECK(rig.shows("0", "0"));
+  CHECK(rig.cluster.shown("cpu") == "8");
+}
+
+TEST_CASE(
+    "nodeResources: what a killed plughost has counted is 0 when the next one stops right after its start") {
+  Rig rig;
+  REQUIRE(rig.shows("2", "200"));
+  rig.node.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
+  REQUIRE(rig.node.attached({kMemory}));
+  rig.node.daemon().signal(SIGTERM);
+  CHECK(rig.shows("0", "0"));
+}
+
+TEST_CASE("nodeResources: they are 0 when the entry goes, and when the API server goes with it") {
+  Rig rig;
+  REQUIRE(rig.shows("2", "200"));
+  rig.node.configure(counted("example.com/token", 1));
+  CHECK(rig.node.reload());
+  CHECK(rig.shows("0", "0"));
+  rig.node.configure(Rig::entry());
+  CHECK(rig.node.reload());
+  REQUIRE(rig.shows("2", "200"));
+  rig.node.set_top("");
+  rig.node.configure(counted("example.com/token", 1));
+  CHECK(rig.node.reload());
+  CHECK(rig.shows("0", "0"));
+}
+
+TEST_CASE("nodeResources: devices are served while the API server refuses them") {
+  Rig rig;
+  REQUIRE(rig.shows("2", "200"));
+  rig.cluster.refuse("PATCH", 503);
+  rig.cards.show("card GPU-a minor=0 memory=4096 lost=1\ncard GPU-b minor=1 memory=4096\n");
+  CHECK(rig.node.unhealthy(kMemory, "GPU-a::0", kLook));
+  CHECK(rig.node.kubelet().allocate_ids(kMemory, {"GPU-b::0"}).code == 0);
+  CHECK(rig.cluster.shown("doslab.io/gpu-count") == "2");
+  rig.cluster.refuse("PATCH", 0);
+  CHECK(rig.shows("1", "100"));
+}
