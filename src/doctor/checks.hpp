@@ -13,6 +13,8 @@ namespace plughost {
 // Of a list in a sentence.
 inline constexpr std::size_t kMostShown = 3;
 
+// checks_of_api_server.cpp
+Findings check_api_server(const HostRoot& host, const Observed& observed);
 // checks_of_configuration.cpp
 Findings check_configuration(const HostRoot& host, const Observed& observed);
 Findings check_drop_ins(const HostRoot& host, const Observed& observed);

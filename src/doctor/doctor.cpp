@@ -10,7 +10,7 @@ namespace plughost {
 
 namespace {
 
-constexpr std::array<Check, 20> kChecks{{
+constexpr std::array<Check, 21> kChecks{{
     {"configuration", "Does the configuration load, and without warnings?", check_configuration},
     {"drop-ins", "Is every file of plugins.d read?", check_drop_ins},
     {"devices", "Does every entry find its devices, and are they healthy?", check_devices},
@@ -23,6 +23,7 @@ constexpr std::array<Check, 20> kChecks{{
     {"stale-sockets", "Are there sockets that nobody listens on?", check_stale_sockets},
     {"owners", "Does another plugin serve a resource of this configuration?", check_owners},
     {"counts", "Does the kubelet count the devices that plughost finds?", check_counts},
+    {"api-server", "Does the API server allow what the configuration needs?", check_api_server},
     {"cdi", "Will the container runtime find the CDI devices that are promised?", check_cdi},
     {"dev-char", "Do containers keep their devices over a systemctl daemon-reload?", check_dev_char},
     {"systemd", "Is the unit enabled, and does it start before the kubelet?", check_systemd},

@@ -127,6 +127,8 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
       observed.kubelet_version = version_of(*process);
   }
   observed.counted = counted_by(host.at(observed.kubelet().pod_resources));
+  if (observed.config && !rights_of(*observed.config).empty())
+    observed.api_permissions = ask_api_server(*observed.config);
   observe_labels(host, observed);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) observed.descriptors = limit.rlim_max;

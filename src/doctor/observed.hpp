@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "doctor/api_permissions.hpp"
 #include "host/host_root.hpp"
 #include "kubelet/allocatable.hpp"
 #include "supervisor/survey.hpp"
@@ -51,7 +52,8 @@ struct Observed {
 
   // Of the kubelet's directories, the kubelet's own, and the daemon's control socket, by path.
   std::map<std::string, SocketOwner> sockets;
-  std::string kubelet_version;              // as it says itself; empty: not known
+  std::optional<ApiPermissions> api_permissions;  // nullopt: the configuration asks nothing of the API server
+  std::string kubelet_version;                    // as it says itself; empty: not known
   std::optional<Allocatable::Ids> counted;  // the Healthy devices that the kubelet counts; nullopt: not known
   std::map<std::string, std::string> labels;     // SELinux', by path; absent: the file has none
   std::map<std::string, DeviceNumbers> numbers;  // of the device nodes that containers would get, by path
@@ -66,8 +68,8 @@ struct Observed {
 };
 
 // Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices
-// as `plughost discover` does, asks the kubelet's program for its version, and the kubelet what it counts;
-// changes nothing. Blocks.
+// as `plughost discover` does, asks the kubelet's program for its version, the kubelet what it counts, and
+// the API server what we may do; changes nothing. Blocks.
 Observed observe(const HostRoot& host, const std::filesystem::path& configuration);
 
 }  // namespace plughost

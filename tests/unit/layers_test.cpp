@@ -36,7 +36,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"setup", {"base", "device", "document", "host", "programs", "kinds", "config", "system"}},
     {"doctor",
      {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet", "supervisor", "system",
-      "setup"}},
+      "setup", "apiserver"}},
     {"standin", {"base", "device", "kubelet"}},
     {"telemetry", {"base", "device", "host", "config", "kubelet", "supervisor"}},
     {"commands",

@@ -1,0 +1,98 @@
+#include "doctor/api_permissions.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "apiserver/api_client.hpp"
+#include "apiserver/api_json.hpp"
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "base/workers.hpp"
+#include "programs/programs.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr const char* kReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+std::string with_node(std::string text, const std::string& node) {
+  constexpr std::string_view kNode = "{node}";
+  if (const std::size_t at = text.find(kNode); at != std::string::npos) text.replace(at, kNode.size(), node);
+  return text;
+}
+
+Right of_node(Right right, const std::string& node) {
+  right.field_selector = with_node(std::move(right.field_selector), node);
+  right.name = with_node(std::move(right.name), node);
+  return right;
+}
+
+}  // namespace
+
+Json access_review(const Right& right) {
+  Json attributes{
+      {"verb", right.verb}, {"group", right.group}, {"version", "v1"}, {"resource", right.resource}};
+  if (!right.subresource.empty()) attributes["subresource"] = right.subresource;
+  if (!right.name.empty()) attributes["name"] = right.name;
+  if (!right.field_selector.empty()) attributes["fieldSelector"]["rawSelector"] = right.field_selector;
+  return {{"apiVersion", "authorization.k8s.io/v1"},
+          {"kind", "SelfSubjectAccessReview"},
+          {"spec", {{"resourceAttributes", std::move(attributes)}}}};
+}
+
+ApiPermissions::Answer access_answer(Right right, const std::string& body) {
+  ApiPermissions::Answer answer{.right = std::move(right), .allowed = false, .trouble = {}};
+  const auto parsed = parse_api_json(body);
+  if (const auto* const trouble = std::get_if<std::string>(&parsed)) {
+    answer.trouble = "the answer cannot be read: " + *trouble;
+    return answer;
+  }
+  const Json& status = std::get<Json>(parsed)["status"];
+  answer.allowed = status["allowed"].truth();
+  if (const std::string& error = status["evaluationError"].text(); !answer.allowed && !error.empty())
+    answer.trouble = printable(error);
+  return answer;
+}
+
+ApiPermissions ask_api_server(const Config& config, std::chrono::milliseconds limit) {
+  ApiPermissions access;
+  EventLoop loop;
+  Log log(LogLevel::kError, LogFormat::kAuto);
+  Workers workers(loop, 1);
+  Programs programs(loop);
+  ApiClient client(loop, workers, programs, log, std::make_shared<ApiTally>(),
+                   ApiClient::Options::of(*config.api_server));
+  const std::vector<Right> rights = rights_of(config);
+  std::vector<std::unique_ptr<ApiCall>> calls;
+  std::size_t left = rights.size();
+  for (const Right& right : rights)
+    access.answers.push_back({.right = right, .allowed = false, .trouble = {}});
+  for (std::size_t i = 0; i < rights.size(); ++i) {
+    const auto body = [right = rights[i]](const std::string& node) {
+      return access_review(of_node(right, node)).dump();
+    };
+    calls.push_back(client.send({.verb = ApiVerb::kCreate, .path = kReviews, .body = body, .deadline = limit},
+                                [&, i](const ApiAnswer& answer) {
+                                  access.answers[i].trouble = answer.trouble;
+                                  if (answer.ok())
+                                    access.answers[i] =
+                                        access_answer(of_node(rights[i], client.node()), answer.body);
+                                  else if (access.trouble.empty())
+                                    access.trouble = answer.trouble;
+                                  if (--left == 0) loop.stop();
+                                }));
+  }
+  if (left > 0) loop.run();
+  const ApiClientState state = client.state();
+  access.server = state.server;
+  access.identity = state.identity;
+  access.node = state.node;
+  access.warnings = state.warnings;
+  return access;
+}
+
+}  // namespace plughost

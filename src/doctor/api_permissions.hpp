@@ -1,0 +1,37 @@
+#pragma once
+// What the API server says of what we may do there. Plain values; ask_api_server blocks, any thread.
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "config/config.hpp"
+#include "config/rights.hpp"
+
+namespace plughost {
+
+struct ApiPermissions {
+  struct Answer {
+    Right right;  // with our node's name in it
+    bool allowed = false;
+    std::string trouble;  // why nobody knows; empty: allowed is its answer
+  };
+  std::string server;    // its URL; empty: not known
+  std::string identity;  // where our credentials are from
+  std::string node;
+  std::string trouble;                // why it was not asked, or did not answer; empty: it has answered
+  std::vector<std::string> warnings;  // of the credentials
+  std::vector<Answer> answers;        // to rights_of(), in their order
+};
+
+// A SelfSubjectAccessReview for each right.
+Json access_review(const Right& right);
+// What came back for it.
+ApiPermissions::Answer access_answer(Right right, const std::string& body);
+
+// With a loop of its own. Nothing is written.
+ApiPermissions ask_api_server(const Config& config,
+                              std::chrono::milliseconds limit = std::chrono::seconds(15));
+
+}  // namespace plughost

@@ -1,0 +1,41 @@
+#include "config/rights.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts rights(const std::string& text) {
+  const test::TempDir dir;
+  dir.file("config.yaml", text);
+  Texts texts;
+  for (const Right& right : rights_of(load_config(dir.at("config.yaml"))))
+    texts.push_back(right.key + ": " + right.text() + " [" + right.name + ']');
+  return texts;
+}
+
+TEST_CASE("a configuration needs no right that nothing in it uses") {
+  CHECK(rights("resources: []\n").empty());
+  CHECK(rights("apiServer: {}\nresources: []\n").empty());
+  CHECK(rights("apiServer: {}\nresources: [{name: x.com/a, count: 1}]\n").empty());
+}
+
+TEST_CASE(
+    "counts of cards are patched into our own Node's status, which is watched, and no other is asked for") {
+  const auto entry = [](const std::string& name) {
+    return "- {name: x.com/" + name + ", gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n-" + name +
+           ": \"{cards}\"}, only: {name: " + name + "}}\n";
+  };
+  const Texts expected{"nodeResources: list nodes, where metadata.name={node} [{node}]",
+                       "nodeResources: watch nodes, where metadata.name={node} [{node}]",
+                       "nodeResources: patch nodes/status {node} [{node}]"};
+  CHECK(rights("apiServer: {}\nresources:\n" + entry("a")) == expected);
+  CHECK(rights("apiServer: {}\nresources:\n" + entry("a") + entry("b")) == expected);
+}
+
+}  // namespace
+}  // namespace plughost
