@@ -24,6 +24,8 @@ class ApiServer {
   const std::optional<ApiServerConfig>& config() const { return config_; }
   // nullopt: the configuration names none.
   std::optional<ApiClientState> state() const;
+  // Of all that were in force.
+  const ApiTally& tally() const { return *tally_; }
   // Who has calls or watches of client(): told when there is another one, and drops them then.
   Subscribers& users() { return users_; }
 

@@ -76,6 +76,24 @@ std::string health_of(const Json& device) {
   return health_text(reason);
 }
 
+void print_api_server(const Json& server) {
+  if (server.is_null()) return;
+  std::cout << "API server: "
+            << (server["server"].text().empty() ? "not asked yet" : printable(server["server"].text()));
+  if (!server["identity"].text().empty()) std::cout << " as " << printable(server["identity"].text());
+  if (!server["node"].text().empty()) std::cout << ", node " << printable(server["node"].text());
+  if (!server["heardAt"].is_null()) std::cout << ", heard " << age(server["heardAt"]) << " ago";
+  if (!server["trouble"].text().empty()) std::cout << ": " << printable(server["trouble"].text());
+  std::cout << '\n';
+  for (const Json& watch : server["watches"].array()) {
+    if (!watch["trouble"].text().empty())
+      std::cout << "API server: " << printable(watch["collection"].text()) << ": "
+                << printable(watch["trouble"].text()) << '\n';
+  }
+  for (const Json& warning : server["warnings"].array())
+    std::cout << "API server: " << printable(warning.text()) << '\n';
+}
+
 void print_head(const Json& status) {
   const Json& kubelet = status["kubelet"];
   const Json& configuration = status["configuration"];
@@ -83,8 +101,9 @@ void print_head(const Json& status) {
             << "kubelet: " << (kubelet["present"].truth() ? "there" : "not there");
   if (!kubelet["since"].is_null()) std::cout << " for " << age(kubelet["since"]);
   if (!kubelet["process"].is_null()) std::cout << ", process " << kubelet["process"].number();
-  std::cout << ", " << kubelet["directory"].text() << '\n'
-            << "configuration: " << joined_words(configuration["files"], " ") << ", loaded "
+  std::cout << ", " << kubelet["directory"].text() << '\n';
+  print_api_server(status["apiServer"]);
+  std::cout << "configuration: " << joined_words(configuration["files"], " ") << ", loaded "
             << age(configuration["loadedAt"]) << " ago, hash " << configuration["hash"].text() << '\n';
   if (!configuration["refusedAt"].is_null())
     std::cout << "the last reload, " << age(configuration["refusedAt"])

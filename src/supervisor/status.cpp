@@ -126,10 +126,27 @@ Json ConfigurationStatus::json() const {
   return told;
 }
 
+Json ApiServerStatus::json() const {
+  Json told{{"server", server},
+            {"identity", identity},
+            {"node", node},
+            {"heardAt", time_json(heard_at)},
+            {"trouble", trouble},
+            {"warnings", warnings},
+            {"watches", Json::Array()}};
+  for (const Watch& watch : watches)
+    told["watches"].push_back({{"collection", watch.collection},
+                               {"objects", watch.objects},
+                               {"heardAt", time_json(watch.heard_at)},
+                               {"trouble", watch.trouble}});
+  return told;
+}
+
 Json DaemonStatus::json() const {
   Json told{{"version", version},
             {"startedAt", time_json(started_at)},
             {"kubelet", kubelet.json()},
+            {"apiServer", api_server ? api_server->json() : Json()},
             {"configuration", configuration.json()},
             {"holdersUnknown", holders_unknown},
             {"drains", drains_json(drains)},

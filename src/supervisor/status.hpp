@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/api_tally.hpp"
 #include "base/json.hpp"
 #include "base/tally.hpp"
 #include "config/selection.hpp"
@@ -118,6 +119,27 @@ struct KubeletStatus {
   }
 };
 
+// Where the configuration has one.
+struct ApiServerStatus {
+  struct Watch {
+    std::string collection;  // "/api/v1/nodes"
+    std::uint64_t objects = 0;
+    std::optional<WallTime> heard_at;  // the server's last word about them; nullopt: none yet
+    std::string trouble;
+  };
+
+  std::string server;                // its URL; empty: not known yet
+  std::string identity;              // where our credentials are from
+  std::string node;                  // our name there
+  std::optional<WallTime> heard_at;  // its last answer; nullopt: it has not been asked, or has not answered
+  std::string trouble;               // why it cannot be asked now; empty: it can, or nobody has
+  std::vector<std::string> warnings;
+  std::vector<Watch> watches;
+  std::vector<ApiTally::Requests> requests;  // for metrics only
+
+  Json json() const;
+};
+
 struct ConfigurationStatus {
   std::vector<std::string> files;  // the main one first
   std::uint64_t hash = 0;          // of what they say
@@ -157,6 +179,7 @@ struct DaemonStatus {
   std::string version;
   WallTime started_at;
   KubeletStatus kubelet;
+  std::optional<ApiServerStatus> api_server;
   ConfigurationStatus configuration;
   // Who holds what; nullptr: not known, for the reason that follows.
   std::shared_ptr<const Holdings> holdings;

@@ -40,6 +40,31 @@ Changes changes(const Config& before, const Config& after) {
           .kubelet = difference.kubelet_changed};
 }
 
+std::optional<WallTime> on_the_wall(std::optional<EventLoop::Clock::time_point> time) {
+  if (!time) return std::nullopt;
+  return std::chrono::system_clock::now() -
+         std::chrono::duration_cast<std::chrono::system_clock::duration>(EventLoop::Clock::now() - *time);
+}
+
+std::optional<ApiServerStatus> api_server_status(const ApiServer& server) {
+  const std::optional<ApiClientState> known = server.state();
+  if (!known) return std::nullopt;
+  const ApiClientState& state = *known;
+  ApiServerStatus status{.requests = server.tally().read().requests};
+  status.server = state.server;
+  status.identity = state.identity;
+  status.node = state.node;
+  status.heard_at = on_the_wall(state.heard);
+  status.trouble = state.trouble;
+  status.warnings = state.warnings;
+  for (const ApiWatchState& watch : state.watches)
+    status.watches.push_back({.collection = watch.collection,
+                              .objects = watch.objects,
+                              .heard_at = on_the_wall(watch.heard),
+                              .trouble = watch.trouble});
+  return status;
+}
+
 }  // namespace
 
 std::string Supervisor::Summary::text() const {
@@ -302,6 +327,7 @@ DaemonStatus Supervisor::status() const {
   if (present == status.kubelet.present) status.kubelet.since = kubelet_since_;
   if (process && *process != 0) status.kubelet.process = process;
   status.kubelet.unverified = allocatable_.unknown();
+  status.api_server = api_server_status(platform_.api_server);
   for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
   status.configuration.hash = config_.files.hash;
   status.drains = drain_orders_.drains();

@@ -178,6 +178,23 @@ void write_configuration(const DaemonStatus& status, Families& families) {
       .add(status.tallies.reloads_refused, {{"result", "refused"}});
 }
 
+void write_api_server(const DaemonStatus& status, Families& families) {
+  if (!status.api_server) return;
+  families.counter("plughost_api_requests_total", "Requests to the API server.");
+  for (const ApiTally::Requests& requests : status.api_server->requests)
+    families.add(requests.count, {{"verb", requests.verb}, {"code", std::to_string(requests.code)}});
+  families.gauge("plughost_api_watch_age_seconds",
+                 "Since the API server has last said something of what is watched.");
+  for (const ApiServerStatus::Watch& watch : status.api_server->watches) {
+    if (watch.heard_at)
+      families.add(std::chrono::duration<double>(std::chrono::system_clock::now() - *watch.heard_at).count(),
+                   {{"collection", watch.collection}});
+  }
+  families.gauge("plughost_api_watch_objects", "Objects that are watched.");
+  for (const ApiServerStatus::Watch& watch : status.api_server->watches)
+    families.add(watch.objects, {{"collection", watch.collection}});
+}
+
 // The names of Prometheus' own client libraries.
 void write_process(const DaemonStatus& status, Families& families) {
   rusage usage{};
@@ -230,6 +247,7 @@ void write_own(const DaemonStatus& status, Families& families) {
   families.counter("plughost_udev_overflows_total", "Times that the kernel dropped uevents.")
       .add(status.tallies.udev_overflows);
   write_configuration(status, families);
+  write_api_server(status, families);
   families.counter("plughost_log_messages_total", "Lines that were logged.")
       .add(status.tallies.warnings, {{"level", "warn"}})
       .add(status.tallies.errors, {{"level", "error"}});

@@ -83,7 +83,7 @@ double value_of(const std::string& metrics, const std::string& metric) {
 
 TEST_CASE("the metrics that are served are the ones that docs/metrics.md has") {
   Node node;
-  node.set_top("listen: 127.0.0.1:0\nmetrics: {devices: true}\n");
+  node.set_top("listen: 127.0.0.1:0\nmetrics: {devices: true}\napiServer: {}\n");
   node.configure(counted(kGopher, 1));
   node.start_kubelet();
   node.start_daemon();

@@ -92,6 +92,24 @@ def trouble_is_said(window, feeder):
         assert part in page, f'{part!r} is not in\n{page}'
 
 
+def the_api_server_is_said(window, feeder):
+    """an API server has a card where the configuration has one, with its trouble"""
+    show(window, feeder, states.node())
+    assert 'API server' not in window.text()
+    status = states.node()
+    status['apiServer'] = {'server': 'https://10.0.0.1:6443', 'identity': '/etc/kubernetes/kubelet.conf', 'node': 'node-a',
+                           'heardAt': states.ago(60), 'trouble': '', 'warnings': [], 'watches': []}
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['API server', 'answers', 'https://10.0.0.1:6443 as /etc/kubernetes/kubelet.conf, node node-a, heard 1 min ago']:
+        assert part in page, f'{part!r} is not in\n{page}'
+    status['apiServer']['watches'] = [{'collection': '/api/v1/nodes', 'objects': 0, 'heardAt': None, 'trouble': '403 Forbidden'}]
+    show(window, feeder, status)
+    page = window.text()
+    for part in ['trouble', '403 Forbidden']:
+        assert part in page, f'{part!r} is not in\n{page}'
+
+
 def a_trial_is_said(window, feeder):
     """a configuration that is on trial, and one that was given up, are said in words"""
     status = states.node()
@@ -355,7 +373,7 @@ def daemon_that_ends(window, daemon):
 OF_A_DAEMON = [daemon_is_shown, daemon_that_ends]
 # On the node that states.node() makes, or on whatever a daemon shows.
 OF_ANY_PAGE = [is_shown, contrast, narrow, keyboard, semantics, nothing_else]
-OF_MADE_STATES = [everything, trouble_is_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
+OF_MADE_STATES = [everything, trouble_is_said, the_api_server_is_said, a_trial_is_said, live_changes, many_events, hostile_strings, filtering, scale, many_devices,
                   lost_connection, silence, narrow_with_long_words]
 
 

@@ -106,6 +106,25 @@ TEST_CASE("a resource is told with its stage, its trouble and its devices") {
   CHECK(resource().json(nullptr)["nextTry"].is_null());
 }
 
+TEST_CASE("an API server is told with who we are there, when it was heard, and each watch") {
+  DaemonStatus status;
+  status.api_server = ApiServerStatus{
+      .server = "https://10.0.0.1:6443",
+      .identity = "/etc/kubernetes/kubelet.conf",
+      .node = "n",
+      .heard_at = kThen,
+      .trouble = "down",
+      .warnings = {"trusts anybody"},
+      .watches = {{.collection = "/api/v1/nodes", .objects = 1, .heard_at = std::nullopt, .trouble = "403"}},
+      .requests = {{.verb = "list", .code = 200, .count = 1}}};
+  CHECK(
+      status.json()["apiServer"].dump() ==
+      R"({"server":"https://10.0.0.1:6443","identity":"/etc/kubernetes/kubelet.conf","node":"n","heardAt":")" +
+          kThenText +
+          R"(","trouble":"down","warnings":["trusts anybody"],"watches":[{"collection":"/api/v1/nodes",)"
+          R"("objects":1,"heardAt":null,"trouble":"403"}]})");
+}
+
 TEST_CASE("a daemon is told with its kubelet, its configuration and its resources") {
   DaemonStatus status{.version = "1.2", .started_at = kThen};
   status.kubelet = {.present = true, .directory = "/k", .since = kThen, .process = 42, .unverified = "old"};
@@ -120,7 +139,7 @@ TEST_CASE("a daemon is told with its kubelet, its configuration and its resource
       status.json().dump() ==
       R"({"version":"1.2","startedAt":")" + kThenText +
           R"(","kubelet":{"present":true,"directory":"/k","since":")" + kThenText +
-          R"(","process":42,"unverified":"old"},"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
+          R"(","process":42,"unverified":"old"},"apiServer":null,"configuration":{"files":["/c.yaml","/d.yaml"],"hash":"000000000000001f",)"
           R"("loadedAt":")" +
           kThenText +
           R"(","refusedAt":null,"errors":["/d.yaml:1:1: bad"],"trialUntil":null,"givenUpAt":null,"givenUpWhy":"","notHere":[{"entry":"x.com/a","where":"/c.yaml:2:3","why":"no"}]},"holdersUnknown":"nobody tells","drains":[],"problems":[],"resources":[]})");
