@@ -15,19 +15,21 @@ class ApiError(Exception):
 
 
 class Api:
-    """Each request is a connection of its own. Thread-safe."""
+    """As who has the token or the file with certificate and key. Each request is a connection of its own. Thread-safe."""
 
-    def __init__(self, host, port, token, authority):
+    def __init__(self, host, port, authority, token=None, certificate=None):
         self._address = (host, port)
-        self._token = token
         self._authority = authority
+        self._certificate = certificate
+        self._who = {"Authorization": f"Bearer {token}"} if token else {}
 
     def _request(self, method, path, body=None, kind="application/json"):
         context = ssl.create_default_context(cafile=self._authority)
+        if self._certificate:
+            context.load_cert_chain(self._certificate)
         connection = http.client.HTTPSConnection(*self._address, context=context, timeout=30)
         try:
-            headers = {"Authorization": f"Bearer {self._token}", "Content-Type": kind}
-            connection.request(method, path, body, headers)
+            connection.request(method, path, body, {**self._who, "Content-Type": kind})
             response = connection.getresponse()
             text = response.read().decode()
         finally:
@@ -90,8 +92,9 @@ class Api:
         """The pod has so many seconds to end. With 0 it is forgotten at once, whatever its node does."""
         self._request("DELETE", self._pods(name), json.dumps({"gracePeriodSeconds": seconds}))
 
-    def log(self, name, namespace="default"):
-        return self._request("GET", self._pods(name, namespace) + "/log")
+    def log(self, name, namespace="default", container=""):
+        """container: which one, if it has several."""
+        return self._request("GET", f"{self._pods(name, namespace)}/log?container={container}")
 
     def node(self, name):
         """None if there is none."""

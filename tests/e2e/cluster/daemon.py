@@ -8,10 +8,11 @@ from process import Process
 class Plughost:
     """Constructed means that it was started. What it wrote goes to the log when it ends."""
 
-    def __init__(self, node, program, configuration, log):
+    def __init__(self, node, program, configuration, log, environment=None):
         self._node = node
         self._program = program
         self._log = log
+        self._environment = environment
         self._path = node.folder / "plughost.yaml"
         self._path.write_text(configuration)
         self._process = None
@@ -21,6 +22,10 @@ class Plughost:
         return self
 
     def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        """SIGTERM, as an init system does."""
         try:
             if self._process.running():
                 self._process.signal(signal.SIGTERM)
@@ -29,12 +34,14 @@ class Plughost:
             self._end()
 
     def _end(self):
+        code = self._process.wait(0) if not self._process.running() else "none"
         self._process.close()
         with open(self._log, "a") as log:
             log.writelines(f"{line}\n" for line in self._process.lines())
+            log.write(f"(its exit code: {code})\n")
 
     def start(self):
-        self._process = Process(self._node.inside(self._program, "run", "--config", self._path))
+        self._process = Process(self._node.inside(self._program, "run", "--config", self._path), self._environment)
 
     def kill(self):
         """SIGKILL: it cannot clean up."""
@@ -60,6 +67,10 @@ class Plughost:
 
     def wait_for_line(self, wanted, seconds):
         return self._process.wait_for_line(wanted, seconds)
+
+    def said(self, part):
+        """The lines of this process with these words."""
+        return [line for line in self._process.lines() if part in line]
 
     def attachments(self, resource):
         """How often this process was attached to a kubelet for a resource."""

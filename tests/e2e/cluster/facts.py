@@ -1,6 +1,6 @@
 """What the replays have in common: the resources, and facts that are waited for or required."""
 
-from process import until
+from process import TimedOut, until
 
 GOPHER = "lixueduan.com/gopher"
 GPU = "nicktming.com/gpu"
@@ -33,6 +33,19 @@ def advertised_none(cluster, node, resource):
     """Capacity stays for 5 minutes: only allocatable says that nobody serves the resource."""
     until(lambda: cluster.api.node(node.name)["status"]["allocatable"].get(resource) == "0", 30,
           f"0 allocatable of {resource} on {node.name}", every=0.05)
+
+
+def nothing_offered(cluster, node):
+    """Waits until nobody serves any device there: what the next one offers is its own."""
+
+    def left():
+        allocatable = cluster.api.node(node.name)["status"]["allocatable"]
+        return [resource for resource, count in allocatable.items() if "/" in resource and count != "0"]
+
+    try:
+        until(lambda: not left(), 30, f"nothing is offered on {node.name}", every=0.05)
+    except TimedOut as error:
+        raise TimedOut(f"{error}: {', '.join(left())} still") from None
 
 
 def gopher_entry(folder):

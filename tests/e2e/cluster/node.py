@@ -9,17 +9,28 @@ import json
 import os
 import pathlib
 import shutil
+import signal
+import ssl
 import subprocess
 import tempfile
+import urllib.error
+import urllib.request
 
 import images
 from api import ApiError
 from daemon import Plughost
+from identities import replace
 from machine import make_cgroup
 from process import Process, until
 
 READY_SECONDS = 60
 OWN = {"run": "/run", "lib": "/var/lib", "log": "/var/log"}
+OTHERS = ["/etc/kubernetes", "/etc/rancher", "/var/snap"]
+
+# As k0s has it: kubeadm's certificate, and the file that names it where a node's own files are.
+KUBECONFIG = "k0s/kubelet.conf"
+CERTIFICATE = "kubelet/pki/kubelet-client-current.pem"
+KUBELET_PORT = 10250
 
 CONTAINERD = """
 version = 3
@@ -48,6 +59,7 @@ class Node:
         self.name = name
         self.folder = cluster.folder / name
         self.plugins = self.folder / "lib/kubelet/device-plugins"
+        self.static = self.folder / "lib/kubelet/manifests"
         self._cluster = cluster
         self._address = address
         self._parts = contextlib.ExitStack()
@@ -56,7 +68,9 @@ class Node:
         make_cgroup(self._cgroup)
         try:
             self._furnish()
+            self._identify()
             self._start_containerd()
+            self.import_image(self._cluster.image)
             self._start_kubelet()
             until(self._ready, READY_SECONDS, f"{name} is ready", every=0.05)
         except BaseException:
@@ -77,18 +91,79 @@ class Node:
                 for pod in self._cluster.api.pod_names(self.name):
                     self._cluster.api.delete(pod, seconds=0)
                 self._cluster.api.forget_node(self.name)
+            self._cluster.trust.remove(self._authority)
         self._parts.close()
 
     def _furnish(self):
         for own in [*OWN, "cni"]:
             (self.folder / own).mkdir(parents=True)
+        self.static.mkdir(parents=True)
         (self.folder / "cni/none.conflist").write_text(json.dumps(NETWORK))
         binds = "; ".join(f"mount --bind {self.folder / own} {where}" for own, where in OWN.items())
+        # A machine that is a node itself has its own kubelet's files there.
+        binds += "".join(f"; [ ! -d {where} ] || mount -t tmpfs none {where}" for where in OTHERS)
         # As on a machine that systemd started: pods may ask for mounts that come later.
         binds += "; mount --make-rshared /"
         self._holder = self._parts.enter_context(
             Process(["unshare", "--mount", "sh", "-ec", f"{binds}; echo furnished; exec sleep infinity"]))
         self._holder.wait_for_line("furnished", 10)
+
+    def _identify(self):
+        self._authority = self._cluster.trust.add()
+        self.user = f"system:node:{self.name}"
+        self.certificate = self.folder / "lib" / CERTIFICATE
+        self.certificate.parent.mkdir(parents=True)
+        self._certificates = 0
+        self._write_certificate()
+        self.kubeconfig = self.folder / "lib" / KUBECONFIG
+        self.kubeconfig.parent.mkdir()
+        self._write_kubeconfig(f"/var/lib/{CERTIFICATE}")
+
+    def _write_kubeconfig(self, certificate):
+        user = {"client-certificate": certificate, "client-key": certificate}
+        replace(self.kubeconfig, self._cluster.kubeconfig_text(user))
+
+    def replace_kubeconfig(self):
+        """It names another certificate of the same user, in another place; the API server takes the one of before no more."""
+        former = self._authority
+        self._authority = self._cluster.trust.add()
+        certificate = self.certificate.with_name("other.pem")
+        certificate.write_text(self._authority.issue(self.user, "system:nodes"))
+        until(lambda: self._taken(certificate), 30, "the API server takes the new certificate", every=0.05)
+        self._write_kubeconfig(f"/var/lib/{CERTIFICATE}".replace(self.certificate.name, certificate.name))
+        self._cluster.trust.remove(former)
+        self.restart_kubelet(signal.SIGTERM)
+
+    def _write_certificate(self):
+        """As the kubelet's own rotation does: a file, and a link that is turned to it."""
+        self._certificates += 1
+        name = f"kubelet-client-{self._certificates}.pem"
+        (self.certificate.parent / name).write_text(self._authority.issue(self.user, "system:nodes"))
+        new = self.certificate.with_name("new")
+        new.symlink_to(name)
+        os.rename(new, self.certificate)
+
+    def rotate_certificate(self):
+        """Another certificate, of another authority, in the same place; soon the API server takes the old one no more.
+
+        The kubelet is restarted: by itself it would look after minutes.
+        """
+        old_authority, old = self._authority, self.fresh_folder() / "old.pem"
+        shutil.copy(self.certificate, old)
+        self._authority = self._cluster.trust.add()
+        self._write_certificate()
+        until(lambda: self._taken(self.certificate), 30, "the API server takes the new certificate", every=0.05)
+        self._cluster.trust.remove(old_authority)
+        until(lambda: not self._taken(old), 30, "the API server takes the old certificate no more", every=0.05)
+        self.restart_kubelet(signal.SIGTERM)
+
+    def _taken(self, certificate):
+        try:
+            return self._cluster.api_as(certificate).node(self.name)
+        except ApiError as error:
+            if error.status == 401:
+                return None
+            raise
 
     def fresh_folder(self):
         """An empty one, for a replay's files."""
@@ -118,7 +193,6 @@ class Node:
             errors=self._log("containerd")))
         socket = self.folder / "run/containerd/containerd.sock"
         until(socket.exists, 20, f"containerd's socket on {self.name}")
-        self.import_image(self._cluster.image)
 
     def _start_kubelet(self):
         config = self.folder / "kubelet.json"
@@ -143,12 +217,13 @@ class Node:
             "syncFrequency": "1s",
             "oomScoreAdj": 0,
             "resolvConf": "",
+            "staticPodPath": "/var/lib/kubelet/manifests",
             "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         }))
         self._kubelet = Process(
             self.inside(
                 self._cluster.binaries / "kubelet", f"--config={config}", f"--hostname-override={self.name}",
-                f"--kubeconfig={self._cluster.kubeconfig}", f"--node-ip={self._address}", "-v=2"),
+                f"--kubeconfig=/var/lib/{KUBECONFIG}", f"--node-ip={self._address}", "-v=2"),
             errors=self._log("kubelet"))
 
     def _ready(self):
@@ -161,11 +236,18 @@ class Node:
         conditions = node["status"].get("conditions", [])
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
-    def restart_kubelet(self, number):
-        """Ends the kubelet with a signal and starts it again, as an init system does."""
+    def restart_kubelet(self, number, between=lambda: None):
+        """Ends the kubelet with a signal and starts it again, as an init system does. between: what happens while there is none."""
         self._kubelet.signal(number)
         self._kubelet.wait(30)
+        between()
         self._start_kubelet()
+
+    def forget_resources_but(self, *kept):
+        """After a kubelet's start without a checkpoint: it takes what earlier plugins left on the node for somebody's, and offers it."""
+        capacity = self._cluster.api.node(self.name)["status"]["capacity"]
+        gone = {key: None for key in capacity if "/" in key and key not in kept}
+        self._cluster.api.patch(f"/api/v1/nodes/{self.name}/status", {"status": {"capacity": gone}})
 
     def checkpoint(self):
         """What the kubelet's checkpoint says, and when it was written; empty before the first."""
@@ -190,6 +272,28 @@ class Node:
             known = None
         return {pod["metadata"]["name"] for pod in known or []}
 
+    def ask_kubelet(self, path):
+        """What the kubelet itself answers, whether or not there is an API server."""
+        context = ssl._create_unverified_context()  # of its own making
+        with urllib.request.urlopen(f"https://{self._address}:{KUBELET_PORT}{path}", context=context, timeout=10) as answer:
+            return answer.read().decode()
+
+    def start_static(self, name, pod):
+        """A pod that the kubelet starts without being told by the API server. pod is YAML."""
+        # At once, as a whole: a kubelet that has read half of one does not always look again.
+        whole = self.folder / f"{name}.yaml"
+        whole.write_text(pod)
+        whole.rename(self.static / whole.name)
+
+    def stop_static(self, name):
+        (self.static / f"{name}.yaml").unlink()
+
+    def static_output(self, name):
+        """What its container has written so far."""
+        with contextlib.suppress(urllib.error.HTTPError):  # none yet
+            return self.ask_kubelet(f"/containerLogs/default/{name}-{self.name}/main")
+        return ""
+
     def tasks(self):
         """The process of each container that runs, sandboxes included."""
         rows = self._ctr("tasks", "list").splitlines()[1:]
@@ -205,6 +309,6 @@ class Node:
         """Standard output of a program in the node's mount namespace."""
         return subprocess.run(self.inside(*arguments), check=True, capture_output=True, text=True).stdout
 
-    def plughost(self, configuration):
+    def plughost(self, configuration, environment=None):
         """plughost on this node, for a with-statement."""
-        return Plughost(self, self._cluster.plughost, configuration, self._log("plughost"))
+        return Plughost(self, self._cluster.plughost, configuration, self._log("plughost"), environment)

@@ -3,6 +3,7 @@
 import json
 
 import images
+from api import ApiError
 from process import until
 
 SHOWN = "-- shown --"
@@ -38,15 +39,17 @@ spec:
 """
 
 
-def output(api, name):
-    """What the pod's script wrote, once it is done and the pod runs; PodFailed if it fails."""
+def output(api, name, container=""):
+    """What the pod's script wrote, once it is done and the pod runs; PodFailed if it fails. container: which one, if it has several."""
 
     def done():
         status = api.pod(name)["status"]
         if status["phase"] == "Failed":
-            log = "" if status.get("reason") else f"; it wrote: {api.log(name).strip()}"
+            log = "" if status.get("reason") else f"; it wrote: {api.log(name, container=container).strip()}"
             raise PodFailed(f"pod {name} failed: {status.get('reason', '')} {status.get('message', '')}{log}")
-        return status["phase"] == "Running" and SHOWN in (text := api.log(name)) and text
+        if any("waiting" in one["state"] for one in status.get("containerStatuses", [])):
+            return False
+        return status["phase"] == "Running" and SHOWN in (text := api.log(name, container=container)) and text
 
     return until(done, START_SECONDS, f"pod {name} runs", every=0.05).split(SHOWN)[0]
 
@@ -85,6 +88,10 @@ def health(api, name):
 def delete(api, *names):
     """Returns once they are gone, and their devices free."""
     for name in names:
-        api.delete(name)
+        try:
+            api.delete(name)
+        except ApiError as error:
+            if error.status != 404:  # it went by itself
+                raise
     until(lambda: not any(api.pod(name) for name in names), START_SECONDS,
           f"gone: {', '.join(names)}", every=0.05)

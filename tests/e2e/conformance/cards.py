@@ -2,17 +2,14 @@
 device manager takes."""
 
 import random
-import shutil
 import signal
-import subprocess
-from pathlib import Path
 
+from fake_cards import FakeCards
 from .kubelet import Refused
-from .lines import NotShown, expect
+from .lines import expect
 from .node import Entry, counted
 
 MEMORY = "nvidia.com/gpu-memory"
-LIBRARY = Path(__file__).resolve().parents[2] / "fakes/nvml/nvml.c"
 GIB = {"GPU-small": 16, "GPU-large": 80}
 REQUESTS = 200
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
@@ -24,15 +21,8 @@ def in_units(more=""):
 
 def _show_cards(node):
     """The daemons that are started from now on have the library."""
-    compiler = shutil.which("clang") or shutil.which("cc")
-    if not compiler:
-        raise NotShown("neither clang nor cc is here, which make the library of tests/fakes/nvml")
-    library = node.root / "libnvidia-ml.so.1"
-    subprocess.run([compiler, "-shared", "-fPIC", "-pthread", "-o", library, LIBRARY], check=True)
-    text = node.root / "cards"
-    cards = enumerate(GIB.items())
-    text.write_text("".join(f"card {uuid} minor={n} memory={gib * 1024}\n" for n, (uuid, gib) in cards))
-    node.environment = {"LD_LIBRARY_PATH": str(node.root), "PLUGHOST_FAKE_NVML": str(text)}
+    lines = [f"card {uuid} minor={n} memory={gib * 1024}" for n, (uuid, gib) in enumerate(GIB.items())]
+    node.environment = FakeCards(node.root, lines).environment
 
 
 class Pods:
