@@ -436,6 +436,51 @@ func TestTwoReleasesShareNeitherNamesNorState(t *testing.T) {
 	}
 }
 
+func TestAnAccountHasTheRightsThatTheConfigurationNeedsAndNoOthers(t *testing.T) {
+	const counts = "resources: [{name: x.example/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.example/n: '{cards}'}}]\n"
+	for config, want := range map[string]string{
+		"apiServer: {}\nresources: []\n":                            "",
+		"apiServer: {}\nresources: [{name: x.example/a, count: 1}]\n": "",
+		"apiServer: {}\n" + counts:                                   "list,watch nodes; patch nodes/status",
+	} {
+		t.Run(want, func(t *testing.T) {
+			kinds := made(t, object{"config": config})
+			var rules []string
+			if all, is := kinds["ClusterRole"]["rules"].([]any); is {
+				for _, each := range all {
+					words := func(key string) string {
+						var list []string
+						for _, word := range each.(object)[key].([]any) {
+							list = append(list, word.(string))
+						}
+						return strings.Join(list, ",")
+					}
+					rule := words("verbs") + " " + words("resources")
+					if group := words("apiGroups"); group != "" {
+						rule += " of " + group
+					}
+					rules = append(rules, rule)
+				}
+			}
+			if got := strings.Join(rules, "; "); got != want {
+				t.Errorf("the account may %q, and needs %q", got, want)
+			}
+			pod := kinds["DaemonSet"]["spec"].(object)["template"].(object)["spec"].(object)
+			if pod["serviceAccountName"] != "plughost" || pod["automountServiceAccountToken"] != true {
+				t.Errorf("the pod has another account: %v", pod)
+			}
+			if kinds["ServiceAccount"] == nil || kinds["ClusterRoleBinding"] == nil {
+				t.Error("nothing gives the account its rights")
+			}
+		})
+	}
+	for _, config := range []string{"resources: []\n", "apiServer: {kubeconfig: /etc/plughost/kubeconfig}\nresources: []\n"} {
+		if kinds := made(t, object{"config": config}); kinds["ServiceAccount"] != nil || kinds["ClusterRole"] != nil {
+			t.Errorf("an account that nobody needs: %s", config)
+		}
+	}
+}
+
 func TestThePodIsTheSameWhateverIsOffered(t *testing.T) {
 	one, _ := json.Marshal(made(t, object{"presets": []any{"fuse"}})["DaemonSet"])
 	other, _ := json.Marshal(made(t, object{"presets": []any{"kvm"}})["DaemonSet"])
