@@ -16,8 +16,10 @@ from process import until
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 CHART = REPOSITORY / "packaging/helm/plughost"
 RELEASE = "plughost"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 GROUPS = {
-    "ConfigMap": "/api/v1", "Service": "/api/v1", "DaemonSet": "/apis/apps/v1",
+    "ConfigMap": "/api/v1", "Service": "/api/v1", "ServiceAccount": "/api/v1", "DaemonSet": "/apis/apps/v1",
+    "ClusterRole": RBAC, "ClusterRoleBinding": RBAC,
     "PodMonitor": "/apis/monitoring.coreos.com/v1", "ServiceMonitor": "/apis/monitoring.coreos.com/v1",
 }
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -34,7 +36,9 @@ def rendered(cluster, *values):
 
 def place(one):
     """Where the API server has objects of its kind."""
-    return f"{GROUPS[one['kind']]}/namespaces/{NAMESPACE}/{one['kind'].lower()}s"
+    kind = one["kind"]
+    namespace = "" if kind.startswith("Cluster") else f"/namespaces/{NAMESPACE}"
+    return f"{GROUPS[kind]}{namespace}/{kind.lower()}s"
 
 
 def make_namespace(api):
@@ -70,7 +74,7 @@ def chart_dry_run(cluster):
                     except ApiError as error:
                         raise AssertionError(f"{file.name}: {error}") from error
                     counts[one["kind"]] = counts.get(one["kind"], 0) + 1
-            one["spec"]["unknown"] = True
+            one["metadata"]["unknown"] = True
             try:
                 try_to_create(api, one)
                 raise AssertionError(f"a {one['kind']} with an unknown field was taken: this shows nothing")
