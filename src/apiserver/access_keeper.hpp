@@ -46,8 +46,6 @@ class AccessKeeper {
   const Credentials& credentials() const { return credentials_; }
   // Whose node's credentials they are; empty: of none.
   const std::string& node() const { return node_; }
-  // There are none yet, and to look for them is but to look at files.
-  bool awaits_files() const { return !credentials_ && !found_; }
   // Why they could not be read when that was last tried; empty: they could.
   const std::string& trouble() const { return trouble_; }
 

@@ -233,7 +233,6 @@ void ApiClient::Impl::note_answer(const ApiAnswer& answer) {
 
 ApiClientState ApiClient::Impl::state() const {
   ApiClientState state{.node = node_, .heard = heard_, .trouble = trouble_};
-  state.awaits_credentials = keeper_.awaits_files();
   if (const auto& credentials = keeper_.credentials()) {
     state.server = credentials->server;
     state.identity = credentials->source;

@@ -44,7 +44,6 @@ struct ApiClientState {
   std::string node;
   std::optional<EventLoop::Clock::time_point> heard;  // its last answer
   std::string trouble;                // why it cannot be asked now; empty: it can, or nobody has
-  bool awaits_credentials = false;    // there is no file with them yet: to ask again costs next to nothing
   std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
   std::vector<ApiWatchState> watches;
 };

@@ -19,7 +19,6 @@ struct ApiRequest {
   // Content types of patches.
   static constexpr const char* kJson = "application/json";
   static constexpr const char* kMergePatch = "application/merge-patch+json";
-  static constexpr const char* kStrategicMergePatch = "application/strategic-merge-patch+json";
 
   // A text, or what makes it of the node's name, which is known only when the credentials have been read.
   using Text = std::variant<std::string, std::function<std::string(const std::string& node)>>;

@@ -59,9 +59,6 @@ class ApiWatch::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  bool listed() const { return told_list_; }
-  std::optional<Reflector::Time> heard() const { return reflector_.heard(); }
-
  private:
   using Clock = EventLoop::Clock;
 
@@ -202,10 +199,7 @@ class ApiWatch::Impl {
     in_stream_.renew();
     silence_.cancel();
     next_.arm(std::chrono::milliseconds(0));
-    const auto missing = fault.code == ApiAnswer::kNotFound ? hooks_.missing : nullptr;
-    const auto alive = alive_.bound([this] { note(); });
-    if (missing) missing();
-    alive();
+    note();
   }
 
   // What others see of it. The hook may end the watch.
@@ -246,15 +240,5 @@ ApiWatch::ApiWatch(ApiClient& client, std::string collection, std::string field_
                                    std::move(hooks))) {}
 
 ApiWatch::~ApiWatch() = default;
-
-bool ApiWatch::listed() const {
-  return impl_->listed();
-}
-
-std::optional<std::chrono::milliseconds> ApiWatch::age() const {
-  const auto heard = impl_->heard();
-  if (!heard) return std::nullopt;
-  return std::chrono::duration_cast<std::chrono::milliseconds>(EventLoop::Clock::now() - *heard);
-}
 
 }  // namespace plughost

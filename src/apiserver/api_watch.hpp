@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +23,6 @@ class ApiWatch {
     std::function<void(Json object)> changed;  // it is new, or another
     std::function<void(Json object)> gone;     // as it was last
     std::function<void(const std::string& sentence)> trouble;  // what is known grows old; empty: that is over
-    std::function<void()> missing = {};  // the server has no such collection; it is asked again all the same
   };
 
   // field_selector: "spec.nodeName={node}"; {node} stands for the node's name. Empty: all of them. The client
@@ -33,11 +31,6 @@ class ApiWatch {
   ~ApiWatch();
   ApiWatch(const ApiWatch&) = delete;
   ApiWatch& operator=(const ApiWatch&) = delete;
-
-  // Has listed() been called?
-  bool listed() const;
-  // Since the server has last said something about them: a list, an event or a bookmark. nullopt: never yet.
-  std::optional<std::chrono::milliseconds> age() const;
 
  private:
   class Impl;

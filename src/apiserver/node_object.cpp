@@ -15,12 +15,10 @@ std::map<std::string, std::string> texts_of(const Json& map) {
 
 NodeObject node_object_of(const Json& node) {
   const Json& metadata = node["metadata"];
-  const Json& status = node["status"];
   return {.name = metadata["name"].text(),
           .uid = metadata["uid"].text(),
           .labels = texts_of(metadata["labels"]),
-          .capacity = texts_of(status["capacity"]),
-          .allocatable = texts_of(status["allocatable"])};
+          .capacity = texts_of(node["status"]["capacity"])};
 }
 
 }  // namespace plughost

@@ -12,8 +12,7 @@ struct NodeObject {
   std::string name;
   std::string uid;
   std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> capacity;     // of its status: "2" of "example.com/gpu"
-  std::map<std::string, std::string> allocatable;  // likewise
+  std::map<std::string, std::string> capacity;  // of its status: "2" of "example.com/gpu"
 
   bool operator==(const NodeObject&) const = default;
 };

@@ -18,12 +18,6 @@ std::unique_ptr<Subscription> NodeWatch::follow(std::function<void()> changed) {
   return subscription;
 }
 
-void NodeWatch::hurry() {
-  if (!watch_ || watch_->listed()) return;
-  watch_.reset();
-  begin();
-}
-
 std::string NodeWatch::trouble() const {
   if (!watch_trouble_.empty() || !missing_) return watch_trouble_;
   return "the API server has no Node of our name";

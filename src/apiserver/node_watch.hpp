@@ -24,9 +24,6 @@ class NodeWatch {
   // never from within.
   std::unique_ptr<Subscription> follow(std::function<void()> changed);
 
-  // What could not be asked until now is asked at once: credentials have come. Not from within changed.
-  void hurry();
-
   // As it was last; nullptr: it is not known, or is not there.
   const NodeObject* node() const { return node_ ? &*node_ : nullptr; }
   // Why node() is not known, or grows old; empty: all is well, or the first answer is not there yet.

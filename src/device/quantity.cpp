@@ -71,18 +71,4 @@ std::optional<std::uint64_t> whole_quantity(std::string_view text) {
   return number;
 }
 
-std::string quantity_text(std::uint64_t number) {
-  std::string_view unit;
-  std::uint64_t count = number;
-  std::uint64_t whole = number;
-  for (const auto& [suffix, power] : kBinary) {
-    if (whole == 0 || whole % 1024 != 0) break;
-    whole /= 1024;
-    if (power < 2) continue;
-    unit = suffix;
-    count = whole;
-  }
-  return std::to_string(count) + std::string(unit);
-}
-
 }  // namespace plughost

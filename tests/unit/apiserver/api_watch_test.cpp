@@ -109,13 +109,14 @@ TEST_CASE("a watch lists what there is, and then tells each change") {
                  streams(event("ADDED", pod("c", 11)) + event("MODIFIED", pod("a", 12)) +
                          event("BOOKMARK", R"({"metadata":{"resourceVersion":"13"}})") +
                          event("DELETED", pod("b", 14)))});
-  CHECK_FALSE(test.watch->listed());
-  CHECK_FALSE(test.watch->age());
+  CHECK_FALSE(test.test.client->state().watches[0].listed);
   CHECK(test.heard.lines.empty());
   REQUIRE(test.until(4));
   CHECK(test.heard.lines == std::vector<std::string>{"listed a b", "changed c", "changed a", "gone b"});
-  CHECK(test.watch->listed());
-  CHECK(*test.watch->age() < 10s);
+  const ApiWatchState seen = test.test.client->state().watches[0];
+  CHECK(seen.listed);
+  REQUIRE(seen.heard);
+  CHECK(EventLoop::Clock::now() - *seen.heard < 10s);
   const auto requests = test.server.requests();
   REQUIRE(requests.size() == 2);
   CHECK(requests[0].target == "/api/v1/pods?limit=500&fieldSelector=spec.nodeName%3Dworker-1");
@@ -256,7 +257,7 @@ TEST_CASE("a server that goes and comes again is found again") {
   REQUIRE(run_until(test.loop, [&] { return heard.lines.size() == 1 && server->requests().size() == 2; }));
   server.reset();
   REQUIRE(run_until(test.loop, [&] { return says(heard.trouble, "Connection refused"); }));
-  CHECK(watch.listed());
+  CHECK(test.client->state().watches[0].listed);
   FakeApiServer next(script({streams(event("ADDED", pod("b", 11)))}), port);
   REQUIRE(run_until(
       test.loop, [&] { return heard.lines.size() == 2; }, 30s));

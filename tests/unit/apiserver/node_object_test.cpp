@@ -7,15 +7,14 @@ namespace {
 
 using Texts = std::map<std::string, std::string>;
 
-TEST_CASE("of a Node its name, uid, labels, capacity and allocatable are read, each from its place") {
+TEST_CASE("of a Node its name, uid, labels and capacity are read, each from its place") {
   const NodeObject node = node_object_of(Json::parse(
       R"({"metadata":{"name":"n","uid":"u","labels":{"rack":"a","empty":""},"annotations":{"x":"y"}},)"
       R"("status":{"capacity":{"x.com/gpu":"2","cpu":"8"},"allocatable":{"x.com/gpu":"1"},"images":[1]}})"));
   CHECK(node == NodeObject{.name = "n",
                            .uid = "u",
                            .labels = Texts{{"rack", "a"}, {"empty", ""}},
-                           .capacity = Texts{{"x.com/gpu", "2"}, {"cpu", "8"}},
-                           .allocatable = Texts{{"x.com/gpu", "1"}}});
+                           .capacity = Texts{{"x.com/gpu", "2"}, {"cpu", "8"}}});
 }
 
 TEST_CASE("what is missing in a Node, or is no text, is left out") {

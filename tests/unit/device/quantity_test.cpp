@@ -49,18 +49,5 @@ TEST_CASE("what is no whole number from 0 to 2^64 - 1 is none") {
   }
 }
 
-TEST_CASE("a number is written in the largest binary unit that it is made of, from Mi on") {
-  CHECK(quantity_text(0) == "0");
-  CHECK(quantity_text(1024) == "1024");
-  CHECK(quantity_text(1000) == "1000");
-  CHECK(quantity_text(std::uint64_t{1} << 20u) == "1Mi");
-  CHECK(quantity_text((std::uint64_t{1} << 20u) + 1024) == "1049600");
-  CHECK(quantity_text(std::uint64_t{80} << 30u) == "80Gi");
-  CHECK(quantity_text(std::uint64_t{1536} << 30u) == "1536Gi");
-  CHECK(quantity_text(std::uint64_t{8} << 60u) == "8Ei");
-  for (const std::uint64_t number : {std::uint64_t{7}, std::uint64_t{3} << 21u, ~std::uint64_t{0}})
-    CHECK(whole_quantity(quantity_text(number)) == number);
-}
-
 }  // namespace
 }  // namespace plughost
