@@ -36,13 +36,8 @@ std::string_view name_of(int code) {
 
 // On one line; of what is no UTF-8 as much as is.
 std::string cut(std::string_view text, std::size_t most) {
-  std::size_t length = 0;
-  while (length < text.size()) {
-    const std::size_t next = first_character(text.substr(length)).length;
-    if (next == 0 || length + next > most) break;
-    length += next;
-  }
-  return printable(text.substr(0, length)) + (length < text.size() ? "…" : "");
+  const std::string_view begin = whole_characters(text, most);
+  return printable(begin) + (begin.size() < text.size() ? "…" : "");
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ struct ApiAnswer {
   // printable.
   std::string trouble;
   std::optional<std::chrono::seconds> retry_after;
+  bool refused = false;  // nobody listens there: a try has cost nobody anything
 
   bool ok() const { return code >= 200 && code < 300 && trouble.empty(); }
 };

@@ -40,6 +40,13 @@ Page read_page(const std::string& body) {
   return page;
 }
 
+Reflector::Fault fault_of(const ApiAnswer& answer) {
+  return {.code = answer.code,
+          .sentence = answer.trouble,
+          .retry_after = answer.retry_after,
+          .refused = answer.refused};
+}
+
 }  // namespace
 
 class ApiWatch::Impl {
@@ -100,7 +107,7 @@ class ApiWatch::Impl {
 
   void on_list(ApiAnswer answer) {
     call_.reset();
-    if (!answer.ok()) return fail({answer.code, answer.trouble, answer.retry_after});
+    if (!answer.ok()) return fail(fault_of(answer));
     bytes_ += answer.body.size();
     if (bytes_ > client_.options().most_list) {
       return fail({.sentence = "the list of " + collection_ + " has more than " +
@@ -179,7 +186,7 @@ class ApiWatch::Impl {
   }
 
   void on_end(const ApiAnswer& answer) {
-    if (!answer.ok()) return fail({answer.code, answer.trouble, answer.retry_after});
+    if (!answer.ok()) return fail(fault_of(answer));
     call_.reset();
     silence_.cancel();
     reflector_.ended(Clock::now());

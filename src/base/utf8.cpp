@@ -26,4 +26,14 @@ Character first_character(std::string_view text) {
   return {(first & 0x07u) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3), 4};
 }
 
+std::string_view whole_characters(std::string_view text, std::size_t most) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    const std::size_t next = first_character(text.substr(length)).length;
+    if (next == 0 || length + next > most) break;
+    length += next;
+  }
+  return text.substr(0, length);
+}
+
 }  // namespace plughost

@@ -13,5 +13,7 @@ struct Character {
       0;  // in bytes; 0: there is none, for the text is at its end or goes on with something else
 };
 Character first_character(std::string_view text);
+// The beginning of the text: its whole characters in at most so many bytes, up to what is no UTF-8.
+std::string_view whole_characters(std::string_view text, std::size_t most);
 
 }  // namespace plughost

@@ -165,6 +165,7 @@ ReloadAnswer ConfigurationInForce::refuse(std::vector<std::string> errors) {
   for (const std::string& error : errors) platform_.log.error(error);
   platform_.log.error("the configuration was not reloaded: the old one stays in force",
                       {{"errors", std::to_string(errors.size())}});
+  if (!stopping_) supervisor_.note_refusal(errors);
   return {.errors = std::move(errors)};
 }
 

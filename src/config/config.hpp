@@ -121,6 +121,7 @@ struct Settings {
   TelemetryConfig telemetry;
   std::filesystem::path node_labels;            // who knows the node's labels; empty: nobody
   std::optional<ApiServerConfig> api_server;    // nothing: nobody asks it
+  bool events = false;                          // Kubernetes Events tell of devices; needs api_server
   bool watch = false;                           // a change of the files is a reload
   std::optional<std::chrono::seconds> confirm;  // what such a reload has read is on trial for so long
   ConfigurationFiles files;

@@ -61,12 +61,14 @@ void SettingsReader::read_main(Fields& top, const Overrides& overrides) {
   read_telemetry(top, overrides);
   read_watch(top);
   read_api_server(top);
+  config_.events = top.flag("events", false);
+  if (const Node* const events = top.node("events")) events_mark_ = events->mark;
   if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
 }
 
 void SettingsReader::refuse_main_only(const Node& root, Fields& top) {
   for (const std::string_view key : {"kubelet", "log", "cdi", "labels", "listen", "control", "metrics",
-                                     "nodeLabels", "watch", "include"}) {
+                                     "nodeLabels", "watch", "events", "include"}) {
     if (root.find(key))
       top.error(key,
                 "this belongs into the main file; an included one has only domain, apiServer and resources");
@@ -212,13 +214,14 @@ void SettingsReader::read_included(Fields& top) {
 // When all entries are known.
 
 void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
-  if (!config_.node_labels.empty()) return;
+  if (!config_.node_labels.empty() || config_.api_server) return;
   std::set<const Condition*> reported;  // one of an `include` is that of many entries
   for (const EntryDraft& entry : entries) {
     for (const auto& condition : entry.config.when) {
       if (!condition->names_labels() || !reported.insert(condition.get()).second) continue;
       diagnostics_.error(condition->mark(), condition->path() + ".label",
-                         "nobody says which labels the node has; set `nodeLabels: FILE` in the main file");
+                         "nobody says which labels the node has; set `nodeLabels: FILE` in the main file, or "
+                         "`apiServer: {}` to ask the API server");
     }
   }
 }
@@ -226,6 +229,9 @@ void SettingsReader::check_conditions(std::span<const EntryDraft> entries) {
 // What asks the API server, where nobody says how it is reached.
 void SettingsReader::check_api_server(std::span<const EntryDraft> entries) {
   if (config_.api_server) return;
+  if (config_.events)
+    diagnostics_.error(events_mark_, "events",
+                       "events are written to the API server; say how it is reached: `apiServer: {}`");
   for (const EntryDraft& entry : entries) {
     const Node* const counts = entry.document->find("nodeResources");
     if (counts && !entry.config.node_resources.empty())

@@ -49,6 +49,7 @@ class SettingsReader {
   Diagnostics& diagnostics_;
   const Node* node_file_ = nullptr;  // nullptr: it says nothing
   bool main_has_api_server_ = false;
+  Mark events_mark_;    // of `events`
   Mark registry_mark_;  // of the kubelet's pluginsRegistry
 };
 

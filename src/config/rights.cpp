@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "config/selection.hpp"
+
 namespace plughost {
 
 std::string Right::text() const {
@@ -16,19 +18,34 @@ std::string Right::text() const {
 }
 
 std::vector<Right> rights_of(const Config& config) {
-  const bool counts = std::ranges::any_of(
-      config.resources, [](const ResourceConfig& each) { return !each.node_resources.empty(); });
-  if (!config.api_server || !counts) return {};
   std::vector<Right> rights;
-  const std::string key = "nodeResources";
-  for (const char* const verb : {"list", "watch"})
-    rights.push_back({.verb = verb,
+  const auto watch_node = [&rights](const std::string& key) {
+    for (const char* const verb : {"list", "watch"})
+      rights.push_back({.verb = verb,
+                        .resource = "nodes",
+                        .field_selector = "metadata.name={node}",
+                        .name = "{node}",
+                        .key = key});
+  };
+  const bool counts = config.api_server && std::ranges::any_of(config.resources, [](const auto& each) {
+                        return !each.node_resources.empty();
+                      });
+  if (asks_for_node(config))
+    watch_node("when");
+  else if (counts)
+    watch_node("nodeResources");
+  if (counts)
+    rights.push_back({.verb = "patch",
                       .resource = "nodes",
-                      .field_selector = "metadata.name={node}",
+                      .subresource = "status",
                       .name = "{node}",
-                      .key = key});
-  rights.push_back(
-      {.verb = "patch", .resource = "nodes", .subresource = "status", .name = "{node}", .key = key});
+                      .key = "nodeResources"});
+  if (config.events) {
+    rights.push_back({.verb = "create", .resource = "events", .key = "events"});
+    // An Event on a pod has its uid.
+    rights.push_back(
+        {.verb = "list", .resource = "pods", .field_selector = "spec.nodeName={node}", .key = "events"});
+  }
   return rights;
 }
 

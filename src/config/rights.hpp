@@ -17,7 +17,7 @@ struct Right {
   // others.
   std::string field_selector;  // "metadata.name={node}"
   std::string name;            // "{node}"
-  std::string key;             // of the configuration that needs it: "nodeResources"
+  std::string key;             // of the configuration that needs it first: "nodeResources"
 
   // "list nodes, where metadata.name={node}"
   std::string text() const;

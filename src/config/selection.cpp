@@ -17,14 +17,23 @@ bool is_silent(const std::string& path) {
 // Answers conditions, and looks at each thing once.
 class Asker {
  public:
-  Asker(const Config& config, const HostRoot& host, Selection& selection)
-      : host_(host), selection_(selection), labels_file_(config.node_labels) {}
+  Asker(const Config& config, const HostRoot& host, Selection& selection,
+        const std::optional<NodeLabels>& of_server)
+      : host_(host), selection_(selection), labels_file_(config.node_labels) {
+    if (!asks_for_node(config)) return;
+    of_server_ =
+        of_server
+            ? *of_server
+            : NodeLabels{.node = {}, .labels = {}, .trouble = "only the daemon asks the API server for them"};
+  }
 
   Verdict ask(const Condition& condition) {
     condition.for_each_path([this](const std::string& pattern) { look_at(pattern); });
     if (condition.names_labels() || condition.names_node()) follow_labels();
     return condition.ask(view());
   }
+  // What cannot be told now will be.
+  bool awaits_labels() const { return view_ && view_->labels.awaited; }
 
  private:
   const NodeView& view() {
@@ -48,7 +57,7 @@ class Asker {
   void follow_labels() {
     if (std::exchange(labels_read_, true)) return;
     view();
-    view_->labels = read_node_labels(host_, labels_file_);
+    view_->labels = of_server_ ? *of_server_ : read_node_labels(host_, labels_file_);
     if (view_->labels.node.empty()) view_->labels.node = host_.node_name();
     // A volume of Kubernetes' switches a link beside the file.
     if (!labels_file_.empty())
@@ -58,6 +67,7 @@ class Asker {
   const HostRoot& host_;
   Selection& selection_;
   std::filesystem::path labels_file_;
+  std::optional<NodeLabels> of_server_;
   std::optional<NodeView> view_;
   std::map<std::string, bool> found_;
   bool labels_read_ = false;
@@ -75,9 +85,10 @@ Verdict ask_all(const ResourceConfig& entry, Asker& asker) {
 
 }  // namespace
 
-Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied) {
+Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied,
+                 const std::optional<NodeLabels>& of_server) {
   Selection selection;
-  Asker asker(config, host, selection);
+  Asker asker(config, host, selection, of_server);
   std::map<std::string_view, const ResourceConfig*> owners;
   std::set<std::string> troubles;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
@@ -85,8 +96,9 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
     const std::string& name = entry.recipe->name.text();
     Verdict verdict = ask_all(entry, asker);
     bool applies = verdict.kind == Verdict::Kind::kApplies;
-    if (verdict.kind == Verdict::Kind::kUnknown) {
-      troubles.insert(verdict.why);
+    const bool unknown = verdict.kind == Verdict::Kind::kUnknown;
+    if (unknown) {
+      if (!asker.awaits_labels()) troubles.insert(verdict.why);
       applies = i < applied.size() && applied[i];
     }
     if (applies) {
@@ -97,7 +109,9 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
       }
     }
     selection.applies.push_back(applies);
-    if (!applies) selection.others.push_back({.name = name, .where = entry.where, .why = verdict.why});
+    if (!applies)
+      selection.others.push_back(
+          {.name = name, .where = entry.where, .why = verdict.why, .unknown = unknown});
   }
   selection.troubles.assign(troubles.begin(), troubles.end());
   std::ranges::sort(selection.watch);
@@ -125,6 +139,15 @@ Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>&
 bool has_conditions(const Config& config) {
   return std::ranges::any_of(config.resources,
                              [](const ResourceConfig& entry) { return !entry.when.empty(); });
+}
+
+bool asks_for_node(const Config& config) {
+  if (!config.api_server || !config.node_labels.empty()) return false;
+  return std::ranges::any_of(config.resources, [](const ResourceConfig& entry) {
+    return std::ranges::any_of(entry.when, [](const auto& condition) {
+      return condition->names_labels() || condition->names_node();
+    });
+  });
 }
 
 Config applying(const Config& config, const Selection& selection) {

@@ -2,19 +2,22 @@
 // Which entries of a configuration apply on this node. Values; select may block on the file system.
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/config.hpp"
 #include "host/host_root.hpp"
+#include "host/node_labels.hpp"
 
 namespace plughost {
 
 // An entry that does not apply.
 struct NotHere {
-  std::string name;   // its text
-  std::string where;  // "file:line:col"
-  std::string why;    // one line
+  std::string name;      // its text
+  std::string where;     // "file:line:col"
+  std::string why;       // one line
+  bool unknown = false;  // nobody can tell, and it did not apply before
 
   std::string text() const { return "not here: " + name + " (" + where + "): " + why; }
   bool operator==(const NotHere&) const = default;
@@ -35,13 +38,17 @@ struct Selection {
 };
 
 // applied: by position, what did before, for what cannot be told now; empty: nothing was told before.
-Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied = {});
+// of_server: the labels, where asks_for_node; nothing: only the daemon asks the API server.
+Selection select(const Config& config, const HostRoot& host, const std::vector<bool>& applied = {},
+                 const std::optional<NodeLabels>& of_server = {});
 
 // What applies as long as nobody has looked: what has no condition, and what applied before and says the
 // same. running: the entries that apply now.
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running);
 
 bool has_conditions(const Config& config);
+// Whether the conditions need what the API server says of the node: no file does.
+bool asks_for_node(const Config& config);
 
 // The configuration with those of its entries alone that apply.
 Config applying(const Config& config, const Selection& selection);

@@ -164,9 +164,8 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
     if (device.replicas != 1) return false;
     const auto replica = parse_replica_id(device.id);
     if (!replica) return false;
-    const auto other = std::ranges::lower_bound(devices, replica->id, {}, &Device::id);
-    return other != devices.end() && other->id == replica->id && other->replicas > 1 &&
-           replica->n < other->replicas;
+    const Device* const other = device_of_id(devices, replica->id);
+    return other && other->replicas > 1 && replica->n < other->replicas;
   };
   std::vector<std::string> repeated;
   for (const Device& device : devices) {

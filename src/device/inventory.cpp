@@ -48,15 +48,16 @@ std::size_t Inventory::id_count() const {
   return count;
 }
 
+const Device* device_of_id(std::span<const Device> devices, std::string_view id) {
+  const auto found = std::ranges::lower_bound(devices, id, {}, &Device::id);
+  return found != devices.end() && found->id == id ? &*found : nullptr;
+}
+
 const Device* find_device(std::span<const Device> devices, std::string_view id) {
-  const auto device_of = [devices](std::string_view device_id) -> const Device* {
-    const auto found = std::ranges::lower_bound(devices, device_id, {}, &Device::id);
-    return found != devices.end() && found->id == device_id ? &*found : nullptr;
-  };
-  if (const Device* device = device_of(id); device && device->replicas == 1) return device;
+  if (const Device* device = device_of_id(devices, id); device && device->replicas == 1) return device;
   const auto replica = parse_replica_id(id);
   if (!replica) return nullptr;
-  const Device* device = device_of(replica->id);
+  const Device* device = device_of_id(devices, replica->id);
   return device && device->replicas > 1 && replica->n < device->replicas ? device : nullptr;
 }
 

@@ -22,6 +22,9 @@ inline constexpr std::size_t kListLimit = kKubeletMessageLimit - 1024;
 // By id; those with the same id stay in their order.
 void sort_by_id(std::vector<Device>& devices);
 
+// The device of that id, of devices that are sorted by id; nullptr if there is none. What has shares is
+// listed by others: see find_device.
+const Device* device_of_id(std::span<const Device> devices, std::string_view id);
 // The device behind an id that the kubelet was told, of devices that are sorted by id; nullptr if there is
 // none.
 const Device* find_device(std::span<const Device> devices, std::string_view id);

@@ -13,7 +13,8 @@ namespace plughost {
 struct NodeLabels {
   std::string node;  // its name; empty: the file does not say it
   std::map<std::string, std::string> labels;
-  std::string trouble;  // why they are not known; empty: they are
+  std::string trouble;   // why they are not known; empty: they are
+  bool awaited = false;  // they will be: whoever knows them has been asked
 };
 
 // Either JSON: a node as the API server has it, its metadata, or a map from keys to values. Or a line for

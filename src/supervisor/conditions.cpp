@@ -4,6 +4,11 @@
 #include <utility>
 
 namespace plughost {
+namespace {
+
+const NodeLabels kAwaited{.trouble = "the API server has not answered yet", .awaited = true};
+
+}  // namespace
 
 Conditions::Conditions(Platform& platform, std::function<void(Config part)> changed,
                        std::chrono::milliseconds deadline)
@@ -25,18 +30,27 @@ void Conditions::ask(const std::shared_ptr<const Config>& config, const std::vec
   const auto asking = std::make_shared<Asking>();
   asking->done = std::move(done);
   const Selection former = not_asked_yet(*config, running);
-  platform_.workers.run([asking, config, host = platform_.host,
-                         applied = former.applies] { asking->selection = select(*config, host, applied); },
-                        lifetime_.bound([asking] { asking->answer(std::move(asking->selection)); }),
-                        deadline_, lifetime_.bound([asking, former] { asking->answer(former); }));
+  // What is known of the node has come from the API server of the configuration in force.
+  const bool same = config->api_server == platform_.api_server.config();
+  platform_.workers.run(
+      [asking, config, host = platform_.host, applied = former.applies,
+       labels = same ? labels_told() : kAwaited] {
+        asking->selection = select(*config, host, applied, labels);
+      },
+      lifetime_.bound([asking] { asking->answer(std::move(asking->selection)); }), deadline_,
+      lifetime_.bound([asking, former] { asking->answer(former); }));
 }
 
 void Conditions::follow(std::shared_ptr<const Config> config, Selection selection) {
   following_.renew();
   selection_ = std::move(selection);
-  tell_troubles(selection_.troubles);
   config_ = has_conditions(*config) ? std::move(config) : nullptr;
+  tell_troubles(selection_.troubles);
   schedule_.replace(Clock::now());
+  if (!config_ || !asks_for_node(*config_))
+    node_.reset();
+  else if (!node_)
+    node_ = platform_.node_watch.follow([this] { hint(); });
   if (config_) return look();
   directories_.follow({});
   timer_.cancel();
@@ -59,8 +73,8 @@ void Conditions::look() {
   schedule_.begin(Clock::now());
   arm();
   const auto found = std::make_shared<Selection>();
-  platform_.workers.run([found, config = config_, host = platform_.host,
-                         applied = selection_.applies] { *found = select(*config, host, applied); },
+  platform_.workers.run([found, config = config_, host = platform_.host, applied = selection_.applies,
+                         labels = labels_told()] { *found = select(*config, host, applied, labels); },
                         following_.bound([this, found] { on_looked(std::move(*found)); }), deadline_,
                         following_.bound([this] {
                           schedule_.overdue();
@@ -75,6 +89,13 @@ void Conditions::on_looked(Selection found) {
   tell_troubles(found.troubles);
   std::swap(selection_, found);
   if (selection_.applies != found.applies) changed_(applying(*config_, selection_));
+}
+
+NodeLabels Conditions::labels_told() const {
+  const NodeObject* const node = platform_.node_watch.node();
+  if (node) return {.node = node->name, .labels = node->labels};
+  const std::string trouble = platform_.node_watch.trouble();
+  return trouble.empty() ? kAwaited : NodeLabels{.trouble = trouble};
 }
 
 void Conditions::tell_troubles(const std::vector<std::string>& troubles) {

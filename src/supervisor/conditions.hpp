@@ -47,6 +47,8 @@ class Conditions {
   void hint();
   void look();
   void on_looked(Selection found);
+  // What the API server says of our labels, if somebody wants to know it.
+  NodeLabels labels_told() const;
   void tell_troubles(const std::vector<std::string>& troubles);
   void arm();
 
@@ -59,7 +61,8 @@ class Conditions {
   std::vector<std::string> told_;  // troubles
   FollowedDirectories directories_;
   Timer timer_;
-  Lifetime following_;  // this configuration
+  std::unique_ptr<Subscription> node_;  // while conditions ask for it
+  Lifetime following_;                  // this configuration
   Lifetime lifetime_;
 };
 

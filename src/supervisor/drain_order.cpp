@@ -58,9 +58,7 @@ Json DrainAnswer::json() const {
 
 const Device* device_named(const Inventory& inventory, std::string_view id) {
   if (const Device* const found = inventory.find(id)) return found;
-  const auto devices = inventory.devices();
-  const auto device = std::ranges::lower_bound(devices, id, {}, &Device::id);
-  return device != devices.end() && device->id == id ? &*device : nullptr;
+  return device_of_id(inventory.devices(), id);
 }
 
 const Device* device_named(Offers offers, std::string_view resource, std::string_view id) {

@@ -68,9 +68,8 @@ void Entry::specify_anew() {
 }
 
 void Entry::forgive(const Drains::Name& name) {
-  const auto devices = roster_.listed(name.resource).devices();
-  const auto device = std::ranges::lower_bound(devices, name.device, {}, &Device::id);
-  if (device != devices.end() && device->id == name.device) scanner_->forgive(*device);
+  const Inventory& listed = roster_.listed(name.resource);
+  if (const Device* const device = device_of_id(listed.devices(), name.device)) scanner_->forgive(*device);
 }
 
 // Without a look at the machine: a driver that hangs is a reason to drain.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/inventory.hpp"
 #include "programs/command.hpp"
 #include "programs/ending.hpp"
 
@@ -14,8 +15,8 @@ constexpr Spoken kCheckSpoken{.what = "the health check", .words = Program::Erro
 constexpr std::chrono::milliseconds kVerdictSlack{200};
 
 bool listed_as_healthy(std::span<const Device> listed, const std::string& id) {
-  const auto found = std::ranges::lower_bound(listed, id, {}, &Device::id);
-  return found != listed.end() && found->id == id && found->healthy();
+  const Device* const device = device_of_id(listed, id);
+  return device && device->healthy();
 }
 
 }  // namespace

@@ -14,10 +14,11 @@ std::string words_of_counts(const NodeResources& resources) {
 
 }  // namespace
 
-NodeCapacity::NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWatch& node)
+NodeCapacity::NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWatch& node, Backoff again)
     : log_(log),
       server_(server),
       node_(node),
+      counts_(again),
       again_(loop, [this] { look(); }),
       limit_(loop,
              [this] {
@@ -53,6 +54,7 @@ void NodeCapacity::look() {
   if (!following_)
     following_ = node_.follow([this] {
       counts_.on_node();
+      if (node_.trouble().empty()) counts_.on_server();
       look();
     });
   const NodeObject* const node = node_.node();
@@ -95,7 +97,7 @@ void NodeCapacity::on_answer(const NodeResources& resources, const ApiAnswer& an
     tell("");
     tell_written(resources);
   } else {
-    counts_.failed(answer.retry_after, now);
+    counts_.failed(answer, now);
     tell(answer.trouble);
   }
   look();

@@ -28,8 +28,10 @@ class NodeCapacity {
     bool settled = false;  // else its cards are not known yet
   };
 
-  // All outlive it. Nothing is asked of the API server before there is something to count.
-  NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWatch& node);
+  // All outlive it. Nothing is asked of the API server before there is something to count. again: the pauses
+  // after a patch that failed.
+  NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWatch& node,
+               Backoff again = NodeCounts::kPauses);
   NodeCapacity(const NodeCapacity&) = delete;
   NodeCapacity& operator=(const NodeCapacity&) = delete;
 

@@ -1,6 +1,7 @@
 #include "supervisor/node_counts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plughost {
 
@@ -29,16 +30,24 @@ NodeCounts::Patch NodeCounts::next(Capacity shown) {
 void NodeCounts::written(const NodeResources& resources, Clock::time_point now) {
   for (const auto& [key, count] : resources) written_[key] = count;
   again_.reset();
+  unanswered_ = false;
   earliest_ = now + kPause;
 }
 
-void NodeCounts::failed(std::optional<std::chrono::seconds> retry_after, Clock::time_point now) {
-  earliest_ = now + std::max<Clock::duration>(again_.next(), retry_after.value_or(std::chrono::seconds(0)));
+void NodeCounts::on_server() {
+  if (std::exchange(unanswered_, false)) hurry();
+}
+
+void NodeCounts::failed(const ApiAnswer& answer, Clock::time_point now) {
+  unanswered_ = answer.code == 0;
+  earliest_ =
+      now + std::max<Clock::duration>(again_.next(), answer.retry_after.value_or(std::chrono::seconds(0)));
 }
 
 void NodeCounts::forget() {
   written_.clear();
   again_.reset();
+  unanswered_ = false;
   earliest_ = {};
 }
 

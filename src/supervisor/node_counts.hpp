@@ -3,10 +3,10 @@
 // time; not thread-safe.
 
 #include <chrono>
-#include <optional>
 #include <set>
 #include <string>
 
+#include "apiserver/api_request.hpp"
 #include "base/backoff.hpp"
 #include "device/node_resources.hpp"
 
@@ -15,9 +15,11 @@ namespace plughost {
 class NodeCounts {
  public:
   using Clock = std::chrono::steady_clock;
-  // From one patch to the next, whoever else writes the same keys; and after one that failed, first and last.
+  // From one patch to the next, whoever else writes the same keys; and after one that failed.
   static constexpr std::chrono::seconds kPause{1};
-  static constexpr std::chrono::seconds kLongestPause{60};
+  static constexpr Backoff kPauses{kPause, std::chrono::seconds(60)};
+
+  explicit NodeCounts(Backoff again = kPauses) : again_(again) {}
 
   struct Patch {
     NodeResources resources;  // empty: the node shows what it should
@@ -35,11 +37,13 @@ class NodeCounts {
 
   // The node has told its capacity. What was written lately is in it or is not.
   void on_node() { written_.clear(); }
+  // The API server is heard: what it left without an answer is due now.
+  void on_server();
   // What is to be written while the node shows this.
   Patch next(Capacity shown);
   // How the writing of resources ended.
   void written(const NodeResources& resources, Clock::time_point now);
-  void failed(std::optional<std::chrono::seconds> retry_after, Clock::time_point now);
+  void failed(const ApiAnswer& answer, Clock::time_point now);
   // Another API server, or another node: nothing is known of it.
   void forget();
 
@@ -49,7 +53,8 @@ class NodeCounts {
   std::set<std::string> unknown_;
   NodeResources written_;  // since the node told its capacity last
   Clock::time_point earliest_{};
-  Backoff again_{kPause, kLongestPause};
+  bool unanswered_ = false;  // the last patch
+  Backoff again_;
 };
 
 }  // namespace plughost

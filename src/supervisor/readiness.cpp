@@ -51,6 +51,9 @@ std::vector<std::string> problems(const DaemonStatus& status) {
       missing.push_back("required, and no device is Healthy: " + entry.name);
     if (entry.stalled) others.push_back("looking for devices hangs: " + entry.name);
   }
+  for (const NotHere& entry : status.configuration.others) {
+    if (entry.unknown) others.push_back("nobody can tell whether it is for this node: " + entry.name);
+  }
   missing.insert(missing.end(), others.begin(), others.end());
   return missing;
 }

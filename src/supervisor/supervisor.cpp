@@ -88,10 +88,11 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       cdi_(make_cdi(config_)),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config_)),
       node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
+      events_(platform.loop, platform.log, platform.api_server,
+              [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
-      unhealthy_(
-          platform.programs, platform.log,
-          [this](HoldingsReader::Done done) { link_->holdings().read(Clock::now(), std::move(done)); }),
+      unhealthy_(platform.programs, platform.log,
+                 [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       allocatable_(platform, allocatable_hooks()) {
   safety_.arm(kSafetyInterval);
   use_api_server();
@@ -164,8 +165,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
 
 DrainOrders::Hooks Supervisor::drain_hooks() {
   return {.offers = [this] { return offers(); },
-          .read_holdings =
-              [this](HoldingsReader::Done done) { link_->holdings().read(Clock::now(), std::move(done)); },
+          .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           .changed =
               [this] {
                 for (const auto& [name, entry] : entries_) entry->on_other_terms();
@@ -190,10 +190,14 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
           .drains = [this]() -> const Drains& { return drain_orders_.drains(); },
-          .offered = [this](const Offer& offer) { unhealthy_.follow(offer); },
+          .offered =
+              [this](const Offer& offer) {
+                unhealthy_.follow(offer);
+                events_.follow(offer);
+              },
           .emptied =
               [this](const Offer& last) {
-                unhealthy_.forget(last.resource);
+                forget(last.resource);
                 removals_.run(last);
               },
           .changed =
@@ -230,21 +234,31 @@ void Supervisor::retire(const std::string& name) {
   });
   end(name);
   for (const auto& offer : offers) {
-    unhealthy_.forget(offer->resource);
+    forget(offer->resource);
     removals_.run(*offer);
   }
+}
+
+void Supervisor::forget(const std::string& resource) {
+  unhealthy_.forget(resource);
+  events_.forget(resource);
+}
+
+void Supervisor::read_holdings(HoldingsReader::Done done) {
+  link_->holdings().read(Clock::now(), std::move(done));
 }
 
 void Supervisor::stop(std::function<void()> done) {
   while (!entries_.empty()) retire(std::string(entries_.begin()->first));
   end_former_cdi();
   burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
-  const auto ended = [done = std::move(done), left = std::make_shared<int>(2)] {
+  const auto ended = [done = std::move(done), left = std::make_shared<int>(3)] {
     if (--*left == 0) done();
   };
   removals_.finish(kRemovalLimit, ended);
   tell_node_counts();  // there are no entries any more: 0
   node_capacity_.settle(kRemovalLimit, ended);
+  events_.finish(kRemovalLimit, ended);
 }
 
 Changes Supervisor::apply(Config config) {
@@ -275,6 +289,7 @@ Changes Supervisor::apply(Config config) {
 }
 
 void Supervisor::use_api_server() {
+  events_.use(config_.events);
   tell_node_counts();
   const auto use = [this] { platform_.api_server.use(config_.api_server); };
   if (config_.api_server || node_capacity_.idle())

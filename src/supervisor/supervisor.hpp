@@ -16,6 +16,7 @@
 #include "supervisor/holdings_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/node_capacity.hpp"
+#include "supervisor/node_events.hpp"
 #include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
@@ -55,6 +56,8 @@ class Supervisor {
   // then.
   void stop(std::function<void()> done);
   const Config& config() const { return config_; }
+  // A reload was refused for these.
+  void note_refusal(const std::vector<std::string>& errors) { events_.note_refusal(errors); }
   Summary summary() const;
   Attachments attachments() const;
 
@@ -77,6 +80,8 @@ class Supervisor {
   DrainOrders::Hooks drain_hooks();
   DaemonStatus status() const;
   std::vector<std::shared_ptr<const Offer>> offers() const;
+  void read_holdings(HoldingsReader::Done done);
+  void forget(const std::string& resource);
   void add(const ResourceConfig& resource);
   void end(const std::string& name);
   // Its entry ends for good.
@@ -118,6 +123,7 @@ class Supervisor {
   std::unique_ptr<CdiWriter> former_cdi_;  // until what it has written is written by cdi_; nullptr: it is
   FeatureLabels labels_;                   // likewise
   NodeCapacity node_capacity_;
+  NodeEvents events_;
   DrainOrders drain_orders_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;

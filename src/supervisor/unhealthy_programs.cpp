@@ -83,8 +83,7 @@ void UnhealthyPrograms::on_due() {
 void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holders) {
   const auto watched = watched_.find(due.resource);
   if (watched == watched_.end() || watched->second.spells.since(due.device) != due.since) return;
-  const auto devices = watched->second.inventory.devices();
-  const auto device = std::ranges::lower_bound(devices, due.device, {}, &Device::id);
+  const Device* const device = device_of_id(watched->second.inventory.devices(), due.device);
   const ProgramRecipe& recipe = watched->second.recipe->when_unhealthy->program;
   CommandLine line = command_line(recipe.command, due.resource, *device);
   Run run{.resource = due.resource, .device = due.device, .program = nullptr};

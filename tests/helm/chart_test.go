@@ -438,10 +438,15 @@ func TestTwoReleasesShareNeitherNamesNorState(t *testing.T) {
 
 func TestAnAccountHasTheRightsThatTheConfigurationNeedsAndNoOthers(t *testing.T) {
 	const counts = "resources: [{name: x.example/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.example/n: '{cards}'}}]\n"
+	const labelled = "resources: [{name: x.example/a, count: 1, when: {label: {rack: a}}}]\n"
 	for config, want := range map[string]string{
-		"apiServer: {}\nresources: []\n":                            "",
+		"apiServer: {}\nresources: []\n":                              "",
 		"apiServer: {}\nresources: [{name: x.example/a, count: 1}]\n": "",
-		"apiServer: {}\n" + counts:                                   "list,watch nodes; patch nodes/status",
+		"apiServer: {}\n" + counts:                                    "list,watch nodes; patch nodes/status",
+		"apiServer: {}\nevents: true\nresources: []\n":                "create events; list pods",
+		"apiServer: {}\n" + labelled:                                  "list,watch nodes",
+		"apiServer: {}\ninclude: [{file: '*.yaml', when: [{arch: amd64}, {not: {node: a}}]}]\nresources: []\n": "list,watch nodes",
+		"apiServer: {}\nnodeLabels: /etc/labels\n" + labelled:                                                  "",
 	} {
 		t.Run(want, func(t *testing.T) {
 			kinds := made(t, object{"config": config})

@@ -108,7 +108,7 @@ TEST_CASE("a program that goes wrong refuses the allocation in words, which the 
   CHECK(has(refused.text, kDisk));
   CHECK(node.daemon().wait_for_line({"warn", "a container cannot get its devices", kDisk, "ids=sda", "why="},
                                     kLong));
-  CHECK(node.daemon().count_lines("a container cannot get its devices") == 1);
+  CHECK(node.daemon().comes_to_lines("a container cannot get its devices", 1));
   CHECK(node.kubelet().allocate("pod", "main", kOther, 1).admitted());
   CHECK(node.daemon().running());
 }

@@ -247,7 +247,7 @@ TEST_CASE("what cannot be had back now is tried again, and cannot be kept meanwh
   running.node.files().remove("run/control.sock");
   REQUIRE(running.says(kGivenUp));
   CHECK(running.node.count(kA, 2));
-  CHECK(running.node.daemon().count_lines("the configuration was not reloaded") == 1);
+  CHECK(running.node.daemon().comes_to_lines("the configuration was not reloaded", 1));
 }
 
 TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {

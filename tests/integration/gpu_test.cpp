@@ -126,7 +126,7 @@ TEST_CASE(
   CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a::0"}).text.find("left out by its entry") !=
         std::string::npos);
   CHECK(node.of(kGpu).registrations.size() == 1);
-  CHECK(node.daemon().count_lines("a pattern matches no device that is here now") == 3);
+  CHECK(node.daemon().comes_to_lines("a pattern matches no device that is here now", 3));
 }
 
 TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card") {

@@ -133,7 +133,7 @@ TEST_CASE("where the kubelet does not tell who holds what, time alone decides, a
     node.files().remove("gophers/" + name);
     REQUIRE(node.wait_for([&](const KubeletState& state) { return !listed(state, name); }));
   }
-  CHECK(node.daemon().count_lines("does not say which pods hold devices") == 1);
+  CHECK(node.daemon().comes_to_lines("does not say which pods hold devices", 1));
 }
 
 TEST_CASE("a device that appears and one that goes are a line each, and the first list has none") {
@@ -145,7 +145,7 @@ TEST_CASE("a device that appears and one that goes are a line each, and the firs
   REQUIRE(node.healthy(kGopher, "two"));
   CHECK(node.daemon().wait_for_line(
       {"info", "devices have appeared", "resource=" + kGopher, "devices=two", "count=1"}, kLong));
-  CHECK(node.daemon().count_lines("devices have appeared") == 1);
+  CHECK(node.daemon().comes_to_lines("devices have appeared", 1));
   node.files().remove("gophers/one");
   REQUIRE(node.unhealthy(kGopher, "one"));
   CHECK(node.daemon().wait_for_line(

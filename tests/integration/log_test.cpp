@@ -91,8 +91,8 @@ TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and
   REQUIRE(node.daemon().wait_for_line({"debug", answered, "resource=example.com/token", "ids=nobody6",
                                        "count=1", "containers=1", "outcome=", "has no device"},
                                       kLong));
-  CHECK(node.daemon().count_lines(answered) == 7);
-  CHECK(node.daemon().count_lines("a container cannot get its devices") == 5);
+  CHECK(node.daemon().comes_to_lines(answered, 7));
+  CHECK(node.daemon().comes_to_lines("a container cannot get its devices", 5));
   CHECK(node.daemon().wait_for_line(
       {"warn", "a container cannot get its devices", "resource=example.com/token", "ids=nobody4", "count=1",
        "resource example.com/token has no device", "held_back=0"},

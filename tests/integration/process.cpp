@@ -125,9 +125,19 @@ bool Process::wait_for_line(const std::vector<std::string_view>& parts, Millisec
 
 std::size_t Process::count_lines(std::string_view part, std::size_t from) const {
   const std::lock_guard lock(mutex_);
+  return count_locked(part, from);
+}
+
+std::size_t Process::count_locked(std::string_view part, std::size_t from) const {
   std::size_t count = 0;
   for (std::size_t i = from; i < lines_.size(); ++i) count += has_all(lines_[i], {part}) ? 1 : 0;
   return count;
+}
+
+bool Process::comes_to_lines(std::string_view part, std::size_t count) const {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, kLong, [&] { return count_locked(part, 0) >= count; });
+  return count_locked(part, 0) == count;
 }
 
 std::size_t Process::open_descriptors() const {

@@ -51,6 +51,9 @@ class Process {
                      std::size_t from = 0) const;
   // Lines from the given one on with the part in them.
   std::size_t count_lines(std::string_view part, std::size_t from = 0) const;
+  // Waits until there are so many: a line stands a moment after what it tells. false: fewer came, or there
+  // are more.
+  bool comes_to_lines(std::string_view part, std::size_t count) const;
 
   std::size_t open_descriptors() const;
   std::size_t resident_kilobytes() const;
@@ -59,6 +62,7 @@ class Process {
 
  private:
   void read_output();
+  std::size_t count_locked(std::string_view part, std::size_t from) const;
 
   pid_t pid_ = -1;
   UniqueFd output_;

@@ -207,7 +207,7 @@ TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, no exit") {
         eventually([&] { return UniqueFd(::accept(socket.get(), nullptr, nullptr)).get() >= 0; }, limit(5s)));
   }
   CHECK(node.daemon().running());
-  CHECK(node.daemon().count_lines("does not answer") == 1);
+  CHECK(node.daemon().comes_to_lines("does not answer", 1));
 }
 
 TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s; other resources unaffected") {
@@ -229,7 +229,7 @@ TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s; other resources una
   }
   CHECK(registrations(node, "example.com/taken").size() == 1);
   CHECK(node.kubelet().allocate("pod", "c", "example.com/taken", 1).admitted());
-  CHECK(node.daemon().count_lines("not attached") == 1);
+  CHECK(node.daemon().comes_to_lines("not attached", 1));
 
   node.kubelet().set_faults({});
   CHECK(node.attached({"example.com/refused"}, 10s + kLong));
@@ -313,7 +313,7 @@ TEST_CASE("7.42 a kubelet that has dialed, says yes and opens no stream is asked
   node.start_daemon();
   REQUIRE(eventually([&] { return kubelet.asked() == 1; }));
   CHECK(eventually([&] { return kubelet.asked() == 2; }, limit(1s)));
-  CHECK(node.daemon().count_lines("opened no stream") == 1);
+  CHECK(node.daemon().comes_to_lines("opened no stream", 1));
 }
 
 TEST_CASE("a kubelet that does not read lists costs nobody else anything, and gets the newest when it does") {

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include "integration/eventually.hpp"
 #include "integration/node.hpp"
+#include "unit/apiserver/fake_cluster.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -61,4 +63,50 @@ TEST_CASE("entries of one name follow each other as a reload would have them") {
   node.files().file("labels", "pool=hall");
   CHECK(node.count(kA, 5));
   CHECK(node.of(kA).registrations.size() == 1);
+}
+
+TEST_CASE(
+    "an entry applies by a label of the Node, which is followed, and by a reload that of another API "
+    "server") {
+  Node node;
+  FakeCluster cluster;
+  cluster.label("rack", "a1");
+  FakeCluster other;
+  other.label("rack", "a9");
+  node.files().directory("other");
+  const auto top = [](const std::string& kubeconfig) {
+    return "apiServer: {kubeconfig: " + kubeconfig + ", node: " + FakeCluster::kNode + "}\n";
+  };
+  node.set_top(top(cluster.kubeconfig(node.files())));
+  const std::string entries = counted_when(kA, 2, "{label: {rack: \"a*\"}}");
+  node.configure(entries);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(kA, 2));
+  cluster.label("rack", "b1");
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 0; }));
+  node.set_top(top(other.kubeconfig(node.files(), "other/kubeconfig")));
+  node.configure(entries);
+  REQUIRE(node.reload());
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kA).streams == 1; }));
+}
+
+TEST_CASE(
+    "a node is ready only when the API server has said which labels it has, and others are served "
+    "meanwhile") {
+  Node node;
+  FakeCluster cluster;
+  cluster.refuse("GET", 503);
+  node.set_top("apiServer: {kubeconfig: " + cluster.kubeconfig(node.files()) +
+               ", node: " + FakeCluster::kNode + "}\n");
+  node.configure(counted_when(kA, 2, "{label: {rack: a}}") + counted(kB, 3));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kB}));
+  const auto check = [&] { return run_plughost({"status", "--check", "--control", node.control()}); };
+  CHECK(check().output.find("nobody can tell whether it is for this node: " + kA) != std::string::npos);
+  CHECK(check().exit_code == 1);
+  cluster.refuse("GET", 0);
+  CHECK(eventually([&] { return check().exit_code == 0; }));
+  CHECK(node.of(kA).registrations.empty());
 }

@@ -15,6 +15,20 @@ std::string FakeCluster::shown(const std::string& resource) const {
   return node["status"]["capacity"][resource].text();
 }
 
+void FakeCluster::add_pod(const std::string& name_space, const std::string& name, const std::string& uid) {
+  put("/api/v1/namespaces/" + name_space + "/pods",
+      Json{{"metadata", Json{{"namespace", name_space}, {"name", name}, {"uid", uid}}},
+           {"spec", Json{{"nodeName", kNode}}}});
+}
+
+std::vector<Json> FakeCluster::events() const {
+  std::vector<Json> events;
+  for (const FakeRequest& request : written())
+    if (request.method == "POST" && request.target.ends_with("/events"))
+      events.push_back(Json::parse(request.body));
+  return events;
+}
+
 std::vector<std::string> FakeCluster::patches() const {
   std::vector<std::string> bodies;
   for (const FakeRequest& request : written()) {

@@ -116,6 +116,24 @@ TEST_CASE("failures are followed by pauses from half a second to 30 s, none like
   CHECK(*std::min_element(pauses.begin() + 6, pauses.end()) != *std::ranges::max_element(pauses));
 }
 
+TEST_CASE("where nobody listens the pauses do not grow, and those after other failures are as ever") {
+  Told told;
+  for (int i = 0; i < 40; ++i) {
+    told.step<Reflector::List>();
+    told.reflector.failed({.sentence = "Connection refused", .refused = true}, told.now);
+    CHECK(told.reflector.trouble() == "Connection refused");
+    const auto pause = told.pause();
+    CHECK(pause >= 500ms);
+    CHECK(pause <= 1s);
+  }
+  told.step<Reflector::List>();
+  told.fail(503);
+  CHECK(told.pause() <= 1s);
+  told.step<Reflector::List>();
+  told.fail(503);
+  CHECK(told.pause() >= 1s);
+}
+
 TEST_CASE("a watch that lived makes the next pause a short one, and its end is no trouble") {
   Told told;
   for (int i = 0; i < 8; ++i) {

@@ -61,3 +61,18 @@ TEST_CASE("a character whose end is missing, or is something else, is none") {
   CHECK(read("\xF0\x9F\x92").length == 0);
   CHECK(read("\xF0\x9F\x92z").length == 0);
 }
+
+TEST_CASE("a text is cut between characters, and before what is none") {
+  CHECK(whole_characters("abc", 3) == "abc");
+  CHECK(whole_characters("abc", 2) == "ab");
+  CHECK(whole_characters("a\xC3\xBC"
+                         "b",
+                         2) == "a");
+  CHECK(whole_characters("a\xC3\xBC"
+                         "b",
+                         3) == "a\xC3\xBC");
+  CHECK(whole_characters("ab\xFF"
+                         "c",
+                         9) == "ab");
+  CHECK(whole_characters("", 9).empty());
+}

@@ -507,7 +507,7 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
         "main.yaml:2:14: log.level: 'x' is not one of debug, info, warn, error\n"
         "main.yaml:3:42: resources[0].count: '0' is out of range; it can be 1 to 1000000\n"
         "main.yaml:4:1: unknown key 'x'; known here: domain, kubelet, log, cdi, labels, listen, control, "
-        "metrics, watch, apiServer, nodeLabels, resources, devices, include\n"
+        "metrics, watch, apiServer, events, nodeLabels, resources, devices, include\n"
         "b.yaml: the file is empty; it should have a map with `resources:` in it\n"
         "a.yaml:1:1: unknown key 'y'; known here: domain, apiServer, resources, devices");
 }

@@ -37,5 +37,22 @@ TEST_CASE(
   CHECK(rights("apiServer: {}\nresources:\n" + entry("a") + entry("b")) == expected);
 }
 
+TEST_CASE(
+    "conditions on labels watch our own Node, once with counts of cards, and with a file nobody is asked") {
+  const std::string entries =
+      "resources:\n- {name: x.com/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.com/n: \"{cards}\"}}\n";
+  const std::string labelled = entries + "- {name: x.com/b, count: 1, when: {label: {rack: a}}}\n";
+  CHECK(rights("apiServer: {}\n" + labelled) ==
+        Texts{"when: list nodes, where metadata.name={node} [{node}]",
+              "when: watch nodes, where metadata.name={node} [{node}]",
+              "nodeResources: patch nodes/status {node} [{node}]"});
+  CHECK(rights("nodeLabels: /etc/labels\napiServer: {}\n" + labelled) == rights("apiServer: {}\n" + entries));
+}
+
+TEST_CASE("Events are created, and of our own pods the uid is asked for") {
+  CHECK(rights("apiServer: {}\nevents: true\nresources: []\n") ==
+        Texts{"events: create events []", "events: list pods, where spec.nodeName={node} []"});
+}
+
 }  // namespace
 }  // namespace plughost

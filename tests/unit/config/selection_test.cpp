@@ -162,5 +162,46 @@ TEST_CASE("a condition that is written differently is no other entry") {
   CHECK(diff(before, after).unchanged.size() == 1);
 }
 
+TEST_CASE("where no file has the labels, they are those that the API server has told") {
+  const std::string entries =
+      "resources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: 1, when: {node: n1}}]";
+  const Made made("apiServer: {}\n" + entries);
+  CHECK(asks_for_node(made.config));
+  const NodeLabels told{.node = "n1", .labels = {{"rack", "a7"}}, .trouble = {}};
+  const Selection selection = select(made.config, made.host, {}, told);
+  CHECK(selection.applies == Applies{true, true});
+  CHECK(selection.troubles.empty());
+  CHECK(selection.watch.empty());
+
+  // What cannot be told stays as it was.
+  const NodeLabels unknown{.node = {}, .labels = {}, .trouble = "403 Forbidden"};
+  CHECK(select(made.config, made.host, {true, false}, unknown).applies == Applies{true, false});
+  const Selection none = select(made.config, made.host, {}, unknown);
+  CHECK(none.applies == Applies{false, false});
+  CHECK(none.others[0].unknown);
+  CHECK(select(made.config, made.host, {}, unknown).troubles[0] ==
+        "the node's labels are not known: 403 Forbidden");
+  CHECK(select(made.config, made.host).troubles[0] ==
+        "the node's labels are not known: only the daemon asks the API server for them");
+  // What will be told soon is no trouble.
+  const NodeLabels awaited{.trouble = "no answer yet", .awaited = true};
+  const Selection waiting = select(made.config, made.host, {}, awaited);
+  CHECK(waiting.troubles.empty());
+  CHECK(waiting.others[0].unknown);
+  CHECK_FALSE(select(made.config, made.host, {}, NodeLabels{.labels = {{"rack", "b"}}}).others[0].unknown);
+}
+
+TEST_CASE("a file with the labels wins over the API server, and without either nobody is asked") {
+  const std::string entries = "resources: [{name: a, count: 1, when: {label: {rack: a*}}}]";
+  const Made made("nodeLabels: /etc/labels\napiServer: {}\n" + entries);
+  made.tree.file("/etc/labels", "rack=b1");
+  CHECK_FALSE(asks_for_node(made.config));
+  CHECK(
+      select(made.config, made.host, {}, NodeLabels{.node = "n1", .labels = {{"rack", "a7"}}, .trouble = {}})
+          .applies == Applies{false});
+  CHECK_FALSE(asks_for_node(Made("apiServer: {}\nresources: [{name: a, count: 1, when: {arch: x}}]").config));
+  CHECK_FALSE(asks_for_node(Made("resources: [{name: a, count: 1, when: {node: x}}]").config));
+}
+
 }  // namespace
 }  // namespace plughost

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/unique_fd.hpp"
+#include "unit/apiserver/fake_cluster.hpp"
 #include "unit/config/config_of.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -117,6 +118,62 @@ TEST_CASE("labels that cannot be told change nothing, and are an error once") {
   rig.tree.file("/etc/labels", "rack=b1");
   CHECK(rig.comes_to({}));
   CHECK(rig.log.errors().count() == 1);
+}
+
+TEST_CASE(
+    "without a file the labels are those of our Node, which are followed, and a trouble is an error once") {
+  Rig rig;
+  test::FakeCluster cluster;
+  cluster.label("rack", "a1");
+  cluster.refuse("GET /api/v1/nodes", 500);
+  test::TempDir directory;
+  const auto config =
+      Rig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
+                  ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+  rig.api_server.use(config->api_server);
+  rig.follow(config);
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 1; }));
+  CHECK(rig.parts.empty());
+  CHECK(rig.conditions.selection().others[0].why.find("500") != std::string::npos);
+  cluster.refuse("GET /api/v1/nodes", 0);
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  cluster.label("rack", "b1");
+  REQUIRE(rig.comes_to({}));
+  cluster.label("rack", "a2");
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  // A Node that is gone says nothing of its labels.
+  cluster.remove_node();
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 2; }));
+  CHECK(rig.parts.size() == 3);
+  CHECK(rig.conditions.selection().others.empty());
+}
+
+TEST_CASE("as long as the first answer is on its way, nobody is told of an error") {
+  Rig rig;
+  test::FakeCluster cluster;
+  cluster.label("rack", "a1");
+  test::TempDir directory;
+  const auto config =
+      Rig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
+                  ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+  rig.api_server.use(config->api_server);
+  std::optional<Selection> told;
+  rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->applies == std::vector{false});
+  CHECK(told->others[0].why == "the node's labels are not known: the API server has not answered yet");
+  rig.conditions.follow(config, *told);
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  CHECK(rig.log.errors().count() == 0);
+  // A reload finds them known.
+  told.reset();
+  rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->applies == std::vector{true});
+  rig.follow(Rig::config("resources: [{name: a, count: 1}]"));
+  cluster.label("rack", "b1");
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
 }
 
 // To open a pipe is to wait for somebody who writes.

@@ -114,6 +114,24 @@ TEST_CASE("a refusal is told once, tried again, and holds nobody up for longer t
   CHECK(rig.told("the node's counts of cards are written") == 1);
 }
 
+TEST_CASE("counts that changed while the API server was away are right as soon as it is back") {
+  Rig rig;
+  NodeCapacity patient(rig.loop, rig.log, rig.server, rig.watch, Backoff(1h, 1h));
+  const auto follow = [&](std::size_t cards) {
+    patient.follow(
+        {{.counts = rig.recipes, .lists = {Inventory(std::vector<Device>(cards))}, .settled = true}});
+  };
+  follow(1);
+  REQUIRE(run_until(rig.loop, [&] { return rig.told("the node's counts of cards are written") == 1; }));
+  rig.objects.stop();
+  follow(0);
+  REQUIRE(run_until(rig.loop, [&] {
+    return rig.told("the node's counts of cards are not written") == 1 && !rig.watch.trouble().empty();
+  }));
+  rig.objects.start();
+  CHECK(rig.shows("0", "0"));
+}
+
 TEST_CASE("without an API server nothing is waited for") {
   Rig rig;
   rig.server.use(std::nullopt);

@@ -73,21 +73,37 @@ TEST_CASE("who writes another value is answered once a second") {
 TEST_CASE("a patch that fails is tried again after 1 s, 2 s ... 60 s") {
   NodeCounts counts = counting({{kCards, 2}});
   for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
-    counts.failed(std::nullopt, kStart);
+    counts.failed({.code = 503}, kStart);
     CHECK(counts.next({}).at == kStart + pause);
   }
   CHECK(counts.next({}).resources == NodeResources{{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
-  counts.failed(std::nullopt, kStart);
+  counts.failed({.code = 503}, kStart);
   CHECK(counts.next({}).at == kStart + 1s);
 }
 
 TEST_CASE("a server that says when to come again is taken at its word if that is later") {
   NodeCounts counts = counting({{kCards, 2}});
-  counts.failed(30s, kStart);
+  counts.failed({.code = 429, .retry_after = 30s}, kStart);
   CHECK(counts.next({}).at == kStart + 30s);
-  counts.failed(0s, kStart);
+  counts.failed({.code = 429, .retry_after = 0s}, kStart);
   CHECK(counts.next({}).at == kStart + 2s);
+}
+
+TEST_CASE("what had no answer is due once the server is heard, and what was refused is not") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.failed({.code = 0}, kStart);
+  CHECK(counts.next({}).at == kStart + 1s);
+  counts.on_server();
+  CHECK(counts.next({}).at <= kStart);
+  counts.failed({.code = 0}, kStart);
+  counts.failed({.code = 429, .retry_after = 30s}, kStart);
+  counts.on_server();
+  CHECK(counts.next({}).at == kStart + 30s);
+  counts.failed({.code = 0}, kStart);
+  counts.written({{kCards, 2}}, kStart);
+  counts.on_server();
+  CHECK(counts.next({}).at == kStart + 1s);
 }
 
 TEST_CASE("an entry that goes leaves 0, and is forgotten when the node shows it") {
@@ -127,7 +143,7 @@ TEST_CASE("at the end all are 0, at once if somebody is in a hurry, and then the
 TEST_CASE("of another API server nothing is known, and nothing is waited for") {
   NodeCounts counts = counting({{kCards, 2}});
   counts.written({{kCards, 2}}, kStart);
-  counts.failed(60s, kStart);
+  counts.failed({.code = 429, .retry_after = 60s}, kStart);
   counts.forget();
   CHECK(counts.next({}).resources == NodeResources{{kCards, 2}});
   CHECK(counts.next({}).at <= kStart);

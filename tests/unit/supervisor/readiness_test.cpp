@@ -53,6 +53,16 @@ TEST_CASE("what is not attached, counted otherwise, not looked at or hangs is a 
                                   "not looked at yet: x.com/c", "looking for devices hangs: x.com/d"});
 }
 
+TEST_CASE(
+    "an entry of which nobody can tell whether it applies is a problem, and one that does not apply is "
+    "none") {
+  DaemonStatus status = node({}, {});
+  status.configuration.others = {
+      {.name = "x.com/a", .why = "arch is x86_64, not arm64"},
+      {.name = "x.com/b", .why = "the node's labels are not known", .unknown = true}};
+  CHECK(problems(status) == Texts{"nobody can tell whether it is for this node: x.com/b"});
+}
+
 TEST_CASE("a required entry needs one Healthy device in any of its resources, and comes first") {
   const Texts missing{"required, and no device is Healthy: x.com/a"};
   CHECK(problems(node({}, {kRequired})) == missing);

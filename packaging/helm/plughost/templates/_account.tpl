@@ -9,14 +9,22 @@
 {{- /* What the configuration needs, as docs/security.md has it, and nothing else. */}}
 {{- define "plughost.rules" -}}
 {{- $config := include "plughost.config" . | fromYaml }}
+{{- $asks := false }}
 {{- $counts := false }}
-{{- range ($config.resources | default $config.devices | default list) }}
+{{- range concat ($config.resources | default $config.devices | default list) ($config.include | default list) }}
 {{- if kindIs "map" . }}
+{{- if regexMatch "(^|[^\\w.])(label|node):" (toYaml (.when | default dict)) }}{{ $asks = true }}{{ end }}
 {{- if .nodeResources }}{{ $counts = true }}{{ end }}
 {{- end }}
 {{- end }}
-{{- if $counts }}
+{{- if or $counts (and $asks (not $config.nodeLabels)) }}
 - {apiGroups: [""], resources: [nodes], verbs: [list, watch]}
+{{- end }}
+{{- if $counts }}
 - {apiGroups: [""], resources: [nodes/status], verbs: [patch]}
+{{- end }}
+{{- if $config.events }}
+- {apiGroups: [""], resources: [events], verbs: [create]}
+- {apiGroups: [""], resources: [pods], verbs: [list]}
 {{- end }}
 {{- end }}
