@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "api_server.hpp"
 #include "bare.hpp"
 #include "bed.hpp"
 #include "child.hpp"
@@ -263,6 +264,8 @@ int main(int argc, char** argv) {
   app.add_flag("--gpus", gpus, "only what needs a fake of NVIDIA's library");
   bool fleet = false;
   app.add_flag("--fleet", fleet, "only what one file for many nodes costs");
+  bool api_server = false;
+  app.add_flag("--api-server", api_server, "only what `apiServer` costs");
   CLI11_PARSE(app, argc, argv);
   raise_descriptor_limit();
   if (uevents) return run_uevents(rounds);
@@ -275,6 +278,10 @@ int main(int argc, char** argv) {
       measure_fleet(rounds);
       return 0;
     }
+    if (api_server) {
+      measure_api_server(std::max<std::size_t>(rounds / 4, 1));
+      return 0;
+    }
     measure_recovery(64, rounds, 50);
     measure_start(64, rounds, 80);
     measure_memory(64, 3.5, 14);
@@ -283,6 +290,7 @@ int main(int argc, char** argv) {
     measure_hotplug(rounds);
     measure_large_list(50000, std::max<std::size_t>(rounds / 2, 1));
     measure_fleet(rounds);
+    measure_api_server(std::max<std::size_t>(rounds / 4, 1));
     measure_apart("uevents", rounds);
     measure_apart("gpus", rounds);
     if (idle_seconds > 0) measure_idle(std::chrono::seconds(idle_seconds));

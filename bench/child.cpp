@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 namespace plughost::bench {
@@ -86,6 +87,11 @@ unsigned long long Child::wakeups() const {
 
 std::size_t Child::threads() const {
   return static_cast<std::size_t>(field(proc(pid_) / "status", "Threads"));
+}
+
+std::size_t Child::descriptors() const {
+  const fs::directory_iterator entries(proc(pid_) / "fd");
+  return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
 
 }  // namespace plughost::bench

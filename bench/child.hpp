@@ -28,6 +28,7 @@ class Child {
   double cpu_ms() const;               // used so far, user and system
   unsigned long long wakeups() const;  // voluntary context switches of all threads so far
   std::size_t threads() const;
+  std::size_t descriptors() const;  // that are open
 
  private:
   pid_t pid_ = -1;

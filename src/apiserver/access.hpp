@@ -25,7 +25,7 @@ struct ApiAccess {
   std::string server;           // "https://10.0.0.1:6443", without a '/' at its end
   std::string tls_server_name;  // that its certificate is for; empty: the server's own
   bool insecure = false;        // its certificate is not verified
-  std::string ca;               // PEM; empty: those that the system trusts
+  std::string ca;               // PEM; empty: http, or insecure
   std::string proxy;            // a URL; empty: none
   std::string certificate;      // PEM, with key; empty: none
   std::string key;

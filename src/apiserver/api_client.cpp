@@ -321,7 +321,7 @@ class ApiClient::Impl::Call final : public ApiCall {
       body_.clear();
       return prepare(true);
     }
-    ApiAnswer answer{.code = ended.code, .body = std::exchange(body_, {}), .refused = ended.refused};
+    ApiAnswer answer{.code = ended.code, .body = std::exchange(body_, {}), .nobody = ended.nobody};
     if (ended.retry_after) answer.retry_after = std::min(*ended.retry_after, ApiAnswer::kLongestRetryAfter);
     if (!ended.trouble.empty()) {
       // Half of an answer is none.

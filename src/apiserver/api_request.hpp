@@ -53,7 +53,9 @@ struct ApiAnswer {
   // printable.
   std::string trouble;
   std::optional<std::chrono::seconds> retry_after;
-  bool refused = false;  // nobody listens there: a try has cost nobody anything
+  // No server is behind the address: nobody listens, or a balancer has hung up on our hello. To ask again
+  // soon costs nobody anything.
+  bool nobody = false;
 
   bool ok() const { return code >= 200 && code < 300 && trouble.empty(); }
 };

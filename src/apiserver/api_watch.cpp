@@ -44,7 +44,7 @@ Reflector::Fault fault_of(const ApiAnswer& answer) {
   return {.code = answer.code,
           .sentence = answer.trouble,
           .retry_after = answer.retry_after,
-          .refused = answer.refused};
+          .nobody = answer.nobody};
 }
 
 }  // namespace

@@ -297,7 +297,8 @@ void CurlTransfer::on_done(CURLcode result) {
     ending.trouble = said.empty() ? curl_.easy_strerror(result) : said;
     long number = 0;
     curl_.easy_getinfo(easy_, CURLINFO_OS_ERRNO, &number);
-    ending.refused = result == CURLE_COULDNT_CONNECT && number == ECONNREFUSED;
+    ending.nobody =
+        (result == CURLE_COULDNT_CONNECT && number == ECONNREFUSED) || result == CURLE_SSL_CONNECT_ERROR;
     if (result == CURLE_COULDNT_CONNECT && number != 0)
       ending.trouble += ": " + std::generic_category().message(static_cast<int>(number));
   }

@@ -30,7 +30,7 @@ struct CurlEnd {
   int code = 0;         // of HTTP; 0: there was no answer
   std::string trouble;  // why the answer is missing or is not whole; empty: it is whole
   std::optional<std::chrono::seconds> retry_after;
-  bool refused = false;  // the connection: nobody listens there
+  bool nobody = false;  // see ApiAnswer
 };
 
 class CurlTransfer;

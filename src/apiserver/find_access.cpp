@@ -23,8 +23,27 @@ using Found = std::variant<FoundAccess, std::string>;
 constexpr const char* kProgramDirectories[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
                                                "/usr/bin",        "/sbin",          "/bin"};
 
+// Where systems keep the authorities that they trust, in one file: Debian, RHEL, SUSE, Alpine.
+constexpr const char* kSystemAuthorities[] = {
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
 ReadFile reader_of(const HostRoot& host) {
   return [&host](const fs::path& file) { return read_text_file(host.at(file)); };
+}
+
+// libcurl would read them in the loop, at each handshake. Empty: it goes well.
+std::string take_system_authorities(const HostRoot& host, ApiAccess& access) {
+  for (const char* const file : kSystemAuthorities) {
+    if (!host.exists(file)) continue;
+    auto text = reader_of(host)(file);
+    if (const auto* const trouble = std::get_if<FileTrouble>(&text))
+      return "the authorities that this machine trusts: " + std::string(file) + ' ' + trouble->what;
+    access.ca = std::get<std::string>(std::move(text));
+    return {};
+  }
+  return access.source + " names no certificate-authority for " + access.server +
+         ", and this machine has no file of authorities that it trusts, such as " + kSystemAuthorities[0];
 }
 
 Found in_kubeconfig(const HostRoot& host, const std::string& file) {
@@ -36,6 +55,9 @@ Found in_kubeconfig(const HostRoot& host, const std::string& file) {
   if (auto* const why = std::get_if<std::string>(&access)) return std::move(*why);
   FoundAccess found{.access = std::get<ApiAccess>(std::move(access))};
   found.node = node_in_certificate(found.access.certificate);
+  if (ApiAccess& own = found.access; own.ca.empty() && !own.insecure && own.server.starts_with("https://")) {
+    if (std::string trouble = take_system_authorities(host, own); !trouble.empty()) return trouble;
+  }
   if (found.access.exec && found.access.exec->command[0].find('/') == std::string::npos) {
     std::string& program = found.access.exec->command[0];
     const auto* const directory = std::ranges::find_if(kProgramDirectories, [&](const char* each) {

@@ -114,7 +114,7 @@ void Reflector::list_anew() {
 }
 
 void Reflector::pause(const Fault& fault, Time now) {
-  const auto longest = fault.refused ? kFirstPause : pauses_.next();
+  const auto longest = fault.nobody ? kFirstPause : pauses_.next();
   std::uniform_int_distribution<std::int64_t> part(longest.count() / 2, longest.count());
   std::chrono::milliseconds wait(part(random_));
   if (fault.retry_after) wait = std::max<std::chrono::milliseconds>(wait, *fault.retry_after);

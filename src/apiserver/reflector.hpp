@@ -18,8 +18,8 @@ class Reflector {
   using Time = std::chrono::steady_clock::time_point;
 
   // After a failure it waits for half of this to all of this, by chance; after the next for twice as long.
-  // Where nobody listens the pause does not grow: to ask again costs nobody anything, and what changed
-  // meanwhile is known within a second of the server's return.
+  // Where no server is the pause does not grow, so that what changed meanwhile is known within a second of
+  // its return.
   static constexpr std::chrono::milliseconds kFirstPause{1000};
   static constexpr std::chrono::milliseconds kLongestPause{30'000};
   // A watch that lived for so long was a good one: the next failure is the first again.
@@ -57,7 +57,7 @@ class Reflector {
     int code = 0;  // of HTTP, or of an event ERROR; 0: no answer, or none that makes sense
     std::string sentence;
     std::optional<std::chrono::seconds> retry_after;
-    bool refused = false;  // nobody listens there
+    bool nobody = false;  // see ApiAnswer
   };
   void page(const std::string& resource_version, const std::string& continue_token, Time now);
   void began(Time now);

@@ -8,6 +8,7 @@
 
 #include "apiserver/api_client.hpp"
 #include "apiserver/api_json.hpp"
+#include "apiserver/find_access.hpp"
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -32,6 +33,18 @@ Right of_node(Right right, const std::string& node) {
 }
 
 }  // namespace
+
+std::string access_trouble(const Config& config, const HostRoot& host) {
+  const std::vector<Right> rights = rights_of(config);
+  if (rights.empty()) return {};
+  const auto options = ApiClient::Options::of(*config.api_server);
+  const auto found = find_access(host, {.kubeconfig = options.config.kubeconfig,
+                                        .service_host = options.service_host,
+                                        .service_port = options.service_port});
+  const auto* const why = std::get_if<std::string>(&found);
+  return why ? config.api_server->where + ": apiServer: " + *why + "; `" + rights.front().key + "` needs it"
+             : "";
+}
 
 Json access_review(const Right& right) {
   Json attributes{

@@ -8,6 +8,7 @@
 #include "base/json.hpp"
 #include "config/config.hpp"
 #include "config/rights.hpp"
+#include "host/host_root.hpp"
 
 namespace plughost {
 
@@ -29,6 +30,10 @@ struct ApiPermissions {
 Json access_review(const Right& right);
 // What came back for it.
 ApiPermissions::Answer access_answer(Right right, const std::string& body);
+
+// Why the API server could not be asked from here, as a line that names the place in the configuration;
+// empty: credentials are found, or nothing needs them. Nobody is asked, and no exec plugin is run.
+std::string access_trouble(const Config& config, const HostRoot& host);
 
 // With a loop of its own. Nothing is written.
 ApiPermissions ask_api_server(const Config& config,

@@ -160,3 +160,34 @@ TEST_CASE("a bad configuration at start: exit 1 with every error and its line") 
   CHECK(run_plughost({"run", "--config", node.path("no-such-file")}).exit_code == 1);
   CHECK(run_plughost({"run", "--no-such-option"}).exit_code == 2);
 }
+
+TEST_CASE(
+    "on a node, credentials that are missing for what asks the API server are an error, and elsewhere a "
+    "warning") {
+  Node node;
+  node.set_top("apiServer: {kubeconfig: " + node.path("nowhere") + "}\nevents: true\n");
+  node.configure(counted("example.com/a", 2));
+  const std::string trouble = ": apiServer: the kubeconfig " + node.path("nowhere") +
+                              " cannot be opened: No such file or directory; `events` needs it";
+  Finished checked = check(node);
+  CHECK(checked.exit_code == 0);
+  CHECK(has(checked, "warning: " + node.configuration() + ":"));
+  CHECK(has(checked, trouble));
+  CHECK(check(node, true).exit_code == 1);
+
+  node.files().file("plugins/kubelet.sock");
+  checked = check(node);
+  CHECK(checked.exit_code == 1);
+  CHECK(has(checked, trouble));
+  CHECK_FALSE(has(checked, "warning"));
+
+  node.files().file("nowhere",
+                    "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+                    "clusters: [{name: k, cluster: {server: http://127.0.0.1:1}}]\n"
+                    "users: [{name: u, user: {token: t}}]\n");
+  CHECK(check(node, true).exit_code == 0);
+  node.files().remove("nowhere");
+  node.set_top("apiServer: {kubeconfig: " + node.path("nowhere") + "}\n");
+  node.configure(counted("example.com/a", 2));
+  CHECK(check(node, true).exit_code == 0);  // nothing asks
+}

@@ -9,15 +9,15 @@ from chart import chart_dry_run, chart_upgrade
 from containers import annotation, cdi, device_node, mount
 from daemonset import configmap_edit
 from scheduling import checkpoint, gopher, simulated_gpus, two_resources
-from with_api import (api_server_away, api_server_away_long, certificate_rotation, forgotten_history, kubelet_identity, node_resources,
-                      node_resources_kubelet, rights)
+from with_api import (api_server_away, api_server_away_long, certificate_rotation, device_events, forgotten_history, kubelet_identity,
+                      node_label, node_resources, node_resources_kubelet, rights)
 
 ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
     device_node, mount, annotation, cdi,
     kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
     chart_dry_run, chart_upgrade,
-    kubelet_identity, node_resources, node_resources_kubelet, rights, api_server_away, forgotten_history, certificate_rotation,
+    kubelet_identity, node_resources, node_resources_kubelet, node_label, device_events, rights, api_server_away, forgotten_history, certificate_rotation,
 ]
 
 # They take minutes: `./run --slow`.

@@ -8,13 +8,15 @@ import time
 
 import pods
 from api import ApiError
-from facts import ENVIRONMENT, GOPHER, advertised, expect, gopher_entry, gophers
+from facts import ENVIRONMENT, GOPHER, advertised, advertised_none, counted_entry, expect, gopher_entry, gophers
 from fake_cards import FakeCards
 from pods import SHOWN, pod
 from process import until
 
 MEMORY = "doslab.io/gpu-memory"
 COUNT, CORE = "doslab.io/gpu-count", "doslab.io/gpu-core"
+LABEL = "plughost.test/farm"
+LATE = "plughost.test/labelled"
 CARDS = (16, 80)  # GiB
 AGENT = "plughost"
 
@@ -29,6 +31,7 @@ class Counted:
         counts = json.dumps({COUNT: "{cards}", CORE: "{cores}"})
         top = json.dumps({"kubeconfig": str(kubeconfig), "node": self.node.name})
         self.text = f"""apiServer: {top}
+events: true
 resources:{resources}
 - name: {MEMORY}
   gpu: {{vendor: nvidia, unit: {{memory: 1GiB}}}}
@@ -70,6 +73,17 @@ resources:{resources}
         node = self.api.node(self.node.name)
         capacity = node["status"].get("capacity", {}) if node else {}
         return capacity.get(COUNT), capacity.get(CORE)
+
+
+def configuration(node, resources, **more):
+    """By the kubelet's own kubeconfig, wherever that is."""
+    top = {"apiServer": {"kubeconfig": "auto", "node": node.name}, **more}
+    return "".join(f"{key}: {json.dumps(value)}\n" for key, value in top.items()) + f"resources:{resources}"
+
+
+def label(cluster, node, value):
+    """None takes it away."""
+    cluster.api.patch(f"/api/v1/nodes/{node.name}", {"metadata": {"labels": {LABEL: value}}})
 
 
 def refused(cluster):
@@ -141,6 +155,50 @@ def node_resources_kubelet(cluster):
     return f"right {wrong:.1f} s after the devices; {again:.1f} s after the node was made again"
 
 
+def node_label(cluster):
+    """`when: {label}` from the Node object: the entry comes with the label and goes with it"""
+    node = cluster.node_a
+    labelled = f"{counted_entry(LATE, 10)}  when: {{label: {{{LABEL}: \"yes\"}}}}\n"
+    with node.plughost(configuration(node, gopher_entry(gophers(node, "ann")) + labelled)) as plughost:
+        advertised(cluster, node, GOPHER, 1)
+        expect(cluster.api.node(node.name)["status"]["allocatable"].get(LATE, "0") == "0", f"{LATE} is there without the label")
+        started = time.monotonic()
+        label(cluster, node, "yes")
+        advertised(cluster, node, LATE, 10)
+        took = time.monotonic() - started
+        label(cluster, node, None)
+        advertised_none(cluster, node, LATE)
+        attached = plughost.attachments(GOPHER)
+        expect(attached == 1, f"{GOPHER} was attached {attached} times")
+        expect(not (words := refused(cluster)), f"refused: {words}")
+    return f"{LATE} was there {took:.1f} s after the label; nothing was refused to system:node"
+
+
+def device_events(cluster):
+    """A device that a pod holds turns Unhealthy, and Healthy again: Events on the node and on the pod say so"""
+    node = cluster.node_a
+    folder = gophers(node, "lou")
+    with node.plughost(configuration(node, gopher_entry(folder), events=True)):
+        advertised(cluster, node, GOPHER, 1)
+        cluster.api.create(pod("event-holder", {GOPHER: 1}, ENVIRONMENT))
+        pods.output(cluster.api, "event-holder")
+
+        def told(name, kind):
+            return [one for one in cluster.api.events(name)
+                    if "lou" in one["message"] and one["type"] == kind and one["source"].get("component") == "plughost"]
+
+        def both(kind):
+            for name in (node.name, "event-holder"):
+                until(lambda: told(name, kind), 30, f"a {kind} event on {name} that names lou", every=0.1)
+
+        (folder / "lou").unlink()
+        both("Warning")
+        (folder / "lou").touch()
+        both("Normal")
+        words = told("event-holder", "Warning")[0]
+    return f"{words['reason']}: “{words['message']}”"
+
+
 def rights(cluster):
     """doctor names what its user may not do: nothing under the kubelet's own, each verb under a stranger's"""
     counted = Counted(cluster)
@@ -163,7 +221,7 @@ def rights(cluster):
         strange = Counted(cluster, kubeconfig=poor / "kubeconfig").text
         until(lambda: any("may not" in line for line in doctor(strange)), 30, "doctor names what a stranger may not", every=0.2)
         missing = [line for line in doctor(strange) if "may not" in line]
-        for part in ("list nodes", "watch nodes", "patch nodes/status"):
+        for part in ("list nodes", "watch nodes", "patch nodes/status", "create events", "list pods"):
             expect(any(part in line for line in missing), f"no {part} in {missing}")
     cluster.trust.remove(authority)
     return f"system:node: all allowed; a stranger: “{missing[0].strip()}”"
@@ -216,6 +274,8 @@ def api_server_away(cluster, seconds=5):
                         starts.append(start(f"{how}-{count}", GOPHER))
                     plughost.command("status")
                 back.append(counted.shows(1, seconds=65))  # a request in silence ends after 10 s; pauses grow to 60 s
+                # Where no server was it is asked again within a second.
+                expect(how == "silent" or back[0] < 1.5, f"the count was right {back[0]:.1f} s after the API server was back")
                 counted.find_all()
                 api.create(pod(f"after-{how}", {}, "true"))  # the scheduler, too, has to find the API server again
                 pods.output(api, f"after-{how}")

@@ -231,7 +231,7 @@ TEST_CASE(
   CHECK(refused.code == 0);
   CHECK(says(refused.trouble, "the API server (http://127.0.0.1:1) was asked to get /x: "));
   CHECK(says(refused.trouble, "Connection refused"));
-  CHECK(refused.refused);
+  CHECK(refused.nobody);
   test.kubeconfig(server.url());
   for (mood = 0; mood < 3; ++mood) {
     CAPTURE(mood.load());
@@ -239,7 +239,7 @@ TEST_CASE(
     CHECK(answer.code == 0);
     CHECK(answer.body.empty());
     CHECK_FALSE(answer.trouble.empty());
-    CHECK_FALSE(answer.refused);
+    CHECK_FALSE(answer.nobody);
     CHECK(test.client->state().trouble == answer.trouble);
   }
   CHECK(test.get("/x").ok());

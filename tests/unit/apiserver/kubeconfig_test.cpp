@@ -337,8 +337,10 @@ std::string not_found(const HostRoot& host, const WhereAccess& where) {
   return std::holds_alternative<std::string>(result) ? std::get<std::string>(result) : "it is found";
 }
 
+const std::string kTrusted = kServer + "    certificate-authority-data: " + kPemData + "\n";
+
 std::string token_config(const std::string& token) {
-  return with(kServer, "    token: " + token + "\n");
+  return with(kTrusted, "    token: " + token + "\n");
 }
 
 const WhereAccess kAuto{.kubeconfig = "auto"};
@@ -408,16 +410,38 @@ TEST_CASE("where nothing is found, it is said where that was looked for") {
 TEST_CASE("a program without a directory is looked for where programs are") {
   const test::TempDir root;
   root.file("/etc/x",
-            with(kServer,
+            with(kTrusted,
                  "    exec: {apiVersion: client.authentication.k8s.io/v1, command: get-token, installHint: "
                  "Ask us.}\n"));
   const WhereAccess where{.kubeconfig = "/etc/x"};
   CHECK(not_found(HostRoot(root.path()), where) ==
-        "/etc/x:13:11: the program 'get-token' is in none of the directories that programs are looked for "
+        "/etc/x:14:11: the program 'get-token' is in none of the directories that programs are looked for "
         "in; write "
         "its whole path. Ask us.");
   root.file("/usr/bin/get-token");
   CHECK(not_found(HostRoot(root.path()), where).find("is in none of") != std::string::npos);
   fs::permissions(root.at("/usr/bin/get-token"), fs::perms::owner_all);
   CHECK(found(HostRoot(root.path()), where).access.exec->command[0] == "/usr/bin/get-token");
+}
+
+TEST_CASE(
+    "where a kubeconfig names no authority, those count that the machine trusts, wherever it keeps them") {
+  const WhereAccess where{.kubeconfig = "/k"};
+  for (const std::string file :
+       {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
+    CAPTURE(file);
+    const test::TempDir root;
+    root.file("/k", with(kServer));
+    CHECK(not_found(HostRoot(root.path()), where) ==
+          "/k names no certificate-authority for https://10.0.0.1:6443, and this machine has no file of "
+          "authorities that it trusts, such as /etc/ssl/certs/ca-certificates.crt");
+    root.file(file, kPemText);
+    CHECK(found(HostRoot(root.path()), where).access.ca == kPemText);
+  }
+  const test::TempDir bare;
+  bare.file("/k", with(kServer + "    insecure-skip-tls-verify: true\n"));
+  CHECK(found(HostRoot(bare.path()), where).access.ca.empty());
+  bare.file("/k", with("    server: http://127.0.0.1:8080\n"));
+  CHECK(found(HostRoot(bare.path()), where).access.ca.empty());
 }

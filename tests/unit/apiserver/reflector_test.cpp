@@ -116,11 +116,11 @@ TEST_CASE("failures are followed by pauses from half a second to 30 s, none like
   CHECK(*std::min_element(pauses.begin() + 6, pauses.end()) != *std::ranges::max_element(pauses));
 }
 
-TEST_CASE("where nobody listens the pauses do not grow, and those after other failures are as ever") {
+TEST_CASE("where no server is the pauses do not grow, and those after other failures are as ever") {
   Told told;
   for (int i = 0; i < 40; ++i) {
     told.step<Reflector::List>();
-    told.reflector.failed({.sentence = "Connection refused", .refused = true}, told.now);
+    told.reflector.failed({.sentence = "Connection refused", .nobody = true}, told.now);
     CHECK(told.reflector.trouble() == "Connection refused");
     const auto pause = told.pause();
     CHECK(pause >= 500ms);

@@ -1,9 +1,14 @@
 // The client against TLS, as an API server has it.
 
+#include <arpa/inet.h>
 #include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "apiserver/api_client.hpp"
 #include "base/number.hpp"
+#include "host/file_text.hpp"
 #include "places.hpp"
 #include "programs/subprocess.hpp"
 #include "unit/apiserver/api_client_fixture.hpp"
@@ -133,13 +138,50 @@ TEST_CASE("a server of another authority, or of another name, is not talked to")
   CHECK(says(tls.test.client->state().warnings[0], "insecure-skip-tls-verify"));
 }
 
+TEST_CASE("a balancer that hangs up is nobody, and a server that we do not trust is somebody") {
+  test::ClientOfTest test;
+  const UniqueFd balancer(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(balancer.get(), any, size) == 0);
+  REQUIRE(::listen(balancer.get(), 8) == 0);
+  REQUIRE(::getsockname(balancer.get(), any, &size) == 0);
+  const IoWatch hang_up(test.loop, balancer.get(), EPOLLIN, [&](std::uint32_t) {
+    const UniqueFd client(::accept(balancer.get(), nullptr, nullptr));
+  });
+  test.kubeconfig("https://127.0.0.1:" + std::to_string(ntohs(address.sin_port)), "      token: secret\n",
+                  "      insecure-skip-tls-verify: true\n");
+  test.start();
+  const ApiAnswer answer = test.get("/api");
+  CHECK(answer.code == 0);
+  CHECK(answer.nobody);
+
+  Tls tls;
+  tls.begin();
+  const test::Certificates stranger(tls.test.directory, "other");
+  tls.test.kubeconfig(tls.url, "      token: secret\n", "      certificate-authority: other.crt\n");
+  tls.test.start();
+  CHECK_FALSE(tls.test.get("/api").nobody);
+}
+
 TEST_CASE("the system's authorities count where the kubeconfig names none") {
   Tls tls;
   tls.begin();
   tls.test.kubeconfig(tls.url, "      token: secret\n");
+  tls.test.options.host = HostRoot(tls.test.directory.path());
+  tls.test.options.config.kubeconfig = "/kubeconfig";
+  const test::TempDir& root = tls.test.directory;
+  const test::Certificates stranger(root, "other");
+  const auto trust = [&root](const std::string& authority) {
+    root.file("/etc/ssl/certs/ca-certificates.crt", *file_text(root.at(authority + ".crt")));
+  };
+  trust("other");
   tls.test.start();
   CHECK(says(tls.test.get("/api").trouble, "certificate"));
   CHECK(tls.server.requests().empty());
+  trust("ca");
+  CHECK(tls.test.get("/api").ok());
 }
 
 TEST_CASE("a libcurl that takes certificates from files only is given files") {

@@ -170,6 +170,14 @@ TEST_CASE("as long as the first answer is on its way, nobody is told of an error
   rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
   REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
   CHECK(told->applies == std::vector{true});
+  // What another API server would say nobody knows.
+  const auto other = Rig::config(
+      "apiServer: {kubeconfig: /nowhere, node: worker-1}\nresources: [{name: b, count: 1, when: {label: "
+      "{rack: a*}}}]");
+  told.reset();
+  rig.conditions.ask(other, {}, [&](Selection selection) { told = std::move(selection); });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->others.at(0).unknown);
   rig.follow(Rig::config("resources: [{name: a, count: 1}]"));
   cluster.label("rack", "b1");
   CHECK_FALSE(run_until(
