@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "integration/node.hpp"
+#include "unit/trapping.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -136,8 +137,7 @@ TEST_CASE("exec: a program that stays goes with a reload that changes its entry,
 
 TEST_CASE("exec: a program that stays may clear up, whether a reload or the daemon's stop ends it") {
   Node node;
-  const std::string clears =
-      "trap 'echo bye; echo >> cleared; exit' TERM; : > ready\n" + kTwo + "while :; do sleep 0.01; done\n";
+  const std::string clears = trapping("echo bye; echo >> cleared", ": > ready\n" + kTwo + ":") + "\n";
   const auto is_ready = [&] { return std::filesystem::exists(node.files().at("ready")); };
   const auto times_cleared = [&] {
     std::ifstream file(node.files().at("cleared"));

@@ -15,6 +15,7 @@
 #include "unit/is_gone.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
+#include "unit/trapping.hpp"
 
 using namespace plughost;
 using namespace std::chrono_literals;
@@ -132,8 +133,7 @@ TEST_CASE(
   Clock::time_point begun;
   {
     Many many;
-    many.run(Purpose::kStay,
-             "cd " + at + "; trap ': > cleared; exit' TERM; : > ready; while :; do sleep 0.01; done", 1);
+    many.run(Purpose::kStay, "cd " + at + "; " + test::trapping(": > cleared", ": > ready"), 1);
     many.run(Purpose::kStay,
              "cd " + at + "; trap '' TERM; echo $$ > half; mv half pid; while :; do sleep 0.05; done", 1);
     REQUIRE(test::run_until(many.loop, [&] {

@@ -17,6 +17,7 @@
 #include "unit/no_descriptors.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
+#include "unit/trapping.hpp"
 
 using namespace plughost;
 using namespace std::chrono_literals;
@@ -139,9 +140,8 @@ TEST_CASE("a program that is overdue before its start has been told is killed, a
 
 TEST_CASE("after its time-out a program may clear up, and whoever waits for it has its answer before that") {
   const test::TempDir dir;
-  Run run(shell("cd " + dir.path().string() +
-                "; trap 'while [ ! -e answered ]; do sleep 0.01; done; echo bye; : > cleared; exit' TERM; "
-                "while :; do sleep 0.01; done"),
+  Run run(shell("cd " + dir.path().string() + "; " +
+                test::trapping("while [ ! -e answered ]; do sleep 0.01; done; echo bye; : > cleared")),
           300ms);
   REQUIRE(run.ended());
   CHECK(run.result->how == How::kOverdue);
@@ -168,9 +168,7 @@ TEST_CASE("a program that does not end by itself after its time-out is killed wh
 
 TEST_CASE("what a shell leaves in its group when it is ended may clear up, too") {
   const test::TempDir dir;
-  Run run(shell("cd " + dir.path().string() +
-                "; (trap ': > cleared; exit' TERM; while :; do sleep 0.01; done) & wait"),
-          300ms);
+  Run run(shell("cd " + dir.path().string() + "; (" + test::trapping(": > cleared") + ") & wait"), 300ms);
   REQUIRE(run.ended());
   REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
   CHECK(std::filesystem::exists(dir.at("cleared")));
@@ -238,9 +236,8 @@ TEST_CASE("destroyed means killed and reaped, and nothing is called") {
 
 TEST_CASE("destroyed means that it may clear up, and say so to nobody") {
   const test::TempDir dir;
-  Run run(shell("cd " + dir.path().string() +
-                "; trap 'echo bye; echo bye >&2; : > cleared; exit' TERM; : > ready; "
-                "while :; do sleep 0.01; done"));
+  Run run(shell("cd " + dir.path().string() + "; " +
+                test::trapping("echo bye; echo bye >&2; : > cleared", ": > ready")));
   REQUIRE(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("ready")); }));
   run.process.reset();
   CHECK(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("cleared")); }));
@@ -333,11 +330,10 @@ TEST_CASE("a line that is longer than what is kept is one too many, and no sum o
 
 TEST_CASE("a program that writes too much may clear up, and its end is told then") {
   const test::TempDir dir;
-  Run run(Program{.command = shell("cd " + dir.path().string() +
-                                   "; trap ': > cleared; exit' TERM; echo 0123456789; "
-                                   "while :; do sleep 0.01; done"),
-                  .most_output = 5,
-                  .excess = Program::Excess::kFatal});
+  Run run(Program{
+      .command = shell("cd " + dir.path().string() + "; " + test::trapping(": > cleared", "echo 0123456789")),
+      .most_output = 5,
+      .excess = Program::Excess::kFatal});
   REQUIRE(run.ended());
   CHECK(run.result->excess);
   CHECK(run.result->output == "01234");
