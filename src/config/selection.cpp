@@ -131,7 +131,8 @@ Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>&
     if (selection.applies.back())
       former.erase(name);  // of several with one name and content one applies
     else
-      selection.others.push_back({.name = name, .where = entry.where, .why = "nobody has looked yet"});
+      selection.others.push_back(
+          {.name = name, .where = entry.where, .why = "nobody has looked yet", .unknown = true});
   }
   return selection;
 }

@@ -154,6 +154,7 @@ TEST_CASE("until somebody has looked, what applied and says the same goes on to 
   CHECK(selection.applies == Applies{true, false, false, true, false});
   REQUIRE(selection.others.size() == 3);
   CHECK(selection.others[0].why == "nobody has looked yet");
+  CHECK(selection.others[0].unknown);
 }
 
 TEST_CASE("a condition that is written differently is no other entry") {
