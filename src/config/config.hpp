@@ -32,6 +32,10 @@ struct KubeletConfig {
   std::filesystem::path directory = kKubeletDirectory;
   std::filesystem::path plugins_registry = "/var/lib/kubelet/plugins_registry";
   std::filesystem::path pod_resources = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  // Below the same root.
+  std::filesystem::path pods_api() const {
+    return pod_resources.parent_path().parent_path() / "pods-api/pods-api.sock";
+  }
   Registration registration = Registration::kRegister;
 
   // Where our sockets go.

@@ -51,6 +51,8 @@ constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
 // What every template of an allocation may name, whatever the kind.
 constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
+// With `assume`, too.
+constexpr std::string_view kPodNames[] = {"podUnits", "pod", "namespace"};
 
 // Each of them once.
 Words both(std::span<const std::string_view> names, std::span<const std::string_view> more) {
@@ -366,6 +368,37 @@ CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, cons
   return names;
 }
 
+// What the kind has read of it, if it has, beside what the entry says.
+std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, const Recipe& recipe) {
+  std::optional<AssumeTerms> terms = source ? source->assume() : std::nullopt;
+  if (!terms) return terms;
+  const bool by_cdi = recipe.cdi != CdiNames::kNone;
+  if (!terms->identify) terms->identify = by_cdi ? Identify::kLate : Identify::kGuess;
+  if (terms->late() && !by_cdi)
+    entry.error("assume",
+                "`identify: late` answers with a name whose meaning is decided when the container "
+                "starts: set `cdi: true`, or say `identify: guess`");
+  if (terms->late() && entry.has("annotations"))
+    entry.error(
+        "annotations",
+        "with `identify: late` the answer is a name in a CDI specification, and that has no annotations; "
+        "leave them out, or say `identify: guess`");
+  const auto brings_names = [](const std::shared_ptr<const KindRecipe>& brought) {
+    return !brought->cdi.empty() || !brought->annotations.empty();
+  };
+  if (terms->late() && std::ranges::any_of(source->recipes(), brings_names))
+    entry.error("assume",
+                "with `identify: late` a card cannot bring other CDI devices or annotations: leave the cdi "
+                "strategies of deviceListStrategy out, or say `identify: guess`");
+  for (const std::string_view key : {"allocate", "preStart", "near"}) {
+    if (entry.has(key))
+      entry.error(key,
+                  "with `assume` the card is not the one of the kubelet's ids, which this is told; leave one "
+                  "of them out");
+  }
+  return terms;
+}
+
 // As many as the document has, in its order.
 std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
   const Node* const map = entry.node("labels");
@@ -427,6 +460,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
       if (value && kind.declared) attributes = both(attributes, kind.declared(*value));
       if (value && kind.of_allocation) of_allocation = both(of_allocation, kind.of_allocation(*value));
     }
+    if (node.find("assume")) of_allocation = both(of_allocation, kPodNames);
     const Words known = both(both(kCommonNames, of_allocation), attributes);
     const Words of_kind = with({"id"}, attributes);
 
@@ -463,6 +497,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->mounts = read_mounts(entry, known);
     recipe->nodes = read_nodes(entry, known);
     recipe->cdi = read_cdi(entry, node, path, recipe->name);
+    recipe->assume = assume_of(entry, draft.config.source.get(), *recipe);
     draft.config.node_resources = read_node_resources(entry);
     draft.config.labels = read_labels(entry, with({"count", "id"}, attributes));
     if (const Node* const when = entry.node("when"))

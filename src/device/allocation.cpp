@@ -32,19 +32,17 @@ std::string uuid_of(std::string_view text) {
   return uuid;
 }
 
-// Of ids that are units of cards.
-struct UnitCounts {
-  std::size_t of_container = 0;
-  std::size_t total = 0;  // all that are listed
-};
-
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class AllocationDraft {
  public:
   // Refers to the resource's name, and the devices, which outlive it.
   AllocationDraft(std::string_view resource, std::vector<const Device*> devices, CdiNames cdi,
-                  std::optional<UnitCounts> units)
-      : resource_(resource), devices_(std::move(devices)), cdi_(cdi), units_(units) {}
+                  std::optional<UnitCounts> units, bool knows_pod)
+      : resource_(resource),
+        devices_(std::move(devices)),
+        cdi_(cdi),
+        units_(std::move(units)),
+        knows_pod_(knows_pod) {}
 
   void add_devices() {
     for (std::size_t n = 0; n < devices_.size(); ++n) {
@@ -116,9 +114,9 @@ class AllocationDraft {
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
-  // What a program says: it does not know what the configuration does.
-  void add_more(const Allocation& more) {
-    of_program_ = true;
+  // What somebody says who does not know what the configuration does.
+  void add_more(const Allocation& more, std::string_view whose) {
+    whose_ = whose;
     for (const ContainerNode& node : more.nodes)
       add_node(node.host_path, node.container_path, node.permissions, false);
     for (const ContainerMount& mount : more.mounts)
@@ -127,7 +125,7 @@ class AllocationDraft {
     for (const auto& [key, value] : more.annotations)
       put_pair("annotation", allocation_.annotations, key, value);
     for (const std::string& name : more.cdi) add_cdi(name);
-    of_program_ = false;
+    whose_ = {};
   }
 
   std::variant<Allocation, Refusal> finish() && {
@@ -179,20 +177,24 @@ class AllocationDraft {
   bool belongs_to_a_device(const Template& pattern) const {
     return std::ranges::any_of(pattern.placeholders(), [this](std::string_view name) {
       return name != "resource" && name != "resourceEnv" && name != "count" && name != "allocation" &&
-             !counts_units(name);
+             !counts_units(name) && !tells_pod(name);
     });
   }
 
   // Does the template name what only an allocation has?
   bool depends_on_the_allocation(const Template& pattern) const {
     return pattern.names("n") || pattern.names("count") || pattern.names("allocation") ||
-           std::ranges::any_of(pattern.placeholders(),
-                               [this](std::string_view name) { return counts_units(name); });
+           std::ranges::any_of(pattern.placeholders(), [this](std::string_view name) {
+             return counts_units(name) || tells_pod(name);
+           });
   }
 
   // Elsewhere a kind may have attributes of these names.
   bool counts_units(std::string_view name) const {
     return units_ && (name == "units" || name == "totalUnits");
+  }
+  bool tells_pod(std::string_view name) const {
+    return knows_pod_ && (name == "podUnits" || name == "pod" || name == "namespace");
   }
 
   Text scalar(std::string_view placeholder) const {
@@ -206,6 +208,10 @@ class AllocationDraft {
     if (placeholder == "count") return std::to_string(devices_.size());
     if (counts_units(placeholder))
       return std::to_string(placeholder == "units" ? units_->of_container : units_->total);
+    if (tells_pod(placeholder) && units_ && units_->pod) {
+      if (placeholder == "podUnits") return std::to_string(units_->pod->units);
+      return placeholder == "pod" ? units_->pod->name : units_->pod->name_space;
+    }
     return std::nullopt;
   }
 
@@ -213,6 +219,11 @@ class AllocationDraft {
   Text value(std::string_view placeholder, std::size_t n) {
     if (placeholder == "n") return std::to_string(n);
     if (placeholder == "cardUnits" && units_) return std::to_string(devices_[n]->replicas);
+    if (tells_pod(placeholder)) {
+      refuse("nobody knows which pod asks, and this resource's configuration needs its {" +
+             std::string(placeholder) + '}');
+      return std::nullopt;
+    }
     if (placeholder == "cdiName") return cdi_qualified_name(resource_, devices_[n]->id);
     if (const std::string* attribute = devices_[n]->attribute(placeholder)) return *attribute;
     refuse("device " + in_quotes(devices_[n]->id) + " has no {" + std::string(placeholder) +
@@ -290,8 +301,8 @@ class AllocationDraft {
 
   // Where two things want one place.
   std::string advice(const std::string& where) const {
-    return of_program_ ? "the program of allocate contradicts what is there without it"
-                       : "put {n} into " + where + ", so that each device has its own";
+    return !whose_.empty() ? std::string(whose_) + " contradicts what is there without it"
+                           : "put {n} into " + where + ", so that each device has its own";
   }
 
   // false: the same thing stands at that path already. Refuses if another does.
@@ -327,25 +338,26 @@ class AllocationDraft {
   std::vector<const Device*> devices_;
   CdiNames cdi_;
   std::optional<UnitCounts> units_;          // nullopt: ids are no units
+  bool knows_pod_;                           // templates may name what is its
   std::unordered_set<const Device*> named_;  // of which our CDI specification says something
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
   std::unordered_map<std::string, std::string> places_;  // container path → what stands there
   std::string trouble_;
-  bool of_program_ = false;  // what is being added
+  std::string_view whose_;  // what is being added, if it is not the configuration's
 };
 
 std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe& recipe,
                                          std::vector<const Device*> devices, const UnitCounts& units,
                                          const Allocation& more) {
   AllocationDraft draft(resource, std::move(devices), recipe.cdi,
-                        recipe.units ? std::optional(units) : std::nullopt);
+                        recipe.units ? std::optional(units) : std::nullopt, recipe.assume.has_value());
   draft.add_devices();
   for (const NodeRecipe& node : recipe.nodes) draft.add(node);
   for (const MountRecipe& mount : recipe.mounts) draft.add(mount);
   draft.add_env(recipe.env);
   draft.add_annotations(recipe.annotations);
-  draft.add_more(more);
+  draft.add_more(more, recipe.assume ? "what the dialect of assume sets" : "the program of allocate");
   draft.add_kind_recipes();
   draft.add_names();
   return std::move(draft).finish();
@@ -413,8 +425,14 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                 {.of_container = ids.size(), .total = inventory.id_count()}, more);
 }
 
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+                                                  const Device& device, const UnitCounts& units,
+                                                  const Allocation& more) {
+  return expand(resource, recipe, {&device}, units, more);
+}
+
 CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
-  auto expanded = expand(resource, recipe, {&device}, {}, {});
+  auto expanded = expand(resource, recipe, {&device}, {.pod = UnitsPod{}}, {});
   auto* const allocation = std::get_if<Allocation>(&expanded);
   return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
 }

@@ -2,7 +2,10 @@
 // What a container gets for the devices that the kubelet gave it. Pure functions of values: no I/O,
 // thread-safe.
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +79,25 @@ struct Refusal {
 std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more = {});
+
+// Whose container it is, where a scheduler has chosen the card.
+struct UnitsPod {
+  std::string name_space;
+  std::string name;
+  std::uint64_t units = 0;  // of its containers that are no init containers
+};
+
+// Of ids that are units of cards.
+struct UnitCounts {
+  std::size_t of_container = 0;
+  std::size_t total = 0;                       // all that are listed
+  std::optional<UnitsPod> pod = std::nullopt;  // a template that needs it is refused without
+};
+
+// The same of one device, by whatever ids, and it may be Unhealthy: for a recipe with `assume`.
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+                                                  const Device& device, const UnitCounts& units,
+                                                  const Allocation& more = {});
 
 // What the CDI specification of a resource whose recipe asks for one says of the device, Healthy or not.
 // Empty: nothing, or allocate() would refuse the device.

@@ -41,6 +41,12 @@ const char* version_for(std::string_view resource) {
   return resource.find('.', resource.find('/')) == std::string_view::npos ? "0.5.0" : "0.6.0";
 }
 
+std::string specification_of(std::string_view resource, Json::Array devices) {
+  const Json specification{
+      {"cdiVersion", version_for(resource)}, {"kind", resource}, {"devices", std::move(devices)}};
+  return specification.dump_indented() + '\n';
+}
+
 }  // namespace
 
 std::string cdi_device_name(std::string_view id) {
@@ -98,9 +104,12 @@ std::string cdi_specification(std::string_view resource, const Recipe& recipe, c
     if (edits.empty()) continue;
     devices.push_back({{"name", cdi_device_name(device.id)}, {"containerEdits", json_of(edits, device)}});
   }
-  if (devices.empty()) return {};
-  const Json specification{{"cdiVersion", version_for(resource)}, {"kind", resource}, {"devices", devices}};
-  return specification.dump_indented() + '\n';
+  return devices.empty() ? "" : specification_of(resource, std::move(devices));
+}
+
+std::string cdi_specification(std::string_view resource, const std::string& name, const CdiEdits& edits,
+                              const Device& device) {
+  return specification_of(resource, {Json{{"name", name}, {"containerEdits", json_of(edits, device)}}});
 }
 
 std::string cdi_file_name(std::string_view owner, std::string_view resource) {

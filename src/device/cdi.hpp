@@ -12,6 +12,8 @@
 
 namespace plughost {
 
+struct CdiEdits;
+
 // An id as CDI's rule for names has it: letters, digits, '_', '-', '.' and ':', with a letter or a digit at
 // both ends. Most ids keep to it; what a name cannot have becomes _x and two hexadecimal digits. No two ids
 // have one name.
@@ -33,7 +35,13 @@ void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, st
 // by now may be another one.
 std::string cdi_specification(std::string_view resource, const Recipe& recipe, const Inventory& inventory);
 
-// The file that holds it, by a name that no other resource of that owner has, nor another owner's.
+// The specification of one name of the resource's, which is one of CDI's already, and what it stands for of
+// that device.
+std::string cdi_specification(std::string_view resource, const std::string& name, const CdiEdits& edits,
+                              const Device& device);
+
+// The file that holds all of a resource's, by a name that no other resource of that owner has, nor another
+// owner's.
 std::string cdi_file_name(std::string_view owner, std::string_view resource);
 
 }  // namespace plughost

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/assume_terms.hpp"
 #include "device/choice.hpp"
 #include "device/template.hpp"
 
@@ -102,8 +103,9 @@ struct KindRecipe {
 };
 
 // In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars; where ids
-// are units {units} (the container's) and {totalUnits} (all that are listed), too; and {cardUnits} (those of
-// its card) belongs to a device, as do others: {id}, {n}
+// are units {units} (the container's) and {totalUnits} (all that are listed), too, and with `assume`
+// {podUnits}, {pod} and {namespace}; and {cardUnits} (those of its card) belongs to a device, as do others:
+// {id}, {n}
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
 // one key or path per device.
@@ -123,7 +125,9 @@ struct Recipe {
   // What a container gets of both is of the same card, or it gets nothing.
   bool same_card = false;
   SharesOf shares = SharesOf::kAny;
-  bool units = false;          // an id is a part of a card that is divided
+  bool units = false;  // an id is a part of a card that is divided
+  // The card is not that of the kubelet's ids, but the one that the pod's scheduler has chosen.
+  std::optional<AssumeTerms> assume;
   bool empty_at_stop = false;  // the kubelet is sent an empty list before the resource ends for good
   bool required = false;       // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy

@@ -92,6 +92,8 @@ class DeviceSource {
   virtual std::vector<Device> fixed_devices() const { return {}; }
   // Where an id is a part of a card: of which cards a container's parts have to be.
   virtual std::optional<SharesOf> units() const { return std::nullopt; }
+  // The entry's `assume`: the card is the one that a pod's scheduler has chosen.
+  virtual std::optional<AssumeTerms> assume() const { return std::nullopt; }
   // What its devices may bring into a container, whatever the machine has.
   virtual std::vector<std::shared_ptr<const KindRecipe>> recipes() const { return {}; }
   virtual SandboxNeeds sandbox_needs() const { return {}; }

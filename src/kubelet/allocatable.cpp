@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "kubelet/pod_resources_call.hpp"
+#include "kubelet/kubelet_call.hpp"
 #include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
@@ -26,9 +26,9 @@ Allocatable::Ids ids_of(v1::AllocatableResourcesResponse& response) {
 
 }  // namespace
 
-struct Allocatable::Call : PodResourcesCall<v1::PodResourcesLister, v1::AllocatableResourcesRequest,
-                                            v1::AllocatableResourcesResponse> {
-  using PodResourcesCall::PodResourcesCall;
+struct Allocatable::Call
+    : KubeletCall<v1::PodResourcesLister, v1::AllocatableResourcesRequest, v1::AllocatableResourcesResponse> {
+  using KubeletCall::KubeletCall;
 };
 
 Allocatable::Allocatable(EventLoop& loop, std::filesystem::path socket)

@@ -70,11 +70,8 @@ std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
   return std::get<Allocation>(std::move(outcome));
 }
 
-grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
-                              const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response) {
-  const auto outcome = container_allocation(offer, ids, more);
-  if (const auto* status = std::get_if<grpc::Status>(&outcome)) return *status;
-  const auto& allocation = std::get<Allocation>(outcome);
+grpc::Status write_answer(const Offer& offer, const Allocation& allocation, const CheckAnswer& check,
+                          v1beta1::ContainerAllocateResponse& response) {
   if (const std::string missing = check(allocation); !missing.empty())
     return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
   write_allocation(allocation, response);
@@ -82,6 +79,15 @@ grpc::Status answer_container(const Offer& offer, std::span<const std::string> i
     return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
                                                        std::to_string(size) +
                                                        " bytes, and the kubelet takes 4 MiB"};
+  return grpc::Status::OK;
+}
+
+grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
+                              const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response) {
+  const auto outcome = container_allocation(offer, ids, more);
+  if (const auto* status = std::get_if<grpc::Status>(&outcome)) return *status;
+  if (grpc::Status status = write_answer(offer, std::get<Allocation>(outcome), check, response); !status.ok())
+    return status;
   if (const std::string other = other_card(offer, ids); !other.empty())
     return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": " + other};
   if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());

@@ -25,7 +25,11 @@ std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
                                                             std::span<const std::string> ids,
                                                             const Allocation& more);
 
-// The same as the kubelet gets it: if the machine has it, the kubelet can take it, and the resources that are
+// An allocation as the kubelet gets it, if the machine has it and the kubelet can take it.
+grpc::Status write_answer(const Offer& offer, const Allocation& allocation, const CheckAnswer& check,
+                          v1beta1::ContainerAllocateResponse& response);
+
+// Both: if the machine has it, the kubelet can take it, and the resources that are
 // joined with this one have given the container the same card. The offer's LastGiven and GivenCards are told.
 grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
                               const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);

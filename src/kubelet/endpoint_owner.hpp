@@ -29,8 +29,8 @@ class EndpointOwner {
   // Called once, from any thread: why a container cannot start; empty: it can. Where it is dropped, the start
   // fails, too.
   using StartDone = std::function<void(std::string trouble)>;
-  // Called once, from any thread: what a program adds to an allocation, or why it does not. Where it is
-  // dropped, the allocation fails, too.
+  // Called once, from any thread: what a program adds to an allocation, or a whole one, or why there is none.
+  // Where it is dropped, the allocation fails, too.
   using AllocationDone = std::function<void(std::variant<Allocation, std::string> outcome)>;
 
   // Who opens a stream does this first, and one that opens none may: with kRegister it asks for the options,
@@ -44,6 +44,10 @@ class EndpointOwner {
   virtual void on_connection_trouble(const std::string& what) = 0;
   // An Allocate has its answer.
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
+  // A container is to get these devices, and the offer's recipe has an assume: the whole answer is the
+  // owner's.
+  virtual void ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                            AllocationDone done) = 0;
   // A container with these devices is about to start, and the offer's recipe has something to prepare.
   virtual void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                              StartDone done) = 0;

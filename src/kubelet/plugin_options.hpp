@@ -14,7 +14,7 @@ struct PluginOptions {
 
 // Fixed for an endpoint's life: the kubelet asks once, when it dials.
 inline PluginOptions options_of(const Recipe& recipe) {
-  return {.pre_start_required = recipe.pre_start.has_value(),
+  return {.pre_start_required = recipe.pre_start || recipe.assume,
           .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone || !recipe.near.empty()};
 }
 

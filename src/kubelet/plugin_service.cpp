@@ -63,7 +63,7 @@ AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::S
 
 }  // namespace
 
-// An Allocate call that a program has a part in: one container after the other.
+// An Allocate call that somebody else has a part in: one container after the other.
 struct PluginService::AllocateCall {
   std::shared_ptr<const Offer> offer;
   const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
@@ -127,7 +127,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (offer->recipe->allocate) {
+  if (offer->recipe->allocate || offer->recipe->assume) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(
         new AllocateCall{offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked}));
@@ -151,21 +151,29 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   const int container = call->response->container_responses_size();
   if (container == call->request->container_requests_size()) return end(*call, grpc::Status::OK);
   const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
-  const auto without = container_allocation(*call->offer, ids, {});
-  if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
-  auto done = [this, call, ids](const std::variant<Allocation, std::string>& said) {
+  const bool chosen = call->offer->recipe->assume.has_value();
+  if (chosen) {
+    if (!call->offer->stall.empty())
+      return end(*call, {grpc::StatusCode::UNAVAILABLE, call->offer->resource + ": " + call->offer->stall});
+  } else {
+    const auto without = container_allocation(*call->offer, ids, {});
+    if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
+  }
+  auto done = [this, call, ids, chosen](const std::variant<Allocation, std::string>& said) {
     if (const auto* trouble = std::get_if<std::string>(&said))
       return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
                          "resource " + call->offer->resource + ": " + *trouble});
+    const Allocation& allocation = std::get<Allocation>(said);
+    v1beta1::ContainerAllocateResponse& response = *call->response->add_container_responses();
     const grpc::Status status =
-        answer_container(*call->offer, ids, std::get<Allocation>(said), resource_.check_answer,
-                         *call->response->add_container_responses());
+        chosen ? write_answer(*call->offer, allocation, resource_.check_answer, response)
+               : answer_container(*call->offer, ids, allocation, resource_.check_answer, response);
     if (!status.ok()) return end(*call, status);
     resource_.calls->allocated.add();
     go_on(call);
   };
-  owner_.tell([offer = call->offer, ids, done = std::move(done)](EndpointOwner& owner) {
-    owner.ask_allocation_program(offer, ids, done);
+  owner_.tell([offer = call->offer, ids, chosen, done = std::move(done)](EndpointOwner& owner) {
+    chosen ? owner.ask_for_card(offer, ids, done) : owner.ask_allocation_program(offer, ids, done);
   });
 }
 
@@ -185,7 +193,7 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
                                                            const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (!offer->recipe->pre_start) return finish(context, grpc::Status::OK);
+  if (!offer->recipe->pre_start && !offer->recipe->assume) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto call = std::make_shared<PendingCall>(reactor, dropped(offer->resource));
   auto done = [call, calls = resource_.calls, resource = offer->resource](const std::string& trouble) {

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "kubelet/pod_resources_call.hpp"
+#include "kubelet/kubelet_call.hpp"
 #include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
@@ -28,8 +28,8 @@ Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
 }  // namespace
 
 struct PodResources::Call
-    : PodResourcesCall<v1::PodResourcesLister, v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {
-  using PodResourcesCall::PodResourcesCall;
+    : KubeletCall<v1::PodResourcesLister, v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {
+  using KubeletCall::KubeletCall;
 };
 
 PodResources::PodResources(EventLoop& loop, std::filesystem::path socket)

@@ -10,8 +10,8 @@
 
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
+#include "kubelet/checkpoint_reader.hpp"
 #include "supervisor/adopted_devices.hpp"
-#include "supervisor/checkpoint_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
 
 namespace plughost {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "assume/late.hpp"
 #include "base/replace_file.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
@@ -103,14 +104,32 @@ void CdiDirectory::keep(const std::set<std::string>& resources) {
   std::set<std::string> kept;
   for (const std::string& resource : resources) kept.insert(cdi_file_name(owner_, resource));
   const std::string ours = owner_ + '-';
+  remove_if([&](const std::string& name) {
+    const bool specification = name.starts_with(ours) && name.ends_with(".json");
+    return (specification && !kept.contains(name)) || name.starts_with('.' + ours);
+  });
+}
+
+std::string CdiDirectory::put_late(const std::string& name, const std::string& text) {
+  return put(late_file(name), text);
+}
+
+void CdiDirectory::keep_late(const std::set<std::string>& names) {
+  std::set<std::string> kept;
+  for (const std::string& name : names) kept.insert(late_file(name));
+  const std::string ours = owner_ + '.' + kLateBeginning;
+  remove_if([&](const std::string& name) {
+    return name.starts_with(ours) && name.ends_with(".json") && !kept.contains(name);
+  });
+}
+
+void CdiDirectory::remove_if(const std::function<bool(const std::string& name)>& is_old) {
   std::vector<std::string> old;
   std::error_code failed;
   for (fs::directory_iterator entry(host_.at(path_), failed); !failed && entry != fs::directory_iterator();
        entry.increment(failed)) {
     std::string name = entry->path().filename();
-    const bool specification = name.starts_with(ours) && name.ends_with(".json");
-    if ((specification && !kept.contains(name)) || name.starts_with('.' + ours))
-      old.push_back(std::move(name));
+    if (is_old(name)) old.push_back(std::move(name));
   }
   for (const std::string& name : old) remove(name);
 }

@@ -3,6 +3,7 @@
 // whatever it does may hang with the file system.
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -31,6 +32,11 @@ class CdiDirectory {
   // Removes what this owner, in this process or a former one, has written for resources that are not among
   // these.
   void keep(const std::set<std::string>& resources);
+  // The same for a name whose meaning is decided when its container starts, in a file of its own: keep()
+  // leaves it alone.
+  std::string put_late(const std::string& name, const std::string& text);
+  // Removes those of all other names.
+  void keep_late(const std::set<std::string>& names);
 
  private:
   struct Specified {
@@ -38,7 +44,10 @@ class CdiDirectory {
     std::shared_ptr<const Recipe> recipe;
   };
 
+  std::string late_file(const std::string& name) const { return owner_ + '.' + name + ".json"; }
   std::string remove(const std::string& file);
+  // Of files that are to go.
+  void remove_if(const std::function<bool(const std::string& name)>& is_old);
   void replace(const std::string& file, const std::string& text);
   std::string unfinished(const std::string& file) const;
   std::filesystem::path at(const std::string& file) const { return host_.at(path_) / file; }

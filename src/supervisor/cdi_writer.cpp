@@ -51,6 +51,21 @@ void CdiWriter::keep(std::set<std::string> resources) {
        .overdue = [] {}});
 }
 
+void CdiWriter::write_late(std::string name, std::string text,
+                           const std::function<void(const std::string& trouble)>& done) {
+  const auto trouble = std::make_shared<std::string>();
+  add({.body = [trouble, name = std::move(name), text = std::move(text)](
+                   CdiDirectory& directory) { *trouble = directory.put_late(name, text); },
+       .done = [trouble, done] { done(*trouble); },
+       .overdue = [done, why = hung_text_] { done(why); }});
+}
+
+void CdiWriter::keep_late(std::set<std::string> names) {
+  add({.body = [names = std::move(names)](CdiDirectory& directory) { directory.keep_late(names); },
+       .done = [] {},
+       .overdue = [] {}});
+}
+
 void CdiWriter::add(Work work) {
   if (hung_) return work.overdue();
   waiting_.push_back(std::move(work));

@@ -51,6 +51,10 @@ class CdiWriter {
   void write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done);
   // Removes the specifications of all other resources.
   void keep(std::set<std::string> resources);
+  // See CdiDirectory. done as of write(), with why it is not written; empty: it is.
+  void write_late(std::string name, std::string text,
+                  const std::function<void(const std::string& trouble)>& done);
+  void keep_late(std::set<std::string> names);
 
  private:
   struct Shared;

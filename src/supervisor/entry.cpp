@@ -290,8 +290,8 @@ void Entry::serve(Served& served, Offer offer) {
   const std::string name = offer.resource;
   try {
     served.resource =
-        std::make_unique<Resource>(platform_, link_, std::move(offer), options_of(*config_.recipe),
-                                   hooks_.not_before(name), hooks_.changed);
+        std::make_unique<Resource>(platform_, link_, hooks_.assuming(), std::move(offer),
+                                   options_of(*config_.recipe), hooks_.not_before(name), hooks_.changed);
     served.serve_trouble.clear();
   } catch (const std::runtime_error& error) {
     if (std::exchange(served.serve_trouble, error.what()) == error.what()) return;

@@ -41,8 +41,9 @@ class Entry {
     std::function<EventLoop::Clock::time_point(const std::string& resource)> not_before;
     std::function<void(const std::string& resource)> removed;  // its stream has just been ended
     std::function<CdiWriter&()> cdi;                           // the present one
-    std::function<const Drains&()> drains;                     // as they are now
-    std::function<void(const Offer& offer)> offered;           // a resource of ours, from now on
+    std::function<Assuming&()> assuming;
+    std::function<const Drains&()> drains;            // as they are now
+    std::function<void(const Offer& offer)> offered;  // a resource of ours, from now on
     // A resource that was named after its devices goes with the last of them: what it offered before.
     std::function<void(const Offer& last)> emptied;
     std::function<void()> changed;  // a stage, a list, or the set of resources

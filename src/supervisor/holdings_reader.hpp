@@ -10,8 +10,8 @@
 
 #include "base/event_loop.hpp"
 #include "base/lifetime.hpp"
+#include "kubelet/checkpoint_reader.hpp"
 #include "kubelet/pod_resources.hpp"
-#include "supervisor/checkpoint_reader.hpp"
 
 namespace plughost {
 

@@ -6,11 +6,11 @@
 
 #include "config/config.hpp"
 #include "kubelet/allocatable.hpp"
+#include "kubelet/checkpoint_reader.hpp"
 #include "kubelet/kubelet_watcher.hpp"
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/registration.hpp"
-#include "supervisor/checkpoint_reader.hpp"
 #include "supervisor/holdings_reader.hpp"
 #include "supervisor/platform.hpp"
 

@@ -6,10 +6,11 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
-Resource::Resource(Platform& platform, KubeletLink& link, Offer first, PluginOptions options,
-                   Clock::time_point not_before, std::function<void()> on_stage)
+Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Offer first,
+                   PluginOptions options, Clock::time_point not_before, std::function<void()> on_stage)
     : platform_(platform),
       link_(link),
+      assuming_(assuming),
       name_(first.resource),
       options_(options),
       on_stage_(std::move(on_stage)),
@@ -28,6 +29,7 @@ Resource::Resource(Platform& platform, KubeletLink& link, Offer first, PluginOpt
                                const Allocation& answer) { return missing_device_node(host, answer); }}),
       pre_starts_(platform.programs),
       allocation_programs_(platform.programs) {
+  follow_pods();
   health_times_.note({}, offer()->inventory.devices(), std::chrono::system_clock::now());
   on_kubelet();
 }
@@ -37,8 +39,17 @@ Resource::~Resource() = default;
 void Resource::publish(Offer offer) {
   const std::shared_ptr<const Offer> before = this->offer();
   feed_->publish(std::move(offer));
+  follow_pods();
   health_times_.note(before->inventory.devices(), this->offer()->inventory.devices(),
                      std::chrono::system_clock::now());
+}
+
+void Resource::follow_pods() {
+  const std::shared_ptr<const Offer> newest = offer();
+  if (!newest->recipe->assume)
+    cards_.reset();
+  else if (!cards_ || cards_->terms() != *newest->recipe->assume)
+    cards_ = AssumedCards::of(assuming_, *newest);
 }
 
 void Resource::end_for_good() {
@@ -63,11 +74,20 @@ ResourceStatus Resource::status() const {
 
 void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                              StartDone done) {
-  pre_starts_.run(offer, ids, [this, done = std::move(done)](const std::string& trouble) {
+  auto told = [this, done = std::move(done)](const std::string& trouble) {
     done(trouble);
     if (!trouble.empty())
       platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
-  });
+  };
+  if (!offer->recipe->assume)
+    pre_starts_.run(offer, ids, std::move(told));
+  else if (cards_)
+    cards_->prepare_start(std::move(offer), ids, std::move(told));
+}
+
+void Resource::ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                            AllocationDone done) {
+  if (cards_) cards_->allocate(std::move(offer), ids, std::move(done));
 }
 
 void Resource::ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,

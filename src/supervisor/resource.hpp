@@ -9,6 +9,7 @@
 #include "base/rate.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
+#include "pods/assumed_cards.hpp"
 #include "supervisor/allocation_programs.hpp"
 #include "supervisor/attachment.hpp"
 #include "supervisor/kubelet_link.hpp"
@@ -27,8 +28,8 @@ class Resource final : private EndpointOwner {
   static constexpr std::chrono::minutes kRefusalTime{1};
 
   // Registers no earlier than not_before. on_stage is called after each change of stage().
-  // Throws std::runtime_error if no server can be started. platform and link outlive it.
-  Resource(Platform& platform, KubeletLink& link, Offer first, PluginOptions options,
+  // Throws std::runtime_error if no server can be started. platform, link and assuming outlive it.
+  Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Offer first, PluginOptions options,
            EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
   ~Resource();
 
@@ -40,6 +41,8 @@ class Resource final : private EndpointOwner {
     return attachment_.attached_since;
   }
   std::shared_ptr<const Offer> offer() const { return feed_->newest().offer; }
+  // nullptr: which card a container gets, the kubelet's ids say.
+  const AssumedCards* assumed_cards() const { return cards_.get(); }
   // Has a container ever got one of its devices?
   bool has_given() const { return calls_->allocated.count() > 0; }
   // Without the entry's name.
@@ -69,6 +72,11 @@ class Resource final : private EndpointOwner {
   void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                               AllocationDone done) override;
 
+  void ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                    AllocationDone done) override;
+  // As the newest offer has it.
+  void follow_pods();
+
   void handle(const attachment::Event& event);
   void on_registered(RegistrationClient::Result result, const std::string& why);
 
@@ -83,6 +91,7 @@ class Resource final : private EndpointOwner {
 
   Platform& platform_;
   KubeletLink& link_;
+  Assuming& assuming_;
   const std::string name_;
   const PluginOptions options_;
   const std::function<void()> on_stage_;
@@ -104,6 +113,7 @@ class Resource final : private EndpointOwner {
   // kubelet's connection.
   PreStarts pre_starts_;
   AllocationPrograms allocation_programs_;
+  std::unique_ptr<AssumedCards> cards_;
 };
 
 }  // namespace plughost

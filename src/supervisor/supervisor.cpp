@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "pods/assumed_holdings.hpp"
 #include "supervisor/reconciliation.hpp"
 #include "supervisor/shared_ids.hpp"
 
@@ -93,7 +94,8 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       unhealthy_(platform.programs, platform.log,
                  [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
-      allocatable_(platform, allocatable_hooks()) {
+      allocatable_(platform, allocatable_hooks()),
+      assuming_(means_of_assuming(), config_.kubelet.pods_api()) {
   safety_.arm(kSafetyInterval);
   use_api_server();
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -131,12 +133,29 @@ void Supervisor::move_cdi(const Config& config) {
 }
 
 void Supervisor::end_former_cdi() {
-  if (former_cdi_) former_cdi_->keep({});
+  if (former_cdi_) {
+    former_cdi_->keep({});
+    former_cdi_->keep_late({});
+  }
   former_cdi_.reset();
 }
 
 FeatureDirectory Supervisor::feature_directory(const Config& config) const {
   return {platform_.host, config.labels.directory, cdi_owner(config.kubelet.directory)};
+}
+
+Assuming::Means Supervisor::means_of_assuming() {
+  return {.loop = platform_.loop,
+          .log = platform_.log,
+          .api_server = platform_.api_server,
+          .node_watch = platform_.node_watch,
+          .checkpoint = [this]() -> CheckpointReader& { return link_->checkpoint(); },
+          .write_late =
+              [this](std::string name, std::string text,
+                     const std::function<void(const std::string& trouble)>& done) {
+                cdi_->write_late(std::move(name), std::move(text), done);
+              },
+          .keep_late = [this](std::set<std::string> names) { cdi_->keep_late(std::move(names)); }};
 }
 
 AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
@@ -189,6 +208,7 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
                 names_.release(resource, entry);
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
+          .assuming = [this]() -> Assuming& { return assuming_; },
           .drains = [this]() -> const Drains& { return drain_orders_.drains(); },
           .offered =
               [this](const Offer& offer) {
@@ -245,7 +265,27 @@ void Supervisor::forget(const std::string& resource) {
 }
 
 void Supervisor::read_holdings(HoldingsReader::Done done) {
-  link_->holdings().read(Clock::now(), std::move(done));
+  link_->holdings().read(Clock::now(), [this, done = std::move(done)](const PodResources::Answer& answer) {
+    done(by_chosen_card(answer));
+  });
+}
+
+PodResources::Answer Supervisor::by_chosen_card(const PodResources::Answer& answer) const {
+  PodResources::Answer told = answer;
+  for (const auto& [name, entry] : entries_) {
+    entry->for_each_resource([&](const Resource& resource) {
+      const AssumedCards* const cards = resource.assumed_cards();
+      if (!cards || !told.holdings) return;
+      const std::shared_ptr<const Offer> offer = resource.offer();
+      Holdings known = by_card(*told.holdings, resource.name(), offer->inventory, [&](const Holder& holder) {
+        return cards->held_card(holder, offer->inventory);
+      });
+      told.holdings = std::make_shared<const Holdings>(
+          by_name(std::move(known), resource.name(),
+                  [cards](const Holder& holder) { return cards->known_as(holder); }));
+    });
+  }
+  return told;
 }
 
 void Supervisor::stop(std::function<void()> done) {
@@ -271,6 +311,7 @@ Changes Supervisor::apply(Config config) {
     link_->holdings().abandon();
     allocatable_.forget();
     link_ = std::move(link);
+    assuming_.pods().on_kubelet(config.kubelet.pods_api());
   }
   if (plan.cdi) move_cdi(config);
   labels_.use(feature_directory(config));
@@ -366,7 +407,7 @@ void Supervisor::ask_status(WithHolders with, StatusDone done) {
   if (with == WithHolders::kNo) return done(status());
   const auto told = [this, done = std::move(done)](const PodResources::Answer& answer) {
     DaemonStatus status = this->status();
-    status.holdings = answer.holdings;
+    status.holdings = by_chosen_card(answer).holdings;
     status.holders_unknown = answer.why;
     done(std::move(status));
   };
@@ -390,6 +431,7 @@ void Supervisor::on_kubelet() {
   kubelet_since_ = std::chrono::system_clock::now();
   if (present) platform_.tallies.kubelets.add();
   for (const auto& [name, entry] : entries_) entry->on_kubelet();
+  assuming_.pods().on_kubelet(link_->config().pods_api());
   on_change_();
   const std::string directory = link_->config().directory;
   if (present)
@@ -492,12 +534,16 @@ void Supervisor::tell_hopeful() {
 // Of resources that are no more. Before each entry has looked nobody knows which there are.
 void Supervisor::forget_specifications() {
   std::set<std::string> specified;
+  bool late = false;
   for (const auto& [name, entry] : entries_) {
-    if (entry->config().recipe->cdi == CdiNames::kNone) continue;
+    const Recipe& recipe = *entry->config().recipe;
+    if (recipe.cdi == CdiNames::kNone) continue;
     if (!entry->settled()) return;
     entry->for_each_resource([&](const Resource& resource) { specified.insert(resource.name()); });
+    late = late || (recipe.assume && recipe.assume->late());
   }
   cdi_->keep(std::move(specified));
+  if (!late) cdi_->keep_late({});  // otherwise it is for those to say
   end_former_cdi();
 }
 

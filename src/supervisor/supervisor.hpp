@@ -7,6 +7,7 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "pods/assuming.hpp"
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/changes.hpp"
@@ -76,11 +77,14 @@ class Supervisor {
   void end_former_cdi();
   FeatureDirectory feature_directory(const Config& config) const;
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
+  Assuming::Means means_of_assuming();
   AllocatableCheck::Hooks allocatable_hooks();
   DrainOrders::Hooks drain_hooks();
   DaemonStatus status() const;
   std::vector<std::shared_ptr<const Offer>> offers() const;
   void read_holdings(HoldingsReader::Done done);
+  // Where a scheduler has chosen the card the kubelet's ids do not say it.
+  PodResources::Answer by_chosen_card(const PodResources::Answer& answer) const;
   void forget(const std::string& resource);
   void add(const ResourceConfig& resource);
   void end(const std::string& name);
@@ -127,6 +131,7 @@ class Supervisor {
   DrainOrders drain_orders_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;
+  Assuming assuming_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
 };
 

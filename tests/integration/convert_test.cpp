@@ -28,8 +28,8 @@ Finished convert(const Node& node, std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "convert");
   const std::string to = node.path("converted.yaml");
   Finished finished = run_plughost(arguments, {"sh", "-c", "exec \"$@\" > " + to, "sh"});
-  node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() +
-                                       ", podResources: " + node.path("pods.sock") + "}\n" + content(to));
+  node.files().file("config.yaml", "kubelet: {directory: " + node.plugins().string() + ", podResources: " +
+                                       node.path(Node::kPodResources) + "}\n" + content(to));
   return finished;
 }
 

@@ -280,7 +280,7 @@ TEST_CASE(
 
 TEST_CASE("a kubelet that takes connections and is silent is no matter of /healthz") {
   Node node;
-  const UniqueFd silent = listen_unix(node.path("pods.sock"));
+  const UniqueFd silent = listen_unix(node.path(Node::kPodResources));
   node.set_top("listen: 127.0.0.1:0\n");
   node.configure(counted(kGopher, 1));
   node.start_kubelet();

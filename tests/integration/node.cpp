@@ -35,6 +35,7 @@ void describe(const ResourceState& resource) {
 Node::Node(Options options) : options_(options) {
   files_.directory("plugins");
   files_.directory("registry");
+  files_.directory(std::filesystem::path(kPodResources).parent_path());
 }
 
 Node::~Node() {
@@ -62,7 +63,7 @@ void Node::configure(const std::string& resources) {
   const char* const way = options_.registration == Registration::kRegister ? "register" : "pluginsRegistry";
   files_.file("config.yaml", "kubelet: {directory: " + plugins().string() +
                                  ", pluginsRegistry: " + path("registry") +
-                                 ", podResources: " + path("pods.sock") + ", registration: " + way + "}\n" +
+                                 ", podResources: " + path(kPodResources) + ", registration: " + way + "}\n" +
                                  top_ + "resources:\n" + resources + "control: " + control() + "\n");
 }
 
@@ -72,7 +73,7 @@ void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent 
                                   .registering = options_.registering,
                                   .faults = std::move(faults)};
   if (options_.registration == Registration::kPluginsRegistry) options.plugins_registry = sockets();
-  if (options_.pod_resources) options.pod_resources = path("pods.sock");
+  if (options_.pod_resources) options.pod_resources = path(kPodResources);
   kubelet_ = std::make_unique<StandInKubelet>(std::move(options), std::move(on_event));
 }
 

@@ -42,6 +42,10 @@ class Node {
   // A file's path as a scalar of the configuration.
   std::string path(const std::string& below) const { return files_.at(below).string(); }
 
+  // The kubelet's sockets, below its root as the real ones are.
+  static constexpr const char* kPodResources = "pod-resources/kubelet.sock";
+  static constexpr const char* kPodsApi = "pods-api/pods-api.sock";
+
   // The daemon's control socket.
   std::string control() const { return path(control_); }
   // Another one in the configurations that are made from now on.

@@ -52,8 +52,10 @@ class Gpu final : public DeviceSource {
   }
   std::optional<SharesOf> units() const override {
     if (terms_.unit.whole()) return std::nullopt;
-    return terms_.span_cards ? SharesOf::kAny : SharesOf::kOneDevice;
+    // With `assume` the scheduler has chosen the card, and the ids are of any.
+    return terms_.span_cards || terms_.assume ? SharesOf::kAny : SharesOf::kOneDevice;
   }
+  std::optional<AssumeTerms> assume() const override { return terms_.assume; }
   std::vector<std::shared_ptr<const KindRecipe>> recipes() const override;
   void forgive(const Device& device) const override {
     if (const std::string* const uuid = device.attribute("uuid")) nvidia_.forgive(*uuid);
@@ -250,7 +252,9 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
   const Node* const node = entry.node("gpu");
   if (!node) return nullptr;
   Fields fields(*node, entry.path_of("gpu"), entry.diagnostics());
-  return std::make_unique<Gpu>(read_gpu_terms(fields), full_name(entry), nvml, std::move(now));
+  GpuTerms terms = read_gpu_terms(fields);
+  terms.assume = read_assume(entry, terms);
+  return std::make_unique<Gpu>(std::move(terms), full_name(entry), nvml, std::move(now));
 }
 
 Kind gpu_kind() {

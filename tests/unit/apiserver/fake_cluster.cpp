@@ -29,10 +29,37 @@ std::vector<Json> FakeCluster::events() const {
   return events;
 }
 
+void FakeCluster::set_phase(const std::string& name, const std::string& phase) {
+  change(kPods, name, [&](Json& pod) { pod["status"]["phase"] = phase; });
+}
+
+void FakeCluster::annotate(const std::string& name, const std::map<std::string, std::string>& annotations) {
+  change(kPods, name, [&](Json& pod) {
+    for (const auto& [key, value] : annotations) pod["metadata"]["annotations"][key] = value;
+  });
+}
+
+std::string FakeCluster::annotation(const std::string& name, const std::string& key) const {
+  const Json pod = get(kPods, name);
+  return pod["metadata"]["annotations"][key].text();
+}
+
 std::vector<std::string> FakeCluster::patches() const {
+  return bodies_of_patches(
+      [](const std::string& target) { return target == std::string(kNodes) + '/' + kNode + "/status"; });
+}
+
+std::vector<std::string> FakeCluster::pod_patches() const {
+  return bodies_of_patches([](const std::string& target) {
+    return target.starts_with(std::string(kPods) + '/') && target.ends_with("/status");
+  });
+}
+
+std::vector<std::string> FakeCluster::bodies_of_patches(
+    const std::function<bool(const std::string& target)>& of) const {
   std::vector<std::string> bodies;
   for (const FakeRequest& request : written()) {
-    if (request.method == "PATCH" && request.target == std::string(kNodes) + '/' + kNode + "/status" &&
+    if (request.method == "PATCH" && of(request.target) &&
         request.headers.at("content-type") == "application/merge-patch+json")
       bodies.push_back(request.body);
   }

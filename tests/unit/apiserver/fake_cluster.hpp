@@ -2,6 +2,8 @@
 // FakeObjects in the words of one node: its labels and counts, its pods, and the Events that were written.
 // Thread-safe.
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,22 @@ class FakeCluster : public FakeObjects {
   std::string shown(const std::string& resource) const;
   void remove_node() { remove(kNodes, kNode); }
   void add_pod(const std::string& name_space, const std::string& name, const std::string& uid);
+  // Of the namespace ns.
+  static constexpr const char* kPods = "/api/v1/namespaces/ns/pods";
+  void put_pod(const Json& pod) { put(kPods, pod); }
+  void remove_pod(const std::string& name) { remove(kPods, name); }
+  void set_phase(const std::string& name, const std::string& phase);
+  void annotate(const std::string& name, const std::map<std::string, std::string>& annotations);
+  std::string annotation(const std::string& name, const std::string& key) const;
+  // The bodies of the merge patches of pods' statuses.
+  std::vector<std::string> pod_patches() const;
 
   std::vector<Json> events() const;
   // The bodies of the merge patches of the Node's status.
   std::vector<std::string> patches() const;
+
+ private:
+  std::vector<std::string> bodies_of_patches(const std::function<bool(const std::string& target)>& of) const;
 };
 
 }  // namespace plughost::test

@@ -54,6 +54,14 @@ bool selected(const Json& object, const std::string& selector) {
   return true;
 }
 
+// Of the collection itself, or of a namespace's part of it.
+bool is_in(const std::string& one, const std::string& collection) {
+  if (one == collection) return true;
+  const std::size_t slash = collection.rfind('/');
+  return one.starts_with(collection.substr(0, slash) + "/namespaces/") &&
+         one.ends_with(collection.substr(slash)) && collection.find("/namespaces/") == std::string::npos;
+}
+
 void without(Json& object, std::string_view name) {
   Json::Object rest;
   for (const auto& member : constant(object).object())
@@ -180,6 +188,12 @@ void FakeObjects::release() {
   changed_.notify_all();
 }
 
+void FakeObjects::hold_watches(bool held) {
+  const std::lock_guard lock(mutex_);
+  watches_held_ = held;
+  changed_.notify_all();
+}
+
 void FakeObjects::deny(const std::string& right) {
   const std::lock_guard lock(mutex_);
   denied_.insert(right);
@@ -282,7 +296,7 @@ FakeObjects::Answer FakeObjects::answer(const FakeRequest& request) {
 FakeObjects::Answer FakeObjects::list(const std::string& collection, const std::string& query) const {
   Json items = Json::Array();
   for (const auto& [path, object] : objects_) {
-    if (path.starts_with(collection + '/') && path.find('/', collection.size() + 1) == std::string::npos &&
+    if (is_in(path.substr(0, path.rfind('/')), collection) &&
         selected(object, parameter(query, "fieldSelector")))
       items.push_back(object);
   }
@@ -315,6 +329,9 @@ FakeObjects::Answer FakeObjects::replace(const std::string& path, Json object, c
     const Json::Object capacity = constant(object)["status"]["capacity"].object();
     for (const auto& [name, ignored] : capacity) print_quantity(object["status"]["capacity"][name]);
   }
+  const std::string uid = constant(object)["metadata"]["uid"].text();
+  if (!uid.empty() && uid != before["metadata"]["uid"].text())
+    return {.code = 422, .body = status(422, "metadata.uid: Invalid value: field is immutable")};
   written_.push_back(request);
   store(path.substr(0, path.rfind('/')), path, std::move(object));
   return {.code = 200, .body = objects_.at(path)};
@@ -362,11 +379,12 @@ void FakeObjects::watch(const std::string& collection, const std::string& query,
     std::string line;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return ending_ || ending != watches_ || next < events_.size(); });
+      changed_.wait(
+          lock, [&] { return ending_ || ending != watches_ || (!watches_held_ && next < events_.size()); });
       if (ending_) return out.cut();
       if (ending != watches_) break;
       const Event& event = events_[next++];
-      if (event.collection == collection && selected(event.object, selector))
+      if (is_in(event.collection, collection) && selected(event.object, selector))
         line = Json{{"type", event.type}, {"object", event.object}}.dump() + '\n';
     }
     if (!line.empty() && !out.chunk(line)) return;

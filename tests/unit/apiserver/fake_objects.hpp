@@ -58,6 +58,8 @@ class FakeObjects {
   // Every watch ends. Who goes on from a version that he knows is told 410: by the answer, or by an event.
   enum class Versions { kKnown, kExpired, kExpiredByEvent };
   void end_watches(Versions versions = Versions::kKnown);
+  // Watches tell nothing from now on, or all that was held back.
+  void hold_watches(bool held);
   void stop();   // nobody listens
   void start();  // on the same port
 
@@ -98,6 +100,7 @@ class FakeObjects {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
+  bool watches_held_ = false;
   unsigned watches_ = 0;  // counts their endings
   std::size_t oldest_ = 0;
   bool expired_by_event_ = false;  // what is older

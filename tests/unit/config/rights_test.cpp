@@ -49,6 +49,21 @@ TEST_CASE(
   CHECK(rights("nodeLabels: /etc/labels\napiServer: {}\n" + labelled) == rights("apiServer: {}\n" + entries));
 }
 
+TEST_CASE("where a scheduler chooses cards the pods of our node are watched, and their status is patched") {
+  const std::string entry = "resources: [{name: x.com/a, gpu: {unit: {memory: 1GiB}}, assume: {dialect: ";
+  const Texts pods{"assume: list pods, where spec.nodeName={node} []",
+                   "assume: watch pods, where spec.nodeName={node} []", "assume: patch pods/status []"};
+  CHECK(rights("apiServer: {}\n" + entry + "doslab}}]\n") == pods);
+  Texts with_node{"assume: list nodes, where metadata.name={node} [{node}]",
+                  "assume: watch nodes, where metadata.name={node} [{node}]"};
+  with_node.insert(with_node.end(), pods.begin(), pods.end());
+  CHECK(rights("apiServer: {}\n" + entry + "gpushare}}]\n") == with_node);
+  // What is listed for one is listed for the other.
+  Texts with_events = pods;
+  with_events.emplace_back("events: create events []");
+  CHECK(rights("apiServer: {}\nevents: true\n" + entry + "volcano}}]\n") == with_events);
+}
+
 TEST_CASE("Events are created, and of our own pods the uid is asked for") {
   CHECK(rights("apiServer: {}\nevents: true\nresources: []\n") ==
         Texts{"events: create events []", "events: list pods, where spec.nodeName={node} []"});

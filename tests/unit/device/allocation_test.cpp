@@ -295,6 +295,44 @@ TEST_CASE("a container's units, its card's and all that are listed can be told i
         "2/8,4/12");
 }
 
+TEST_CASE("with assume a template may name the container's pod, of which a specification says nothing") {
+  Recipe recipe = of_units(SharesOf::kAny);
+  recipe.cdi = CdiNames::kCri;
+  recipe.env = {{Template("{pod}"), Template("{namespace}/{pod} {podUnits}")},
+                {Template("OF_{uuid}"), Template("{pod}")},
+                {Template("ID_{uuid}"), Template("{uuid}")}};
+  const Device gpu = card("GPU-a", 4);
+  const UnitCounts units{
+      .of_container = 1, .total = 4, .pod = UnitsPod{.name_space = "team", .name = "trainer", .units = 7}};
+  CHECK(std::get<Refusal>(allocate_device("example.com/gpu", recipe, gpu, units)).text.find("has no {pod}") !=
+        std::string::npos);
+  recipe.assume.emplace();
+  const auto answer = std::get<Allocation>(allocate_device("example.com/gpu", recipe, gpu, units));
+  CHECK(answer.env ==
+        std::map<std::string, std::string>{{"trainer", "team/trainer 7"}, {"OF_GPU-a", "trainer"}});
+  CHECK(answer.by_cdi.env == std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
+  recipe.env[0].first = Template("NAME");  // a specification is made before there is a pod
+  CHECK(cdi_edits("example.com/gpu", recipe, gpu).env ==
+        std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
+}
+
+TEST_CASE(
+    "one device by whatever id is given with what a scheduler's dialect sets, which must not contradict") {
+  Recipe recipe = with_env("WHO", "{id}");
+  Device sick = device("a");
+  sick.trouble = "sick";
+  const auto answer =
+      allocate_device("example.com/gpu", recipe, sick, {}, Allocation{.env = {{"CARD", "1"}}});
+  CHECK(std::get<Allocation>(answer).env == std::map<std::string, std::string>{{"CARD", "1"}, {"WHO", "a"}});
+  const Allocation other{.env = {{"WHO", "b"}}};
+  const auto by_program = allocate_device("example.com/gpu", recipe, sick, {}, other);
+  CHECK(std::get<Refusal>(by_program).text.find("the program of allocate contradicts") != std::string::npos);
+  recipe.assume.emplace();
+  const auto by_dialect = allocate_device("example.com/gpu", recipe, sick, {}, other);
+  CHECK(std::get<Refusal>(by_dialect).text.find("what the dialect of assume sets contradicts") !=
+        std::string::npos);
+}
+
 TEST_CASE("where ids are no units, attributes may have the names of what counts them") {
   const Recipe recipe = with_env("V", "{units}-{cardUnits}-{totalUnits}");
   const Device odd = device("a", {{"units", "u"}, {"cardUnits", "c"}, {"totalUnits", "t"}});

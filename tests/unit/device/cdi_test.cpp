@@ -203,6 +203,23 @@ TEST_CASE("the version is the oldest that has what is used") {
   CHECK(Json::parse(text)["cdiVersion"] == "0.6.0");
 }
 
+TEST_CASE("one name whose edits are known has a specification of its own") {
+  Device device = camera("a", "/dev/a");
+  device.links = {{"/dev/by-id/a", "/dev/a"}};
+  const CdiEdits edits{.env = {{"A", "1"}},
+                       .mounts = {{.host_path = "/m", .container_path = "/n", .read_only = true}},
+                       .nodes = {{.host_path = "/dev/by-id/a", .container_path = "/dev/b"}}};
+  const Json one = Json::parse(cdi_specification("example.com/camera", "late-1", edits, device));
+  CHECK(one["kind"] == "example.com/camera");
+  CHECK(one["cdiVersion"] == "0.5.0");
+  REQUIRE(one["devices"].size() == 1);
+  CHECK(one["devices"][0]["name"] == "late-1");
+  CHECK(one["devices"][0]["containerEdits"]["env"] == Json{"A=1"});
+  CHECK(one["devices"][0]["containerEdits"]["mounts"][0]["hostPath"] == "/m");
+  CHECK(one["devices"][0]["containerEdits"]["deviceNodes"][0]["path"] == "/dev/b");
+  CHECK(one["devices"][0]["containerEdits"]["deviceNodes"][0]["hostPath"] == "/dev/a");
+}
+
 TEST_CASE("a name that CDI cannot take is said to be one") {
   CHECK(cdi_kind_trouble("example.com/camera").empty());
   CHECK(cdi_kind_trouble("example.com/3d").find("begin with a letter") != std::string::npos);

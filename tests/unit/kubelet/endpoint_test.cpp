@@ -30,6 +30,7 @@ struct Owner final : EndpointOwner {
   std::vector<std::string> troubles;
   std::vector<std::string> started;
   std::vector<std::string> allocated;
+  std::vector<std::string> carded;
   std::vector<AnsweredAllocate> answered;
   bool drops = false;
   bool refuses = false;
@@ -50,6 +51,11 @@ struct Owner final : EndpointOwner {
     allocated = ids;
     if (refuses) return done("not today");
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
+  }
+  void ask_for_card(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
+                    AllocationDone done) override {
+    carded = ids;
+    if (!drops) done(Allocation{.env = {{"CARD", "1"}}});
   }
 };
 
@@ -277,6 +283,36 @@ TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
   CHECK(call.ids.ends_with("x... and 995 more"));
   CHECK(call.ids.size() < 500);
   CHECK(call.refusal.size() == 503);
+}
+
+TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer, whatever the ids") {
+  Recipe recipe;
+  recipe.assume.emplace();
+  Served served(std::make_shared<const Recipe>(std::move(recipe)));
+  served.endpoint->listen_anew(served.dir.path());
+  v1beta1::AllocateResponse response;
+  const auto allocate = [&](auto& stub, auto& context) {
+    return stub.Allocate(&context, request({{"one"}, {"nobody's"}}), &response);
+  };
+  SUBCASE("it answers") {
+    CHECK(served.call(allocate).ok());
+    REQUIRE(response.container_responses_size() == 2);
+    CHECK(response.container_responses(0).envs().at("CARD") == "1");
+    CHECK(served.owner.carded == std::vector<std::string>{"nobody's"});
+    CHECK(served.owner.allocated.empty());
+    v1beta1::PreStartContainerRequest start;
+    start.add_devices_ids("two");
+    v1beta1::PreStartContainerResponse started;
+    CHECK(served
+              .call([&](auto& stub, auto& context) {
+                return stub.PreStartContainer(&context, start, &started);
+              })
+              .error_message() == "resource example.com/a: it is not ready");
+  }
+  SUBCASE("it drops the question") {
+    served.owner.drops = true;
+    CHECK(served.call(allocate).error_code() == grpc::StatusCode::UNAVAILABLE);
+  }
 }
 
 TEST_CASE("a container's start with something to prepare asks the owner") {

@@ -133,13 +133,19 @@ TEST_CASE(
   Clock::time_point begun;
   {
     Many many;
-    many.run(Purpose::kStay, "cd " + at + "; " + test::trapping(": > cleared", ": > ready"), 1);
-    many.run(Purpose::kStay,
-             "cd " + at + "; trap '' TERM; echo $$ > half; mv half pid; while :; do sleep 0.05; done", 1);
-    REQUIRE(test::run_until(many.loop, [&] {
-      return std::filesystem::exists(dir.at("ready")) && std::filesystem::exists(dir.at("pid"));
-    }));
-    std::ifstream(dir.at("pid")) >> stubborn;
+    // Who reads its lines knows that it has begun; a file of its says that to the test alone.
+    bool ready = false;
+    const auto run = [&](const std::string& script,
+                         const std::function<void(std::string_view line)>& on_line) {
+      ProgramQueue& queue = many.queues.emplace_back(many.programs, Purpose::kStay);
+      Program program{.command = {"/bin/sh", "-c", "cd " + at + "; " + script}};
+      program.on_line = on_line;
+      many.running.emplace_back(queue, std::move(program), [](const Ending&) {});
+    };
+    run(test::trapping(": > cleared", "echo ready"), [&](std::string_view) { ready = true; });
+    run("trap '' TERM; echo $$; while :; do sleep 0.05; done",
+        [&](std::string_view line) { stubborn = std::stoi(std::string(line)); });
+    REQUIRE(test::run_until(many.loop, [&] { return ready && stubborn != 0; }));
     many.running.clear();
     begun = Clock::now();
   }

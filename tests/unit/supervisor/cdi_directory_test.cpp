@@ -98,6 +98,26 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
                                       "plughost.0123456789abcdef-example.com_camera.json"});
 }
 
+TEST_CASE("late names have files of their own, and each kind is left alone by the other's tidying") {
+  Rig rig;
+  CdiDirectory other(rig.host, "/run/cdi", "plughost.0123456789abcdef");
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  CHECK(rig.cdi.put_late("late-1", "one").empty());
+  CHECK(rig.cdi.put_late("late-2", "two").empty());
+  CHECK(other.put_late("late-1", "another's").empty());
+  CHECK(content(rig.tree.at("run/cdi/plughost.late-1.json")) == "one");
+  CHECK(rig.cdi.put_late("late-1", "once more").empty());
+  rig.cdi.keep({});
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
+  CHECK(content(rig.tree.at("run/cdi/plughost.late-1.json")) == "once more");
+  REQUIRE(rig.cdi.specify(offer_of(rig.recipe, "/dev/video0")).empty());
+  rig.cdi.keep_late({"late-2"});
+  CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi/plughost.late-1.json")));
+  CHECK(content(rig.tree.at("run/cdi/plughost.late-2.json")) == "two");
+  CHECK(content(rig.tree.at("run/cdi/plughost.0123456789abcdef.late-1.json")) == "another's");
+  CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
+}
+
 TEST_CASE("a specification that cannot be written is no half file, and the reason says what to do") {
   Rig rig;
   rig.tree.file("run/cdi", "a file in the directory's place");

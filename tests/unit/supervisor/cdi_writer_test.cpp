@@ -111,6 +111,26 @@ TEST_CASE(
   CHECK(contains(rig.content(), "/dev/video1"));
 }
 
+TEST_CASE("CDI: a late name is written, or it is said why not, and goes when it is not to be kept") {
+  Rig rig;
+  const std::string file = "run/cdi/plughost.late-1.json";
+  std::vector<std::string> told;
+  const auto write = [&] {
+    rig.writer->write_late("late-1", "one", [&](const std::string& trouble) { told.push_back(trouble); });
+  };
+  write();
+  REQUIRE(run_until(rig.loop, [&] { return told.size() == 1; }));
+  CHECK(told[0].empty());
+  CHECK(std::filesystem::exists(rig.tree.at(file)));
+  rig.writer->keep({});
+  rig.writer->keep_late({});
+  REQUIRE(run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at(file)); }));
+  rig.tree.directory(file + "/x");
+  write();
+  REQUIRE(run_until(rig.loop, [&] { return told.size() == 2; }));
+  CHECK(contains(told[1], "plughost.late-1.json cannot be written"));
+}
+
 TEST_CASE("CDI: the end of the writer drops nothing that it was told") {
   Rig rig;
   rig.write("/dev/video0");

@@ -30,6 +30,14 @@ struct Running {
                    [] {},
                    [] {}};
   CdiWriter cdi{process.workers, process.host, kubelet.at("cdi"), "plughost"};
+  Assuming assuming{{.loop = process.platform.loop,
+                     .log = process.platform.log,
+                     .api_server = process.platform.api_server,
+                     .node_watch = process.platform.node_watch,
+                     .checkpoint = [this]() -> CheckpointReader& { return link.checkpoint(); },
+                     .write_late = {},
+                     .keep_late = {}},
+                    kubelet.at("none")};
   Drains drains;
   std::unique_ptr<Entry> entry;
 
@@ -40,6 +48,7 @@ struct Running {
                      .not_before = [](const std::string&) { return Clock::time_point::min(); },
                      .removed = [](const std::string&) {},
                      .cdi = [this]() -> CdiWriter& { return cdi; },
+                     .assuming = [this]() -> Assuming& { return assuming; },
                      .drains = [this]() -> const Drains& { return drains; },
                      .offered = [](const Offer&) {},
                      .emptied = [](const Offer&) {},

@@ -39,5 +39,66 @@ TEST_CASE("mistakes in `gpu` are found when it is read") {
   CHECK(problem({{"unit", map({{"cores", text("101")}})}}).starts_with("resources[0].gpu.unit.cores: "));
 }
 
+class AssumeRig {
+ public:
+  explicit AssumeRig(GpuRig::Keys keys, GpuRig::Keys gpu = {{"unit", map({{"memory", text("2GiB")}})}}) {
+    const Node node = map({{"gpu", map(std::move(gpu))}, {"assume", map(std::move(keys))}});
+    Diagnostics diagnostics;
+    {
+      Fields fields(node, "resources[0]", diagnostics);
+      terms = read_gpu(fields, "", std::chrono::steady_clock::now)->assume();
+    }
+    for (const Diagnostic& each : diagnostics.all()) problems.push_back(each.what);
+  }
+  std::optional<AssumeTerms> terms;
+  std::vector<std::string> problems;
+};
+
+TEST_CASE("`assume` is the dialect's terms, with what the entry says of them") {
+  const AssumeRig plain({{"dialect", text("gpushare")}});
+  CHECK(plain.problems.empty());
+  REQUIRE(plain.terms);
+  CHECK(plain.terms->dialect == Dialect::kGpushare);
+  CHECK(plain.terms->card_is == CardIs::kIndex);
+  CHECK(!plain.terms->identify);
+  CHECK(!plain.terms->only_card);
+  CHECK(!plain.terms->answer_without_card);
+  CHECK(plain.terms->sets_visible);
+  CHECK(plain.terms->unit == 2048);
+  const AssumeRig words({{"dialect", text("gpushare")},
+                         {"identify", text("late")},
+                         {"onlyCard", text("true")},
+                         {"answerWithoutCard", text("true")},
+                         {"time", text("x.com/time")},
+                         {"assigned", text("x.com/assigned")},
+                         {"card", text("x.com/card")},
+                         {"cardIs", text("uuid")}});
+  CHECK(words.problems.empty());
+  REQUIRE(words.terms);
+  CHECK(words.terms->late());
+  CHECK(words.terms->only_card);
+  CHECK(words.terms->answer_without_card);
+  CHECK(words.terms->card_is == CardIs::kUuid);
+  CHECK(words.terms->names ==
+        std::vector<AssumeNames>{{.time = "x.com/time", .assigned = "x.com/assigned", .card = "x.com/card"}});
+  const AssumeRig one_word({{"dialect", text("doslab")}, {"card", text("x.com/card")}});
+  REQUIRE(one_word.terms->names.size() == 2);
+  CHECK(one_word.terms->names[0].time == "DOSLAB_IO_GPU_ASSUME_TIME");
+  CHECK(one_word.terms->names[1].time == "doslab.io/gpu-assume-time");
+  CHECK(one_word.terms->names[1].card == "x.com/card");
+}
+
+TEST_CASE("NVIDIA_VISIBLE_DEVICES is the dialect's only where the runtime is told by it") {
+  const auto sets = [](std::vector<Node> strategies) {
+    return AssumeRig({{"dialect", text("doslab")}}, {{"unit", map({{"memory", text("1GiB")}})},
+                                                     {"deviceListStrategy", list(std::move(strategies))}})
+        .terms->sets_visible;
+  };
+  CHECK(sets({text("envvar")}));
+  CHECK(sets({text("envvar"), text("cdi-cri")}));
+  CHECK(!sets({text("envvar"), text("volume-mounts")}));
+  CHECK(!sets({text("cdi-cri")}));
+}
+
 }  // namespace
 }  // namespace plughost

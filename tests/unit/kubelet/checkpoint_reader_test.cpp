@@ -1,4 +1,4 @@
-#include "supervisor/checkpoint_reader.hpp"
+#include "kubelet/checkpoint_reader.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #pragma once
-// One call to the kubelet's pod resources, as PodResources and Allocatable make them. Loop thread only, but
-// for what gRPC calls. Internal to kubelet.
+// One call to the kubelet, as PodResources, Allocatable and PodsApi make them. Loop thread only, but for what
+// gRPC calls. Internal to kubelet.
 
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
@@ -15,26 +15,27 @@ namespace plughost {
 
 // It must end in the loop: gRPC 1.51 cannot take down its last channel in a thread of its own.
 template <typename Service, typename Request, typename Response>
-struct PodResourcesCall {
+struct KubeletCall {
   // As the kubelet's own client: a node's pods can hold more than the usual 4 MiB of ids.
   static constexpr int kMostBytes = 16 << 20;
 
   // Throws std::system_error if nobody listens.
-  PodResourcesCall(const std::filesystem::path& socket, std::chrono::seconds deadline) {
+  KubeletCall(const std::filesystem::path& socket, std::chrono::milliseconds deadline,
+              int most_bytes = kMostBytes) {
     UniqueFd connection = connect_unix(socket);
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMostBytes);
+    arguments.SetMaxReceiveMessageSize(most_bytes);
     stub = Service::NewStub(
         grpc::CreateCustomInsecureChannelFromFd("localhost", connection.release(), arguments));
     context.set_deadline(std::chrono::system_clock::now() + deadline);
   }
   // What is under way is cancelled.
-  ~PodResourcesCall() {
+  ~KubeletCall() {
     context.TryCancel();
     wait();
   }
-  PodResourcesCall(const PodResourcesCall&) = delete;
-  PodResourcesCall& operator=(const PodResourcesCall&) = delete;
+  KubeletCall(const KubeletCall&) = delete;
+  KubeletCall& operator=(const KubeletCall&) = delete;
 
   void wait() {
     if (ended.valid()) ended.wait();

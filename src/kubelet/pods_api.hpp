@@ -1,0 +1,68 @@
+#pragma once
+// The kubelet's pods API: the pods of this node, before they are admitted. Kubernetes 1.37 and later. Loop
+// thread only.
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "assume/pod.hpp"
+#include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
+
+namespace plughost {
+
+class PodsApi {
+ public:
+  static constexpr std::chrono::milliseconds kDeadline{1000};
+  // A kubelet that is asked too much (100 a second, 10 at once, for all that ask it) is asked again after
+  // this, so often.
+  static constexpr std::chrono::milliseconds kPauseIfRefused{50};
+  static constexpr unsigned kMostTries = 10;
+
+  enum class Outcome {
+    kTold,
+    kNotYet,     // the kubelet has just started, and has not heard of its pods
+    kNotServed,  // nobody listens: an older kubelet, or none
+    kFailed,
+  };
+  struct Answer {
+    Outcome outcome = Outcome::kFailed;
+    std::vector<Pod> pods;
+    std::string why;  // it is not told
+  };
+  using Done = std::function<void(const Answer& answer)>;
+
+  PodsApi(EventLoop& loop, std::filesystem::path socket);
+  ~PodsApi();
+  PodsApi(const PodsApi&) = delete;
+  PodsApi& operator=(const PodsApi&) = delete;
+
+  const std::filesystem::path& socket() const { return socket_; }
+
+  // All pods, and done later in the loop; never, if this is gone by then.
+  void list(Done done) { ask("", std::move(done)); }
+  // The one with that UID; none, if the kubelet has none.
+  void get(const std::string& uid, Done done) { ask(uid, std::move(done)); }
+
+ private:
+  struct Question;
+  using Questions = std::list<Question>;
+
+  void ask(const std::string& uid, Done done);
+  void put(Questions::iterator question);
+  template <typename Call>
+  auto on_answer(Questions::iterator question, Call& call);
+  void on_end(Questions::iterator question, const Answer& answer, bool exhausted);
+
+  EventLoop& loop_;
+  std::filesystem::path socket_;
+  Questions questions_;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,74 @@
+#pragma once
+// What the resources whose cards a scheduler chooses share: who tells the pods, what is written to them, what
+// the kubelet has written, and the specifications of names that a start decides. Loop thread only.
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "apiserver/api_server.hpp"
+#include "apiserver/node_watch.hpp"
+#include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
+#include "base/log.hpp"
+#include "kubelet/checkpoint_reader.hpp"
+#include "pods/pod_marks.hpp"
+#include "pods/pod_source.hpp"
+
+namespace plughost {
+
+class Assuming {
+ public:
+  // Specifications that nobody needs are looked for so long after a change of pods.
+  static constexpr std::chrono::seconds kQuiet{1};
+
+  // All outlive it.
+  struct Means {
+    EventLoop& loop;
+    Log& log;
+    ApiServer& api_server;
+    NodeWatch& node_watch;
+    std::function<CheckpointReader&()> checkpoint;  // the present one
+    // See CdiWriter.
+    std::function<void(std::string name, std::string text,
+                       std::function<void(const std::string& trouble)> done)>
+        write_late;
+    std::function<void(std::set<std::string> names)> keep_late;
+  };
+
+  // pods_api: the kubelet's socket.
+  Assuming(Means means, std::filesystem::path pods_api);
+  Assuming(const Assuming&) = delete;
+  Assuming& operator=(const Assuming&) = delete;
+
+  EventLoop& loop() { return means_.loop; }
+  Log& log() { return means_.log; }
+  NodeWatch& node_watch() { return means_.node_watch; }
+  PodSource& pods() { return pods_; }
+  PodMarks& marks() { return marks_; }
+  // What the kubelet has written by now; nullptr: it cannot be read, or not in time. done never runs if the
+  // kubelet's directory moves meanwhile: all entries, and with them who asks here, begin anew then.
+  void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
+
+  // What a late name stands for, before done: it says why not; empty: it is written.
+  void specify(const std::string& name, std::string text,
+               std::function<void(const std::string& trouble)> done);
+  // Pods have changed: the specifications of those that the kubelet's checkpoint has no more are to go.
+  void tidy_later();
+
+ private:
+  void tidy();
+
+  Means means_;
+  PodSource pods_;
+  PodMarks marks_;
+  std::map<std::string, EventLoop::Clock::time_point> specified_;  // late names, since the last tidying
+  Timer quiet_;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

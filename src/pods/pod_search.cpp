@@ -1,0 +1,71 @@
+#include "pods/pod_search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plughost {
+
+using Clock = EventLoop::Clock;
+
+PodSearch::PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
+                     std::function<void(bool anew)> changed)
+    : loop_(loop),
+      source_(source),
+      book_(std::move(resource), std::move(terms)),
+      changed_(std::move(changed)),
+      follower_(source.follow({.listed =
+                                   [this](const std::vector<Pod>& pods) {
+                                     book_.replace(pods);
+                                     on_change(true);
+                                   },
+                               .changed =
+                                   [this](const Pod& pod) {
+                                     book_.put(pod);
+                                     on_change(false);
+                                   },
+                               .gone =
+                                   [this](const std::string& uid) {
+                                     book_.remove(uid);
+                                     on_change(false);
+                                   }})) {}
+
+// What a kubelet has told is old: a pod of then may be over by now, and be taken for the one that asks.
+void PodSearch::until(const std::string& uid, Attempt attempt, GiveUp give_up,
+                      std::chrono::milliseconds patience) {
+  const bool by_kubelet = source_.by_kubelet();
+  if (!by_kubelet && attempt()) return;
+  const auto now = Clock::now();
+  const auto waiting = waiting_.insert(waiting_.end(), Waiting{.uid = uid,
+                                                               .attempt = std::move(attempt),
+                                                               .give_up = std::move(give_up),
+                                                               .until = now + patience,
+                                                               .next = nullptr,
+                                                               .question = nullptr});
+  waiting->next = std::make_unique<Timer>(loop_, [this, waiting] { ask(waiting); });
+  waiting->next->arm_at(by_kubelet ? now : waiting->until);
+}
+
+void PodSearch::on_change(bool anew) {
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    const auto waiting = next++;
+    if (waiting->attempt()) waiting_.erase(waiting);
+  }
+  changed_(anew);
+}
+
+void PodSearch::ask(Waitings::iterator waiting) {
+  waiting->question =
+      source_.ask(waiting->uid, [this, waiting](const std::string& trouble) { on_told(waiting, trouble); });
+}
+
+// If it was enough, nobody waits here any more.
+void PodSearch::on_told(Waitings::iterator waiting, const std::string& trouble) {
+  const auto question = std::move(waiting->question);
+  const auto now = Clock::now();
+  if (now < waiting->until) return waiting->next->arm_at(std::min(now + kAgain, waiting->until));
+  const GiveUp give_up = std::move(waiting->give_up);
+  waiting_.erase(waiting);
+  give_up(trouble);
+}
+
+}  // namespace plughost

@@ -1,0 +1,68 @@
+#pragma once
+// The pods that ask for one resource, and who waits for one of them to be seen. Loop thread only.
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "base/event_loop.hpp"
+#include "pods/pod_book.hpp"
+#include "pods/pod_source.hpp"
+
+namespace plughost {
+
+class PodSearch {
+ public:
+  // So long a pod may take to be seen that a kubelet has admitted, and so long an answer may take in all: the
+  // kubelet admits no other pod until it has it.
+  static constexpr std::chrono::milliseconds kPatience{1500};
+  // A kubelet that tells the pods is asked so often what it knows by now.
+  static constexpr std::chrono::milliseconds kAgain{250};
+
+  // changed: another pod is known; anew: all of them are. source outlives it.
+  PodSearch(EventLoop& loop, PodSource& source, std::string resource, AssumeTerms terms,
+            std::function<void(bool anew)> changed);
+  // Nobody who waits is called.
+  ~PodSearch() = default;
+  PodSearch(const PodSearch&) = delete;
+  PodSearch& operator=(const PodSearch&) = delete;
+
+  PodBook& book() { return book_; }
+  const PodBook& book() const { return book_; }
+
+  // Has it what it wants? An answer is given then.
+  using Attempt = std::function<bool()>;
+  // Why what is known may be old; empty: it is not.
+  using GiveUp = std::function<void(const std::string& trouble)>;
+  // Of the pod with that UID, or of all that wait: calls attempt with what is known as soon as that can be
+  // enough, until it says yes. When patience is over, and the pods have been asked for once more in vain,
+  // give_up is told.
+  void until(const std::string& uid, Attempt attempt, GiveUp give_up,
+             std::chrono::milliseconds patience = kPatience);
+
+ private:
+  struct Waiting {
+    std::string uid;
+    Attempt attempt;
+    GiveUp give_up;
+    EventLoop::Clock::time_point until;
+    std::unique_ptr<Timer> next;
+    std::unique_ptr<PodSource::Question> question;
+  };
+  using Waitings = std::list<Waiting>;
+
+  void on_change(bool anew);
+  void ask(Waitings::iterator waiting);
+  void on_told(Waitings::iterator waiting, const std::string& trouble);
+
+  EventLoop& loop_;
+  PodSource& source_;
+  PodBook book_;
+  const std::function<void(bool anew)> changed_;
+  Waitings waiting_;
+  std::unique_ptr<PodSource::Follower> follower_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,103 @@
+#include "pods/pod_book.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/assume/pods.hpp"
+
+namespace plughost {
+namespace {
+
+Pod pod(const std::string& uid, const std::string& annotations, const std::string& phase = "Pending") {
+  return pod_of(
+      PodText{.uid = uid, .name = "name-of-" + uid, .annotations = annotations, .phase = phase}.json());
+}
+Pod waiting(const std::string& uid, const std::string& card) {
+  return pod(uid, gpushare_annotations("1", card));
+}
+
+PodBook book() {
+  return PodBook(kGpuMemory, terms_of(Dialect::kGpushare));
+}
+
+TEST_CASE("pods are found by their UIDs and by their names") {
+  PodBook pods = book();
+  pods.replace({waiting("a", "0"), waiting("b", "1")});
+  CHECK(pods.all().size() == 2);
+  CHECK(pods.find("b")->card == "1");
+  CHECK_FALSE(pods.find("c"));
+  CHECK(pods.find(Holder{.pod_namespace = "ns", .pod = "name-of-b", .container = "c0"})->uid == "b");
+  CHECK(pods.find(Holder{.pod_namespace = "", .pod = "b", .container = "c0"})->uid == "b");
+  CHECK_FALSE(pods.find(Holder{.pod_namespace = "other", .pod = "name-of-b", .container = "c0"}));
+  CHECK_FALSE(pods.find(Holder{.pod_namespace = "", .pod = "name-of-b", .container = "c0"}));
+  pods.remove("b");
+  CHECK_FALSE(pods.find("b"));
+  pods.replace({waiting("c", "0")});
+  CHECK_FALSE(pods.find("a"));
+  CHECK(pods.all().size() == 1);
+}
+
+TEST_CASE("a pod that does not ask for the resource is not kept") {
+  PodBook pods("example.com/other", terms_of(Dialect::kGpushare));
+  pods.put(waiting("a", "0"));
+  CHECK(pods.all().empty());
+}
+
+TEST_CASE("a card that has been set stays, whatever older news say, until it is shown") {
+  PodBook pods = book();
+  pods.put(waiting("a", "0"));
+  pods.set_card("a", "1");
+  CHECK(pods.find("a")->card == "1");
+  pods.put(pod("a", gpushare_annotations("1", "0"), "Running"));
+  CHECK(pods.find("a")->card == "1");
+  CHECK(pods.find("a")->phase == "Running");
+  pods.replace({waiting("a", "0")});
+  CHECK(pods.find("a")->card == "1");
+  pods.put(waiting("a", "1"));
+  pods.put(waiting("a", "2"));
+  CHECK(pods.find("a")->card == "2");
+}
+
+TEST_CASE("a pod that has been marked stays so, whatever older news say, until it is shown") {
+  PodBook pods = book();
+  pods.put(waiting("a", "0"));
+  pods.set_marked("a");
+  CHECK(pods.find("a")->assigned == "true");
+  pods.put(pod("a", gpushare_annotations("1", "0"), "Running"));
+  CHECK(pods.find("a")->assigned == "true");
+  pods.put(pod("a", marked_annotations("1", "0")));
+  pods.put(waiting("a", "0"));
+  CHECK(pods.find("a")->assigned == "false");
+}
+
+TEST_CASE("what was set of a pod that is gone is not another's of its UID") {
+  PodBook pods = book();
+  for (const bool listed : {true, false}) {
+    pods.put(waiting("a", "0"));
+    pods.set_card("a", "1");
+    pods.set_marked("a");
+    if (listed)
+      pods.replace({});
+    else
+      pods.remove("a");
+    pods.put(waiting("a", "0"));
+    CHECK(pods.find("a")->card == "0");
+    CHECK(pods.find("a")->assigned == "false");
+  }
+  pods.set_card("b", "1");
+  pods.set_marked("b");
+  pods.put(waiting("b", "0"));
+  CHECK(pods.find("b")->card == "0");
+  CHECK(pods.find("b")->assigned == "false");
+}
+
+TEST_CASE("of more pods than a node can run the rest are not kept, and those that are go on") {
+  PodBook pods = book();
+  for (std::size_t n = 0; n < PodBook::kMostPods; ++n) pods.put(waiting(std::to_string(n), "0"));
+  pods.put(waiting("one more", "0"));
+  CHECK(pods.all().size() == PodBook::kMostPods);
+  pods.put(waiting("7", "1"));
+  CHECK(pods.find("7")->card == "1");
+}
+
+}  // namespace
+}  // namespace plughost
