@@ -193,6 +193,8 @@ void CommandLine::add_simulate() {
   command->add_option("what", options->what, "NAME, NAME=3 or NAME=id,id")
       ->required()
       ->option_text("NAME[=N]");
+  command->add_option("--pod", options->pod, "with assume: what this pod of the node gets")
+      ->type_name("NAMESPACE/NAME");
   add_config(*command, options->file);
   add_output(*command, options->format);
 }

@@ -44,6 +44,7 @@ int discover(const DiscoverOptions& options);
 struct SimulateOptions {
   std::string file = kConfigFile;
   std::string what;  // NAME, NAME=3 or NAME=id,id
+  std::string pod;   // "namespace/name"; empty: none
   OutputFormat format = OutputFormat::kTable;
 };
 int simulate(const SimulateOptions& options);

@@ -6,6 +6,7 @@
 #include "base/number.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
+#include "commands/simulate_pod.hpp"
 #include "config/config.hpp"
 #include "device/preferred.hpp"
 #include "host/device_nodes.hpp"
@@ -51,14 +52,33 @@ const Offer& offer_of(const Survey& found, const std::string& name) {
                            (known.empty() ? "none" : known));
 }
 
+// nullopt: was not said.
+std::optional<std::uint64_t> units_asked(const Offer& offer, const std::string& what) {
+  if (!offer.recipe->assume)
+    throw std::runtime_error(offer.resource + ": --pod is for an entry with `assume`");
+  const std::size_t equals = what.find('=');
+  if (equals == std::string::npos) return std::nullopt;
+  const auto units = number_in<std::uint64_t>(what.substr(equals + 1));
+  if (units && *units > 0) return units;
+  throw std::runtime_error("with --pod a number of units is wanted, as in " + offer.resource + "=2");
+}
+
 }  // namespace
 
 int simulate(const SimulateOptions& options) {
   try {
     const HostRoot host;
-    const Survey found = survey(load_config(options.file), host);
+    const Config config = load_config(options.file);
+    const Survey found = survey(config, host);
     const std::size_t equals = options.what.find('=');
     const Offer& offer = offer_of(found, options.what.substr(0, equals));
+    if (!options.pod.empty())
+      return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
+    if (offer.recipe->assume)
+      throw std::runtime_error(
+          offer.resource +
+          ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "
+          "in --pod default/trainer");
     const std::vector<std::string> ids =
         chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
     const auto outcome = allocate_with_program(offer, ids);

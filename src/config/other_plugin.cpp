@@ -51,6 +51,11 @@ bool is_nvidia(const Node& root) {
          (versioned && (find_any_case(root, "flags") || find_any_case(root, "sharing")));
 }
 
+bool is_volcano(const Node& root) {
+  static constexpr std::array<std::string_view, 2> kFlags = {"GPUStrategy", "GPUMemoryFactor"};
+  return has_any_of(find_any_case(root, "flags"), kFlags);
+}
+
 bool is_akri(const Node& root) {
   const Node* const version = root.find("apiVersion");
   const Node* const kind = root.find("kind");
@@ -72,6 +77,7 @@ std::optional<OtherPlugin> other_plugin(const Node& root) {
   if (has(root, "genericDevicePlugin", Node::Kind::kMap)) return kMicroShift;
   if (has(root, "permittedHostDevices", Node::Kind::kMap)) return kKubeVirt;
   if (is_akri(root)) return kAkri;
+  if (is_volcano(root)) return kVolcano;
   if (is_nvidia(root)) return kNvidia;
   if (is_generic(root)) return kGenericDevicePlugin;
   return std::nullopt;
@@ -83,12 +89,16 @@ std::string_view name_of(OtherPlugin plugin) {
       return "Akri";
     case OtherPlugin::kGenericDevicePlugin:
       return "generic-device-plugin";
+    case OtherPlugin::kGpushare:
+      return "gpushare-device-plugin";
     case OtherPlugin::kIntelGpu:
       return "Intel's GPU plugin";
     case OtherPlugin::kKubeVirt:
       return "KubeVirt's permittedHostDevices";
     case OtherPlugin::kMicroShift:
       return "MicroShift's genericDevicePlugin";
+    case OtherPlugin::kMini:
+      return "kube-device-plugin-mini";
     case OtherPlugin::kNvidia:
       return "NVIDIA's k8s-device-plugin";
     case OtherPlugin::kRdmaShared:
@@ -99,6 +109,8 @@ std::string_view name_of(OtherPlugin plugin) {
       return "smarter-device-manager";
     case OtherPlugin::kSriov:
       return "sriov-network-device-plugin";
+    case OtherPlugin::kVolcano:
+      return "Volcano's device plugin";
   }
   return "";
 }

@@ -12,14 +12,17 @@ namespace plughost {
 enum class OtherPlugin {
   kAkri,
   kGenericDevicePlugin,
+  kGpushare,  // has flags only
   kIntelGpu,  // has flags only
   kKubeVirt,
   kMicroShift,
+  kMini,  // kube-device-plugin-mini; has flags only
   kNvidia,
   kRdmaShared,
   kRocm,  // has flags only
   kSmarter,
   kSriov,
+  kVolcano,
 };
 
 // Whose configuration the document looks like. A generic-device-plugin's may be one of plughost's as well:

@@ -16,12 +16,14 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-const std::array<Converter, 10>& converters() {
-  static const std::array<Converter, 10> rows = {akri_converter(),        generic_device_plugin_converter(),
-                                                 intel_gpu_converter(),   kubevirt_converter(),
-                                                 microshift_converter(),  nvidia_converter(),
+const std::array<Converter, 13>& converters() {
+  static const std::array<Converter, 13> rows = {akri_converter(),        generic_device_plugin_converter(),
+                                                 gpushare_converter(),    intel_gpu_converter(),
+                                                 kubevirt_converter(),    microshift_converter(),
+                                                 mini_converter(),        nvidia_converter(),
                                                  rdma_shared_converter(), rocm_converter(),
-                                                 smarter_converter(),     sriov_converter()};
+                                                 smarter_converter(),     sriov_converter(),
+                                                 volcano_converter()};
   return rows;
 }
 

@@ -29,17 +29,20 @@ struct Converter {
   void (*convert)(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics);
 };
 
-// Each is defined in the file of its name.
+// Each is defined in the file of its name; those of GPU memory in gpu_memory.cpp.
 Converter akri_converter();
 Converter generic_device_plugin_converter();
+Converter gpushare_converter();
 Converter intel_gpu_converter();
 Converter kubevirt_converter();
 Converter microshift_converter();
+Converter mini_converter();
 Converter nvidia_converter();
 Converter rdma_shared_converter();
 Converter rocm_converter();
 Converter smarter_converter();
 Converter sriov_converter();
+Converter volcano_converter();
 
 // The bound of plughost's `replicas` and `count`.
 inline constexpr unsigned kMostSharing = 10'000;

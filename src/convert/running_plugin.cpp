@@ -17,28 +17,36 @@ using enum OtherPlugin;
 // The end of an image's path: registries and mirrors put more before it.
 constexpr auto kImages = std::to_array<Sign>({
     {kGenericDevicePlugin, "generic-device-plugin"},
+    {kGpushare, "gpushare-device-plugin"},
+    {kGpushare, "k8s-gpushare-plugin"},
     {kIntelGpu, "intel-gpu-plugin"},
+    {kMini, "kube-device-plugin-mini"},
     {kNvidia, "nvidia/k8s-device-plugin"},
     {kRdmaShared, "k8s-rdma-shared-dev-plugin"},
     {kRocm, "rocm/k8s-device-plugin"},
     {kRocm, "amdgpu-device-plugin"},
     {kSmarter, "smarter-device-manager"},
     {kSriov, "sriov-network-device-plugin"},
+    {kVolcano, "volcano-device-plugin"},
 });
 
 constexpr auto kPrograms = std::to_array<Sign>({
     {kGenericDevicePlugin, "generic-device-plugin"},
+    {kGpushare, "gpushare-device-plugin-v2"},
     {kIntelGpu, "intel_gpu_device_plugin"},
+    {kMini, "kube-device-plugin-mini"},
     {kNvidia, "nvidia-device-plugin"},
     {kRdmaShared, "k8s-rdma-shared-dp"},
     {kRocm, "amdgpu-device-plugin"},
     {kSmarter, "smarter-device-management"},
     {kSriov, "sriovdp"},
+    {kVolcano, "volcano-device-plugin"},
 });
 
 constexpr auto kFlags = std::to_array<Sign>({
     {kGenericDevicePlugin, "device"},
     {kGenericDevicePlugin, "domain"},
+    {kGpushare, "memory-unit"},
     {kIntelGpu, "shared-dev-num"},
     {kNvidia, "device-id-strategy"},
     {kNvidia, "device-list-strategy"},
@@ -46,6 +54,7 @@ constexpr auto kFlags = std::to_array<Sign>({
     {kNvidia, "pass-device-specs"},
     {kRocm, "pulse"},
     {kRocm, "resource_naming_strategy"},
+    {kVolcano, "gpu-strategy"},
 });
 
 constexpr auto kVariables = std::to_array<Sign>({
@@ -54,6 +63,7 @@ constexpr auto kVariables = std::to_array<Sign>({
     {kNvidia, "MIG_STRATEGY"},
     {kNvidia, "PASS_DEVICE_SPECS"},
     {kRocm, "AMD_GPU_DEVICE_COUNT"},
+    {kVolcano, "GPU_STRATEGY"},
 });
 
 // "registry.example/squat/generic-device-plugin:latest@sha256:…" without what follows its path.
@@ -126,7 +136,8 @@ std::optional<OtherPlugin> running_plugin(const PluginCommand& line) {
 }
 
 bool runs_without_file(OtherPlugin plugin) {
-  return plugin == kIntelGpu || plugin == kNvidia || plugin == kRocm;
+  return plugin == kGpushare || plugin == kIntelGpu || plugin == kMini || plugin == kNvidia ||
+         plugin == kRocm || plugin == kVolcano;
 }
 
 }  // namespace plughost

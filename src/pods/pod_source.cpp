@@ -19,6 +19,14 @@ std::vector<Pod> pods_of(const std::vector<Json>& objects) {
 
 }  // namespace
 
+std::variant<std::vector<Pod>, std::string> pods_in(const ApiAnswer& list) {
+  if (!list.ok()) return list.trouble;
+  const auto parsed = parse_api_json(list.body);
+  if (const auto* const trouble = std::get_if<std::string>(&parsed))
+    return "the API server's list of pods cannot be read: " + *trouble;
+  return pods_of(std::get<Json>(parsed)["items"].array());
+}
+
 // No hook makes a follower or ends one: both come with a resource, whose lists are made elsewhere.
 template <typename Call>
 void PodSource::tell(Call call) {
@@ -65,14 +73,12 @@ class PodSource::Asking final : public Question {
   }
   void on_answer(const ApiAnswer& answer) {
     const std::unique_ptr<ApiCall> call = std::move(call_);
-    if (!answer.ok()) return finish(answer.trouble);
-    const auto list = parse_api_json(answer.body);
-    if (const auto* const trouble = std::get_if<std::string>(&list))
-      return finish("the API server's list of pods cannot be read: " + *trouble);
+    const auto list = pods_in(answer);
+    if (const auto* const trouble = std::get_if<std::string>(&list)) return finish(*trouble);
     const auto end = ending();
     PodSource& source = source_;
-    for (const Json& pod : std::get<Json>(list)["items"].array())
-      source.tell([&](const Hooks& to) { to.changed(pod_of(pod)); });
+    for (const Pod& pod : std::get<std::vector<Pod>>(list))
+      source.tell([&](const Hooks& to) { to.changed(pod); });
     end(source.trouble());
   }
   // Who hears of pods may have enough then, and drop the question.

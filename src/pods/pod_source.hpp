@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "apiserver/api_server.hpp"
@@ -18,6 +19,9 @@
 #include "kubelet/pods_api.hpp"
 
 namespace plughost {
+
+// The pods of a list by the API server; or why there are none, as a sentence.
+std::variant<std::vector<Pod>, std::string> pods_in(const ApiAnswer& list);
 
 class PodSource {
  public:

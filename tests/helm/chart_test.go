@@ -436,6 +436,23 @@ func TestTwoReleasesShareNeitherNamesNorState(t *testing.T) {
 	}
 }
 
+func assumed(dialect string) string {
+	return "resources: [{name: x.example/a, gpu: {unit: {memory: 1GiB}}, assume: {dialect: " + dialect + "}}]\n"
+}
+
+func TestWhoAsksForPodsSeesTheKubeletsAPIOfThem(t *testing.T) {
+	for config, want := range map[string]bool{assumed("volcano"): true, "resources: []\n": false} {
+		kinds := made(t, object{"config": "apiServer: {}\n" + config, "kubeletDir": "/var/lib/k0s/kubelet/"})
+		if path, is := volumes(t, kinds)["pods-api"]; is != want || (is && path != "/var/lib/k0s/kubelet/pods-api") {
+			t.Errorf("%s: it sees %q", config, path)
+		}
+		text, _ := json.Marshal(kinds["DaemonSet"])
+		if strings.Contains(string(text), `"mountPath":"/var/lib/kubelet/pods-api"`) != want {
+			t.Errorf("%s: %s", config, text)
+		}
+	}
+}
+
 func TestAnAccountHasTheRightsThatTheConfigurationNeedsAndNoOthers(t *testing.T) {
 	const counts = "resources: [{name: x.example/a, gpu: {unit: {memory: 1GiB}}, nodeResources: {x.example/n: '{cards}'}}]\n"
 	const labelled = "resources: [{name: x.example/a, count: 1, when: {label: {rack: a}}}]\n"
@@ -446,7 +463,9 @@ func TestAnAccountHasTheRightsThatTheConfigurationNeedsAndNoOthers(t *testing.T)
 		"apiServer: {}\nevents: true\nresources: []\n":                "create events; list pods",
 		"apiServer: {}\n" + labelled:                                  "list,watch nodes",
 		"apiServer: {}\ninclude: [{file: '*.yaml', when: [{arch: amd64}, {not: {node: a}}]}]\nresources: []\n": "list,watch nodes",
-		"apiServer: {}\nnodeLabels: /etc/labels\n" + labelled:                                                  "",
+		"apiServer: {}\n" + assumed("doslab"):                 "list,watch pods; patch pods/status",
+		"apiServer: {}\n" + assumed("gpushare"):               "list,watch nodes; list,watch pods; patch pods/status",
+		"apiServer: {}\nnodeLabels: /etc/labels\n" + labelled: "",
 	} {
 		t.Run(want, func(t *testing.T) {
 			kinds := made(t, object{"config": config})

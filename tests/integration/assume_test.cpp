@@ -71,6 +71,10 @@ struct Rig {
          .units = std::move(units),
          .annotations = gpushare_annotations(time, card)});
   }
+  Finished simulate(const std::string& what, const std::string& pod, const std::string& format = "table") {
+    return run_plughost({"simulate", "--config", node.configuration(), "--pod", pod, "-o", format, what},
+                        {"/usr/bin/env", std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
+  }
   void remove(const std::string& uid) {
     cluster.remove_pod(uid);
     if (pods_api) pods_api->remove(uid);
@@ -526,4 +530,73 @@ TEST_CASE("the status says who holds which card by the answer, and not by the id
       },
       kLong));
   CAPTURE(status);
+}
+
+TEST_CASE("simulate --pod: which card each container of a pod would get, the whole answer, and the mark") {
+  for (const Tells tells : {Tells::kServer, Tells::kKubelet}) {
+    CAPTURE(static_cast<int>(tells));
+    Rig rig(kGuess, "", tells);
+    rig.pod("trainer", "100", "1", {1, 2});
+    const Finished words = rig.simulate(kMemory, "ns/trainer");
+    CHECK_MESSAGE(words.exit_code == 0, words.output);
+    for (
+        const char* const line :
+        {"gives pod ns/trainer\n", "  container   c0\n    units       1\n    card        GPU-b\n",
+         "  container   c1\n", "    env         ALIYUN_COM_GPU_MEM_POD=3\n",
+         R"(  mark        {"metadata":{"uid":"trainer","annotations":{"ALIYUN_COM_GPU_MEM_ASSIGNED":"true",)"})
+      CHECK_MESSAGE(has(words.output, line), words.output);
+    const Json told = Json::parse(rig.simulate(kMemory + "=2", "ns/trainer", "json").output);
+    CHECK(told["uid"].text() == "trainer");
+    REQUIRE(told["containers"].array().size() == 1);
+    const Json& container = told["containers"].array()[0];
+    CHECK(container["container"].text() == "c1");
+    CHECK(container["card"].text() == "GPU-b");
+    CHECK(container["answer"]["env"]["ALIYUN_COM_GPU_MEM_CONTAINER"].text() == "2");
+    CHECK(told["mark"]["metadata"]["annotations"][kAssigned].text() == "true");
+    CHECK(rig.patches() == 0);
+  }
+}
+
+TEST_CASE("simulate --pod: a pod that an Allocate would not be taken for, one that is refused, and none") {
+  Rig rig(kGuess);
+  rig.pod("young", "200", "0");
+  rig.pod("old", "100", "1");
+  rig.pod("lost", "100", "7", {3});
+  const Finished young = rig.simulate(kMemory, "ns/young");
+  CHECK(young.exit_code == 0);
+  CHECK_MESSAGE(has(young.output, "    taken for   ns/old, which was assumed before it\n"), young.output);
+  CHECK_FALSE(has(rig.simulate(kMemory, "ns/old").output, "taken for"));
+  // Who has its units is out of the way.
+  REQUIRE(rig.admit("old").admitted());
+  CHECK_FALSE(has(rig.simulate(kMemory, "ns/young").output, "taken for"));
+  const Finished lost = rig.simulate(kMemory, "ns/lost");
+  CHECK(lost.exit_code == 1);
+  CHECK_MESSAGE(has(lost.output, "refuses pod ns/lost\n"), lost.output);
+  CHECK(has(lost.output, "and no card of this node is that; there are 0, 1"));
+  CHECK_FALSE(has(lost.output, "mark"));
+  const Finished nobody = rig.simulate(kMemory, "ns/nobody");
+  CHECK(nobody.exit_code == 1);
+  CHECK_MESSAGE(
+      has(nobody.output, "no pod ns/nobody of this node asks for " + kMemory + "; there are ns/lost"),
+      nobody.output);
+  CHECK(has(rig.simulate(kMemory + "=9", "ns/old").output, "no container of pod ns/old asks for 9"));
+  CHECK(has(rig.simulate(kMemory + "=GPU-a::1", "ns/old").output, "a number of units is wanted"));
+  CHECK(has(rig.simulate(kOther, "ns/old").output, "--pod is for an entry with `assume`"));
+  const Finished by_ids =
+      run_plughost({"simulate", "--config", rig.node.configuration(), kMemory + "=2"},
+                   {"/usr/bin/env", std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
+  CHECK(by_ids.exit_code == 1);
+  CHECK_MESSAGE(has(by_ids.output, "as in --pod default/trainer"), by_ids.output);
+}
+
+TEST_CASE("simulate --pod: with late a container gets what its CDI name will stand for") {
+  Rig rig(kLate, "cdi: true");
+  rig.pod("trainer", "100", "1");
+  const Json told = Json::parse(rig.simulate(kMemory, "ns/trainer", "json").output);
+  REQUIRE(told["containers"].array().size() == 1);
+  CHECK(told["containers"].array()[0]["answer"]["byCdi"]["env"]["ALIYUN_COM_GPU_MEM_IDX"].text() == "1");
+  rig.cluster.refuse("GET /api/v1/pods", 403);
+  const Finished forbidden = rig.simulate(kMemory, "ns/trainer");
+  CHECK(forbidden.exit_code == 1);
+  CHECK_MESSAGE(has(forbidden.output, "refused by the test"), forbidden.output);
 }

@@ -31,7 +31,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"system", {"base", "device", "document", "host"}},
     {"apiserver", {"base", "device", "document", "host", "programs", "config", "system"}},
     {"kubelet", {"base", "device", "assume"}},
-    {"pods", {"base", "device", "assume", "apiserver", "kubelet"}},
+    {"pods", {"base", "device", "assume", "programs", "config", "apiserver", "kubelet"}},
     {"supervisor",
      {"base", "device", "document", "host", "assume", "programs", "kinds", "config", "kubelet", "apiserver",
       "pods"}},
@@ -43,8 +43,8 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"standin", {"base", "device", "kubelet"}},
     {"telemetry", {"base", "device", "host", "config", "kubelet", "supervisor"}},
     {"commands",
-     {"base", "device", "document", "host", "programs", "kinds", "config", "convert", "kubelet", "supervisor",
-      "fleet", "system", "setup", "doctor", "standin", "telemetry"}},
+     {"base", "device", "document", "host", "assume", "programs", "kinds", "config", "convert", "kubelet",
+      "pods", "supervisor", "fleet", "system", "setup", "doctor", "standin", "telemetry"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.

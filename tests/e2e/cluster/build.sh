@@ -3,19 +3,20 @@
 # folder with the programs; what it does goes to standard error. About six minutes on two cores the first time.
 set -eu
 
-kubernetes=1.36.2
+[ $# -eq 1 ] || { echo "usage: build.sh VERSION, of Kubernetes, such as 1.36.2" >&2; exit 2; }
+kubernetes=$1
 containerd=2.2.9
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 go=$("$here/../toolchain")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/plughost/e2e/cluster
-programs=$cache/bin
+programs=$cache/$kubernetes
 mkdir -p "$programs"
 exec 9>"$cache/lock"
 flock 9
 
 key=$("$go" version | cat - "$here/build.sh" | sha256sum | cut -d' ' -f1)
-if [ "$(cat "$cache/key" 2>/dev/null)" = "$key" ]; then
+if [ "$(cat "$programs/key" 2>/dev/null)" = "$key" ]; then
   echo "$programs"
   exit
 fi
@@ -49,5 +50,5 @@ build "$folder" "-X $stamp.gitVersion=v$kubernetes -X $stamp.gitMajor=1 -X $stam
   "$package/cmd/kube-apiserver" "$package/cmd/kube-controller-manager" "$package/cmd/kube-scheduler" \
   "$package/cmd/kubelet"
 
-echo "$key" >"$cache/key"
+echo "$key" >"$programs/key"
 echo "$programs"

@@ -190,11 +190,12 @@ class ControlPlane:
 class Cluster(ControlPlane):
     """Constructed means that the first node, node-a, is ready, too."""
 
-    def __init__(self, folder, binaries, plughost, chart, logs, cgroup):
+    def __init__(self, folder, binaries, plughost, chart, logs, cgroup, gates=""):
         super().__init__(folder, binaries, logs)
         self.plughost = plughost
         self.chart = chart  # what tests/helm/build has made
         self.cgroup = cgroup
+        self.gates = gates  # the kubelets', as their --feature-gates has them
         self._nodes = 0
         try:
             self.image = folder / "busybox.tar"

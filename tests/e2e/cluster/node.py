@@ -219,6 +219,9 @@ class Node:
             "resolvConf": "",
             "staticPodPath": "/var/lib/kubelet/manifests",
             "volumePluginDir": "/var/lib/kubelet/volume-plugins",
+            "maxPods": 1500,
+            "featureGates": {name: value == "true" for name, value in
+                             (gate.split("=") for gate in self._cluster.gates.split(",") if gate)},
         }))
         self._kubelet = Process(
             self.inside(
@@ -263,6 +266,18 @@ class Node:
         data, written = self.checkpoint()
         ids = (data.get("RegisteredDevices") or {}).get(resource) or []
         return written if written >= since and len(ids) == count else None
+
+    def given(self, uid):
+        """Does the checkpoint say that the pod has devices?"""
+        return any(entry["PodUID"] == uid for entry in self.checkpoint()[0].get("PodDeviceEntries") or [])
+
+    def kill_container(self, container):
+        """Its process ends as in a crash."""
+        os.kill(self.tasks()[container], signal.SIGKILL)
+
+    def tells_pods(self):
+        """Does the kubelet tell its pods itself?"""
+        return (self.folder / "lib/kubelet/pods-api/pods-api.sock").exists()
 
     def pods(self):
         """The names of the pods that the kubelet knows; none while it is not there."""

@@ -4,6 +4,9 @@ Each is a function of the cluster: its text says what is shown, its result gives
 exception; facts.NotShown says that this machine lacks something.
 """
 
+from assumed import (assumed_api_away, assumed_restarts, crowded, demo, env_and_patches, equal_pods, equal_pods_all, failed_marks,
+                     guess_killed, late_annotation, never_taken, only_card, several_containers, sick_card, told_by_kubelet, unequal_cards,
+                     without_isolation)
 from changes import drained_device, kubelet_restart, plughost_restart, reload, trial, unhealthy_device
 from chart import chart_dry_run, chart_upgrade
 from containers import annotation, cdi, device_node, mount
@@ -18,7 +21,9 @@ ALL = [
     kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
     chart_dry_run, chart_upgrade,
     kubelet_identity, node_resources, node_resources_kubelet, node_label, device_events, rights, api_server_away, forgotten_history, certificate_rotation,
+    env_and_patches, demo, equal_pods, told_by_kubelet, several_containers, late_annotation, never_taken, assumed_api_away, failed_marks,
+    assumed_restarts, guess_killed, without_isolation, unequal_cards, sick_card, only_card, crowded,
 ]
 
 # They take minutes: `./run --slow`.
-SLOW = [api_server_away_long]
+SLOW = [api_server_away_long, equal_pods_all]

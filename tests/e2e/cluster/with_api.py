@@ -75,9 +75,9 @@ resources:{resources}
         return capacity.get(COUNT), capacity.get(CORE)
 
 
-def configuration(node, resources, **more):
-    """By the kubelet's own kubeconfig, wherever that is."""
-    top = {"apiServer": {"kubeconfig": "auto", "node": node.name}, **more}
+def configuration(node, resources, kubeconfig="auto", **more):
+    """auto: by the kubelet's own kubeconfig, wherever that is."""
+    top = {"apiServer": {"kubeconfig": str(kubeconfig), "node": node.name}, **more}
     return "".join(f"{key}: {json.dumps(value)}\n" for key, value in top.items()) + f"resources:{resources}"
 
 

@@ -74,12 +74,16 @@ resources:
   exec: {discover: /a, qqqqqqqq: 1, triggers: {qqqqqqqq: 1}}
 - name: example.com/g
   gpu: {qqqqqqqq: 1, unit: {memory: 1GiB, qqqqqqqq: 1}}
+- name: example.com/h
+  gpu: {unit: {memory: 1GiB}}
+  assume: {dialect: doslab, qqqqqqqq: 1}
+  qqqqqqqq: 1
 )");
   std::set<std::string> keys;
   try {
     load_config(dir.at("a.yaml"));
   } catch (const ConfigError& error) {
-    CHECK(error.diagnostics.size() == 29);
+    CHECK(error.diagnostics.size() == 31);
     for (const Diagnostic& diagnostic : error.diagnostics) {
       const std::string list = diagnostic.what.substr(diagnostic.what.find("known here: ") + 11) + ',';
       for (std::string& key : between(list, " ", ",")) keys.insert(std::move(key));

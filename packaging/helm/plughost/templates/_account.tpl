@@ -6,18 +6,27 @@
 {{- end }}
 {{- end }}
 
+{{- /* The dialects of `assume` in the configuration. */}}
+{{- define "plughost.dialects" -}}
+{{- $config := include "plughost.config" . | fromYaml }}
+{{- range concat ($config.resources | default $config.devices | default list) ($config.include | default list) }}
+{{- if kindIs "map" . }}{{ if kindIs "map" .assume }}{{ .assume.dialect }} {{ end }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- /* What the configuration needs, as docs/security.md has it, and nothing else. */}}
 {{- define "plughost.rules" -}}
 {{- $config := include "plughost.config" . | fromYaml }}
 {{- $asks := false }}
 {{- $counts := false }}
+{{- $dialects := include "plughost.dialects" . }}
 {{- range concat ($config.resources | default $config.devices | default list) ($config.include | default list) }}
 {{- if kindIs "map" . }}
 {{- if regexMatch "(^|[^\\w.])(label|node):" (toYaml (.when | default dict)) }}{{ $asks = true }}{{ end }}
 {{- if .nodeResources }}{{ $counts = true }}{{ end }}
 {{- end }}
 {{- end }}
-{{- if or $counts (and $asks (not $config.nodeLabels)) }}
+{{- if or $counts (contains "gpushare" $dialects) (and $asks (not $config.nodeLabels)) }}
 - {apiGroups: [""], resources: [nodes], verbs: [list, watch]}
 {{- end }}
 {{- if $counts }}
@@ -26,5 +35,9 @@
 {{- if $config.events }}
 - {apiGroups: [""], resources: [events], verbs: [create]}
 - {apiGroups: [""], resources: [pods], verbs: [list]}
+{{- end }}
+{{- if $dialects }}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch]}
+- {apiGroups: [""], resources: [pods/status], verbs: [patch]}
 {{- end }}
 {{- end }}
