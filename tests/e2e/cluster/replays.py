@@ -22,8 +22,8 @@ ALL = [
     chart_dry_run, chart_upgrade,
     kubelet_identity, node_resources, node_resources_kubelet, node_label, device_events, rights, api_server_away, forgotten_history, certificate_rotation,
     env_and_patches, demo, equal_pods, told_by_kubelet, several_containers, late_annotation, never_taken, assumed_api_away, failed_marks,
-    assumed_restarts, guess_killed, without_isolation, unequal_cards, sick_card, only_card, crowded,
+    assumed_restarts, guess_killed, without_isolation, unequal_cards, sick_card, only_card,
 ]
 
 # They take minutes: `./run --slow`.
-SLOW = [api_server_away_long, equal_pods_all]
+SLOW = [api_server_away_long, equal_pods_all, crowded]
