@@ -160,6 +160,38 @@ TEST_CASE(
   CHECK(kubelet.calls() == 3);
 }
 
+TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks hears of the API server's") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  kubelet.refuse(grpc::StatusCode::INTERNAL, 1000);
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  CHECK_FALSE(rig.source.by_kubelet());
+  CHECK(rig.until([&] { return rig.cluster.asked(kWatch) == 1; }));
+  // It is tried again by who asks, and told from then on.
+  kubelet.refuse(grpc::StatusCode::OK, 0);
+  kubelet.put(rig.pod("b", "1"));
+  bool served = false;
+  rig.pods.until("", rig.seen("b", served), rig.note(), 0ms);
+  REQUIRE(rig.until([&] { return served; }));
+  CHECK(rig.source.by_kubelet());
+}
+
+TEST_CASE("a question that is put while another kubelet comes is answered") {
+  Rig rig;
+  {
+    FakePodsApi former(rig.socket);
+    former.put(rig.pod("a", "0"));
+    REQUIRE(rig.sees("a", "0"));
+    rig.pods.until(
+        "", [] { return false; }, rig.note(), 0ms);
+    test::run_once(rig.loop);
+  }
+  FakePodsApi kubelet(rig.socket);
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
+}
+
 TEST_CASE("who waits in vain is told why neither of them says anything") {
   Rig rig;
   FakePodsApi kubelet(rig.socket);
@@ -202,6 +234,7 @@ TEST_CASE("an older kubelet after a newer one has its pods from the API server, 
 TEST_CASE("who has what it wants, or is gone, is not asked again") {
   Rig rig;
   FakePodsApi kubelet(rig.socket);
+  kubelet.put(rig.pod("a", "0"));
   {
     PodSearch gone(rig.loop, rig.source, kGpuMemory, terms_of(Dialect::kGpushare), [](bool) {});
     gone.until(
@@ -210,7 +243,6 @@ TEST_CASE("who has what it wants, or is gone, is not asked again") {
         "a", [] { return false; }, rig.note(), 0ms);
     test::run_once(rig.loop);
   }
-  kubelet.put(rig.pod("a", "0"));
   REQUIRE(rig.sees("a", "0"));
   int attempts = 0;
   rig.pods.until(
