@@ -194,7 +194,8 @@ TEST_CASE("guess: a pod that is seen late is waited for, and what no watch tells
   CHECK(std::chrono::steady_clock::now() - asked < 2s + kLong);
 }
 
-TEST_CASE("guess: where nobody fits, the pod's event says who was looked at; the sick card is named, too") {
+TEST_CASE(
+    "guess: where nobody fits, the pod's event says who was looked at, and a card that is none is named") {
   Rig rig(kGuess);
   rig.pod("pod-b", "100", "1", {5});
   CHECK(has(rig.admit("pod-a").error,
