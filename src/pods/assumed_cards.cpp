@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "assume/mark.hpp"
+#include "pods/assumed_holdings.hpp"
 #include "pods/guessed_cards.hpp"
 #include "pods/late_cards.hpp"
 
@@ -44,9 +45,12 @@ bool AssumedCards::without_isolation() const {
   return label != node->labels.end() && label->second == "true";
 }
 
-const Device* AssumedCards::held_card(const Holder& holder, const Inventory& inventory) const {
-  const AskingPod* const pod = pods_.book().find(holder);
-  return pod ? card_named(terms_, *pod, inventory) : nullptr;
+Holdings AssumedCards::by_annotation(const Holdings& holdings, const Inventory& inventory) const {
+  Holdings known = by_card(holdings, resource_, inventory, [&](const Holder& holder) -> const Device* {
+    const AskingPod* const pod = pods_.book().find(holder);
+    return pod ? card_named(terms_, *pod, inventory) : nullptr;
+  });
+  return by_name(std::move(known), resource_, [this](const Holder& holder) { return known_as(holder); });
 }
 
 Holder AssumedCards::known_as(const Holder& holder) const {

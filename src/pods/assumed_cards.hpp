@@ -11,6 +11,7 @@
 #include "base/lifetime.hpp"
 #include "device/assume_terms.hpp"
 #include "kubelet/endpoint_owner.hpp"
+#include "kubelet/holdings.hpp"
 #include "pods/assuming.hpp"
 #include "pods/held_units.hpp"
 #include "pods/pod_search.hpp"
@@ -35,10 +36,9 @@ class AssumedCards {
   virtual void prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) = 0;
 
   const AssumeTerms& terms() const { return terms_; }
-  // The holder's card, as its pod's annotation has it; nullptr: it is not known.
-  const Device* held_card(const Holder& holder, const Inventory& inventory) const;
-  // By the pod's name, where only its UID is known and the API server shows the pod.
-  Holder known_as(const Holder& holder) const;
+  // Who holds which card by the pods' annotations, and not by the kubelet's ids, and by the pods' names,
+  // where only UIDs are told.
+  Holdings by_annotation(const Holdings& holdings, const Inventory& inventory) const;
 
  protected:
   AssumedCards(Assuming& assuming, const Offer& offer);
@@ -58,6 +58,7 @@ class AssumedCards {
 
  private:
   virtual void on_pods() {}
+  Holder known_as(const Holder& holder) const;
   // A former process may have been killed between its answer and the mark.
   void look_for_unmarked();
 };

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "pods/assumed_holdings.hpp"
 #include "supervisor/reconciliation.hpp"
 #include "supervisor/shared_ids.hpp"
 
@@ -276,13 +275,8 @@ PodResources::Answer Supervisor::by_chosen_card(const PodResources::Answer& answ
     entry->for_each_resource([&](const Resource& resource) {
       const AssumedCards* const cards = resource.assumed_cards();
       if (!cards || !told.holdings) return;
-      const std::shared_ptr<const Offer> offer = resource.offer();
-      Holdings known = by_card(*told.holdings, resource.name(), offer->inventory, [&](const Holder& holder) {
-        return cards->held_card(holder, offer->inventory);
-      });
-      told.holdings = std::make_shared<const Holdings>(
-          by_name(std::move(known), resource.name(),
-                  [cards](const Holder& holder) { return cards->known_as(holder); }));
+      told.holdings =
+          std::make_shared<const Holdings>(cards->by_annotation(*told.holdings, resource.offer()->inventory));
     });
   }
   return told;

@@ -27,8 +27,9 @@ MIB_OF = {"1MiB": 1, "1GiB": 1024}
 class Assumed:
     """plughost on a node with cards, and the extender that knows them."""
 
-    def __init__(self, cluster, name, identify, memory=None, kubeconfig="auto", **entry):
-        self.cluster, self.node, self.words = cluster, cluster.node_a, words_of(name)
+    def __init__(self, cluster, name, identify, memory=None, kubeconfig="auto", node=None, **entry):
+        """node: None: node-a."""
+        self.cluster, self.node, self.words = cluster, node or cluster.node_a, words_of(name)
         self._kubeconfig = kubeconfig
         self.memory = memory or self.words["cards"]
         self.resource = self.words["resource"]
@@ -157,9 +158,16 @@ def equal_pods(cluster, count=10):
 
 def told_by_kubelet(cluster, count=10):
     """From 1.37 on the kubelet tells its pods: with guess, too, equal pods have their own cards, and the API server hears of marks alone"""
-    if not cluster.node_a.tells_pods():
-        raise NotShown("this kubelet does not tell its pods: `--version 1.37.2`, or `--gates PodsAPI=true`")
-    assumed = Assumed(cluster, "doslab", GUESS)
+    # Before 1.37 it does where the gate is on.
+    other = contextlib.nullcontext(cluster.node_a) if cluster.node_a.tells_pods() else cluster.node(gates="PodsAPI=true")
+    with other as node:
+        return told_by(node, cluster, count)
+
+
+def told_by(node, cluster, count):
+    if not node.tells_pods():
+        raise NotShown("this kubelet cannot tell its pods")
+    assumed = Assumed(cluster, "doslab", GUESS, node=node)
     # A pod whose card is not written before it is bound is refused.
     bound_last = [order for order in orders("a", "b")
                   if all(order.index(("assume", name)) < order.index(("bind", name)) for name in "ab")]
@@ -195,6 +203,7 @@ def several_containers(cluster):
             pod = f"several-{identify}"
             assumed.extender.place(pod, 1, units=(1, 2, 2), first=(1,))
             assumed.extender.sees(pod, 1, "first-0")
+            assumed.extender.finish(pod, "first-0")
             for n, units in enumerate((1, 2, 2)):
                 assumed.extender.sees(pod, 1, f"main-{n}")
                 seen = assumed.extender.environment(pod, f"main-{n}")

@@ -206,12 +206,12 @@ class Cluster(ControlPlane):
             self._parts.close()
             raise
 
-    def node(self):
-        """Another node, for a with-statement: node-a, node-b and so on. The API forgets it at the end."""
+    def node(self, gates=None):
+        """Another node, for a with-statement: node-a, node-b and so on. The API forgets it at the end. gates: None: the cluster's."""
         self._nodes += 1
         address = NODE.format(10 + self._nodes)
         add_address(address)
-        return Node(self, f"node-{chr(ord('a') + self._nodes - 1)}", address)
+        return Node(self, f"node-{chr(ord('a') + self._nodes - 1)}", address, self.gates if gates is None else gates)
 
     def _start_controllers(self):
         common = ["--leader-elect=false", "--secure-port=0"]

@@ -61,7 +61,7 @@ class Extender:
                     # The kubelet waits for a volume that somebody mounts, and for no other.
                     "volumeMounts": [{"name": one["name"], "mountPath": f"/volumes/{one['name']}"} for one in volumes]}
 
-        wait = f"{script}; echo '{SHOWN}'; trap exit TERM; sleep infinity & wait"
+        wait = f"{script}; echo '{SHOWN}'; trap 'exit 0' TERM; sleep infinity & wait"
         made = self._api.create(json.dumps({
             "apiVersion": "v1",
             "kind": "Pod",
@@ -73,8 +73,8 @@ class Extender:
                 "dnsPolicy": "None",
                 "dnsConfig": {"nameservers": ["192.0.2.1"]},
                 "tolerations": [{"operator": "Exists"}],
-                # Their logs go with them, soon after the others start.
-                "initContainers": [container(f"first-{n}", count, f"{script}; echo '{SHOWN}'; sleep 3", {}) for n, count in enumerate(first)],
+                # Each waits for finish(): its log goes with it, soon after the others start.
+                "initContainers": [container(f"first-{n}", count, wait, {}) for n, count in enumerate(first)],
                 "containers": [container(f"main-{n}", count, wait, beside or {}) for n, count in enumerate(units)],
                 "volumes": list(volumes),
             },
@@ -115,6 +115,11 @@ class Extender:
             return SHOWN in text and text
 
         return until(done, START_SECONDS, f"container {container} of pod {name} runs", every=0.05).split(SHOWN)[0].splitlines()
+
+    def finish(self, name, container):
+        """An init container ends well."""
+        [status] = [one for one in self._api.pod(name)["status"]["initContainerStatuses"] if one["name"] == container]
+        self._node.end_container(status["containerID"].removeprefix("containerd://"))
 
     def sees(self, name, card, container="main-0"):
         """Requires that the container sees that card."""

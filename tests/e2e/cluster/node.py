@@ -55,13 +55,15 @@ NETWORK = {"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}
 class Node:
     """Constructed means that the scheduler may put pods here."""
 
-    def __init__(self, cluster, name, address):
+    def __init__(self, cluster, name, address, gates):
+        """gates: the kubelet's, as its --feature-gates has them; empty: as the version has them."""
         self.name = name
         self.folder = cluster.folder / name
         self.plugins = self.folder / "lib/kubelet/device-plugins"
         self.static = self.folder / "lib/kubelet/manifests"
         self._cluster = cluster
         self._address = address
+        self._gates = gates
         self._parts = contextlib.ExitStack()
         self._kubelet = None
         self._cgroup = f"{cluster.cgroup}/{name}"
@@ -127,10 +129,11 @@ class Node:
         """It names another certificate of the same user, in another place; the API server takes the one of before no more."""
         former = self._authority
         self._authority = self._cluster.trust.add()
-        certificate = self.certificate.with_name("other.pem")
-        certificate.write_text(self._authority.issue(self.user, "system:nodes"))
-        until(lambda: self._taken(certificate), 30, "the API server takes the new certificate", every=0.05)
-        self._write_kubeconfig(f"/var/lib/{CERTIFICATE}".replace(self.certificate.name, certificate.name))
+        self._certificates += 1
+        self.certificate = self.certificate.with_name(f"other-{self._certificates}.pem")
+        self.certificate.write_text(self._authority.issue(self.user, "system:nodes"))
+        until(lambda: self._taken(self.certificate), 30, "the API server takes the new certificate", every=0.05)
+        self._write_kubeconfig(str(pathlib.Path("/var/lib", CERTIFICATE).with_name(self.certificate.name)))
         self._cluster.trust.remove(former)
         self.restart_kubelet(signal.SIGTERM)
 
@@ -221,7 +224,7 @@ class Node:
             "volumePluginDir": "/var/lib/kubelet/volume-plugins",
             "maxPods": 1500,
             "featureGates": {name: value == "true" for name, value in
-                             (gate.split("=") for gate in self._cluster.gates.split(",") if gate)},
+                             (gate.split("=") for gate in self._gates.split(",") if gate)},
         }))
         self._kubelet = Process(
             self.inside(
@@ -274,6 +277,10 @@ class Node:
     def kill_container(self, container):
         """Its process ends as in a crash."""
         os.kill(self.tasks()[container], signal.SIGKILL)
+
+    def end_container(self, container):
+        """Its process is asked to end."""
+        os.kill(self.tasks()[container], signal.SIGTERM)
 
     def tells_pods(self):
         """Does the kubelet tell its pods itself?"""
