@@ -95,9 +95,7 @@ void CommandLine::add_run() {
       ->add_option("--plugin-directory", options->plugin_directory,
                    "the kubelet's directory, instead of the configuration's")
       ->type_name("DIR");
-  command
-      ->add_option("--control", options->control,
-                   "the control service's socket, instead of the configuration's")
+  command->add_option("--control", options->control, "the control socket, instead of the configuration's")
       ->type_name("FILE");
   command
       ->add_option("--state-directory", options->state_directory, "where what has to outlive it is written")
@@ -263,7 +261,7 @@ void CommandLine::add_reload() {
   const auto [command, options] = add<ReloadOptions>(
       "reload", "have the running daemon read its configuration again, and say what changed", &reload);
   command->add_option("--log-level", options->log_level, "until the next reload; absent: the configuration's")
-      ->check(CLI::IsMember(log_levels()))
+      ->transform(CLI::CheckedTransformer(log_levels()))
       ->option_text(log_levels_text());
   command
       ->add_option("--confirm", options->confirm,

@@ -115,9 +115,9 @@ int events(const EventsOptions& options);
 
 struct ReloadOptions {
   std::string control = kControlSocket;
-  std::string log_level;  // empty: the configuration's
-  std::string confirm;    // "5m": on trial for so long; empty: not on trial
-  bool keep = false;      // what is on trial stays
+  std::optional<LogLevel> log_level;  // nullopt: the configuration's
+  std::string confirm;                // "5m": on trial for so long; empty: not on trial
+  bool keep = false;                  // what is on trial stays
   OutputFormat format = OutputFormat::kTable;
 };
 int reload(const ReloadOptions& options);

@@ -58,7 +58,7 @@ int carry_out(DrainOrder order, const std::string& what, const std::string& cont
     return kUsedWrongly;
   }
   try {
-    const Json answer = ControlClient(control).drain(order);
+    const Json answer = ControlClient(control).carry_out(order);
     const std::string& error = answer["error"].text();
     if (format != OutputFormat::kTable)
       print(std::cout, answer, format);

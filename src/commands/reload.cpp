@@ -36,7 +36,7 @@ void print_answer(const Json& answer) {
 }
 
 int keep(const ReloadOptions& options) {
-  const Json answer = ControlClient(options.control).keep();
+  const Json answer = ControlClient(options.control).carry_out(KeepOrder());
   const std::string& error = answer["error"].text();
   if (options.format != OutputFormat::kTable)
     print(std::cout, answer, options.format);
@@ -50,18 +50,18 @@ int keep(const ReloadOptions& options) {
 }  // namespace
 
 int reload(const ReloadOptions& options) {
-  std::optional<std::chrono::seconds> confirm;
+  ReloadOrder order{.level = options.log_level};
   if (!options.confirm.empty()) {
     const auto duration = duration_of(options.confirm);
     if (!duration || *duration < kShortestTrial || *duration > kLongestTrial) {
       std::cerr << options.confirm << " is no duration from a second to a day: write it as 90s, 5m or 2h\n";
       return kUsedWrongly;
     }
-    confirm = std::chrono::floor<std::chrono::seconds>(*duration);
+    order.confirm = std::chrono::floor<std::chrono::seconds>(*duration);
   }
   try {
     if (options.keep) return keep(options);
-    const Json answer = ControlClient(options.control).reload(options.log_level, confirm);
+    const Json answer = ControlClient(options.control).carry_out(order);
     if (options.format == OutputFormat::kTable)
       print_answer(answer);
     else

@@ -223,7 +223,7 @@ int status(const StatusOptions& options) {
     return known && std::cout.good();
   };
   try {
-    ControlClient client(options.control);
+    const ControlClient client(options.control);
     if (options.watch)
       client.watch_status(tell);
     else

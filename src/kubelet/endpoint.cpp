@@ -25,8 +25,7 @@ struct Endpoint::Server {
   Server(const ServedResource& resource, const OwnerInLoop& owner) : plugin(resource, owner, callers) {
     if (resource.announcement == Announcement::kPluginsRegistry)
       registry.emplace(resource.name, owner, callers);
-    server = registry ? start_grpc_server({&plugin, &*registry}, ServerFilters::kNone)
-                      : start_grpc_server({&plugin}, ServerFilters::kNone);
+    server = registry ? start_grpc_server({&plugin, &*registry}) : start_grpc_server({&plugin});
   }
   ~Server() { server->Shutdown(deadline); }
 

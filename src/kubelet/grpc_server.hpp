@@ -8,15 +8,8 @@
 
 namespace plughost {
 
-enum class ServerFilters {
-  kUsual,
-  // Compression, tracing, limits on a message's size: memory with each connection. For peers that are
-  // trusted.
-  kNone,
-};
-
-// The services outlive it. Throws std::runtime_error.
-std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services,
-                                                ServerFilters filters);
+// For peers that are trusted: without compression, tracing, and limits on a message's size, which cost memory
+// with each connection. The services outlive it. Throws std::runtime_error.
+std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Service*> services);
 
 }  // namespace plughost

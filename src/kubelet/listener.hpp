@@ -1,48 +1,45 @@
 #pragma once
 // A unix socket that we listen on, and its file. Loop thread only.
 
-#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <filesystem>
-#include <functional>
 
-#include "base/event_loop.hpp"
-#include "base/unique_fd.hpp"
+#include "base/acceptor.hpp"
 
 namespace plughost {
 
-class Listener {
+// The file of a socket that listens. Thread-safe.
+class SocketFile {
  public:
-  // connection is non-blocking and close-on-exec; peer is who connected (pid 0: in another pid namespace).
-  using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
-
-  // Called when connections cannot be accepted, once until one can; they wait meanwhile.
-  using Trouble = std::function<void(const std::string& what)>;
-
-  // Throws std::system_error. The loop outlives it.
-  Listener(EventLoop& loop, std::filesystem::path path, Accept accept, Trouble trouble);
+  // Throws std::system_error.
+  explicit SocketFile(std::filesystem::path path);
   // Removes the file, if it still is ours.
-  ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
+  ~SocketFile();
+  SocketFile(const SocketFile&) = delete;
+  SocketFile& operator=(const SocketFile&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
   // Does the path still lead here? The kubelet empties its directory when it starts.
   bool reachable() const;
 
  private:
-  void on_readable();
-
   std::filesystem::path path_;
-  Accept accept_;
-  Trouble trouble_;
-  bool in_trouble_ = false;
-  UniqueFd fd_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  IoWatch watch_;
-  Timer retry_;
+};
+
+class Listener {
+ public:
+  // Throws std::system_error. The loop outlives it.
+  Listener(EventLoop& loop, const std::filesystem::path& path, Acceptor::Accept accept,
+           Acceptor::Trouble trouble);
+
+  // See SocketFile.
+  bool reachable() const { return file_.reachable(); }
+
+ private:
+  Acceptor acceptor_;
+  SocketFile file_;
 };
 
 }  // namespace plughost

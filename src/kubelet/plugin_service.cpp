@@ -6,34 +6,12 @@
 
 #include "device/first_names.hpp"
 #include "device/preferred.hpp"
+#include "kubelet/list_stream.hpp"
 #include "kubelet/pending_call.hpp"
-#include "kubelet/snapshot_stream.hpp"
-#include "kubelet/wire.hpp"
 
 namespace plughost {
 
 namespace {
-
-// The newest list, whenever it is another.
-class Lists final : public Snapshots<v1beta1::ListAndWatchResponse> {
- public:
-  explicit Lists(std::shared_ptr<InventoryFeed> feed) : feed_(std::move(feed)) {}
-
-  Readers& readers() override { return feed_->readers(); }
-  Next next(v1beta1::ListAndWatchResponse& message) override {
-    const InventoryFeed::Newest newest = feed_->newest();
-    if (newest.list == sent_list_) return Next::kNoneYet;
-    sent_list_ = newest.list;
-    write_list(newest.offer->inventory, message);
-    return Next::kMessage;
-  }
-  // The empty list.
-  bool last(v1beta1::ListAndWatchResponse& /*message*/) override { return feed_->ends_empty(); }
-
- private:
-  std::shared_ptr<InventoryFeed> feed_;
-  std::uint64_t sent_list_ = 0;
-};
 
 grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
@@ -91,9 +69,9 @@ grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndW
     grpc::CallbackServerContext* context, const v1beta1::Empty*) {
   const Caller by = callers_.of(context->peer());
   owner_.tell([by](EndpointOwner& owner) { owner.on_stream_opened(by); });
-  return SnapshotStream<v1beta1::ListAndWatchResponse>::open(
-      std::make_unique<Lists>(resource_.feed),
-      [owner = owner_, by] { owner.tell([by](EndpointOwner& told) { told.on_stream_closed(by); }); });
+  return open_list_stream(resource_.feed, [owner = owner_, by] {
+    owner.tell([by](EndpointOwner& told) { told.on_stream_closed(by); });
+  });
 }
 
 grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(

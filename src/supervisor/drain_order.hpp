@@ -25,11 +25,15 @@ struct DrainOrder {
   struct Terms {
     std::string reason;
     std::optional<std::chrono::seconds> duration;  // nullopt: until somebody says so
+
+    bool operator==(const Terms&) const = default;
   };
 
   std::string resource;
   std::string device;          // an id that the kubelet is told: a replica's means its device
   std::optional<Terms> terms;  // nullopt: back in service
+
+  bool operator==(const DrainOrder&) const = default;
 };
 
 // Why it cannot be carried out whatever there is, as a sentence; empty: it can.

@@ -1,21 +1,31 @@
 #include "telemetry/control_client.hpp"
 
-#include <grpcpp/create_channel_posix.h>
-#include <grpcpp/grpcpp.h>
+#include <poll.h>
+#include <sys/socket.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <thread>
+#include <algorithm>
+#include <array>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
 
+#include "base/log_history.hpp"
 #include "kubelet/unix_socket.hpp"
-#include "plughost/v1/control.grpc.pb.h"
 
 namespace plughost {
 
 namespace {
 
-// A node's list of devices may be longer than gRPC's usual 4 MiB.
-constexpr int kMostBytes = 256 << 20;
+namespace http = boost::beast::http;
+using Clock = std::chrono::steady_clock;
+
+// A node's list of devices may be long.
+constexpr std::uint64_t kMostBytes = 256 << 20;
 
 UniqueFd connected(const std::filesystem::path& socket) {
   try {
@@ -28,135 +38,157 @@ UniqueFd connected(const std::filesystem::path& socket) {
   }
 }
 
-// Cancels a call whose first answer does not come within ControlClient::kDeadline: a stream has no deadline
-// of its own.
-class FirstAnswer {
+// One request, and its answer as it comes.
+class Call {
  public:
-  explicit FirstAnswer(grpc::ClientContext& context)
-      : thread_([this, &context](const std::stop_token& came) {
-          std::unique_lock lock(mutex_);
-          wake_.wait_for(lock, came, ControlClient::kDeadline, [] { return false; });
-          if (came.stop_requested()) return;
-          late_ = true;
-          context.TryCancel();
-        }) {}
+  Call(const std::filesystem::path& socket, const HttpRequest& request, std::chrono::seconds within,
+       std::uint64_t most = kMostBytes)
+      : socket_(socket), fd_(connected(socket)), within_(within), due_(Clock::now() + within) {
+    answer_.body_limit(most);
+    answer_.eager(true);
+    send(request.method + ' ' + request.path + " HTTP/1.1\r\nHost: plughost\r\nContent-Length: " +
+         std::to_string(request.body.size()) + "\r\n\r\n" + request.body);
+    while (!answer_.is_header_done()) receive();
+  }
 
-  void came() { thread_.request_stop(); }
-  bool late() const {
-    const std::lock_guard lock(mutex_);
-    return late_;
+  bool is_json() const { return answer_.get()[http::field::content_type] == "application/json"; }
+  bool follows() const { return answer_.get()[http::field::content_type] == "text/event-stream"; }
+  bool ended() const { return answer_.is_done(); }
+  // What has come of it since the last time.
+  std::string take() { return std::exchange(answer_.get().body(), {}); }
+  // The rest of it.
+  std::string all() {
+    while (!ended()) receive();
+    return take();
+  }
+  // From now on it may take as long as it likes.
+  void wait_for_ever() { due_.reset(); }
+
+  // Waits for more.
+  void receive() {
+    wait(POLLIN);
+    std::array<char, 65536> bytes;
+    const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), 0);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (got < 0) fail(std::strerror(errno));
+    boost::system::error_code error;
+    if (got == 0) {
+      answer_.put_eof(error);
+      if (error || !ended()) fail("its answer has broken off");
+      return;
+    }
+    in_.append(bytes.data(), static_cast<std::size_t>(got));
+    while (!in_.empty() && !ended()) {
+      const std::size_t used = answer_.put(boost::asio::buffer(in_), error);
+      in_.erase(0, used);
+      if (error == http::error::need_more || (used == 0 && !error)) return;
+      if (error) fail("it does not speak HTTP: " + error.message());
+    }
+  }
+
+  [[noreturn]] void fail(const std::string& why) const {
+    throw NoAnswer("plughost does not answer on " + socket_.string() + ": " + why);
+  }
+  Json parsed(const std::string& text) const {
+    try {
+      return Json::parse(text);
+    } catch (const std::runtime_error& error) {
+      fail(std::string("what it says is not understood: ") + error.what());
+    }
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable_any wake_;
-  bool late_ = false;
-  std::jthread thread_;
+  void send(std::string_view text) {
+    while (!text.empty()) {
+      wait(POLLOUT);
+      const ssize_t sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno != EINTR && errno != EAGAIN) fail(std::strerror(errno));
+      if (sent > 0) text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  void wait(short events) const {
+    using std::chrono::milliseconds;
+    const auto left = due_ ? std::chrono::ceil<milliseconds>(*due_ - Clock::now()).count() : -1;
+    pollfd waits{.fd = fd_.get(), .events = events, .revents = 0};
+    if ((due_ && left <= 0) || ::poll(&waits, 1, static_cast<int>(left)) == 0)
+      fail("no answer within " + std::to_string(within_.count()) + " seconds");
+  }
+
+  const std::filesystem::path& socket_;
+  UniqueFd fd_;
+  const std::chrono::seconds within_;
+  std::optional<Clock::time_point> due_;
+  std::string in_;
+  http::response_parser<http::string_body> answer_;
 };
+
+// Of the streams' events.
+constexpr std::string_view kStatus = "status";
+constexpr std::string_view kChange = "change";
+
+HttpRequest get(const std::string& path) {
+  return {.method = "GET", .path = path, .query = {}, .host = {}, .body = {}};
+}
+
+std::string without_end(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
+// The data of a text/event-stream's event, if it is one of these.
+std::optional<std::string_view> data_of(std::string_view message, std::string_view event) {
+  const std::string head = "event: " + std::string(event) + "\ndata: ";
+  if (!message.starts_with(head)) return std::nullopt;
+  return message.substr(head.size());
+}
 
 }  // namespace
 
-struct ControlClient::Connection {
-  std::filesystem::path socket;
-  std::unique_ptr<v1::Control::Stub> stub;
+Json ControlClient::ask(const HttpRequest& request, std::chrono::seconds deadline) const {
+  Call call(socket_, request, deadline);
+  const std::string text = call.all();
+  if (!call.is_json()) call.fail(without_end(text));
+  return call.parsed(text);
+}
 
-  Json parsed(const v1::JsonText& answer) const {
-    try {
-      return Json::parse(answer.text());
-    } catch (const std::runtime_error& error) {
-      throw NoAnswer("plughost on " + socket.string() + " answers what is not understood: " + error.what());
+void ControlClient::follow(const std::string& path, std::string_view event, const Tell& tell) const {
+  Call call(socket_, get(path), kDeadline, std::numeric_limits<std::uint64_t>::max());
+  if (!call.follows()) call.fail(without_end(call.all()));
+  // A status is the loop's, and is made at once; who knows when the next event comes?
+  if (event == kChange) call.wait_for_ever();
+  std::string text;
+  for (std::size_t looked = 0; !call.ended(); call.receive()) {
+    text += call.take();
+    for (std::size_t end = 0; (end = text.find("\n\n", looked)) != std::string::npos; looked = 0) {
+      const auto data = data_of(std::string_view(text).substr(0, end), event);
+      if (data) call.wait_for_ever();
+      if (data && !tell(call.parsed(std::string(*data)))) return;
+      text.erase(0, end + 2);
     }
+    looked = text.size() - std::min<std::size_t>(text.size(), 1);
   }
+  throw NoAnswer("plughost has stopped");
+}
 
-  void check(const grpc::Status& status) const {
-    if (!status.ok())
-      throw NoAnswer("plughost does not answer on " + socket.string() + ": " + status.error_message());
+Json ControlClient::status(std::chrono::seconds deadline) const {
+  return ask(get("/status.json"), deadline);
+}
+
+Json ControlClient::carry_out(const Order& order) const {
+  return ask(request_of(order), kDeadline);
+}
+
+void ControlClient::watch_status(const Tell& tell) const {
+  follow("/stream", kStatus, tell);
+}
+
+void ControlClient::events(unsigned limit, Follow follows, const Tell& tell) const {
+  const std::string query = "?limit=" + std::to_string(limit == 0 ? LogHistory::kMost : limit);
+  if (follows == Follow::kYes) return follow("/events" + query, kChange, tell);
+  const Json told = ask(get("/events.json" + query), kDeadline);
+  for (const Json& event : told.array()) {
+    if (!tell(event)) return;
   }
-
-  template <typename Request>
-  Json ask(grpc::Status (v1::Control::Stub::*method)(grpc::ClientContext*, const Request&, v1::JsonText*),
-           const Request& request, std::chrono::seconds deadline = kDeadline) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + deadline);
-    v1::JsonText answer;
-    check(((*stub).*method)(&context, request, &answer));
-    return parsed(answer);
-  }
-
-  // Says whether the daemon has ended the stream by itself.
-  template <typename Request>
-  bool follow(std::unique_ptr<grpc::ClientReader<v1::JsonText>> (v1::Control::Stub::*method)(
-                  grpc::ClientContext*, const Request&),
-              const Request& request, const Tell& tell) {
-    grpc::ClientContext context;
-    FirstAnswer first(context);
-    const auto reader = ((*stub).*method)(&context, request);
-    v1::JsonText message;
-    while (reader->Read(&message)) {
-      first.came();
-      if (tell(parsed(message))) continue;
-      context.TryCancel();
-      reader->Finish();
-      return false;
-    }
-    const grpc::Status status = reader->Finish();
-    if (first.late())
-      throw NoAnswer("plughost does not answer on " + socket.string() + ": no answer within " +
-                     std::to_string(ControlClient::kDeadline.count()) + " seconds");
-    check(status);
-    return true;
-  }
-};
-
-ControlClient::ControlClient(const std::filesystem::path& socket)
-    : connection_(std::make_unique<Connection>(Connection{socket, nullptr})) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMostBytes);
-  connection_->stub = v1::Control::NewStub(
-      grpc::CreateCustomInsecureChannelFromFd("localhost", connected(socket).release(), arguments));
-}
-
-ControlClient::~ControlClient() = default;
-
-Json ControlClient::status(std::chrono::seconds deadline) {
-  return connection_->ask(&v1::Control::Stub::GetStatus, v1::GetStatusRequest(), deadline);
-}
-
-Json ControlClient::reload(const std::string& log_level, std::optional<std::chrono::seconds> confirm) {
-  v1::ReloadRequest request;
-  request.set_log_level(log_level);
-  if (confirm) request.set_confirm_seconds(static_cast<std::uint64_t>(confirm->count()));
-  return connection_->ask(&v1::Control::Stub::Reload, request);
-}
-
-Json ControlClient::keep() {
-  return connection_->ask(&v1::Control::Stub::Keep, v1::KeepRequest());
-}
-
-Json ControlClient::drain(const DrainOrder& order) {
-  const auto name = [&](auto request) {
-    request.set_resource(order.resource);
-    request.set_device(order.device);
-    return request;
-  };
-  if (!order.terms) return connection_->ask(&v1::Control::Stub::Undrain, name(v1::UndrainRequest()));
-  auto request = name(v1::DrainRequest());
-  request.set_reason(order.terms->reason);
-  if (order.terms->duration) request.set_seconds(static_cast<std::uint64_t>(order.terms->duration->count()));
-  return connection_->ask(&v1::Control::Stub::Drain, request);
-}
-
-void ControlClient::watch_status(const Tell& tell) {
-  if (connection_->follow(&v1::Control::Stub::WatchStatus, v1::WatchStatusRequest(), tell))
-    throw NoAnswer("plughost has stopped");
-}
-
-void ControlClient::events(unsigned limit, Follow follow, const Tell& tell) {
-  v1::ListEventsRequest request;
-  request.set_limit(limit);
-  request.set_follow(follow == Follow::kYes);
-  const bool ended = connection_->follow(&v1::Control::Stub::ListEvents, request, tell);
-  if (ended && follow == Follow::kYes) throw NoAnswer("plughost has stopped");
 }
 
 }  // namespace plughost

@@ -1,20 +1,20 @@
 #pragma once
-// Asks a running daemon. Blocks; any thread.
+// Asks the running daemon, over HTTP on its control socket. Not thread-safe; blocks.
 
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/json.hpp"
-#include "supervisor/drain_order.hpp"
+#include "telemetry/orders.hpp"
 
 namespace plughost {
 
-// The daemon does not answer. what() says where it was looked for, why, and what to do.
+// There is no answer, and why, as one sentence.
 struct NoAnswer : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -28,26 +28,25 @@ class ControlClient {
   using Tell = std::function<bool(const Json& told)>;
   enum class Follow { kNo, kYes };
 
-  // Throws NoAnswer if nobody listens there, or may not be asked.
-  explicit ControlClient(const std::filesystem::path& socket);
-  ~ControlClient();
-
   // The daemon asks the kubelet, which may take two seconds, and reads files.
   static constexpr std::chrono::seconds kDeadline{15};
 
-  // Each throws NoAnswer: within seconds, if no answer comes at all.
-  Json status(std::chrono::seconds deadline = kDeadline);
-  Json reload(const std::string& log_level, std::optional<std::chrono::seconds> confirm = std::nullopt);
-  Json keep();
-  Json drain(const DrainOrder& order);
+  explicit ControlClient(std::filesystem::path socket) : socket_(std::move(socket)) {}
+
+  // Each throws NoAnswer: at once if nobody listens there, or may not be asked; within seconds, if no answer
+  // comes at all.
+  Json status(std::chrono::seconds deadline = kDeadline) const;
+  Json carry_out(const Order& order) const;
   // Calls tell for each until it says false, or the daemon ends; then NoAnswer is thrown.
-  void watch_status(const Tell& tell);
+  void watch_status(const Tell& tell) const;
   // The newest ones, at most limit (0: all there are); with follow those to come, until tell says false.
-  void events(unsigned limit, Follow follow, const Tell& tell);
+  void events(unsigned limit, Follow follow, const Tell& tell) const;
 
  private:
-  struct Connection;
-  std::unique_ptr<Connection> connection_;
+  Json ask(const HttpRequest& request, std::chrono::seconds deadline) const;
+  void follow(const std::string& path, std::string_view event, const Tell& tell) const;
+
+  std::filesystem::path socket_;
 };
 
 }  // namespace plughost

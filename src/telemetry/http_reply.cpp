@@ -14,6 +14,8 @@ const char* reason_of(int code) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -22,6 +24,8 @@ const char* reason_of(int code) {
       return "Content Too Large";
     case 421:
       return "Misdirected Request";
+    case 422:
+      return "Unprocessable Content";
     case 431:
       return "Request Header Fields Too Large";
     default:
@@ -48,11 +52,12 @@ std::string head_of(int code, std::string_view type, std::optional<std::size_t> 
   return head;
 }
 
-std::optional<HttpReply> refusal(const HttpRequest& request, bool loopback) {
-  if (request.method != "GET" && request.method != "HEAD")
-    return text_reply(405, "this only reads: GET or HEAD\n");
+std::optional<HttpReply> refusal(const HttpRequest& request, HttpDoor door) {
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  if (!reads && door != HttpDoor::kControl) return text_reply(405, "this only reads: GET or HEAD\n");
+  if (!reads && request.method != "POST") return text_reply(405, "there is GET, HEAD and POST\n");
   // A page of another site whose name leads here must not read what only this machine may.
-  if (loopback && request.host && !names_this_machine(*request.host))
+  if (door == HttpDoor::kLoopback && request.host && !names_this_machine(*request.host))
     return text_reply(421, "plughost listens for this machine only\n");
   return std::nullopt;
 }
@@ -63,15 +68,21 @@ HttpReply refusal(HttpFault fault) {
     case HttpFault::kBad:
       return text_reply(code, "this is no HTTP request\n");
     case HttpFault::kBodyTooLong:
-      return text_reply(code, "this only reads: a body has no place here\n");
+      return text_reply(code, "a request's body has " + std::to_string(kMostBody) + " bytes at most\n");
     case HttpFault::kHeadTooLong:
       break;
   }
   return text_reply(code, "a request's head has " + std::to_string(kMostHead) + " bytes at most\n");
 }
 
-HttpReply not_found() {
-  return text_reply(404, "there is /, /status.json, /events.json, /stream, /metrics, /healthz, /readyz\n");
+HttpReply not_found(HttpDoor door) {
+  std::string known = "there is /, /status.json, /events.json, /stream, /events, /metrics, /healthz, /readyz";
+  if (door == HttpDoor::kControl) known += "; POST /reload, /keep, /drain, /undrain";
+  return text_reply(404, known + '\n');
+}
+
+HttpReply done_reply(const Json& answer, bool error) {
+  return {error ? 422 : 200, kJsonType, HttpBody::of(answer.dump() + '\n')};
 }
 
 HttpReply ready(const DaemonStatus& status) {
@@ -81,11 +92,10 @@ HttpReply ready(const DaemonStatus& status) {
   return text_reply(503, std::move(lines));
 }
 
-HttpReply events(const LogHistory& history) {
+HttpReply events(const LogHistory& history, std::uint64_t after) {
   Json::Array events;
-  std::uint64_t told = 0;
-  while (const auto record = history.after(told)) {
-    told = record->number;
+  while (const auto record = history.after(after)) {
+    after = record->number;
     events.push_back(record->json());
   }
   return {200, kJsonType, HttpBody::of(Json(std::move(events)).dump())};

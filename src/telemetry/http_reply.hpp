@@ -1,6 +1,7 @@
 #pragma once
 // What an HTTP client is answered. Values and pure functions; thread-safe.
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,13 +46,23 @@ HttpReply text_reply(int code, std::string text);
 // What comes before the body. length: nullopt for a body that goes on until the connection ends.
 std::string head_of(int code, std::string_view type, std::optional<std::size_t> length);
 
-// Why the request is turned away, if it is. loopback: the server listens for this machine only.
-std::optional<HttpReply> refusal(const HttpRequest& request, bool loopback);
+// By which a request comes in.
+enum class HttpDoor {
+  kNetwork,   // GET and HEAD
+  kLoopback,  // the same, of somebody who knows that it is this machine
+  kControl,   // the control socket: POST, too
+};
+
+// Why the request is turned away, if it is.
+std::optional<HttpReply> refusal(const HttpRequest& request, HttpDoor door);
 HttpReply refusal(HttpFault fault);
-HttpReply not_found();
+HttpReply not_found(HttpDoor door);
 
 HttpReply ready(const DaemonStatus& status);
-HttpReply events(const LogHistory& history);
+// What an order that came by POST has led to. error: it was not carried out.
+HttpReply done_reply(const Json& answer, bool error);
+// Those after that number.
+HttpReply events(const LogHistory& history, std::uint64_t after);
 // An event of a text/event-stream; data is one line.
 std::string event_text(std::string_view name, std::string_view data);
 

@@ -20,7 +20,8 @@ std::unique_ptr<ControlServer> Servers::open_control(const TelemetryConfig& conf
 
 std::unique_ptr<HttpServer> Servers::open_http(const TelemetryConfig& config) {
   if (config.listen.empty()) return nullptr;
-  return std::make_unique<HttpServer>(loop_, log_, requests_, config.listen, http_.get());
+  return std::make_unique<HttpServer>(loop_, log_, requests_,
+                                      HttpServer::on_address(config.listen, http_.get()));
 }
 
 std::vector<std::string> Servers::open(const TelemetryConfig& config) {

@@ -179,7 +179,8 @@ TEST_CASE("what `watch` has read is given up, too, and not read again until it c
   CHECK(running.configuration()["trialUntil"].is_null());
 }
 
-TEST_CASE("a file that was given up is followed, even if it says otherwise; its former words are no trial") {
+TEST_CASE(
+    "a file that was given up is followed, even if it says otherwise, and its former words are no trial") {
   Running running("watch: {confirm: 4s}\n");
   const json before = running.configuration();
   running.node.set_top("");

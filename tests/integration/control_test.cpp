@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "integration/node.hpp"
@@ -251,22 +253,46 @@ TEST_CASE("reload can make the log tell more, until the next one") {
   CHECK(running.node.daemon().wait_for_line({"configuration reloaded"}, kLong, from));
 }
 
-TEST_CASE("who sends headers without end is cut off, and the daemon keeps none of it") {
+TEST_CASE("curl on the control socket reads and gives orders") {
+  Running running;
+  Node& node = running.node;
+  const auto curl = [&](const std::string& words) {
+    const std::string command = "curl -sS --fail-with-body --unix-socket " + node.control() + ' ' + words;
+    FILE* const told = ::popen(command.c_str(), "r");
+    REQUIRE(told != nullptr);
+    Finished finished;
+    std::array<char, 4096> bytes;
+    while (const std::size_t got = std::fread(bytes.data(), 1, bytes.size(), told))
+      finished.output.append(bytes.data(), got);
+    finished.exit_code = ::pclose(told);
+    return finished;
+  };
+  const Finished status = curl("http://plughost/status.json");
+  CHECK(status.exit_code == 0);
+  CHECK(json::parse(status.output)["resources"].size() == 2);
+  node.configure(listed(kGopher, node.path("gophers")) + counted("example.com/new", 1));
+  const Finished reload = curl("-d 'logLevel: debug' http://plughost/reload");
+  CHECK(reload.exit_code == 0);
+  CHECK(json::parse(reload.output)["added"] == json{"example.com/new"});
+  node.configure("- {name: bad, count: none}\n");
+  const Finished refused = curl("-X POST http://plughost/reload");
+  CHECK(refused.exit_code != 0);
+  CHECK(json::parse(refused.output)["errors"].size() == 2);
+  const Finished drained =
+      curl(R"(-d '{"resource": "example.com/gopher", "device": "amy", "for": "2h"}' http://plughost/drain)");
+  CHECK(drained.exit_code == 0);
+  CHECK(node.unhealthy(kGopher, "amy"));
+}
+
+TEST_CASE("who sends without end is refused, and the daemon keeps none of it") {
   Running running;
   Node& node = running.node;
   const UniqueFd socket = connect_unix(node.control());
   REQUIRE(::fcntl(socket.get(), F_SETFL, 0) == 0);
-  const auto sends = [&](const std::string& bytes) {
-    return ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(bytes.size());
-  };
   const std::string block(16384, 'x');
-  REQUIRE(sends("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + std::string("\0\0\0\4\0\0\0\0\0", 9)));
-  REQUIRE(sends(std::string("\0\x40\0\1\0\0\0\0\1", 9) + block));
-  unsigned frames = 0;
-  while (frames < 10'000 && sends(std::string("\0\x40\0\x09\0\0\0\0\1", 9) + block)) ++frames;
-  CHECK(frames < 100);  // what the kernel holds in between, and no megabytes of ours
-  CHECK(node.daemon().wait_for_line({"has sent headers without end, and was cut off"}, kLong));
+  unsigned blocks = 0;
+  while (blocks < 10'000 && ::send(socket.get(), block.data(), block.size(), MSG_NOSIGNAL) > 0) ++blocks;
+  CHECK(blocks < 100);  // what the kernel holds in between, and no megabytes of ours
   CHECK(running.plughost({"status"}).exit_code == 0);
 }
 

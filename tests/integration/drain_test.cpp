@@ -157,7 +157,7 @@ TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the devic
   CHECK(running.drains().empty());
 }
 
-TEST_CASE("a drain ends by itself when its time is over; another one replaces reason and time") {
+TEST_CASE("a drain ends by itself when its time is over, and another one replaces reason and time") {
   Running running;
   running.done({"drain", kToken + "=" + kToken + "-0::2", "--reason", "first"}, "is drained: first");
   REQUIRE(running.node.unhealthy(kToken, kToken + "-0::0"));

@@ -210,7 +210,7 @@ TEST_CASE("7.20 a stale kubelet.sock: retry at most 5 s apart, no exit") {
   CHECK(node.daemon().comes_to_lines("does not answer", 1));
 }
 
-TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s; other resources unaffected") {
+TEST_CASE("7.28 Register refused: back-off from 0.1 to 10 s, and other resources unaffected") {
   Node node;
   node.configure(counted("example.com/refused", 2) + counted("example.com/taken", 2));
   node.start_kubelet({.refused = {{"example.com/refused", "no such thing here"}}});

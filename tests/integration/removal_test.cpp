@@ -40,7 +40,7 @@ bool exists(const Node& node, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("a reload that takes a resource away clears its devices away; one that changes it does not") {
+TEST_CASE("a reload that takes a resource away clears its devices away, and one that changes it does not") {
   Node node;
   start(node);
   node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));

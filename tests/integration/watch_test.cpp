@@ -66,7 +66,7 @@ TEST_CASE("a ConfigMap that is switched as the kubelet does is in force") {
   CHECK(node.count(kA, 3));
 }
 
-TEST_CASE("a mount that vanishes with the file is an error, and harms nobody; the next one is in force") {
+TEST_CASE("a mount that vanishes with the file is an error, and harms nobody, and the next one is in force") {
   Node node;
   node.set_top("watch: true\n");
   node.configure(counted(kA, 3));

@@ -80,7 +80,8 @@ TEST_CASE("a late answer's edits have all of it") {
         std::vector<ContainerMount>{{.host_path = "/a", .container_path = "/b", .read_only = true}});
 }
 
-TEST_CASE("an entry's own variables may name the pod and its sum; where no pod is known they are refused") {
+TEST_CASE(
+    "an entry's own variables may name the pod and its sum, and where no pod is known they are refused") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   terms.only_card = true;
   Offer one = offer(terms, Inventory({card_device("0", 16, "16384")}));

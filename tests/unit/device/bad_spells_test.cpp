@@ -40,7 +40,7 @@ TEST_CASE("another reason, or that the device has vanished, is the same spell") 
   CHECK(spells.take_due(kStart + 100s, 30s).empty());
 }
 
-TEST_CASE("a spell ends when the device is Healthy, forgotten or drained; the next one counts anew") {
+TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and the next one counts anew") {
   std::vector<Device> between;
   SUBCASE("Healthy") {
     between = device("");

@@ -28,7 +28,7 @@ class Tree {
 
 }  // namespace
 
-TEST_CASE("a file is written, rewritten or taken away; one that is as planned is no change") {
+TEST_CASE("a file is written, rewritten or taken away, and one that is as planned is no change") {
   const Tree node;
   CHECK(node.changes("/a", kNew) == Changes{{"/a", std::nullopt, kNew}});
   CHECK(node.changes("/a", "").empty());

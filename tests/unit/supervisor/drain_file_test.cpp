@@ -27,7 +27,7 @@ std::string text_of(const TempDir& tree, const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("drains: where there is no file nothing is drained; the first one makes its directory") {
+TEST_CASE("drains: where there is no file nothing is drained, and the first one makes its directory") {
   const TempDir tree;
   DrainFile file(tree.at("lib/plughost"));
   CHECK(file.read().troubles.empty());

@@ -81,7 +81,7 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
   CHECK(why_not(wrong, {"x/c", "1"}, drains, offers) != "");
 }
 
-TEST_CASE("the answer says what is, and who holds the device; a refusal says why alone") {
+TEST_CASE("the answer says what is, and who holds the device, and a refusal says why alone") {
   CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
   DrainAnswer answer{.name = {"x.com/a", "0"}};
   answer.drain = Drain{.reason = "the fan", .since = Drain::Clock::time_point(1h)};

@@ -76,7 +76,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "of a first list what is Unhealthy is an Event, and what is Healthy is none; so after a resource was "
+    "of a first list what is Unhealthy is an Event, and what is Healthy is none, and so after a resource was "
     "gone") {
   Rig rig;
   rig.answer.holdings = nullptr;

@@ -91,7 +91,7 @@ TEST_CASE("a resource that another entry serves now is not lost") {
   CHECK(of_hours.look(moved, kStart + 30min) == "");
 }
 
-TEST_CASE("a kubelet that is not there has lost nothing; when it is back, the time begins anew") {
+TEST_CASE("a kubelet that is not there has lost nothing, and when it is back, the time begins anew") {
   Trial of_hours = trial(1h);
   of_hours.look(kLostA, kStart);
   const Attachments gone = attached({}, false);

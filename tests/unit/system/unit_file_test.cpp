@@ -35,7 +35,7 @@ TEST_CASE("a line that ends in a backslash goes on, and quotes around a word are
 }
 
 TEST_CASE(
-    "the first directory that has the unit counts, and the drop-ins of all; some files can be left out") {
+    "the first directory that has the unit counts, and the drop-ins of all, and some files can be left out") {
   const MadeNode node;
   CHECK_FALSE(unit_file(node.host, "x.service"));
   node.tree.file("usr/lib/systemd/system/x.service", "[Unit]\nBefore=a\n");

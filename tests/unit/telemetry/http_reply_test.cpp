@@ -6,29 +6,54 @@ using namespace plughost;
 
 namespace {
 
-constexpr bool kLoopback = true;
+using enum HttpDoor;
 
-int code_of(const HttpRequest& request, bool loopback) {
-  const auto reply = refusal(request, loopback);
+HttpRequest request_of(const char* method, std::optional<std::string> host = std::nullopt) {
+  return {.method = method, .path = "/", .query = {}, .host = std::move(host), .body = {}};
+}
+
+int code_of(const HttpRequest& request, HttpDoor door) {
+  const auto reply = refusal(request, door);
   return reply ? reply->code : 0;
 }
 
 }  // namespace
 
-TEST_CASE("whoever does not only read is turned away") {
+TEST_CASE("on an address whoever does not only read is turned away") {
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "get", "GETT", ""}) {
     CAPTURE(method);
-    CHECK(code_of({.method = method, .path = "/", .host = {}}, !kLoopback) == 405);
+    CHECK(code_of(request_of(method), kNetwork) == 405);
+    CHECK(code_of(request_of(method), kLoopback) == 405);
   }
-  for (const char* method : {"GET", "HEAD"})
-    CHECK(code_of({.method = method, .path = "/", .host = {}}, kLoopback) == 0);
+  for (const char* method : {"GET", "HEAD"}) CHECK(code_of(request_of(method), kLoopback) == 0);
+}
+
+TEST_CASE("the control socket takes orders, whatever its client calls this machine") {
+  for (const char* method : {"GET", "HEAD", "POST"})
+    CHECK(code_of(request_of(method, "whatever.example"), kControl) == 0);
+  for (const char* method : {"PUT", "DELETE", "post", ""})
+    CHECK(code_of(request_of(method), kControl) == 405);
 }
 
 TEST_CASE("what listens for this machine only answers to names of this machine only") {
-  CHECK(code_of({.method = "GET", .path = "/", .host = "127.attacker.example"}, kLoopback) == 421);
-  CHECK(code_of({.method = "GET", .path = "/", .host = ""}, kLoopback) == 421);
-  CHECK(code_of({.method = "GET", .path = "/", .host = "localhost:9464"}, kLoopback) == 0);
-  CHECK(code_of({.method = "GET", .path = "/", .host = "node.example"}, !kLoopback) == 0);
+  CHECK(code_of(request_of("GET", "127.attacker.example"), kLoopback) == 421);
+  CHECK(code_of(request_of("GET", ""), kLoopback) == 421);
+  CHECK(code_of(request_of("GET", "localhost:9464"), kLoopback) == 0);
+  CHECK(code_of(request_of("GET", "node.example"), kNetwork) == 0);
+}
+
+TEST_CASE("who asks for something that is not there is told what is, and orders only where they are taken") {
+  CHECK(not_found(kControl).code == 404);
+  CHECK(not_found(kControl).body.text.find("POST /reload") != std::string::npos);
+  CHECK(not_found(kNetwork).body.text.find("POST") == std::string::npos);
+}
+
+TEST_CASE("an order that was not carried out is no success, and says why all the same") {
+  const HttpReply refused = done_reply(Json{{"error", "no"}}, true);
+  CHECK(refused.code == 422);
+  CHECK(refused.type == kJsonType);
+  CHECK(refused.body.text == "{\"error\":\"no\"}\n");
+  CHECK(done_reply(Json{{"error", ""}}, false).code == 200);
 }
 
 TEST_CASE("a reply's head says what the body is, that nobody keeps it, and how long it is if that is known") {

@@ -38,6 +38,9 @@ TEST_CASE("a request has a method, a path and a host") {
 TEST_CASE("what follows a question mark is no part of the path, and a host may be missing") {
   const HttpRequest request = request_of("GET /healthz?verbose=1?x HTTP/1.0\r\n\r\n");
   CHECK(request.path == "/healthz");
+  CHECK(request.query == "verbose=1?x");
+  CHECK(request_of("GET /healthz? HTTP/1.0\r\n\r\n").query.empty());
+  CHECK(request_of("GET /healthz HTTP/1.0\r\n\r\n").query.empty());
   CHECK_FALSE(request.host.has_value());
   CHECK(request_of("PURGE / HTTP/1.1\r\n\r\n").method == "PURGE");
 }
@@ -49,9 +52,30 @@ TEST_CASE("a request is not whole before the empty line has come") {
   CHECK(read_request(whole).has_value());
 }
 
-TEST_CASE("what comes after the head does not matter") {
-  CHECK(request_of("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n").path == "/a");
-  CHECK(request_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello").method == "POST");
+TEST_CASE("what comes after the request does not matter") {
+  const HttpRequest request = request_of("GET /a HTTP/1.1\r\n\r\nGET /b HTTP/1.1\r\n\r\n");
+  CHECK(request.path == "/a");
+  CHECK(request.body.empty());
+  CHECK(request_of("POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello, you").body == "hello");
+}
+
+TEST_CASE("a request is not whole before its body is") {
+  for (const std::string& whole :
+       {std::string("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"),
+        std::string(
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n")}) {
+    for (std::size_t size = 0; size < whole.size(); ++size)
+      CHECK_FALSE(read_request(std::string_view(whole).substr(0, size)).has_value());
+    CHECK(request_of(whole).body == "hello");
+  }
+}
+
+TEST_CASE("a query's number, or another one if it has none") {
+  CHECK(number_in_query("limit=20", "limit", 7) == 20);
+  CHECK(number_in_query("a=1&limit=0&b", "limit", 7) == 0);
+  for (const char* query : {"", "limit", "limit=", "limit=x", "limit=-1", "limits=3", "unlimit=3",
+                            "limit=99999999999999999999999"})
+    CHECK(number_in_query(query, "limit", 7) == 7);
 }
 
 TEST_CASE("a head has 8 KiB at most, whole or not") {
@@ -61,9 +85,12 @@ TEST_CASE("a head has 8 KiB at most, whole or not") {
   CHECK(fault_of(std::string(8192, 'x')) == HttpFault::kHeadTooLong);
 }
 
-TEST_CASE("a body has 64 KiB at most, and nobody reads it") {
-  CHECK(request_of("POST / HTTP/1.1\r\nContent-Length: 65536\r\n\r\n").path == "/");
+TEST_CASE("a body has 64 KiB at most, however it comes") {
+  const std::string most(65536, 'x');
+  CHECK(request_of("POST / HTTP/1.1\r\nContent-Length: 65536\r\n\r\n" + most).body == most);
   CHECK(fault_of("POST / HTTP/1.1\r\nContent-Length: 65537\r\n\r\n") == HttpFault::kBodyTooLong);
+  CHECK(fault_of("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n10001\r\n" + most + "x") ==
+        HttpFault::kBodyTooLong);
 }
 
 TEST_CASE("what is no HTTP is bad") {

@@ -20,7 +20,8 @@ struct Serving {
   explicit Serving(const std::string& address = "127.0.0.1:0", DaemonStatus status = {}) {
     daemon.status = std::move(status);
     daemon.start();
-    server = std::make_unique<HttpServer>(daemon.loop, daemon.log, daemon.requests, address);
+    server = std::make_unique<HttpServer>(daemon.loop, daemon.log, daemon.requests,
+                                          HttpServer::on_address(address));
     port = server->port();
   }
 
@@ -36,8 +37,8 @@ DaemonStatus big_status() {
   return status;
 }
 
-std::unique_ptr<TcpClient> watching(unsigned port) {
-  auto page = std::make_unique<TcpClient>(port);
+std::unique_ptr<Client> watching(unsigned port) {
+  auto page = std::make_unique<Client>(port);
   page->send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   return page;
 }
@@ -46,9 +47,9 @@ std::unique_ptr<TcpClient> watching(unsigned port) {
 
 TEST_CASE("200 connections that ask nothing, or half of something, hold nobody") {
   Serving serving;
-  std::vector<std::unique_ptr<TcpClient>> clients;
+  std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < 200; ++i) {
-    clients.push_back(std::make_unique<TcpClient>(serving.port));
+    clients.push_back(std::make_unique<Client>(serving.port));
     if (i % 2 == 0) clients.back()->send("GET /healthz HTT");
   }
   for (const char* path : {"/healthz", "/metrics", "/status.json"}) {
@@ -60,8 +61,8 @@ TEST_CASE("200 connections that ask nothing, or half of something, hold nobody")
 
 TEST_CASE("who does not ask within 5 s is dropped, however busily it drips") {
   Serving serving;
-  TcpClient idle(serving.port);
-  TcpClient dripping(serving.port);
+  Client idle(serving.port);
+  Client dripping(serving.port);
   const auto begin = Clock::now();
   const std::string head = "GET / HTTP/1.1\r\nX: ";
   std::size_t sent = 0;
@@ -74,16 +75,16 @@ TEST_CASE("who does not ask within 5 s is dropped, however busily it drips") {
 
 TEST_CASE("a head or a body that is too long is refused, and the refusal arrives") {
   const Serving serving;
-  TcpClient head(serving.port);
+  Client head(serving.port);
   head.send("GET / HTTP/1.1\r\nX: " + std::string(20'000, 'x'));
   CHECK(code_of(head.read_until("").value_or("")) == 431);
-  TcpClient body(serving.port);
+  Client body(serving.port);
   body.send("POST / HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + std::string(10'000, 'x'));
   CHECK(code_of(body.read_until("").value_or("")) == 413);
-  TcpClient short_body(serving.port);
+  Client short_body(serving.port);
   short_body.send("POST / HTTP/1.1\r\nContent-Length: 60000\r\n\r\n" + std::string(60'000, 'x'));
   CHECK(code_of(short_body.read_until("").value_or("")) == 405);
-  TcpClient garbage(serving.port);
+  Client garbage(serving.port);
   garbage.send("\x16\x03\x01 what is this\r\n\r\n");
   CHECK(code_of(garbage.read_until("").value_or("")) == 400);
 }
@@ -91,7 +92,7 @@ TEST_CASE("a head or a body that is too long is refused, and the refusal arrives
 TEST_CASE("it is alive and ready whatever the kubelet does, and who needs the kubelet waits for it") {
   Serving serving;
   serving.daemon.silent = true;
-  TcpClient status(serving.port);
+  Client status(serving.port);
   status.send("GET /status.json HTTP/1.1\r\n\r\n");
   while (serving.daemon.asked == 0) std::this_thread::yield();
   CHECK(body_of(asked(serving.port, "/healthz")) == "alive\n");
@@ -133,8 +134,8 @@ TEST_CASE("a loop that stays silent is not alive, until it answers") {
 TEST_CASE("its end waits for nobody, and tells who waits that no answer comes") {
   Serving serving;
   serving.daemon.silent = true;
-  TcpClient idle(serving.port);
-  TcpClient waiting(serving.port);
+  Client idle(serving.port);
+  Client waiting(serving.port);
   waiting.send("GET /status.json HTTP/1.1\r\n\r\n");
   while (serving.daemon.asked == 0) std::this_thread::yield();
   const auto page = watching(serving.port);
@@ -145,16 +146,16 @@ TEST_CASE("its end waits for nobody, and tells who waits that no answer comes") 
   CHECK(idle.ended());
   CHECK(page->read_until("").has_value());
   CHECK(code_of(waiting.read_until("").value_or("")) == 503);
-  CHECK_THROWS_AS(TcpClient(serving.port), std::system_error);
+  CHECK_THROWS_AS(Client(serving.port), std::system_error);
 }
 
 TEST_CASE("beyond 64 connections the oldest that has not asked goes first") {
   Serving serving;
-  std::vector<std::unique_ptr<TcpClient>> clients;
+  std::vector<std::unique_ptr<Client>> clients;
   for (unsigned i = 0; i < HttpServer::kMostConnections; ++i)
-    clients.push_back(std::make_unique<TcpClient>(serving.port));
+    clients.push_back(std::make_unique<Client>(serving.port));
   CHECK_FALSE(clients.front()->ended(300ms));
-  clients.push_back(std::make_unique<TcpClient>(serving.port));
+  clients.push_back(std::make_unique<Client>(serving.port));
   CHECK(clients.front()->ended(3s));
   CHECK_FALSE(clients[1]->ended(0ms));
   CHECK(clients.back()->send(kHealth));
@@ -166,9 +167,9 @@ TEST_CASE("pages that watch are not closed for those who come later, but the old
   serving.daemon.silent = true;
   const auto page = watching(serving.port);
   REQUIRE(page->read_until("retry: "));
-  std::vector<std::unique_ptr<TcpClient>> clients;
+  std::vector<std::unique_ptr<Client>> clients;
   for (unsigned i = 1; i < HttpServer::kMostConnections; ++i) {
-    clients.push_back(std::make_unique<TcpClient>(serving.port));
+    clients.push_back(std::make_unique<Client>(serving.port));
     clients.back()->send("GET /status.json HTTP/1.1\r\n\r\n");
   }
   serving.daemon.log.info("all have asked");
@@ -181,7 +182,7 @@ TEST_CASE("pages that watch are not closed for those who come later, but the old
 
 TEST_CASE("a text that the client takes slowly arrives whole") {
   Serving serving("127.0.0.1:0", big_status());
-  TcpClient client(serving.port, TcpClient::Room::kLittle);
+  Client client(serving.port, Client::Room::kLittle);
   client.send("GET /status.json HTTP/1.1\r\n\r\n");
   REQUIRE(client.read_until("Content-Length: "));
   CHECK(code_of(asked(serving.port, "/healthz")) == 200);
@@ -193,7 +194,7 @@ TEST_CASE("a text that the client takes slowly arrives whole") {
 
 TEST_CASE("who asks and ends its half is answered, and HEAD has no body") {
   const Serving serving;
-  TcpClient client(serving.port);
+  Client client(serving.port);
   client.send("GET /status.json HTTP/1.1\r\n\r\n");
   client.end_sending();
   CHECK(code_of(client.read_until("").value_or("")) == 200);
@@ -206,7 +207,7 @@ TEST_CASE("who asks and ends its half is answered, and HEAD has no body") {
 
 TEST_CASE("a page that reads slowly is told later what it could not be told at once") {
   Serving serving("127.0.0.1:0", big_status());
-  TcpClient page(serving.port, TcpClient::Room::kLittle);
+  Client page(serving.port, Client::Room::kLittle);
   page.send("GET /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   REQUIRE(page.read_until("event: status"));
   serving.daemon.log.info("something happens meanwhile");
@@ -214,9 +215,9 @@ TEST_CASE("a page that reads slowly is told later what it could not be told at o
   CHECK(page.read_until("something happens meanwhile", 10s));
 }
 
-TEST_CASE("eight pages may watch, and one that goes leaves its place at once") {
+TEST_CASE("sixteen may follow, and one that goes leaves its place at once") {
   Serving serving;
-  std::vector<std::unique_ptr<TcpClient>> pages;
+  std::vector<std::unique_ptr<Client>> pages;
   for (unsigned i = 0; i < HttpServer::kMostStreams; ++i) {
     pages.push_back(watching(serving.port));
     REQUIRE(pages.back()->read_until("retry: "));
@@ -234,9 +235,8 @@ TEST_CASE("eight pages may watch, and one that goes leaves its place at once") {
 
 TEST_CASE("a port that is taken is refused with the reason") {
   const Serving serving;
-  AskedDaemon other;
   CHECK_THROWS_WITH_AS(
-      HttpServer(other.loop, other.log, other.requests, "127.0.0.1:" + std::to_string(serving.port)),
+      HttpServer::on_address("127.0.0.1:" + std::to_string(serving.port)),
       ("cannot listen on 127.0.0.1:" + std::to_string(serving.port) + ": Address already in use").c_str(),
       std::runtime_error);
 }

@@ -2,11 +2,13 @@
 // A daemon's loop in a thread of its own, and what is asked of it. The test's thread asks.
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <memory>
@@ -19,6 +21,7 @@
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "base/unique_fd.hpp"
+#include "kubelet/unix_socket.hpp"
 #include "telemetry/status_requests.hpp"
 
 namespace plughost::test {
@@ -34,7 +37,10 @@ class AskedDaemon {
   std::atomic<bool> silent = false;
   std::atomic<unsigned> asked = 0;
   std::atomic<unsigned> reloads = 0;
-  DaemonStatus status;  // is not to be changed while the loop runs
+  ReloadOrder reload;  // the last one
+  DrainOrder drain;
+  std::vector<std::string> wrong;  // what a reload is told
+  DaemonStatus status;             // is not to be changed while the loop runs
   StatusRequests requests{loop, log.history(),
                           StatusRequests::Daemon{.status =
                                                      [this](WithHolders with, auto done) {
@@ -42,9 +48,16 @@ class AskedDaemon {
                                                        if (!silent || with != WithHolders::kYes) done(status);
                                                      },
                                                  .reload =
-                                                     [this](ReloadOrder, auto done) {
+                                                     [this](ReloadOrder order, auto done) {
+                                                       reload = order;
                                                        ++reloads;
-                                                       if (!silent) done({});
+                                                       if (!silent) done({.errors = wrong});
+                                                     },
+                                                 .keep = [](auto done) { done("nothing is on trial"); },
+                                                 .drain =
+                                                     [this](const DrainOrder& order, auto done) {
+                                                       drain = order;
+                                                       done({});
                                                      }}};
 
   void start() {
@@ -89,13 +102,16 @@ class BusyLoop {
   std::promise<void> go_on_;
 };
 
-// A TCP client of this machine.
-class TcpClient {
+// A client of this machine, of a port or of a unix socket.
+class Client {
  public:
   enum class Room { kUsual, kLittle };
 
+  explicit Client(const std::filesystem::path& socket) : fd_(connect_unix(socket)) {
+    check(::fcntl(fd_.get(), F_SETFL, 0), "F_SETFL");
+  }
   // room: for what it has not read.
-  explicit TcpClient(unsigned port, Room room = Room::kUsual)
+  explicit Client(unsigned port, Room room = Room::kUsual)
       : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
     const int bytes = 4096;
     if (room == Room::kLittle) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
@@ -146,8 +162,17 @@ class TcpClient {
 
 // The whole reply, head and body; empty: none came.
 inline std::string asked(unsigned port, std::string_view path, std::string_view method = "GET") {
-  TcpClient client(port);
+  Client client(port);
   client.send(std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  return client.read_until("").value_or("");
+}
+
+inline std::string asked(const std::filesystem::path& socket, std::string_view path,
+                         std::string_view method = "GET", std::string_view body = {}) {
+  Client client(socket);
+  client.send(std::string(method) + ' ' + std::string(path) +
+              " HTTP/1.1\r\nHost: plughost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+              std::string(body));
   return client.read_until("").value_or("");
 }
 

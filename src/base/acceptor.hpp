@@ -1,0 +1,40 @@
+#pragma once
+// A socket on which we listen: each connection is accepted. Loop thread only.
+
+#include <sys/socket.h>
+
+#include <functional>
+#include <string>
+
+#include "base/event_loop.hpp"
+#include "base/unique_fd.hpp"
+
+namespace plughost {
+
+class Acceptor {
+ public:
+  // connection is non-blocking and close-on-exec; peer is who connected to a unix socket (pid 0: in another
+  // pid namespace).
+  using Accept = std::function<void(UniqueFd connection, const ucred& peer)>;
+  // Called when connections cannot be accepted, once until one can; they wait meanwhile.
+  using Trouble = std::function<void(const std::string& what)>;
+
+  // socket listens, and is non-blocking. Throws std::system_error. The loop outlives it.
+  Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Trouble trouble);
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+
+  int socket() const { return socket_.get(); }
+
+ private:
+  void on_readable();
+
+  Accept accept_;
+  Trouble trouble_;
+  bool in_trouble_ = false;
+  UniqueFd socket_;
+  IoWatch watch_;
+  Timer retry_;
+};
+
+}  // namespace plughost
