@@ -23,6 +23,8 @@ struct Checkpoint {
     std::string resource;
     std::map<int, std::vector<std::string>> ids;  // by NUMA node; -1: none (all, before Kubernetes 1.20)
     std::optional<Allocation> allocation;         // nullopt: what is stored is no answer of a plugin
+
+    bool operator==(const PodDevices&) const = default;
   };
   std::vector<PodDevices> pod_devices;
   std::map<std::string, std::vector<std::string>> registered;  // healthy ids by resource

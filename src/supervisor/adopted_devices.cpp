@@ -35,12 +35,10 @@ AdoptedDevices::News AdoptedDevices::take(std::map<std::string, Adoption> found)
         if (!over_.contains({resource, holder.id}) && ids_[resource].insert(holder.id).second)
           news.adopted.push_back({{resource, device}, holder});
       }
-      if (ids_[resource].empty()) ids_.erase(resource);
     }
-    for (Adoption::Stranger& stranger : adoption.strangers) {
-      const Name name{resource, stranger.held.id};
-      if (!over_.contains(name) && !told_.contains(name))
-        strangers_.insert_or_assign(name, std::move(stranger));
+    for (const FormerId& stranger : adoption.strangers) {
+      const Name name{resource, stranger.id};
+      if (!over_.contains(name) && !told_.contains(name)) strangers_.insert(name);
     }
   }
   found_ = std::move(found);
@@ -66,15 +64,11 @@ AdoptedDevices::News AdoptedDevices::learn(const Holdings& holdings, bool final)
     ids->second.erase(name.id);
     if (ids->second.empty()) ids_.erase(ids);
   }
-  std::erase_if(strangers_, [&](auto& item) {
-    const bool held = find(holdings, item.first) != nullptr;
-    if (!held && !final) return false;
-    if (held) {
-      told_.insert(item.first);
-      news.strangers.emplace_back(item.first.resource, std::move(item.second));
-    } else {
-      over_.insert(item.first);
-    }
+  std::erase_if(strangers_, [&](const Name& name) {
+    const Holder* const holder = find(holdings, name);
+    if (!holder && !final) return false;
+    (holder ? told_ : over_).insert(name);
+    if (holder) news.strangers.emplace_back(name, *holder);
     return true;
   });
   forget_over();

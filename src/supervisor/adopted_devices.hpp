@@ -31,7 +31,8 @@ class AdoptedDevices {
     };
     std::vector<Device> adopted;  // from now on
     std::vector<Name> over;       // ids of former days that nobody holds any more
-    std::vector<std::pair<std::string, Adoption::Stranger>> strangers;  // by resource; held, and told of once
+    // No device of theirs is recognised; told of once, when the kubelet says who holds it.
+    std::vector<std::pair<Name, Holder>> strangers;
   };
 
   // What a look has found, of all the resources that it has seen.
@@ -41,12 +42,14 @@ class AdoptedDevices {
   News learn(const Holdings& holdings, bool final);
   // The checkpoint has been read anew: what is over may have begun again.
   void read_again() { over_.clear(); }
+  // Other ids are the resources' own from now on.
+  void on_reload() { own_.clear(); }
 
   // Takes the shares of the resource's devices that are held so.
   void apply(const std::string& resource, std::vector<Device>& devices) const;
   // Of all resources.
   const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
-  // That a checkpoint has, and the resources list or have listed.
+  // Ids that a checkpoint has, and the resources list or have listed since the last reload.
   const std::map<std::string, std::set<std::string>>& own() const { return own_; }
   // Is there anything that the kubelet should be asked?
   bool open() const { return !ids_.empty() || !strangers_.empty(); }
@@ -58,9 +61,9 @@ class AdoptedDevices {
   std::map<std::string, Adoption> found_;
   std::map<std::string, std::set<std::string>> ids_;  // adopted, and not over; none of the sets is empty
   std::map<std::string, std::set<std::string>> own_;
-  std::map<Name, Holder> holders_;                // of ids_, as far as the kubelet has told
-  std::map<Name, Adoption::Stranger> strangers_;  // nobody has told yet whether they hold on
-  std::set<Name> told_;                           // of strangers
+  std::map<Name, Holder> holders_;  // of ids_, as far as the kubelet has told
+  std::set<Name> strangers_;        // nobody has told yet whether they hold on
+  std::set<Name> told_;             // of strangers
   std::set<Name> over_;
 };
 

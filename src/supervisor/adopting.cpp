@@ -1,5 +1,6 @@
 #include "supervisor/adopting.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace plughost {
@@ -10,32 +11,29 @@ Adopting::Adopting(Platform& platform, KubeletLink& link, std::function<void()> 
       changed_(std::move(changed)),
       again_(platform.loop, [this] { ask(); }) {}
 
-HeldIds Adopting::held() const {
-  return {.checkpoint = checkpoint_,
-          .own = devices_.own(),
-          .adopted = devices_.ids(),
-          .before_reload = before_reload_};
-}
-
-void Adopting::prepare(const std::function<void(HeldIds held)>& done) {
-  look_began_ = Clock::now();
-  if (std::exchange(outdated_, false)) since_ = look_began_;
+void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
+  if (may_be_new) since_ = Clock::now();
+  const auto held = [this] {
+    return HeldIds{.checkpoint = checkpoint_,
+                   .own = devices_.own(),
+                   .adopted = devices_.ids(),
+                   .before_reload = before_reload_};
+  };
   const bool is_new = reading_.began >= since_;
   const bool again = is_new && !reading_.checkpoint && Clock::now() - reading_.began >= kReadAgain;
   if (is_new && !again) return done(held());
   link_.checkpoint().read(again ? Clock::now() : since_,
-                          lifetime_.bound([this, done](const CheckpointReader::Reading& reading) {
+                          lifetime_.bound([this, held, done](const CheckpointReader::Reading& reading) {
                             reading_ = reading;
-                            if (reading.checkpoint) {
-                              checkpoint_ = reading.checkpoint;
+                            const auto before = checkpoint_;
+                            if (reading.checkpoint) checkpoint_ = reading.checkpoint;
+                            if (checkpoint_ && (!before || before->pod_devices != checkpoint_->pod_devices))
                               devices_.read_again();
-                            }
                             done(held());
                           }));
 }
 
 void Adopting::take(std::map<std::string, Adoption> found) {
-  before_reload_.clear();
   AdoptedDevices::News news = devices_.take(std::move(found));
   const bool adopts = !news.adopted.empty();
   untold_.push_back(std::move(news));
@@ -49,14 +47,12 @@ void Adopting::tell() {
 }
 
 void Adopting::on_reload(std::map<std::string, Inventory> listed) {
-  before_reload_ = std::move(listed);
+  // Of what nobody holds nothing has to be known.
+  if (devices_.ids().empty()) before_reload_.clear();
+  before_reload_.insert(before_reload_.begin(), std::move(listed));
+  before_reload_.resize(std::min(before_reload_.size(), kMostLists));
+  devices_.on_reload();
   since_ = Clock::now();
-}
-
-// However long a look takes: what it begins with is read before it.
-bool Adopting::outdated() {
-  outdated_ = reading_.began < since_ || look_began_ - reading_.began >= kFresh;
-  return outdated_;
 }
 
 void Adopting::ask() {
@@ -98,15 +94,14 @@ void Adopting::tell(const AdoptedDevices::News& news) const {
   for (const AdoptedDevices::Name& name : news.over)
     platform_.log.info("nobody holds the id any more that was not ours",
                        {{"resource", name.resource}, {"id", name.id}});
-  for (const auto& [resource, stranger] : news.strangers)
+  for (const auto& [name, holder] : news.strangers)
     platform_.log.warn(
         "a pod holds something by an id that is not ours, and no device of ours is recognised in it: a "
         "second pod may get the same",
-        {{"resource", resource},
-         {"id", stranger.held.id},
-         {"pod_uid", stranger.held.pod_uid},
-         {"container", stranger.held.container},
-         {"has", stranger.found}});
+        {{"resource", name.resource},
+         {"id", name.id},
+         {"pod", holder.pod_namespace.empty() ? holder.pod : holder.pod_namespace + '/' + holder.pod},
+         {"container", holder.container}});
 }
 
 }  // namespace plughost

@@ -26,8 +26,6 @@ class Adopting {
   static constexpr std::chrono::seconds kSettling{10};
   // A checkpoint that could not be read is tried again after this.
   static constexpr std::chrono::seconds kReadAgain{30};
-  // For a resource that appears in a look which began later than this, it is read again.
-  static constexpr std::chrono::seconds kFresh{1};
 
   // changed: apply() of devices() may give something else, and there may be something to tell; called from
   // the loop, not from within. platform and link outlive it.
@@ -35,8 +33,9 @@ class Adopting {
   Adopting(const Adopting&) = delete;
   Adopting& operator=(const Adopting&) = delete;
 
-  // What the next look has to know. done runs in the loop, maybe at once.
-  void prepare(const std::function<void(HeldIds held)>& done);
+  // What the next look has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
+  // which pods have got something since the checkpoint was read last.
+  void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
   // What a look has found.
   void take(std::map<std::string, Adoption> found);
   // The lists with that are out: the log may be told.
@@ -45,14 +44,13 @@ class Adopting {
 
   // The entry says something else from now on; these were its lists.
   void on_reload(std::map<std::string, Inventory> listed);
-  // For a resource that is new: was what is known of its pods old when the look began? Then the next look
-  // begins with reading it again, and what that finds is not outdated.
-  bool outdated();
   // Another kubelet is there, or none.
   void on_kubelet() { trusted_from_ = Clock::now() + kSettling; }
 
  private:
-  HeldIds held() const;
+  // Of before reloads.
+  static constexpr std::size_t kMostLists = 8;
+
   void ask();
   void on_answer(const PodResources::Answer& answer);
   void learn(const Holdings& holdings, bool final);
@@ -65,10 +63,8 @@ class Adopting {
   std::vector<AdoptedDevices::News> untold_;
   CheckpointReader::Reading reading_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
-  std::map<std::string, Inventory> before_reload_;
+  std::vector<std::map<std::string, Inventory>> before_reload_;
   Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
-  Clock::time_point look_began_ = Clock::time_point::min();
-  bool outdated_ = false;
   Clock::time_point trusted_from_ = Clock::time_point::min();
   bool asking_ = false;
   Backoff pause_{kFirstPause, kLongestPause};

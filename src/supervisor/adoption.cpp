@@ -2,21 +2,13 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 #include <utility>
 
-#include "base/joined.hpp"
 #include "device/allocation.hpp"
 
 namespace plughost {
 
 namespace {
-
-using Words = std::set<std::string>;
-
-// A shorter one, such as an index, may mean anything.
-constexpr std::size_t kShortestWord = 8;
-constexpr std::size_t kMostGiven = 4;
 
 // What one container holds of a resource by ids that are not the resource's.
 struct Claim {
@@ -26,8 +18,8 @@ struct Claim {
 };
 
 // What tells a device from others wherever it is: paths, and CDI names.
-Words places_of(const Allocation& given, const LeadsTo& leads_to) {
-  Words places(given.cdi.begin(), given.cdi.end());
+std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to) {
+  std::set<std::string> places(given.cdi.begin(), given.cdi.end());
   const auto add = [&](const auto& things) {
     for (const auto& thing : things) {
       places.insert(thing.host_path);
@@ -41,196 +33,51 @@ Words places_of(const Allocation& given, const LeadsTo& leads_to) {
   return places;
 }
 
-void add_word(Words& words, std::string_view word) {
-  if (word.size() >= kShortestWord) words.emplace(word);
+// What a container gets with the device.
+Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
+                    const Device& device) {
+  const std::vector<std::string> ids{replica_id(device, 0)};
+  auto answer = allocate(resource, recipe, inventory, ids);
+  if (auto* given = std::get_if<Allocation>(&answer)) return std::move(*given);
+  Allocation given;
+  for (const DeviceNode& node : device.nodes)
+    given.nodes.push_back({.host_path = node.host_path, .container_path = {}});
+  for (const Mount& mount : device.mounts)
+    given.mounts.push_back({.host_path = mount.host_path, .container_path = {}});
+  return given;
 }
 
-void add_variables(Words& words, const std::map<std::string, std::string>& env) {
-  for (const auto& [name, value] : env) {
-    std::string_view rest = value;
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(',');
-      add_word(words, rest.substr(0, comma));
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+// The devices by their places; nullptr: several have it.
+std::map<std::string, const Device*> by_place(const std::string& resource, const Recipe& recipe,
+                                              std::span<const Device> devices, const LeadsTo& leads_to) {
+  std::vector<Device> well(devices.begin(), devices.end());  // an answer tells only of such
+  for (Device& device : well) device.trouble.clear();
+  const Inventory inventory(std::move(well));
+  std::map<std::string, const Device*> found;
+  for (const Device& device : devices) {
+    for (const std::string& place :
+         places_of(given_of(resource, recipe, inventory, *inventory.find(replica_id(device, 0))), leads_to)) {
+      const auto [at, is_new] = found.try_emplace(place, &device);
+      if (!is_new) at->second = nullptr;
     }
   }
+  return found;
 }
 
-// What may name a device in words of its maker's.
-Words words_of(const Claim& claim) {
-  Words words;
-  for (const std::string& id : claim.ids) add_word(words, id.substr(0, id.find("::")));
-  if (!claim.answer->allocation) return words;
-  add_variables(words, claim.answer->allocation->env);
-  for (const std::string& name : claim.answer->allocation->cdi)
-    add_word(words, std::string_view(name).substr(name.find('=') + 1));
-  return words;
+bool is_same(const Device& one, const Device& other) {
+  return one.nodes == other.nodes && one.mounts == other.mounts && one.env == other.env &&
+         one.attributes == other.attributes;
 }
 
-Words words_of(const Device& device, const Allocation& given) {
-  Words words;
-  for (const Attribute& attribute : device.attributes) add_word(words, attribute.value);
-  add_variables(words, given.env);
-  add_variables(words, given.by_cdi.env);
-  return words;
+// The device that had this id before a reload, by all that its kind knows of it; of several that are alike
+// the one in the same place among them.
+const Device* now(std::span<const Device> devices, std::span<const Device> before, const Device& device) {
+  auto place =
+      std::count_if(before.data(), &device, [&](const Device& each) { return is_same(each, device); });
+  const auto found = std::ranges::find_if(
+      devices, [&](const Device& each) { return is_same(each, device) && place-- == 0; });
+  return found == devices.end() ? nullptr : &*found;
 }
-
-// A resource's devices, by what tells them apart.
-class Recognition {
- public:
-  // leads_to and devices outlive it.
-  Recognition(const std::string& resource, const Recipe& recipe, std::span<const Device> devices,
-              const LeadsTo& leads_to)
-      : devices_(devices), leads_to_(leads_to), own_place_(devices.size()) {
-    const Inventory well(as_if_well(devices));
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-      const Allocation given = given_of(resource, recipe, well, devices[i]);
-      for (const std::string& place : places_of(given, leads_to)) by_place_[place].push_back(i);
-      for (const std::string& word : words_of(devices[i], given)) by_word_[word].push_back(i);
-    }
-    for (const auto& [place, its] : by_place_) {
-      if (its.size() == 1) own_place_[its.front()] = true;
-    }
-  }
-
-  // The devices that the container has for certain, in order.
-  std::set<std::size_t> recognise(const Claim& claim) const {
-    if (claim.answer->allocation) {
-      std::set<std::size_t> found = singled_out(by_place_, places_of(*claim.answer->allocation, leads_to_));
-      if (!found.empty()) return found;
-    }
-    return singled_out(by_word_, words_of(claim));
-  }
-
-  // Those of which it has some, and nobody can tell which.
-  std::set<std::size_t> alike(const Claim& claim) const {
-    std::set<std::size_t> found;
-    if (!claim.answer->allocation) return found;
-    for (const std::string& place : places_of(*claim.answer->allocation, leads_to_)) {
-      const auto its = by_place_.find(place);
-      if (its == by_place_.end()) continue;
-      for (const std::size_t i : its->second) {
-        if (!own_place_[i]) found.insert(i);
-      }
-    }
-    return found;
-  }
-
- private:
-  using Index = std::map<std::string, std::vector<std::size_t>>;
-
-  // An answer tells only of devices that are well.
-  static std::vector<Device> as_if_well(std::span<const Device> devices) {
-    std::vector<Device> all(devices.begin(), devices.end());
-    for (Device& device : all) device.trouble.clear();
-    return all;
-  }
-
-  static Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
-                             const Device& device) {
-    const std::vector<std::string> ids{replica_id(device, 0)};
-    auto answer = allocate(resource, recipe, inventory, ids);
-    if (auto* given = std::get_if<Allocation>(&answer)) return std::move(*given);
-    Allocation given;
-    for (const DeviceNode& node : device.nodes)
-      given.nodes.push_back({.host_path = node.host_path, .container_path = {}});
-    for (const Mount& mount : device.mounts)
-      given.mounts.push_back({.host_path = mount.host_path, .container_path = {}});
-    return given;
-  }
-
-  static std::set<std::size_t> singled_out(const Index& index, const Words& words) {
-    std::set<std::size_t> found;
-    for (const std::string& word : words) {
-      const auto its = index.find(word);
-      if (its != index.end() && its->second.size() == 1) found.insert(its->second.front());
-    }
-    return found;
-  }
-
-  std::span<const Device> devices_;
-  const LeadsTo& leads_to_;
-  std::vector<bool> own_place_;
-  Index by_place_;
-  Index by_word_;
-};
-
-std::string in_words(const std::vector<std::string>& names, const char* what) {
-  if (names.empty()) return {};
-  const std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kMostGiven)));
-  const std::size_t more = names.size() - first.size();
-  return what + joined(first, ", ") + (more > 0 ? " and " + std::to_string(more) + " more" : "");
-}
-
-std::string in_words(const std::optional<Allocation>& given) {
-  if (!given) return "an answer that cannot be read";
-  std::vector<std::string> nodes;
-  std::vector<std::string> mounts;
-  std::vector<std::string> variables;
-  for (const ContainerNode& node : given->nodes) nodes.push_back(node.host_path);
-  for (const ContainerMount& mount : given->mounts) mounts.push_back(mount.host_path);
-  for (const auto& [name, value] : given->env) variables.push_back(name);
-  std::vector<std::string> parts{in_words(nodes, "device nodes "), in_words(mounts, "mounts "),
-                                 in_words(given->cdi, "CDI devices "),
-                                 in_words(variables, "environment variables ")};
-  std::erase(parts, std::string());
-  return parts.empty() ? "nothing" : joined(parts, "; ");
-}
-
-// One resource's adoption, container by container.
-class Draft {
- public:
-  Draft(std::span<const Device> devices, Adoption& adoption) : devices_(devices), adoption_(adoption) {}
-
-  void add(const Claim& claim, const Recognition& recognition) {
-    const std::set<std::size_t> recognised = recognition.recognise(claim);
-    if (!recognised.empty()) return give_all(claim, recognised);
-    const std::set<std::size_t> alike = recognition.alike(claim);
-    if (!alike.empty()) return give_some(claim, alike);
-    if (claim.was_ours) return;
-    for (const std::string& id : claim.ids)
-      adoption_.strangers.push_back({.held = former(claim, id), .found = in_words(claim.answer->allocation)});
-  }
-
- private:
-  static FormerId former(const Claim& claim, const std::string& id) {
-    return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
-  }
-
-  std::size_t used(const Device& device) const {
-    const auto found = adoption_.used.find(device.id);
-    return found == adoption_.used.end() ? 0 : found->second.size();
-  }
-
-  // Each of the devices is held by an id at least, and each id holds a device.
-  void give_all(const Claim& claim, const std::set<std::size_t>& devices) {
-    std::vector<const Device*> held;
-    for (const std::size_t i : devices) {
-      if (used(devices_[i]) < devices_[i].replicas) held.push_back(&devices_[i]);
-    }
-    if (held.empty()) return;
-    for (std::size_t n = 0; n < std::max(claim.ids.size(), held.size()); ++n)
-      adoption_.devices[held[n % held.size()]->id].push_back(former(claim, claim.ids[n % claim.ids.size()]));
-  }
-
-  // One for each id, from the last: as many as there are.
-  void give_some(const Claim& claim, const std::set<std::size_t>& devices) {
-    auto next = claim.ids.begin();
-    for (auto i = devices.rbegin(); i != devices.rend() && next != claim.ids.end();) {
-      const Device& device = devices_[*i];
-      std::vector<FormerId>& holders = adoption_.devices[device.id];
-      if (used(device) + holders.size() < device.replicas)
-        holders.push_back(former(claim, *next++));
-      else
-        ++i;
-      if (holders.empty()) adoption_.devices.erase(device.id);
-    }
-  }
-
-  std::span<const Device> devices_;
-  Adoption& adoption_;
-};
 
 bool is_in(const std::map<std::string, std::set<std::string>>& ids, const std::string& resource,
            const std::string& id) {
@@ -238,11 +85,116 @@ bool is_in(const std::map<std::string, std::set<std::string>>& ids, const std::s
   return of_resource != ids.end() && of_resource->second.contains(id);
 }
 
-const Device* find(const std::map<std::string, Inventory>& lists, const std::string& resource,
-                   const std::string& id) {
+// A device of a list.
+struct Listed {
+  const Inventory* list = nullptr;
+  const Device* device = nullptr;  // nullptr: there is none
+};
+
+Listed find(const std::map<std::string, Inventory>& lists, const std::string& resource,
+            const std::string& id) {
   const auto list = lists.find(resource);
-  return list == lists.end() ? nullptr : list->second.find(id);
+  return list == lists.end() ? Listed() : Listed{&list->second, list->second.find(id)};
 }
+
+// One resource's adoption.
+class Draft {
+ public:
+  Draft(const std::string& resource, std::span<const Device> devices, const HeldIds& held,
+        const std::map<std::string, Inventory>& listed)
+      : resource_(resource), devices_(devices), held_(held), listed_(listed) {}
+
+  // What one container holds of the resource.
+  void sort(const Checkpoint::PodDevices& some) {
+    Claim claim{.answer = &some, .ids = {}};
+    for (const auto& [numa_node, ids] : some.ids) {
+      for (const std::string& id : ids) {
+        const Device* const device = find_device(devices_, id);
+        if (device) adoption_.used[device->id].insert(share_of(*device, id));
+        const bool was_ours = !device && stands_for_another(id);
+        if (device ||
+            (!was_ours && (is_in(held_.own, resource_, id) || find(listed_, resource_, id).device))) {
+          adoption_.own.insert(id);
+          continue;
+        }
+        claim.ids.push_back(id);
+        claim.was_ours = claim.was_ours || was_ours;
+      }
+    }
+    if (!claim.ids.empty()) claims_.push_back(std::move(claim));
+  }
+
+  Adoption finish(const Recipe& recipe, const LeadsTo& leads_to) {
+    if (claims_.empty()) return std::move(adoption_);
+    const auto places = by_place(resource_, recipe, devices_, leads_to);
+    for (const Claim& claim : claims_) {
+      std::set<const Device*> its;
+      if (claim.answer->allocation) {
+        for (const std::string& place : places_of(*claim.answer->allocation, leads_to)) {
+          if (const auto found = places.find(place); found != places.end()) its.insert(found->second);
+        }
+      }
+      its.erase(nullptr);
+      if (its.empty() && claim.was_ours) its = those_of_before(claim);
+      if (!its.empty())
+        give(claim, its);
+      else if (claim.was_ours)  // the reload leaves it out
+        adoption_.own.insert(claim.ids.begin(), claim.ids.end());
+      else
+        for (const std::string& id : claim.ids) adoption_.strangers.push_back(former(claim, id));
+    }
+    return std::move(adoption_);
+  }
+
+ private:
+  static FormerId former(const Claim& claim, const std::string& id) {
+    return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
+  }
+
+  // Is it adopted, or from before the reload that was just now?
+  bool stands_for_another(const std::string& id) const {
+    if (is_in(held_.adopted, resource_, id)) return true;
+    if (is_in(held_.own, resource_, id) || held_.before_reload.empty()) return false;
+    const Device* const before = find(held_.before_reload.front(), resource_, id).device;
+    return before && !before->gone;
+  }
+
+  Listed before_reload(const std::string& id) const {
+    for (const auto& lists : held_.before_reload) {
+      if (const Listed found = find(lists, resource_, id); found.device && !found.device->gone) return found;
+    }
+    return {};
+  }
+
+  std::set<const Device*> those_of_before(const Claim& claim) const {
+    std::set<const Device*> found;
+    for (const std::string& id : claim.ids) {
+      const Listed before = before_reload(id);
+      if (before.device) found.insert(now(devices_, before.list->devices(), *before.device));
+    }
+    found.erase(nullptr);
+    return found;
+  }
+
+  // Each of the devices is held by an id at least, and each id holds a device.
+  void give(const Claim& claim, std::set<const Device*> devices) {
+    std::erase_if(devices, [&](const Device* device) {
+      const auto used = adoption_.used.find(device->id);
+      return used != adoption_.used.end() && used->second.size() >= device->replicas;
+    });
+    const std::vector<const Device*> held(devices.begin(), devices.end());
+    if (held.empty()) return;
+    for (std::size_t n = 0; n < std::max(claim.ids.size(), held.size()); ++n)
+      adoption_.devices[held[n % held.size()]->id].push_back(former(claim, claim.ids[n % claim.ids.size()]));
+  }
+
+  const std::string& resource_;
+  std::span<const Device> devices_;
+  const HeldIds& held_;
+  const std::map<std::string, Inventory>& listed_;
+  std::vector<Claim> claims_;
+  Adoption adoption_;
+};
 
 }  // namespace
 
@@ -252,37 +204,14 @@ std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const LeadsTo& leads_to) {
   std::map<std::string, Adoption> adoptions;
   if (!held.checkpoint) return adoptions;
-  std::map<std::string, std::vector<Claim>> claims;
+  std::map<std::string, Draft> drafts;
   for (const Checkpoint::PodDevices& some : held.checkpoint->pod_devices) {
     const auto resource = resources.find(some.resource);
     if (resource == resources.end()) continue;
-    Adoption& adoption = adoptions[some.resource];
-    Claim claim{.answer = &some, .ids = {}};
-    for (const auto& [numa_node, ids] : some.ids) {
-      for (const std::string& id : ids) {
-        const Device* const before = find(held.before_reload, some.resource, id);
-        const bool was_ours = before && !before->gone;
-        if (const Device* device = find_device(resource->second, id)) {
-          adoption.own.insert(id);
-          adoption.used[device->id].insert(share_of(*device, id));
-        } else if (was_ours || is_in(held.adopted, some.resource, id)) {
-          claim.ids.push_back(id);
-          claim.was_ours = true;
-        } else if (is_in(held.own, some.resource, id) || find(listed, some.resource, id)) {
-          adoption.own.insert(id);
-        } else {
-          claim.ids.push_back(id);
-        }
-      }
-    }
-    if (!claim.ids.empty()) claims[some.resource].push_back(std::move(claim));
+    drafts.try_emplace(some.resource, resource->first, resource->second, held, listed)
+        .first->second.sort(some);
   }
-  for (const auto& [resource, of_resource] : claims) {
-    const std::vector<Device>& devices = resources.at(resource);
-    const Recognition recognition(resource, recipe, devices, leads_to);
-    Draft draft(devices, adoptions[resource]);
-    for (const Claim& claim : of_resource) draft.add(claim, recognition);
-  }
+  for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, leads_to);
   return adoptions;
 }
 

@@ -28,11 +28,11 @@ struct FormerId {
 // What is known of the ids that containers hold. By resource.
 struct HeldIds {
   std::shared_ptr<const Checkpoint> checkpoint;          // nullptr: nothing
-  std::map<std::string, std::set<std::string>> own;      // that were listed
+  std::map<std::string, std::set<std::string>> own;      // that were listed by this configuration
   std::map<std::string, std::set<std::string>> adopted;  // that are adopted already
-  // What was listed by the configuration before this one: an id of it that is not listed any more may be a
-  // device that is still there.
-  std::map<std::string, Inventory> before_reload = {};
+  // What was listed by configurations before this one, the newest first: an id of it that is not listed any
+  // more may be a device that is still there.
+  std::vector<std::map<std::string, Inventory>> before_reload = {};
 };
 
 // What a look makes of it, for one resource.
@@ -41,24 +41,18 @@ struct Adoption {
   std::map<std::string, std::vector<FormerId>> devices;
   // The shares that containers hold by the ids with which they are listed. By the device's id.
   std::map<std::string, std::set<unsigned>> used;
-  // Ids of the checkpoint that the resource lists, or has listed.
+  // Ids of the checkpoint that the resource lists, or has listed, and that are nobody's but its own.
   std::set<std::string> own;
-
   // No device of the resource is recognised in what the container was given.
-  struct Stranger {
-    FormerId held;
-    std::string found;  // what it was given, in words
-  };
-  std::vector<Stranger> strangers;
+  std::vector<FormerId> strangers;
 };
 
 // Where the links of a path lead; the path itself where that is not known.
 using LeadsTo = std::function<std::string(const std::string& path)>;
 
 // resources: the devices of each, which assemble() made. listed: before them, with those that are gone. A
-// device is recognised by a node, a mount or a CDI name that no other device of the resource has; without
-// such, by an id, a word of an environment variable or of a CDI name that is an attribute of no other device;
-// and devices that have nothing of their own stand in for each other. A device that a container holds by the
+// device is recognised by a node, a mount or a CDI name that the container has and no other device of the
+// resource; one of before a reload by what its kind knows of it, too. A device that a container holds by the
 // id with which it is listed is nobody else's: the kubelet has given it since.
 std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const std::map<std::string, std::vector<Device>>& resources,

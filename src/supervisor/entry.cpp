@@ -45,7 +45,10 @@ std::unique_ptr<Scanner> Entry::make_scanner(ScanSchedule former) {
   return std::make_unique<Scanner>(
       platform_, config_,
       Scanner::Hooks{[this] { return roster_.lists(); },
-                     [this](const auto& then) { adopting_.prepare(then); },
+                     [this](const auto& then) {
+                       const Recipe& recipe = *config_.recipe;
+                       adopting_.prepare(!recipe.name.literal() || recipe.rename_shared, then);
+                     },
                      [this](Scanner::Found& found) { return on_found(found); },
                      [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
       former);
@@ -119,7 +122,6 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
     else {
       adopting_.take(std::move(found.adoptions));
-      withhold_new(found.assembly.resources);
       finding.listings = take(std::move(found.assembly.resources));
     }
     if (roster_.crowded())
@@ -177,13 +179,6 @@ std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Devic
       roster_.take(std::move(seen), Clock::now(), terms, hooks_.drains(), adopting_.devices());
   ask_for_holders();
   return listings;
-}
-
-void Entry::withhold_new(std::map<std::string, std::vector<Device>>& resources) {
-  const auto is_new = [this](const auto& item) { return !served_.contains(item.first); };
-  if (served_.empty() || std::ranges::none_of(resources, is_new) || !adopting_.outdated()) return;
-  std::erase_if(resources, is_new);
-  hint();
 }
 
 void Entry::ask_for_holders() {

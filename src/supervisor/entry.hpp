@@ -109,8 +109,6 @@ class Entry {
   void on_stalled();
   void on_recovered();
   std::vector<Roster::Listing> take(std::map<std::string, std::vector<Device>> resources);
-  // Leaves out the resources that are new, if what is known of their pods is old.
-  void withhold_new(std::map<std::string, std::vector<Device>>& resources);
   void ask_for_holders();
 
   void specify(Finding finding);

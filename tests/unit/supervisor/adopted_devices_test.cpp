@@ -147,8 +147,7 @@ TEST_CASE("a stranger is told of once, when somebody says that it is held") {
   const auto found = [] {
     Adoption adoption;
     for (const char* id : {"X", "Y"})
-      adoption.strangers.push_back(
-          {.held = {.id = id, .pod_uid = "uid", .container = "main"}, .found = "device nodes /dev/x"});
+      adoption.strangers.push_back({.id = id, .pod_uid = "uid", .container = "main"});
     return std::map<std::string, Adoption>{{kA, adoption}};
   };
   CHECK(adopted.take(found()).strangers.empty());
@@ -157,9 +156,8 @@ TEST_CASE("a stranger is told of once, when somebody says that it is held") {
   CHECK(adopted.open());
   const auto news = adopted.learn(holds(kA, {"X"}), true);
   REQUIRE(news.strangers.size() == 1);
-  CHECK(news.strangers[0].first == kA);
-  CHECK(news.strangers[0].second.held.id == "X");
-  CHECK(news.strangers[0].second.found == "device nodes /dev/x");
+  CHECK(news.strangers[0].first == AdoptedDevices::Name{kA, "X"});
+  CHECK(news.strangers[0].second.pod == "pod");
   CHECK(news.over.empty());
   CHECK_FALSE(adopted.open());
   adopted.take(found());
@@ -183,6 +181,8 @@ TEST_CASE("the resource's own ids are remembered") {
   CHECK(adopted.own().at(kA) == std::set<std::string>{"a", "b"});
   CHECK(adopted.own().at(kB) == std::set<std::string>{"b"});
   CHECK_FALSE(adopted.open());
+  adopted.on_reload();
+  CHECK(adopted.own().empty());
 }
 
 }  // namespace

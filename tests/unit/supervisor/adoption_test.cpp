@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include "base/joined.hpp"
-
 namespace plughost {
 namespace {
 
@@ -135,28 +133,14 @@ TEST_CASE("a link and the node to which it leads are one device, whoever has the
   CHECK(node.adopted() == "amy<X bob<Y");
 }
 
-TEST_CASE("what several devices have tells nothing of any, unless they have nothing else") {
+TEST_CASE("what several devices have tells nothing of any") {
   Node node{.devices = {at("0", {"/dev/ctl", "/dev/card0"}), at("1", {"/dev/ctl", "/dev/card1"})}};
   node.hold({"X"}, with_nodes({"/dev/ctl", "/dev/card1"}));
   node.hold({"Y"}, with_nodes({"/dev/ctl", "/dev/card7"}));
   CHECK(node.adopted() == "1<X");
   const Adoption found = node.look();
   REQUIRE(found.strangers.size() == 1);
-  CHECK(found.strangers[0].held.id == "Y");
-  CHECK(found.strangers[0].found == "device nodes /dev/ctl, /dev/card7");
-}
-
-TEST_CASE("of devices that are alike as many are held as there are ids, from the last") {
-  Node node{.devices = {{.id = "0"}, {.id = "1"}, {.id = "2"}, {.id = "3"}}};
-  node.recipe.nodes = {{.host_path = Template("/dev/fuse"), .container_path = Template("/dev/fuse")}};
-  node.hold({"X"}, with_nodes({"/dev/fuse"}));
-  CHECK(node.adopted() == "3<X");
-  node.hold({"2"}, with_nodes({"/dev/fuse"}));  // that is ours
-  node.hold({"Y", "Z"}, with_nodes({"/dev/fuse"}));
-  CHECK(node.adopted() == "0<Z 1<Y 3<X");
-  node.hold({"V"}, with_nodes({"/dev/fuse"}));
-  CHECK(node.adopted() == "0<Z 1<Y 3<X");
-  CHECK(node.look().strangers.empty());
+  CHECK(found.strangers[0].id == "Y");
 }
 
 TEST_CASE("an id that is listed, or was, is the resource's own") {
@@ -229,122 +213,132 @@ TEST_CASE("ids of every NUMA node count") {
   CHECK(node.adopted() == "amy<X bob<Y");
 }
 
-TEST_CASE(
-    "without a node of its own a device is known by an attribute that an id, a variable or a name has") {
-  Node node{.devices = {{.id = "0"}, {.id = "1"}}};
-  node.devices[0].attributes = {{"uuid", "GPU-aaaa"}, {"model", "Tesla T4"}, {"index", "0000000"}};
-  node.devices[1].attributes = {{"uuid", "GPU-bbbb"}, {"model", "Tesla T4"}, {"index", "1111111"}};
-  Allocation given;
-  SUBCASE("an id") {
-    node.hold({"GPU-bbbb"}, given);
-    CHECK(node.adopted() == "1<GPU-bbbb");
-  }
-  SUBCASE("an id of a share, in an answer that nobody can read") {
-    node.hold({"GPU-bbbb::3"}, std::nullopt);
-    CHECK(node.adopted() == "1<GPU-bbbb::3");
-  }
-  SUBCASE("a variable") {
-    given.env = {{"VISIBLE", "GPU-aaaa"}};
-    node.hold({"X"}, given);
-    CHECK(node.adopted() == "0<X");
-  }
-  SUBCASE("several in a variable") {
-    given.env = {{"VISIBLE", "GPU-aaaa,GPU-bbbb"}};
-    node.hold({"X", "Y"}, given);
-    CHECK(node.adopted() == "0<X 1<Y");
-  }
-  SUBCASE("a CDI name") {
-    given.cdi = {"nvidia.com/gpu=GPU-bbbb"};
-    node.hold({"X"}, given);
-    CHECK(node.adopted() == "1<X");
-  }
-  SUBCASE("what both have tells nothing") {
-    given.env = {{"MODEL", "Tesla T4"}};
-    node.hold({"X"}, given);
-    CHECK(node.adopted().empty());
-  }
-  SUBCASE("a word of seven letters may mean anything") {
-    given.env = {{"INDEX", "1111111"}};
-    node.hold({"X"}, given);
-    CHECK(node.adopted().empty());
-  }
-  SUBCASE("a node that one of them has counts for more") {
-    node.devices[0].nodes = {{.host_path = "/dev/gpu0", .container_path = PositionText("/dev/gpu0")}};
-    given = with_nodes({"/dev/gpu0"});
-    given.env = {{"VISIBLE", "GPU-bbbb"}};
-    node.hold({"X"}, given);
-    CHECK(node.adopted() == "0<X");
-  }
-}
-
-TEST_CASE("what no device is recognised in is told, with what it has") {
+TEST_CASE("what no device is recognised in is a stranger, whatever words are in it") {
   Node node{.devices = {at("amy", {"/dev/amy"})}};
-  const auto found = [&](std::optional<Allocation> given) {
-    node.checkpoint = {};
-    node.hold({"X", "Y"}, std::move(given));
-    const Adoption adoption = node.look();
-    CHECK(adoption.devices.empty());
-    REQUIRE(adoption.strangers.size() == 2);
-    CHECK(adoption.strangers[0].held == FormerId{.id = "X", .pod_uid = "u0", .container = "main"});
-    CHECK(adoption.strangers[1].held.id == "Y");
-    return adoption.strangers[0].found;
-  };
-  CHECK(found(std::nullopt) == "an answer that cannot be read");
-  CHECK(found(Allocation()) == "nothing");
-  CHECK(found(with_nodes({"/dev/1", "/dev/2", "/dev/3", "/dev/4"})) ==
-        "device nodes /dev/1, /dev/2, /dev/3, /dev/4");
-  Allocation all = with_nodes({"/dev/1", "/dev/2", "/dev/3", "/dev/4", "/dev/5"});
-  all.mounts = {{.host_path = "/m", .container_path = "/n"}};
-  all.cdi = {"v/c=1"};
-  all.env = {{"E", "secret"}};
-  CHECK(found(all) ==
-        "device nodes /dev/1, /dev/2, /dev/3, /dev/4 and 1 more; mounts /m; CDI devices v/c=1; environment "
-        "variables E");
+  node.devices[0].attributes = {{"uuid", "GPU-aaaa-bbbb"}};
+  std::optional<Allocation> given = Allocation();
+  SUBCASE("an answer that cannot be read") {
+    given.reset();
+  }
+  SUBCASE("nothing") {}
+  SUBCASE("a node of none of ours") {
+    given = with_nodes({"/dev/1"});
+  }
+  SUBCASE("a variable, a CDI name of another vendor") {
+    given->env = {{"VISIBLE", "GPU-aaaa-bbbb"}};
+    given->cdi = {"v.com/c=GPU-aaaa-bbbb"};
+  }
+  node.hold({"GPU-aaaa-bbbb", "Y"}, given);
+  const Adoption adoption = node.look();
+  CHECK(adoption.devices.empty());
+  REQUIRE(adoption.strangers.size() == 2);
+  CHECK(adoption.strangers[0] == FormerId{.id = "GPU-aaaa-bbbb", .pod_uid = "u0", .container = "main"});
+  CHECK(adoption.strangers[1].id == "Y");
 }
 
 TEST_CASE("an id of before a reload is adopted if its device is still there") {
   Node node{.devices = {at("serial-1", {"/dev/amy"}), at("serial-2", {"/dev/bob"})}};
   node.hold({"amy"}, with_nodes({"/dev/amy"}));
-  node.held.own = {{kA, {"amy"}}};
   const Inventory before({at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})});
   node.listed = {{kA, before}};
   SUBCASE("not without a reload: it was pulled out, and another one has its node") {
     CHECK(node.adopted().empty());
+    CHECK(node.look().own.contains("amy"));
   }
-  SUBCASE("the first look after it") {
-    node.held.before_reload = {{kA, before}};
+  SUBCASE("the first look after it, and every one that follows") {
+    node.held.before_reload = {{{kA, before}}};
     CHECK(node.adopted() == "serial-1<amy");
     CHECK(node.look().own.empty());
+    node.listed.clear();
+    CHECK(node.adopted() == "serial-1<amy");
   }
-  SUBCASE("and every one that follows") {
+  SUBCASE("and after another reload, before which it was listed as gone") {
+    std::vector<Device> then = node.devices;
+    then.push_back(at("amy", {"/dev/amy"}));
+    then.back().gone = true;
+    node.listed = {{kA, Inventory(then)}};
+    node.held.before_reload = {{{kA, Inventory(then)}}, {{kA, before}}};
+    CHECK(node.adopted().empty());
     node.held.adopted = {{kA, {"amy"}}};
     CHECK(node.adopted() == "serial-1<amy");
   }
-  SUBCASE("what was gone before the reload stays as it was") {
-    Device gone = at("amy", {"/dev/amy"});
-    gone.gone = true;
-    node.held.before_reload = {{kA, Inventory({gone})}};
-    CHECK(node.adopted().empty());
-  }
-  SUBCASE("what the reload leaves out is no stranger") {
-    node.held.before_reload = {{kA, before}};
+  SUBCASE("a device that was adopted, and is away for a while, is no stranger") {
+    node.held.adopted = {{kA, {"amy"}}};
     node.devices = {at("serial-2", {"/dev/bob"})};
     CHECK(node.adopted().empty());
     CHECK(node.look().strangers.empty());
   }
+  SUBCASE("what was listed since, and is pulled out, is its own") {
+    node.held.before_reload = {{{kA, before}}};
+    node.held.own = {{kA, {"amy"}}};
+    CHECK(node.adopted().empty());
+  }
+  SUBCASE("what was gone before the reload stays as it was") {
+    Device gone = at("amy", {"/dev/amy"});
+    gone.gone = true;
+    node.held.before_reload = {{{kA, Inventory({gone})}}};
+    CHECK(node.adopted().empty());
+    CHECK(node.look().own.contains("amy"));
+  }
+  SUBCASE("what the reload leaves out is no stranger, and is not looked for again") {
+    node.held.before_reload = {{{kA, before}}};
+    node.devices = {at("serial-2", {"/dev/bob"})};
+    CHECK(node.adopted().empty());
+    CHECK(node.look().strangers.empty());
+    CHECK(node.look().own.contains("amy"));
+  }
+}
+
+TEST_CASE("a device of before a reload that has no node is known by all that its kind knows of it") {
+  Node node{.devices = {{.id = "0"}, {.id = "1"}}};
+  node.devices[0].attributes = {{"uuid", "GPU-a"}, {"model", "T4"}};
+  node.devices[1].attributes = {{"uuid", "GPU-b"}, {"model", "T4"}};
+  std::vector<Device> before = node.devices;
+  before[0].id = "GPU-a";
+  before[1].id = "GPU-b";
+  node.held.before_reload = {{{kA, Inventory(before)}}};
+  Allocation visible;
+  visible.env = {{"VISIBLE", "GPU-a,GPU-b"}};
+  SUBCASE("one") {
+    node.hold({"GPU-b"}, visible);
+    CHECK(node.adopted() == "1<GPU-b");
+  }
+  SUBCASE("both") {
+    node.hold({"GPU-a", "GPU-b"}, visible);
+    CHECK(node.adopted() == "0<GPU-a 1<GPU-b");
+  }
+  SUBCASE("an answer that cannot be read") {
+    node.hold({"GPU-a"}, std::nullopt);
+    CHECK(node.adopted() == "0<GPU-a");
+  }
+  SUBCASE("another card has its place") {
+    node.devices[1].attributes[0].value = "GPU-c";
+    node.hold({"GPU-b"}, visible);
+    CHECK(node.adopted().empty());
+  }
+}
+
+TEST_CASE("of devices that are all alike as many are held after a reload as there were ids") {
+  Node node{.devices = {{.id = "seat-0"}, {.id = "seat-1"}, {.id = "seat-2"}}};
+  node.held.before_reload = {{{kA, Inventory({{.id = "0"}, {.id = "1"}, {.id = "2"}, {.id = "3"}})}}};
+  node.hold({"0"}, Allocation());
+  node.hold({"2"}, Allocation());
+  CHECK(node.adopted() == "seat-0<0 seat-2<2");
+  node.hold({"3"}, Allocation());  // there are fewer now
+  CHECK(node.adopted() == "seat-0<0 seat-2<2");
 }
 
 TEST_CASE("a reload that changes the number of shares changes ids, too") {
   Node node;
   SUBCASE("from one to three") {
     node.devices = {at("amy", {"/dev/amy"}, 3)};
-    node.held.before_reload = {{kA, Inventory({at("amy", {"/dev/amy"})})}};
+    node.held.before_reload = {{{kA, Inventory({at("amy", {"/dev/amy"})})}}};
     node.hold({"amy"}, with_nodes({"/dev/amy"}));
     CHECK(node.adopted() == "amy<amy");
   }
   SUBCASE("from three to one") {
     node.devices = {at("amy", {"/dev/amy"})};
-    node.held.before_reload = {{kA, Inventory({at("amy", {"/dev/amy"}, 3)})}};
+    node.held.before_reload = {{{kA, Inventory({at("amy", {"/dev/amy"}, 3)})}}};
     node.hold({"amy::0"}, with_nodes({"/dev/amy"}));
     node.hold({"amy::2"}, with_nodes({"/dev/amy"}));
     CHECK(node.adopted() == "amy<amy::0,amy::2");
