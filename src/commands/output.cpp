@@ -60,11 +60,7 @@ std::string text_of(const Allocation& allocation, const std::string& indent) {
 }
 
 void print(std::ostream& out, const Json& json, OutputFormat format) {
-  const std::string text = json.dump_indented();
-  if (format == OutputFormat::kYaml)
-    out << yaml_from_json(text) << '\n';
-  else
-    out << text << '\n';
+  out << (format == OutputFormat::kYaml ? yaml_of(json) : json.dump_indented()) << '\n';
 }
 
 }  // namespace plughost

@@ -2,45 +2,75 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <array>
+
+#include "base/ascii.hpp"
+
 namespace plughost {
 
 namespace {
 
-void emit(YAML::Emitter& out, const YAML::Node& node) {
-  switch (node.Type()) {
-    case YAML::NodeType::Map:
-      if (node.size() == 0) out << YAML::Flow;
-      out << YAML::BeginMap;
-      for (const auto& member : node) {
-        out << YAML::Key << member.first.Scalar() << YAML::Value;
-        emit(out, member.second);
-      }
-      out << YAML::EndMap;
-      return;
-    case YAML::NodeType::Sequence:
-      if (node.size() == 0) out << YAML::Flow;
-      out << YAML::BeginSeq;
-      for (const auto& item : node) emit(out, item);
-      out << YAML::EndSeq;
-      return;
-    case YAML::NodeType::Scalar:
-      // "!" is yaml-cpp's tag for what stood in quotes: text, which must stay text.
-      if (node.Tag() == "!") out << YAML::DoubleQuoted;
-      out << node.Scalar();
-      return;
-    case YAML::NodeType::Null:
-    case YAML::NodeType::Undefined:
-      out << YAML::Null;
-      return;
+// Text that every reader of YAML takes for this text. What begins with a digit could be a number, unless it
+// is a size.
+bool is_plain(std::string_view text) {
+  static constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes", "no", "on",
+                                                              "off",  "null",  "y",   "n",  "nan"};
+  const auto safe = [](char c) {
+    return is_letter_or_digit(c) || c == '_' || c == '.' || c == '/' || c == '-' || c == '*';
+  };
+  if (text.empty() || !(is_letter(text.front()) || text.front() == '/' || text.ends_with("iB"))) return false;
+  if (!std::ranges::all_of(text, safe)) return false;
+  return std::ranges::find(kWords, to_lower(text)) == kWords.end();
+}
+
+struct Emit {
+  YAML::Emitter& out;
+
+  void operator()(std::nullptr_t) { out << YAML::Null; }
+  void operator()(bool flag) { out << flag; }
+  void operator()(std::int64_t number) { out << number; }
+  void operator()(const std::string& text) {
+    if (!is_plain(text)) out << YAML::DoubleQuoted;
+    out << text;
   }
+  void operator()(const Json::Array& items) {
+    if (items.empty()) out << YAML::Flow;
+    out << YAML::BeginSeq;
+    for (const Json& item : items) item.visit(*this);
+    out << YAML::EndSeq;
+  }
+  void operator()(const Json::Object& members) {
+    if (members.empty()) out << YAML::Flow;
+    out << YAML::BeginMap;
+    for (const auto& [key, value] : members) {
+      out << YAML::Key;
+      (*this)(key);
+      out << YAML::Value;
+      value.visit(*this);
+    }
+    out << YAML::EndMap;
+  }
+};
+
+std::string emitted(YAML::Emitter& out, const Json& json) {
+  Emit emit{out};
+  json.visit(emit);
+  return out.c_str();
 }
 
 }  // namespace
 
-std::string yaml_from_json(const std::string& json) {
+std::string yaml_of(const Json& json) {
   YAML::Emitter out;
-  emit(out, YAML::Load(json));
-  return out.c_str();
+  return emitted(out, json);
+}
+
+std::string yaml_in_one_line(const Json& json) {
+  YAML::Emitter out;
+  out.SetMapFormat(YAML::Flow);
+  out.SetSeqFormat(YAML::Flow);
+  return emitted(out, json);
 }
 
 }  // namespace plughost

@@ -1,11 +1,15 @@
 #pragma once
-// YAML for people's eyes. Thread-safe.
+// YAML that is written. Thread-safe.
 
 #include <string>
 
+#include "base/json.hpp"
+
 namespace plughost {
 
-// The same document in YAML's block style; JSON is YAML, so nothing but the layout changes. No final newline.
-std::string yaml_from_json(const std::string& json);
+// In block style, without a final newline; and in flow style. Texts are in quotes wherever a reader of YAML
+// could take them for something else.
+std::string yaml_of(const Json& json);
+std::string yaml_in_one_line(const Json& json);
 
 }  // namespace plughost

@@ -147,8 +147,8 @@ void spell_out_names(ConfigDraft& draft) {
   if (!domain) return;
   for (YamlDraft& entry : draft.resources.items) {
     YamlDraft* const name = entry.find("name");
-    if (name && name->scalar.find('/') == std::string::npos)
-      name->scalar = Template::escape(domain->scalar) + '/' + name->scalar;
+    if (name && name->scalar.text().find('/') == std::string::npos)
+      name->scalar = Template::escape(domain->scalar.text()) + '/' + name->scalar.text();
   }
   for (const std::string& note : domain->notes) draft.notes.push_back(note);
   std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.key == "domain"; });
@@ -192,10 +192,11 @@ void keep_last_of_each_name(YamlDraft& entries) {
                                    });
     if (entry.disabled || !again) continue;
     // The label by which NVIDIA's plugin chooses among its configurations.
-    const std::string label =
-        name->scalar.starts_with("nvidia.com/") ? "nvidia.com/device-plugin.config" : "example.com/pool";
+    const std::string label = name->scalar.text().starts_with("nvidia.com/")
+                                  ? "nvidia.com/device-plugin.config"
+                                  : "example.com/pool";
     entry.disabled = true;
-    entry.notes.push_back("An entry below has the name " + name->scalar +
+    entry.notes.push_back("An entry below has the name " + name->scalar.text() +
                           ", too, and a node has a resource once. For nodes of their own give both a `when`, "
                           "as in `when: {label: {" +
                           label + ": a}}`.");

@@ -84,13 +84,13 @@ YamlDraft default_domain(Form form, const std::string& image) {
   const bool before = form == Form::kOld || (minor && *minor < kMinorWithDefault);
   YamlDraft domain = YamlDraft::text(before ? kDomainBefore : kDefaultDomain);
   if (form == Form::kOld)
-    domain.notes.push_back("It is not said; " + domain.scalar +
+    domain.notes.push_back("It is not said; " + domain.scalar.text() +
                            " was the default when --device had this form.");
   else if (minor)
-    domain.notes.push_back("It is not said; " + domain.scalar + " is the default of this version, " +
+    domain.notes.push_back("It is not said; " + domain.scalar.text() + " is the default of this version, " +
                            quote(image) + '.');
   else
-    domain.notes.push_back("A guess, because it is not said: " + domain.scalar +
+    domain.notes.push_back("A guess, because it is not said: " + domain.scalar.text() +
                            " is the default since 0.2.0, and " + kDomainBefore +
                            " was before. `kubectl describe node` shows which one is in use.");
   return domain;

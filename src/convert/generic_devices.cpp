@@ -52,7 +52,7 @@ YamlDraft path_value(const std::string& theirs, LenientFields& path, const char*
     return YamlDraft::text(theirs);
   }
   YamlDraft value = YamlDraft::text(pattern_of(theirs));
-  if (theirs.find("..") != std::string::npos && value.scalar != theirs)
+  if (theirs.find("..") != std::string::npos && value.scalar.text() != theirs)
     value.notes.push_back("It was " + quote(theirs) + '.');
   return value;
 }
@@ -102,7 +102,7 @@ void add_type(LenientFields& path, YamlDraft& draft) {
   const bool read_only = path.flag("readOnly").value_or(false);
   if (type == "Mount") {
     draft.add("type", YamlDraft::text(type));
-    if (read_only) draft.add("readOnly", YamlDraft::word("true"));
+    if (read_only) draft.add("readOnly", YamlDraft::flag());
     if (permissions && !permissions->empty())
       draft.notes.emplace_back("`permissions` had no effect on a mount; left out.");
     return;
@@ -154,7 +154,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
     draft.add("limit", sharing_draft(*limit));
   if (path.flag("optional").value_or(false)) {
-    draft.add("optional", YamlDraft::word("true"));
+    draft.add("optional", YamlDraft::flag());
     draft.notes.emplace_back(
         "With fewer matches than others have, theirs made as many devices as it has matches; here the others "
         "are devices without it.");
@@ -225,7 +225,7 @@ std::vector<std::string> patterns_of(const YamlDraft& group) {
   if (const YamlDraft* const paths = group.find("paths")) {
     for (const YamlDraft& path : paths->items) {
       const YamlDraft* const pattern = path.find("path");
-      patterns.push_back(pattern ? pattern->scalar : "");
+      patterns.push_back(pattern ? pattern->scalar.text() : "");
     }
   }
   return patterns;

@@ -47,13 +47,13 @@ void add_memory(const Memory& memory, ConfigDraft& draft) {
   YamlDraft gpu = YamlDraft::map();
   gpu.add("vendor", YamlDraft::text("nvidia"));
   YamlDraft unit = flow_map();
-  unit.add("memory", YamlDraft::word(memory.unit));
+  unit.add("memory", YamlDraft::text(memory.unit));
   gpu.add("unit", std::move(unit));
   entry.add("gpu", std::move(gpu));
   if (!memory.id.empty()) entry.add("id", YamlDraft::text(memory.id));
   YamlDraft assume = flow_map();
   assume.add("dialect", YamlDraft::text(memory.dialect));
-  if (memory.only_card) assume.add("onlyCard", YamlDraft::word("true"));
+  if (memory.only_card) assume.add("onlyCard", YamlDraft::flag());
   assume.notes.emplace_back(
       "On Kubernetes before 1.37 the pod is guessed by its size, as theirs does. Where the container runtime "
       "knows CDI, `cdi: true` in the entry makes it certain: docs/gpu-memory.md.");
@@ -61,7 +61,7 @@ void add_memory(const Memory& memory, ConfigDraft& draft) {
   YamlDraft counts = flow_map();
   for (const auto& [name, count] : memory.counts) counts.add(name, YamlDraft::text(count));
   entry.add("nodeResources", std::move(counts));
-  if (memory.empty_at_stop) entry.add("emptyAtStop", YamlDraft::word("true"));
+  if (memory.empty_at_stop) entry.add("emptyAtStop", YamlDraft::flag());
   draft.resources.add(std::move(entry));
 
   draft.notes.emplace_back(

@@ -156,7 +156,7 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
       ids != "uuid")
     gpu.add("deviceIDStrategy", YamlDraft::text(ids));
   const auto add_flag = [&gpu](const char* key, bool set) {
-    if (set) gpu.add(key, YamlDraft::word("true"));
+    if (set) gpu.add(key, YamlDraft::flag());
   };
   add_flag("passDeviceSpecs", settings.plugin_truth("passDeviceSpecs", "pass-device-specs"));
   gpu.add("mig", YamlDraft::text(mig));
@@ -167,7 +167,7 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
   add_flag("gdrcopy", settings.truth("gdrcopyEnabled", "gdrcopy-enabled"));
   const std::string root = settings.text("mpsRoot", "mps-root", "");
   if (!sharing.mps) return gpu;
-  YamlDraft mps = YamlDraft::word("true");
+  YamlDraft mps = YamlDraft::flag();
   mps.notes.emplace_back(
       "plughost does not run MPS's control daemon: until something else does, the cards are Unhealthy.");
   gpu.add("mps", std::move(mps));
@@ -228,8 +228,8 @@ void add_sharing(const Sharing& sharing, const std::string& mig, const std::stri
   const bool shared = replicas.kind != YamlDraft::Kind::kList || !replicas.empty();
   if (shared) {
     entry.add("replicas", std::move(replicas));
-    if (sharing.rename) entry.add("renameByDefault", YamlDraft::word("true"));
-    if (sharing.one_only) entry.add("failRequestsGreaterThanOne", YamlDraft::word("true"));
+    if (sharing.rename) entry.add("renameByDefault", YamlDraft::flag());
+    if (sharing.one_only) entry.add("failRequestsGreaterThanOne", YamlDraft::flag());
   }
   entry.add("allocationPolicy", YamlDraft::text(shared || mig == "single" ? policy : "aligned"));
 }

@@ -54,7 +54,7 @@ void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft
   YamlDraft rdma = YamlDraft::map();
   if (!selectors.empty()) rdma.add("selectors", std::move(selectors));
   rdma.add("portState", YamlDraft::text("ignore"));
-  rdma.add("pool", YamlDraft::word("true"));
+  rdma.add("pool", YamlDraft::flag());
   rdma.add("permissions", YamlDraft::text("rwm"));
   entry.add("rdma", std::move(rdma));
   if (count > 1) entry.add("replicas", sharing_draft(count));

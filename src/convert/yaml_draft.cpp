@@ -1,69 +1,35 @@
 #include "convert/yaml_draft.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/ascii.hpp"
+#include "config/yaml_text.hpp"
 
 namespace plughost {
 namespace {
 
 constexpr std::size_t kWidth = 100;
 
-// Text that every reader of YAML takes for this text. What begins with a digit could be a number.
-bool is_plain(std::string_view text) {
-  static constexpr std::array<std::string_view, 10> kWords = {"true", "false", "yes", "no", "on",
-                                                              "off",  "null",  "y",   "n",  "nan"};
-  const auto safe = [](char c) {
-    return is_letter_or_digit(c) || c == '_' || c == '.' || c == '/' || c == '-' || c == '*';
-  };
-  if (text.empty() || !(is_letter(text.front()) || text.front() == '/')) return false;
-  if (!std::ranges::all_of(text, safe)) return false;
-  return std::ranges::find(kWords, to_lower(text)) == kWords.end();
-}
-
-std::string quoted(std::string_view text) {
-  std::string all = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      all += {'\\', c};
-    } else if (is_control(c)) {
-      all += "\\x" + upper_hex(c);
-    } else {
-      all += c;
-    }
-  }
-  return all + '"';
-}
-
-std::string scalar_text(std::string_view text) {
-  return is_plain(text) ? std::string(text) : quoted(text);
-}
-
-std::string flow_text(const YamlDraft& draft) {
+Json json_of(const YamlDraft& draft) {
   switch (draft.kind) {
-    case YamlDraft::Kind::kText:
-      return scalar_text(draft.scalar);
-    case YamlDraft::Kind::kWord:
+    case YamlDraft::Kind::kScalar:
       return draft.scalar;
     case YamlDraft::Kind::kList: {
-      std::string all;
-      for (const YamlDraft& item : draft.items) all += (all.empty() ? "" : ", ") + flow_text(item);
-      return '[' + all + ']';
+      Json::Array items;
+      for (const YamlDraft& item : draft.items) items.push_back(json_of(item));
+      return items;
     }
     case YamlDraft::Kind::kMap: {
-      std::string all;
-      for (const YamlDraft::Member& member : draft.members)
-        all += (all.empty() ? "" : ", ") + scalar_text(member.key) + ": " + flow_text(member.value);
-      return '{' + all + '}';
+      Json::Object members;
+      for (const auto& [key, value] : draft.members) members.emplace_back(key, json_of(value));
+      return members;
     }
   }
   return {};
 }
 
 bool in_one_line(const YamlDraft& draft) {
-  const bool scalar = draft.kind == YamlDraft::Kind::kText || draft.kind == YamlDraft::Kind::kWord;
-  return scalar || draft.flow || draft.empty();
+  return draft.kind == YamlDraft::Kind::kScalar || draft.flow || draft.empty();
 }
 
 using Lines = std::vector<std::string>;
@@ -84,7 +50,7 @@ Lines lines_of(const YamlDraft& draft);
 void add_item(const YamlDraft& item, Lines& lines) {
   Lines own;
   add_notes(item.notes, own);
-  const Lines value = in_one_line(item) ? Lines{flow_text(item)} : lines_of(item);
+  const Lines value = in_one_line(item) ? Lines{yaml_in_one_line(json_of(item))} : lines_of(item);
   // Comments before the first key stand before the dash.
   bool dash = false;
   for (const std::string& line : value) {
@@ -105,10 +71,10 @@ Lines lines_of(const YamlDraft& draft) {
   for (const auto& [key, value] : draft.members) {
     add_notes(value.notes, lines);
     if (in_one_line(value)) {
-      lines.push_back(scalar_text(key) + ": " + flow_text(value));
+      lines.push_back(yaml_in_one_line(key) + ": " + yaml_in_one_line(json_of(value)));
       continue;
     }
-    lines.push_back(scalar_text(key) + ':');
+    lines.push_back(yaml_in_one_line(key) + ':');
     const std::string indent = value.kind == YamlDraft::Kind::kMap ? "  " : "";
     for (const std::string& line : lines_of(value)) lines.push_back(indent + line);
   }
@@ -118,15 +84,15 @@ Lines lines_of(const YamlDraft& draft) {
 }  // namespace
 
 YamlDraft YamlDraft::text(std::string_view text) {
-  return {.kind = Kind::kText, .scalar = std::string(text)};
+  return {.kind = Kind::kScalar, .scalar = text};
 }
 
-YamlDraft YamlDraft::word(std::string_view word) {
-  return {.kind = Kind::kWord, .scalar = std::string(word)};
+YamlDraft YamlDraft::flag() {
+  return {.kind = Kind::kScalar, .scalar = true};
 }
 
 YamlDraft YamlDraft::number(unsigned number) {
-  return word(std::to_string(number));
+  return {.kind = Kind::kScalar, .scalar = number};
 }
 
 YamlDraft YamlDraft::list() {

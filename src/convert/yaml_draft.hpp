@@ -6,19 +6,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.hpp"
+
 namespace plughost {
 
 struct YamlDraft {
   struct Member;
-  enum class Kind {
-    kText,  // quoted wherever a reader of YAML could take it for something else
-    kWord,  // a number or a flag: as it stands
-    kList,
-    kMap,
-  };
+  enum class Kind { kScalar, kList, kMap };
 
   static YamlDraft text(std::string_view text);
-  static YamlDraft word(std::string_view word);
+  static YamlDraft flag();  // true
   static YamlDraft number(unsigned number);
   static YamlDraft list();
   static YamlDraft texts(const std::vector<std::string>& texts);  // [a, b]
@@ -31,8 +28,8 @@ struct YamlDraft {
   const YamlDraft* find(std::string_view key) const;
   bool empty() const { return items.empty() && members.empty(); }
 
-  Kind kind = Kind::kText;
-  std::string scalar;
+  Kind kind = Kind::kScalar;
+  Json scalar;  // a text, a number or a flag
   std::vector<YamlDraft> items;
   std::vector<Member> members;
   std::vector<std::string> notes;  // comments before it, one sentence or more each

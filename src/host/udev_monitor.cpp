@@ -1,20 +1,14 @@
 #include "host/udev_monitor.hpp"
 
 #include <libudev.h>
-#include <linux/netlink.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 #include <vector>
-
-#include "host/uevent.hpp"
 
 namespace plughost {
 
@@ -27,48 +21,9 @@ constexpr int kReceiveBuffer = 4 << 20;
 // Datagrams that are read before the loop sees to others.
 constexpr int kMostAtOnce = 256;
 
-// More than udevd sends of a device.
-constexpr std::size_t kLongest = 16384;
-
-struct Received {
-  enum class What { kNothing, kLost, kDatagram } what = What::kNothing;
-  UeventSender sender;
-  std::size_t size = 0;
+struct FreeDevice {
+  void operator()(udev_device* device) const { ::udev_device_unref(device); }
 };
-
-UeventSender sender_of(msghdr& message, const sockaddr_nl& address) {
-  UeventSender sender{.group = address.nl_groups, .port = address.nl_pid, .user = {}};
-  for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
-    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_CREDENTIALS ||
-        part->cmsg_len != CMSG_LEN(sizeof(ucred)))
-      continue;
-    ucred credentials{};
-    std::memcpy(&credentials, CMSG_DATA(part), sizeof credentials);
-    sender.user = credentials.uid;
-  }
-  return sender;
-}
-
-// Not by libudev, which takes a message at its word: an offset beyond its end is the end of the process.
-Received receive(int socket, std::array<char, kLongest>& buffer) {
-  using enum Received::What;
-  iovec data{.iov_base = buffer.data(), .iov_len = buffer.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
-  sockaddr_nl address{};
-  msghdr message{};
-  message.msg_name = &address;
-  message.msg_namelen = sizeof address;
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
-  const ssize_t size = ::recvmsg(socket, &message, MSG_DONTWAIT);
-  if (size < 0) return {.what = errno == ENOBUFS ? kLost : kNothing, .sender = {}};
-  const UeventSender sender = sender_of(message, address);
-  // Of what is cut off nobody knows what it says.
-  if ((message.msg_flags & MSG_TRUNC) != 0 && is_trusted(sender)) return {.what = kLost, .sender = {}};
-  return {.what = kDatagram, .sender = sender, .size = static_cast<std::size_t>(size)};
-}
 
 }  // namespace
 
@@ -163,20 +118,16 @@ void UdevMonitor::on_udevd() {
 
 void UdevMonitor::on_readable() {
   std::set<std::string> subsystems;
-  std::array<char, kLongest> buffer;
   for (int i = 0; i < kMostAtOnce; ++i) {
-    const Received received = receive(::udev_monitor_get_fd(monitor_.get()), buffer);
-    if (received.what == Received::What::kNothing) break;
-    if (received.what == Received::What::kLost) {
+    errno = 0;
+    const std::unique_ptr<udev_device, FreeDevice> device(::udev_monitor_receive_device(monitor_.get()));
+    if (!device) {
+      if (errno == EAGAIN || errno == EINTR) break;  // nothing, or of a sender that is not trusted
       ++overflows_;
       return tell(nullptr);
     }
-    if (!is_trusted(received.sender)) continue;
-    const auto subsystem = uevent_subsystem(std::string_view(buffer.data(), received.size));
-    // The kernel's events are not filtered on their way.
-    if (!subsystem || !wants(std::string(*subsystem))) continue;
     ++events_;
-    subsystems.emplace(*subsystem);
+    subsystems.emplace(::udev_device_get_subsystem(device.get()));
   }
   if (!subsystems.empty()) tell(&subsystems);
 }

@@ -67,7 +67,7 @@ std::string node_file_text(const Kubernetes& kubernetes, const RuntimeSettings* 
   if (document.is_null()) return {};
   return std::string(kHead) +
          "# What is elsewhere on this node than usual. What the configuration says wins.\n" +
-         yaml_from_json(document.dump()) + '\n';
+         yaml_of(document) + '\n';
 }
 
 std::string unit_text(std::string_view program) {

@@ -144,7 +144,7 @@ TEST_CASE(
   CHECK(node.of(kCamera).streams_ever == 1);
 }
 
-TEST_CASE("hostile messages to udev's group end nothing, and those after them are heard") {
+TEST_CASE("messages to udev's group that are none of udevd's end nothing, and those after them are heard") {
   const MadeMachine machine;
   machine.sysfs().tree().file("run/udev/control");  // a udevd is there, to all appearances
   Node node;
@@ -167,8 +167,7 @@ TEST_CASE("hostile messages to udev's group end nothing, and those after them ar
     return ::sendto(socket.get(), text.data(), text.size(), 0, reinterpret_cast<const sockaddr*>(&group),
                     sizeof group);
   };
-  for (const std::uint32_t offset : {0xffffffffU, 0xffffffe0U, 41U, 0U})
-    CHECK(send(message(offset, 0, "")) >= 0);
+  for (const std::uint32_t offset : {0x7fffffffU, 1000U, 41U, 0U}) CHECK(send(message(offset, 0, "")) >= 0);
   CHECK(send("libudev") >= 0);
   machine.sysfs().device(camera(1), "video4linux");
   const std::string properties("ACTION=add\0DEVPATH=/devices/x\0SUBSYSTEM=video4linux\0", 52);

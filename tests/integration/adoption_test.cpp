@@ -230,8 +230,7 @@ TEST_CASE("a device that comes while a pod holds it by another plugin's id is li
   over.take_over();
   REQUIRE(over.node.count(kGopher, 1, 0ms));
   CHECK(over.node.daemon().wait_for_line(
-      {"warn", "no device of ours is recognised in it", "id=theirs-amy", "pod=default/pod-a"},
-      kLong));
+      {"warn", "no device of ours is recognised in it", "id=theirs-amy", "pod=default/pod-a"}, kLong));
   over.node.files().file("gophers/amy");
   CHECK(over.node.wait_for(
       [&](const KubeletState& state) { return state.of(kGopher).lists > over.before + 1; }));

@@ -88,7 +88,7 @@ TEST_CASE("setup writes once, follows a configuration that changes, and undo lea
   CHECK(has(first.output, std::string("wrote ") + kNodeFile + "\nwrote " + kDropIn +
                               "\nnow: systemctl daemon-reload && systemctl restart plughost\n"));
   CHECK(has(root.text(kDropIn), "Before=k0sworker.service\n"));
-  CHECK(has(root.text(kNodeFile), "podResources: \"/var/lib/k0s/kubelet/pod-resources/kubelet.sock\"\n"));
+  CHECK(has(root.text(kNodeFile), "podResources: /var/lib/k0s/kubelet/pod-resources/kubelet.sock\n"));
 
   const std::set<std::string> after = everything(root);
   CHECK(has(setup(root).output, "nothing to do: this node has what plughost needs\n"));

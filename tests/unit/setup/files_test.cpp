@@ -48,18 +48,18 @@ TEST_CASE("what the kubelet has elsewhere is written down") {
   CHECK(node_file_text(kubernetes, nullptr) ==
         std::string(kHead) +
             "# What is elsewhere on this node than usual. What the configuration says wins.\nkubelet:\n"
-            "  pluginsRegistry: \"/data/plugins_registry\"\n  podResources: "
-            "\"/data/pod-resources/kubelet.sock\"\n");
+            "  pluginsRegistry: /data/plugins_registry\n  podResources: "
+            "/data/pod-resources/kubelet.sock\n");
   kubernetes.root = kKubeletRoot;
   kubernetes.directory = "/data/device-plugins";
-  CHECK(node_file_text(kubernetes, nullptr).ends_with("kubelet:\n  directory: \"/data/device-plugins\"\n"));
+  CHECK(node_file_text(kubernetes, nullptr).ends_with("kubelet:\n  directory: /data/device-plugins\n"));
 }
 
 TEST_CASE("CDI specifications go where the runtime looks, and rather where they go with the next boot") {
-  CHECK(node_file(kUsual, {"/etc/cdi"}) == kCdi + "  directory: \"/etc/cdi\"\n");
-  CHECK(node_file(kUsual, {"/run/other", "/etc/cdi"}) == kCdi + "  directory: \"/run/other\"\n");
-  CHECK(node_file(kUsual, {"/a", "/var/run/x"}) == kCdi + "  directory: \"/var/run/x\"\n");
-  CHECK(node_file(kUsual, {"/a", "/b"}) == kCdi + "  directory: \"/b\"\n");
+  CHECK(node_file(kUsual, {"/etc/cdi"}) == kCdi + "  directory: /etc/cdi\n");
+  CHECK(node_file(kUsual, {"/run/other", "/etc/cdi"}) == kCdi + "  directory: /run/other\n");
+  CHECK(node_file(kUsual, {"/a", "/var/run/x"}) == kCdi + "  directory: /var/run/x\n");
+  CHECK(node_file(kUsual, {"/a", "/b"}) == kCdi + "  directory: /b\n");
 }
 
 TEST_CASE("the unit starts the program that is there, and is the packages' otherwise") {
