@@ -8,40 +8,26 @@
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <string>
+#include <utility>
 
 namespace plughost {
-
-namespace {
-
-// "NAME=value", or with the value's length before it where a line's end is in it.
-void append(std::string& datagram, const Journal::Field& field) {
-  const auto& [name, value] = field;
-  datagram += name;
-  if (value.find('\n') == std::string_view::npos) {
-    datagram += '=';
-  } else {
-    static_assert(std::endian::native == std::endian::little, "the length is little-endian on the wire");
-    const std::uint64_t length = value.size();
-    char bytes[sizeof length];
-    std::memcpy(bytes, &length, sizeof length);
-    datagram += '\n';
-    datagram.append(bytes, sizeof bytes);
-  }
-  datagram += value;
-  datagram += '\n';
-}
-
-}  // namespace
 
 Journal::Journal(std::filesystem::path socket)
     : path_(std::move(socket)), socket_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
 
-std::string Journal::datagram(std::span<const Field> fields) {
-  std::string datagram;
-  for (const Field& field : fields) append(datagram, field);
-  return datagram;
+// "NAME=value", or with the value's length before it where a line's end is in it.
+std::string Journal::field(std::string_view name, std::string_view value) {
+  std::string text(name);
+  if (value.find('\n') == std::string_view::npos) {
+    text += '=';
+  } else {
+    static_assert(std::endian::native == std::endian::little, "the length is little-endian on the wire");
+    const std::uint64_t length = value.size();
+    text += '\n';
+    text.append(reinterpret_cast<const char*>(&length), sizeof length);
+  }
+  return text.append(value) += '\n';
 }
 
 bool Journal::send(std::string_view datagram) const {

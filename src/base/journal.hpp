@@ -3,10 +3,8 @@
 // https://systemd.io/JOURNAL_NATIVE_PROTOCOL/
 
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/unique_fd.hpp"
 
@@ -17,12 +15,11 @@ inline constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
 // Thread-safe.
 class Journal {
  public:
-  using Field = std::pair<std::string_view, std::string_view>;  // a name of A-Z, 0-9 and _, and any bytes
-
   // Nothing is connected: the journal may be started anew at any time.
   explicit Journal(std::filesystem::path socket = kJournalSocket);
 
-  static std::string datagram(std::span<const Field> fields);
+  // A part of a datagram. name is of A-Z, 0-9 and _, value of any bytes.
+  static std::string field(std::string_view name, std::string_view value);
 
   // Waits until the journal has room for it. False: it does not take it, and the caller writes it elsewhere.
   bool send(std::string_view datagram) const;

@@ -1,9 +1,8 @@
 #include "base/log.hpp"
 
+#include <spdlog/logger.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -11,15 +10,13 @@
 #include <string>
 
 #include "base/journal.hpp"
-#include "base/log_writer.hpp"
+#include "base/log_form.hpp"
+#include "base/log_sink.hpp"
 #include "base/rate.hpp"
 
 namespace plughost {
 
 namespace {
-
-constexpr std::string_view kLeftOut =
-    "lines of the log are missing here: whoever takes them took none for too long";
 
 // How often each text was written lately.
 class Bursts {
@@ -43,16 +40,34 @@ bool has_colours() {
   return terminal != nullptr && std::string_view(terminal) != "dumb" && ::isatty(STDERR_FILENO) == 1;
 }
 
+class HistorySink final : public spdlog::sinks::sink {
+ public:
+  explicit HistorySink(LogHistory& history) : history_(history) { set_level(spdlog::level::info); }
+
+  void log(const spdlog::details::log_msg& line) override {
+    history_.add(static_cast<LogLevel>(line.level), {line.payload.data(), line.payload.size()}, line.time);
+  }
+  void flush() override {}
+  void set_pattern(const std::string& /*pattern*/) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter> /*formatter*/) override {}
+
+ private:
+  LogHistory& history_;
+};
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  return static_cast<spdlog::level::level_enum>(level);
+}
+
 }  // namespace
 
-struct Log::Sink {
-  explicit Sink(std::optional<Journal> journal)
-      : under_journal(journal.has_value()), writer(std::move(journal), [form = form](std::size_t lines) {
-          return formed(*form, {.level = LogLevel::kWarn,
-                                .words = kLeftOut,
-                                .fields = {{"lines", std::to_string(lines)}},
-                                .time = std::chrono::system_clock::now()});
-        }) {}
+struct Log::Sinks {
+  Sinks(LogHistory& history, std::optional<Journal> journal)
+      : under_journal(journal.has_value()),
+        written(std::make_shared<LogSink>(std::move(journal), formatter_of(LogForm::kText))),
+        logger("plughost", {std::make_shared<HistorySink>(history), written}) {
+    logger.set_level(spdlog::level::debug);
+  }
 
   LogForm form_of(LogFormat format) const {
     if (format == LogFormat::kJson) return LogForm::kJson;
@@ -60,40 +75,34 @@ struct Log::Sink {
     return has_colours() ? LogForm::kColours : LogForm::kText;
   }
 
-  bool under_journal;
-  std::atomic<LogLevel> level;
-  std::shared_ptr<std::atomic<LogForm>> form = std::make_shared<std::atomic<LogForm>>();
+  const bool under_journal;
+  const std::shared_ptr<LogSink> written;
+  spdlog::logger logger;
   Bursts bursts;
-  LogWriter writer;
 };
 
 Log::Log(LogLevel level, LogFormat format, std::filesystem::path journal)
-    : sink_(std::make_unique<Sink>(stderr_is_journal() ? std::optional<Journal>(std::move(journal))
-                                                       : std::nullopt)) {
+    : sinks_(std::make_unique<Sinks>(
+          history_, stderr_is_journal() ? std::optional<Journal>(std::move(journal)) : std::nullopt)) {
   configure(level, format);
 }
 
 Log::~Log() = default;
 
 void Log::configure(LogLevel level, LogFormat format) {
-  sink_->level = level;
-  *sink_->form = sink_->form_of(format);
+  sinks_->written->set_level(spdlog_level(level));
+  sinks_->written->set_formatter(formatter_of(sinks_->form_of(format)));
 }
 
 void Log::write(LogLevel level, std::string_view words, Fields fields) {
   if (level == LogLevel::kWarn) warnings_.add();
   if (level == LogLevel::kError) errors_.add();
-  const bool told = level >= sink_->level;
-  if (!told && level == LogLevel::kDebug) return;
-  const std::optional<unsigned> left_out = sink_->bursts.admit(words);
+  if (level == LogLevel::kDebug && !sinks_->written->should_log(spdlog::level::debug)) return;
+  const std::optional<unsigned> left_out = sinks_->bursts.admit(words);
   if (!left_out) return;
-  if (level != LogLevel::kDebug) history_.add(level, words, fields);
-  if (!told) return;
-  sink_->writer.write(formed(*sink_->form, {.level = level,
-                                            .words = words,
-                                            .fields = fields,
-                                            .left_out = *left_out,
-                                            .time = std::chrono::system_clock::now()}));
+  std::string line = packed(words, fields);
+  if (*left_out > 0) line += packed("", {{"left_out", std::to_string(*left_out)}});
+  sinks_->logger.log(spdlog_level(level), line);
 }
 
 }  // namespace plughost

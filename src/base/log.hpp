@@ -46,8 +46,8 @@ class Log {
   LogHistory history_;
   Counter warnings_;
   Counter errors_;
-  struct Sink;
-  std::unique_ptr<Sink> sink_;
+  struct Sinks;
+  std::unique_ptr<Sinks> sinks_;
 };
 
 }  // namespace plughost

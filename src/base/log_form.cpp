@@ -1,7 +1,11 @@
 #include "base/log_form.hpp"
 
 #include <spdlog/pattern_formatter.h>
-#include <vector>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <utility>
 
 #include "base/ascii.hpp"
 #include "base/journal.hpp"
@@ -13,87 +17,72 @@ namespace plughost {
 
 namespace {
 
-constexpr std::string_view kPlain = "\033[m";
+using spdlog::memory_buf_t;
+using spdlog::details::log_msg;
 
-std::string_view colour(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return "\033[36m";
-    case LogLevel::kInfo:
-      return "\033[32m";
-    case LogLevel::kWarn:
-      return "\033[33m\033[1m";
-    case LogLevel::kError:
-      return "\033[31m\033[1m";
+// What each level has, from debug on.
+constexpr std::array kColours = {"\033[36m", "\033[32m", "\033[33m\033[1m", "\033[31m\033[1m"};
+constexpr const char* kPlain = "\033[m";
+constexpr std::array kPriorities = {"7", "6", "4", "3"};  // syslog(3)'s
+
+std::size_t place_of(const log_msg& line) {
+  return static_cast<std::size_t>(line.level) - static_cast<std::size_t>(LogLevel::kDebug);
+}
+
+std::vector<std::string_view> parts_of(const log_msg& line) {
+  return unpacked({line.payload.data(), line.payload.size()});
+}
+
+void append(memory_buf_t& out, std::string_view text) {
+  out.append(text.data(), text.data() + text.size());
+}
+
+std::string sentence(const std::vector<std::string_view>& parts) {
+  std::string text(parts[0]);
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2)
+    text += ' ' + std::string(parts[i]) + '=' + one_word(parts[i + 1]);
+  return text;
+}
+
+class Sentence final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const log_msg& line, const std::tm&, memory_buf_t& out) override {
+    append(out, sentence(parts_of(line)));
   }
-  return kPlain;
-}
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Sentence>(); }
+};
 
-spdlog::level::level_enum spdlog_level(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarn:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
+class Level final : public spdlog::custom_flag_formatter {
+ public:
+  explicit Level(bool colours) : colours_(colours) {}
+  void format(const log_msg& line, const std::tm&, memory_buf_t& out) override {
+    if (colours_) append(out, kColours[place_of(line)]);
+    std::string name(level_name(static_cast<LogLevel>(line.level)));
+    name.resize(5, ' ');
+    append(out, name);
+    if (colours_) append(out, kPlain);
   }
-  return spdlog::level::err;
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<Level>(colours_); }
+
+ private:
+  bool colours_;
+};
+
+// "2026-11-21 18:00:00.000 info  attached …".
+std::unique_ptr<spdlog::formatter> text_formatter(bool colours) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<Sentence>('v').add_flag<Level>('l', colours).set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  return formatter;
 }
 
-// syslog(3)'s numbers.
-int priority(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return 7;
-    case LogLevel::kInfo:
-      return 6;
-    case LogLevel::kWarn:
-      return 4;
-    case LogLevel::kError:
-      return 3;
-  }
-  return 3;
-}
-
-std::int64_t microseconds(std::chrono::system_clock::time_point time) {
-  return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
-}
-
-std::string sentence(const LogMessage& message) {
-  std::string line(message.words);
-  for (const LogField& field : message.fields) {
-    line += ' ';
-    line += field.key;
-    line += '=';
-    line += one_word(field.value);
-  }
-  if (message.left_out > 0) line += " left_out=" + std::to_string(message.left_out);
-  return line;
-}
-
-// "2026-11-21 18:00:00.000 info  attached …", in the machine's own time.
-std::string terminal_line(LogForm form, const LogMessage& message) {
-  const std::string said = sentence(message);
-  spdlog::details::log_msg part(message.time, {}, {}, spdlog_level(message.level), said);
-  spdlog::memory_buf_t line;
-  spdlog::pattern_formatter("%Y-%m-%d %H:%M:%S.%e %^%-5l%$ %v").format(part, line);
-  std::string text(line.data(), line.size());
-  if (form == LogForm::kText) return text;
-  text.insert(part.color_range_end, kPlain);
-  return text.insert(part.color_range_start, colour(message.level));
-}
-
-std::string json_line(const LogMessage& message) {
-  Json line;
-  line["time"] = utc_text(microseconds(message.time));
-  line["level"] = level_name(message.level);
-  line["message"] = message.words;
-  for (const LogField& field : message.fields) line[field.key] = field.value;
-  if (message.left_out > 0) line["left_out"] = message.left_out;
-  return line.dump() + '\n';
+std::string json_line(const log_msg& line) {
+  const std::vector<std::string_view> parts = parts_of(line);
+  const auto time = std::chrono::duration_cast<std::chrono::microseconds>(line.time.time_since_epoch());
+  Json json{{"time", utc_text(time.count())},
+            {"level", level_name(static_cast<LogLevel>(line.level))},
+            {"message", parts[0]}};
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2) json[parts[i]] = parts[i + 1];
+  return json.dump() + '\n';
 }
 
 // "after_ms" is PLUGHOST_AFTER_MS.
@@ -103,37 +92,68 @@ std::string journal_name(std::string_view key) {
   return name;
 }
 
-LogLine journal_line(const LogMessage& message) {
-  const std::string number = std::to_string(priority(message.level));
-  const std::string line = sentence(message);
-  std::vector<std::string> names;
-  for (const LogField& field : message.fields) names.push_back(journal_name(field.key));
-  std::vector<Journal::Field> all{{"MESSAGE", line},
-                                  {"PRIORITY", number},
-                                  {"SYSLOG_IDENTIFIER", "plughost"},
-                                  {"PLUGHOST_EVENT", message.words}};
-  const std::string* name = names.data();
-  for (const LogField& field : message.fields) all.emplace_back(*name++, field.value);
-  return {.text = '<' + number + '>' + line + '\n', .datagram = Journal::datagram(all)};  // sd-daemon(3)
+std::string journal_line(const log_msg& line) {
+  const std::vector<std::string_view> parts = parts_of(line);
+  const char* const priority = kPriorities[place_of(line)];
+  const std::string text = sentence(parts);
+  std::string datagram = Journal::field("MESSAGE", text) + Journal::field("PRIORITY", priority) +
+                         Journal::field("SYSLOG_IDENTIFIER", "plughost") +
+                         Journal::field("PLUGHOST_EVENT", parts[0]);
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2)
+    datagram += Journal::field(journal_name(parts[i]), parts[i + 1]);
+  return '<' + std::string(priority) + '>' + text + '\n' + '\0' + datagram;
 }
 
+template <auto line_of>
+class LineFormatter final : public spdlog::formatter {
+ public:
+  void format(const log_msg& line, memory_buf_t& out) override { append(out, line_of(line)); }
+  std::unique_ptr<formatter> clone() const override { return std::make_unique<LineFormatter>(); }
+};
+
 }  // namespace
+
+std::string packed(std::string_view words, LogFields fields) {
+  std::string text;
+  const auto add = [&](std::string_view word) {
+    for (const char c : word) text += c == '\0' ? ' ' : c;
+  };
+  add(words);
+  for (const LogField& field : fields) {
+    for (const std::string_view part : {field.key, std::string_view(field.value)}) {
+      text += '\0';
+      add(part);
+    }
+  }
+  return text;
+}
+
+std::vector<std::string_view> unpacked(std::string_view text) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find('\0');
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
 
 std::string_view level_name(LogLevel level) {
   return word_of(kLogLevels, level);
 }
 
-LogLine formed(LogForm form, const LogMessage& message) {
+std::unique_ptr<spdlog::formatter> formatter_of(LogForm form) {
   switch (form) {
     case LogForm::kText:
+      return text_formatter(false);
     case LogForm::kColours:
-      return {.text = terminal_line(form, message), .datagram = {}};
+      return text_formatter(true);
     case LogForm::kJson:
-      return {.text = json_line(message), .datagram = {}};
+      return std::make_unique<LineFormatter<json_line>>();
     case LogForm::kJournal:
-      return journal_line(message);
+      return std::make_unique<LineFormatter<journal_line>>();
   }
-  return {};
+  return text_formatter(false);
 }
 
 }  // namespace plughost

@@ -1,33 +1,23 @@
 #pragma once
-// How a line of the log looks, by whom it is read. Pure functions, thread-safe.
+// How a line of the log looks, by whom it is read.
 
-#include <chrono>
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include <spdlog/formatter.h>
+
+#include <memory>
 
 #include "base/log_line.hpp"
 
 namespace plughost {
 
-enum class LogForm : std::uint8_t { kText, kColours, kJson, kJournal };
-
-struct LogMessage {
-  LogLevel level = LogLevel::kInfo;
-  std::string_view words;
-  LogFields fields;
-  unsigned left_out = 0;  // lines with the same words before it
-  std::chrono::system_clock::time_point time{};
+enum class LogForm {
+  kText,     // for people: a time of the machine's own, the level, the words and the fields
+  kColours,  // the same on a terminal
+  kJson,     // an object a line
+  kJournal,  // sd-daemon(3)'s for standard error; and behind a null the journal's datagram, which is asked
+             // first
 };
 
-// A line as it is written.
-struct LogLine {
-  std::string text;      // for standard error, with its end
-  std::string datagram;  // for the journal, which is asked first; empty: it is not meant for it
-
-  std::size_t size() const { return text.size() + datagram.size(); }
-};
-
-LogLine formed(LogForm form, const LogMessage& message);
+// Formats what packed() made. For one thread at a time.
+std::unique_ptr<spdlog::formatter> formatter_of(LogForm form);
 
 }  // namespace plughost

@@ -8,22 +8,7 @@ namespace plughost {
 
 namespace {
 
-constexpr char kBetween = '\0';
 constexpr std::size_t kLongest = 16 * 1024;
-
-// A null in a word would end it.
-void append(std::string& text, std::string_view word) {
-  const std::size_t start = text.size();
-  text += word;
-  std::replace(text.begin() + static_cast<std::ptrdiff_t>(start), text.end(), kBetween, ' ');
-}
-
-std::string_view take_word(std::string_view& text) {
-  const std::size_t end = std::min(text.find(kBetween), text.size());
-  const std::string_view word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
 
 }  // namespace
 
@@ -37,23 +22,15 @@ Json LogHistory::Record::json() const {
   return told;
 }
 
-void LogHistory::add(LogLevel level, std::string_view words, LogFields fields) {
-  std::string text;
-  append(text, words);
-  for (const LogField& field : fields) {
-    text += kBetween;
-    append(text, field.key);
-    text += kBetween;
-    append(text, field.value);
-  }
-  text.resize(std::min(text.size(), kLongest));
+void LogHistory::add(LogLevel level, std::string_view text, std::chrono::system_clock::time_point time) {
+  text = text.substr(0, kLongest);
   {
     const std::lock_guard lock(mutex_);
     const std::size_t begin = make_room(text.size());
     std::ranges::copy(text, text_.get() + begin);
     ++newest_;
     if (newest_ - oldest_ == kMost) ++oldest_;
-    kept_[newest_ % kMost] = {std::chrono::system_clock::now(), level, begin, begin + text.size()};
+    kept_[newest_ % kMost] = {time, level, begin, begin + text.size()};
   }
   readers_.tell();
 }
@@ -78,13 +55,9 @@ std::optional<LogHistory::Record> LogHistory::after(std::uint64_t number) const 
   if (wanted > newest_) return std::nullopt;
   const Kept& found = kept(wanted);
   Record record{.number = wanted, .time = found.time, .level = found.level};
-  std::string_view rest(text_.get() + found.begin, found.end - found.begin);
-  const auto pairs = static_cast<std::size_t>(std::ranges::count(rest, kBetween)) / 2;
-  record.words = take_word(rest);
-  for (std::size_t i = 0; i < pairs; ++i) {
-    std::string key(take_word(rest));
-    record.fields.emplace_back(std::move(key), take_word(rest));
-  }
+  const auto parts = unpacked({text_.get() + found.begin, found.end - found.begin});
+  record.words = parts[0];
+  for (std::size_t i = 1; i + 1 < parts.size(); i += 2) record.fields.emplace_back(parts[i], parts[i + 1]);
   return record;
 }
 

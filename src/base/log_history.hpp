@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,7 +34,8 @@ class LogHistory {
     Json json() const;
   };
 
-  void add(LogLevel level, std::string_view words, LogFields fields);
+  // text: what packed() made.
+  void add(LogLevel level, std::string_view text, std::chrono::system_clock::time_point time);
   // The oldest one that is kept and has a greater number; nullopt: there is none yet.
   std::optional<Record> after(std::uint64_t number) const;
   // The number of the newest; 0: there was none.
@@ -44,7 +44,7 @@ class LogHistory {
   Readers& readers() { return readers_; }
 
  private:
-  // The words, then each field's key and value, with a null between them: so many bytes of text_.
+  // So many bytes of text_.
   struct Kept {
     std::chrono::system_clock::time_point time;
     LogLevel level{};

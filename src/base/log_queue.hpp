@@ -4,9 +4,8 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <string>
 #include <utility>
-
-#include "base/log_form.hpp"
 
 namespace plughost {
 
@@ -17,7 +16,7 @@ class LogQueue {
 
   // Without room the line is left out, and so are those after it until half of the queue is free: they are
   // one gap, and are told as one.
-  void push(LogLine line) {
+  void push(std::string line) {
     full_ = full_ ? bytes_ > kMostBytes / 2 : bytes_ >= kMostBytes;
     if (full_) {
       ++left_out_;
@@ -28,8 +27,8 @@ class LogQueue {
   }
 
   struct Next {
-    std::size_t left_out = 0;     // lines that are missing here
-    std::optional<LogLine> line;  // what comes after them; nullopt: nothing has come yet
+    std::size_t left_out = 0;         // lines that are missing here
+    std::optional<std::string> line;  // what comes after them; nullopt: nothing has come yet
   };
   // What is to be written next; nullopt: nothing.
   std::optional<Next> pop() {
@@ -47,7 +46,7 @@ class LogQueue {
 
  private:
   struct Waiting {
-    LogLine line;
+    std::string line;
     std::size_t left_out;  // before it
   };
   std::deque<Waiting> lines_;

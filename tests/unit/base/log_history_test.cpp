@@ -8,6 +8,10 @@ using namespace plughost;
 
 namespace {
 
+void add(LogHistory& history, LogLevel level, std::string_view words, LogFields fields = {}) {
+  history.add(level, packed(words, fields), std::chrono::system_clock::now());
+}
+
 std::uint64_t oldest(const LogHistory& history) {
   return history.after(0).value().number;
 }
@@ -17,8 +21,8 @@ std::uint64_t oldest(const LogHistory& history) {
 TEST_CASE("what was logged is told in order, with its fields") {
   LogHistory history;
   CHECK_FALSE(history.after(0).has_value());
-  history.add(LogLevel::kWarn, "one", {{"why", "it is so"}, {"empty", ""}});
-  history.add(LogLevel::kInfo, std::string_view("t\0o", 3), {});
+  add(history, LogLevel::kWarn, "one", {{"why", "it is so"}, {"empty", ""}});
+  add(history, LogLevel::kInfo, std::string_view("t\0o", 3));
   const auto one = history.after(0);
   REQUIRE(one.has_value());
   CHECK(one->number == 1);
@@ -34,9 +38,9 @@ TEST_CASE("what was logged is told in order, with its fields") {
 
 TEST_CASE("the newest are kept, and no more than so many") {
   LogHistory history;
-  for (std::size_t i = 1; i <= LogHistory::kMost; ++i) history.add(LogLevel::kInfo, std::to_string(i), {});
+  for (std::size_t i = 1; i <= LogHistory::kMost; ++i) add(history, LogLevel::kInfo, std::to_string(i));
   CHECK(oldest(history) == 1);
-  history.add(LogLevel::kInfo, std::to_string(LogHistory::kMost + 1), {});
+  add(history, LogLevel::kInfo, std::to_string(LogHistory::kMost + 1));
   CHECK(oldest(history) == 2);
   for (std::uint64_t number = 2; number <= LogHistory::kMost + 1; ++number)
     CHECK(history.after(number - 1).value().words == std::to_string(number));
@@ -47,7 +51,7 @@ TEST_CASE("of long ones fewer are kept, each of them whole") {
   std::uint64_t last = 0;
   for (const std::size_t size : {10'000U, 16 * 1024U, 1U, 777U, 12'345U}) {
     for (int i = 0; i < 100; ++i)
-      history.add(LogLevel::kInfo, std::to_string(++last) + std::string(size, 'x'), {});
+      add(history, LogLevel::kInfo, std::to_string(++last) + std::string(size, 'x'));
     std::size_t text = 0;
     for (std::uint64_t number = oldest(history); number <= last; ++number) {
       const auto record = history.after(number - 1);
@@ -64,8 +68,8 @@ TEST_CASE("of long ones fewer are kept, each of them whole") {
 
 TEST_CASE("of one that is longer than 16 KiB the rest is left out") {
   LogHistory history;
-  history.add(LogLevel::kInfo, std::string(16 * 1024, 'x'), {});
-  history.add(LogLevel::kInfo, std::string(16 * 1024 + 1, 'x'), {{"key", "value"}});
+  add(history, LogLevel::kInfo, std::string(16 * 1024, 'x'));
+  add(history, LogLevel::kInfo, std::string(16 * 1024 + 1, 'x'), {{"key", "value"}});
   CHECK(history.after(0).value().words.size() == 16 * 1024);
   CHECK(history.after(1).value().words.size() == 16 * 1024);
   CHECK(history.after(1)->fields.empty());

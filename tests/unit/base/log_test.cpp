@@ -101,7 +101,7 @@ TEST_CASE("somebody else's JOURNAL_STREAM is no journal of ours") {
   ::setenv("JOURNAL_STREAM", "1:2", 1);
   const std::string line = written([] { Log(LogLevel::kInfo, LogFormat::kAuto).warn("not attached"); });
   ::unsetenv("JOURNAL_STREAM");
-  CHECK(line.find("warning not attached\n") != std::string::npos);
+  CHECK(line.find("warn  not attached\n") != std::string::npos);
 }
 
 TEST_CASE("the history has the last 500 lines, whatever the level lets through") {

@@ -1,8 +1,10 @@
-#include "base/log_writer.hpp"
+#include "base/log_sink.hpp"
 
 #include <poll.h>
+#include <spdlog/pattern_formatter.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
@@ -12,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/log_line.hpp"
 #include "base/log_queue.hpp"
 
 namespace plughost {
@@ -43,28 +46,43 @@ void block_all_signals() {
 }  // namespace
 
 // Shared with the thread, which is detached and may outlive the writer.
-struct LogWriter::State {
+struct LogSink::State {
   std::optional<Journal> journal;
-  Notice notice;
 
   std::mutex mutex;
   std::condition_variable changed;
+  std::unique_ptr<spdlog::formatter> formatter;
   LogQueue queue;
   bool has_thread = false;
   bool finishing = false;  // with the queue's end, or at once
   bool abandoned = false;
 
-  void put(const LogLine& line) const {
-    if (line.datagram.empty() || !journal || !journal->send(line.datagram)) write_out(line.text);
+  // With the mutex.
+  std::string formatted(const spdlog::details::log_msg& line) const {
+    spdlog::memory_buf_t text;
+    formatter->format(line, text);
+    return {text.data(), text.size()};
+  }
+  std::string missing(std::size_t lines) const {
+    const std::string text =
+        packed("lines of the log are missing here: whoever takes them took none for too long",
+               {{"lines", std::to_string(lines)}});
+    return formatted({{}, spdlog::level::warn, text});
+  }
+  void put(std::string_view line) const {
+    const std::size_t end = std::min(line.find('\0'), line.size());
+    if (end == line.size() || !journal || !journal->send(line.substr(end + 1)))
+      write_out(line.substr(0, end));
   }
 };
 
-LogWriter::LogWriter(std::optional<Journal> journal, Notice notice) : state_(std::make_shared<State>()) {
+LogSink::LogSink(std::optional<Journal> journal, std::unique_ptr<spdlog::formatter> formatter)
+    : state_(std::make_shared<State>()) {
   state_->journal = std::move(journal);
-  state_->notice = std::move(notice);
+  state_->formatter = std::move(formatter);
 }
 
-LogWriter::~LogWriter() {
+LogSink::~LogSink() {
   start_thread_if_needed();
   std::unique_lock lock(state_->mutex);
   state_->finishing = true;
@@ -73,16 +91,25 @@ LogWriter::~LogWriter() {
     state_->abandoned = true;
 }
 
-void LogWriter::write(LogLine line) {
+void LogSink::log(const spdlog::details::log_msg& line) {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->queue.push(std::move(line));
+    state_->queue.push(state_->formatted(line));
     state_->changed.notify_all();
   }
   start_thread_if_needed();
 }
 
-void LogWriter::start_thread_if_needed() {
+void LogSink::set_pattern(const std::string& pattern) {
+  set_formatter(std::make_unique<spdlog::pattern_formatter>(pattern));
+}
+
+void LogSink::set_formatter(std::unique_ptr<spdlog::formatter> formatter) {
+  const std::lock_guard lock(state_->mutex);
+  state_->formatter = std::move(formatter);
+}
+
+void LogSink::start_thread_if_needed() {
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->has_thread || state_->queue.empty()) return;
@@ -97,15 +124,16 @@ void LogWriter::start_thread_if_needed() {
   }
 }
 
-void LogWriter::work(State& state) {
+void LogSink::work(State& state) {
   block_all_signals();
   std::unique_lock lock(state.mutex);
   for (;;) {
     state.changed.wait(lock, [&] { return state.finishing || !state.queue.empty(); });
     const std::optional<LogQueue::Next> next = state.abandoned ? std::nullopt : state.queue.pop();
     if (!next) break;
+    const std::string notice = next->left_out > 0 ? state.missing(next->left_out) : "";
     lock.unlock();
-    if (next->left_out > 0) state.put(state.notice(next->left_out));
+    if (!notice.empty()) state.put(notice);
     if (next->line) state.put(*next->line);
     lock.lock();
   }

@@ -1,8 +1,9 @@
-#include "base/log_writer.hpp"
+#include "base/log_sink.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <spdlog/details/log_msg.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log_line.hpp"
 #include "base/log_queue.hpp"
 #include "unit/base/standard_error.hpp"
 #include "unit/temp_dir.hpp"
@@ -23,12 +25,29 @@ namespace {
 
 constexpr auto kLong = 20s;
 
-LogLine notice(std::size_t left_out) {
-  return {.text = "missing " + std::to_string(left_out) + '\n', .datagram = {}};
-}
+// Writes lines as they are; and what is missing as "missing 7".
+class Bare final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& line, spdlog::memory_buf_t& out) override {
+    const auto parts = unpacked({line.payload.data(), line.payload.size()});
+    const bool missing = parts.size() == 3 && parts[1] == "lines";
+    const std::string text = missing ? "missing " + std::string(parts[2]) + '\n'
+                                     : std::string(line.payload.data(), line.payload.size());
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<formatter> clone() const override { return std::make_unique<Bare>(); }
+};
 
-LogLine numbered(int number, std::size_t size = 0) {
-  return {.text = std::to_string(number) + std::string(size, '.') + '\n', .datagram = {}};
+struct Writer {
+  explicit Writer(std::optional<Journal> journal = std::nullopt)
+      : sink(std::in_place, std::move(journal), std::make_unique<Bare>()) {}
+  void write(const std::string& text) { sink->log({{}, spdlog::level::info, text}); }
+
+  std::optional<LogSink> sink;
+};
+
+std::string numbered(int number, std::size_t size = 0) {
+  return std::to_string(number) + std::string(size, '.') + '\n';
 }
 
 // A pipe that has no room for another byte.
@@ -130,7 +149,7 @@ TEST_CASE("a pipe that nobody empties holds nobody, and its lines come as soon a
   }
   FullPipe pipe(flags);
   const test::StandardErrorTo redirected(pipe.in());
-  LogWriter writer(std::nullopt, notice);
+  Writer writer;
   for (int i = 0; i < 100; ++i) writer.write(numbered(i));
   CHECK(pipe.lines_to("99") == numbers(100));
 }
@@ -138,7 +157,7 @@ TEST_CASE("a pipe that nobody empties holds nobody, and its lines come as soon a
 TEST_CASE("a line that is longer than the pipe comes whole") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
-  LogWriter writer(std::nullopt, notice);
+  Writer writer;
   writer.write(numbered(0, 300'000));
   writer.write(numbered(1));
   CHECK(pipe.lines_to("1") == numbers(2));
@@ -147,7 +166,7 @@ TEST_CASE("a line that is longer than the pipe comes whole") {
 TEST_CASE("lines for which there is no room are counted, and told where they are missing") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
-  LogWriter writer(std::nullopt, notice);
+  Writer writer;
   constexpr int kLines = 3000;
   for (int i = 0; i < kLines; ++i) writer.write(numbered(i, 1000));
   // No line has to follow for the gap to be told.
@@ -163,23 +182,23 @@ TEST_CASE("lines for which there is no room are counted, and told where they are
 
 TEST_CASE("a journal that does not read holds nobody, and misses nothing once it reads") {
   StuckJournal journal;
-  LogWriter writer(journal.journal(), notice);
-  for (int i = 0; i < 100; ++i) writer.write({.text = "never\n", .datagram = std::to_string(i)});
+  Writer writer(journal.journal());
+  for (int i = 0; i < 100; ++i) writer.write(std::string("never\n\0", 7) + std::to_string(i));
   CHECK(journal.datagrams_to("99") == numbers(100));
 }
 
 TEST_CASE("what the journal does not take goes to standard error, and so does what is not meant for it") {
   const std::string text = test::written([] {
-    LogWriter writer(Journal("/nowhere/socket"), notice);
-    writer.write({.text = "one\n", .datagram = "MESSAGE=one\n"});
-    writer.write({.text = "two\n", .datagram = {}});
+    Writer writer(Journal("/nowhere/socket"));
+    writer.write(std::string("one\n\0MESSAGE=one\n", 17));
+    writer.write("two\n");
   });
   CHECK(text == "one\ntwo\n");
 }
 
 TEST_CASE("at the end what is queued is written") {
   const std::string text = test::written([] {
-    LogWriter writer(std::nullopt, notice);
+    Writer writer;
     for (int i = 0; i < 5000; ++i) writer.write(numbered(i));
   });
   CHECK(std::ranges::count(text, '\n') == 5000);
@@ -189,13 +208,13 @@ TEST_CASE("at the end what is queued is written") {
 TEST_CASE("the end does not wait for a pipe that nobody empties") {
   FullPipe pipe;
   const test::StandardErrorTo redirected(pipe.in());
-  std::optional<LogWriter> writer(std::in_place, std::nullopt, notice);
-  writer->write(numbered(0));
-  writer->write(numbered(1));
+  Writer writer;
+  writer.write(numbered(0));
+  writer.write(numbered(1));
   const auto begin = Clock::now();
-  writer.reset();
-  CHECK(Clock::now() - begin >= LogWriter::kLastDeadline);
-  CHECK(Clock::now() - begin < LogWriter::kLastDeadline + 5s);
+  writer.sink.reset();
+  CHECK(Clock::now() - begin >= LogSink::kLastDeadline);
+  CHECK(Clock::now() - begin < LogSink::kLastDeadline + 5s);
   // The line that was under way may come after all, and none after it.
   CHECK(pipe.lines_to("0") == numbers(1));
 }
@@ -206,5 +225,5 @@ TEST_CASE("a reader that goes away ends nothing") {
   const UniqueFd in(ends[1]);
   ::close(ends[0]);
   const test::StandardErrorTo redirected(in);
-  LogWriter(std::nullopt, notice).write(numbered(0));
+  Writer().write(numbered(0));
 }
