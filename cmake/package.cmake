@@ -5,20 +5,25 @@ include(GNUInstallDirs)
 
 find_program(PLUGHOST_LOWDOWN lowdown REQUIRED)
 
-# plughost_man_page(NAME SECTION SOURCE…): from Markdown.
+# plughost_man_page(NAME SECTION SOURCE… [COMPONENT COMPONENT]): from Markdown.
 function(plughost_man_page name section)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" COMPONENT "")
+  if(NOT arg_COMPONENT)
+    set(arg_COMPONENT Unspecified)
+  endif()
   set(page ${PROJECT_BINARY_DIR}/man/${name}.${section}.gz)
   add_custom_command(
     OUTPUT ${page}
-    COMMAND ${PROJECT_SOURCE_DIR}/packaging/man/build ${page} ${name} ${section} ${PROJECT_VERSION} ${ARGN}
-    DEPENDS ${ARGN} ${PROJECT_SOURCE_DIR}/packaging/man/build VERBATIM)
+    COMMAND ${PROJECT_SOURCE_DIR}/packaging/man/build ${page} ${name} ${section} ${PROJECT_VERSION} ${arg_UNPARSED_ARGUMENTS}
+    DEPENDS ${arg_UNPARSED_ARGUMENTS} ${PROJECT_SOURCE_DIR}/packaging/man/build VERBATIM)
   list(APPEND documents ${page})
   set(documents ${documents} PARENT_SCOPE)
-  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_FULL_MANDIR}/man${section})
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_FULL_MANDIR}/man${section} COMPONENT ${arg_COMPONENT})
 endfunction()
 
 set(packaging ${PROJECT_SOURCE_DIR}/packaging)
 plughost_man_page(plughost 1 ${packaging}/man/plughost.1.md)
+plughost_man_page(plughost-kubelet 1 ${packaging}/man/plughost-kubelet.1.md COMPONENT kubelet)
 # The manual of the configuration is the page.
 plughost_man_page(plughost.yaml 5 ${packaging}/man/plughost.yaml.5.md ${PROJECT_SOURCE_DIR}/docs/configuration.md)
 
@@ -47,6 +52,12 @@ install(FILES README.md config.example.yaml packaging/debian/copyright ${changel
         DESTINATION ${share}/doc/plughost)
 # The copyrights and licences of what is linked in; packaging/make writes it.
 install(FILES ${PROJECT_BINARY_DIR}/third-party.gz DESTINATION ${share}/doc/plughost OPTIONAL)
+# The stand-in kubelet is a package of its own.
+install(TARGETS plughost-kubelet DESTINATION ${CMAKE_INSTALL_FULL_BINDIR} COMPONENT kubelet)
+install(FILES packaging/debian/copyright ${changelog}.gz ${PROJECT_BINARY_DIR}/third-party.gz
+        DESTINATION ${share}/doc/plughost-kubelet COMPONENT kubelet OPTIONAL)
+install(FILES packaging/debian/lintian-overrides-kubelet
+        DESTINATION ${share}/lintian/overrides RENAME plughost-kubelet COMPONENT kubelet-debian)
 install(DIRECTORY docs DESTINATION ${share}/doc/plughost)
 install(FILES CHANGELOG.md DESTINATION ${share}/doc/plughost/docs)
 install(FILES packaging/debian/lintian-overrides DESTINATION ${share}/lintian/overrides RENAME plughost COMPONENT debian)

@@ -1,6 +1,26 @@
 # Read by CPack for each kind of package.
 list(GET CPACK_INSTALL_CMAKE_PROJECTS 0 build)
-if(CPACK_GENERATOR STREQUAL "DEB")
+if(CPACK_PACKAGE_NAME STREQUAL "plughost-kubelet")
+  set(CPACK_INSTALL_CMAKE_PROJECTS "${build};plughost;kubelet;/")
+  if(CPACK_GENERATOR STREQUAL "DEB")
+    string(APPEND CPACK_INSTALL_CMAKE_PROJECTS ";${build};plughost;kubelet-debian;/")
+  endif()
+  set(summary "Stand-in for the kubelet's device manager")
+  set(description
+"Takes the registrations of device plugins, shows their lists as they change,
+and allocates when it is told to: for a laptop, or a test of a plugin.")
+  set(CPACK_DEBIAN_PACKAGE_DESCRIPTION ${description})
+  set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${summary})
+  set(CPACK_DEBIAN_PACKAGE_SECTION utils)
+  set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= 2.34)")
+  set(CPACK_DEBIAN_PACKAGE_SUGGESTS plughost)
+  set(CPACK_RPM_PACKAGE_SUMMARY ${summary})
+  set(CPACK_RPM_PACKAGE_DESCRIPTION ${description})
+  foreach(other DEBIAN_PACKAGE_CONTROL_EXTRA RPM_PACKAGE_SUGGESTS RPM_PACKAGE_REQUIRES RPM_POST_INSTALL_SCRIPT_FILE
+                RPM_PRE_UNINSTALL_SCRIPT_FILE RPM_POST_UNINSTALL_SCRIPT_FILE RPM_USER_FILELIST)
+    unset(CPACK_${other})
+  endforeach()
+elseif(CPACK_GENERATOR STREQUAL "DEB")
   set(CPACK_INSTALL_CMAKE_PROJECTS "${build};plughost;Unspecified;/;${build};plughost;debian;/")
   # The debug information is a package beside it (plughost-dbgsym, a .ddeb), which CPack makes from what is not stripped yet.
   set(CPACK_STRIP_FILES OFF)

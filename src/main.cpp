@@ -50,7 +50,6 @@ class CommandLine {
   void add_reload();
   void add_drain();
   void add_undrain();
-  void add_kubelet();
 
   CLI::App app_{"Kubernetes extended resources from a YAML file", "plughost"};
   int exit_code_ = 0;
@@ -297,21 +296,6 @@ void CommandLine::add_undrain() {
   add_output(*command, options->format);
 }
 
-void CommandLine::add_kubelet() {
-  const auto [command, options] = add<KubeletOptions>(
-      "kubelet", "a stand-in kubelet: registrations and lists live, allocations on request", &kubelet);
-  command->add_option("--plugin-directory", options->directory, "where plugins register")
-      ->capture_default_str();
-  command->add_option("--plugins-registry", options->plugins_registry,
-                      "where it looks for plugins (else: nowhere)");
-  command->add_option("--pod-resources", options->pod_resources,
-                      "the socket where it says which pod holds what (else: nowhere)");
-  command->add_flag("--json", options->json, "one JSON object per line");
-  command->add_flag("--older", options->older,
-                    "as old kubelets: answers Register before it dials, clears all files");
-  command->add_flag("--stay", options->stay, "go on after the end of standard input");
-}
-
 CommandLine::CommandLine() {
   app_.set_version_flag("--version", "plughost " PLUGHOST_VERSION);
   app_.require_subcommand(1);
@@ -332,7 +316,6 @@ CommandLine::CommandLine() {
   add_reload();
   add_drain();
   add_undrain();
-  add_kubelet();
 }
 
 int CommandLine::run(int argc, char** argv) {

@@ -7,6 +7,7 @@ std::string in_source(const std::string& path) {
 }
 
 const char* const kPlughost = PLUGHOST_BINARY;
+const char* const kStandIn = PLUGHOST_STAND_IN;
 const char* const kFakeNvml = PLUGHOST_FAKE_NVML;
 const char* const kFakeNvmlOld = PLUGHOST_FAKE_NVML_OLD;
 const char* const kFakeNvmlDirectory = PLUGHOST_FAKE_NVML_DIRECTORY;

@@ -10,6 +10,7 @@ namespace plughost::test {
 [[nodiscard]] std::string in_source(const std::string& path);
 
 extern const char* const kPlughost;           // the program that was built beside the tests
+extern const char* const kStandIn;            // plughost-kubelet
 extern const char* const kFakeNvml;           // NVIDIA's library as a text file describes it
 extern const char* const kFakeNvmlOld;        // as it was before its calls had versions
 extern const char* const kFakeNvmlDirectory;  // for LD_LIBRARY_PATH

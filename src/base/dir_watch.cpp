@@ -207,10 +207,8 @@ void DirWatcher::launch(Path& path) {
   path.again = false;
   ++under_way_;
   workers_.run([placing, place = options_.place] { placing->run(place); },
-               [this, placing, alive = std::weak_ptr(alive_)] {
-                 if (!alive.expired()) on_placed(placing);
-               },
-               kDeadline, [this, placing] { on_stuck(placing); });
+               lifetime_.bound([this, placing] { on_placed(placing); }), kDeadline,
+               [this, placing] { on_stuck(placing); });
 }
 
 void DirWatcher::on_stuck(const std::shared_ptr<Placing>& placing) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "base/mount_watch.hpp"
 #include "base/watch_placement.hpp"
 #include "base/workers.hpp"
@@ -135,7 +136,7 @@ class DirWatcher {
   std::unique_ptr<IoWatch> io_;
   MountWatch mounts_;
   Workers workers_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

@@ -5,12 +5,19 @@
 
 namespace plughost {
 
-LatestWrite::LatestWrite(EventLoop& loop, Workers& workers, Told told, std::chrono::milliseconds deadline)
-    : workers_(workers), told_(std::move(told)), deadline_(deadline), retry_(loop, [this] { start(); }) {}
+LatestWrite::LatestWrite(EventLoop& loop, Workers& workers, Told changed, std::string hangs,
+                         std::chrono::milliseconds deadline)
+    : workers_(workers),
+      changed_(std::move(changed)),
+      hangs_(std::move(hangs)),
+      deadline_(deadline),
+      retry_(loop, [this] { start(); }) {}
 
-void LatestWrite::write(Write write) {
+void LatestWrite::write(Write write, Told told) {
   newest_ = std::move(write);
   newer_ = true;
+  if (told && hung_) return told(trouble_);
+  if (told) waiting_.push_back(std::move(told));
   if (!busy_) start();
 }
 
@@ -18,6 +25,7 @@ void LatestWrite::start() {
   retry_.cancel();
   busy_ = true;
   newer_ = false;
+  answered_ = std::exchange(waiting_, {});
   const auto trouble = std::make_shared<std::string>();
   workers_.run([trouble, write = newest_] { *trouble = write(); },
                lifetime_.bound([this, trouble] { on_written(*trouble); }), deadline_,
@@ -27,6 +35,8 @@ void LatestWrite::start() {
 void LatestWrite::on_written(const std::string& trouble) {
   busy_ = hung_ = false;
   note(trouble);
+  answer(trouble);
+  if (busy_) return;  // who was answered wants something else
   if (newer_) return start();
   if (trouble.empty())
     pause_.reset();
@@ -37,7 +47,10 @@ void LatestWrite::on_written(const std::string& trouble) {
 
 void LatestWrite::on_overdue() {
   hung_ = true;
-  note("the file system hangs");
+  note(hangs_);
+  // Those who wait for what is newer wait for the same file system.
+  for (Told& told : std::exchange(waiting_, {})) answered_.push_back(std::move(told));
+  answer(hangs_);
   end();
 }
 
@@ -53,7 +66,11 @@ void LatestWrite::end() {
 }
 
 void LatestWrite::note(const std::string& trouble) {
-  if (std::exchange(trouble_, trouble) != trouble) told_(trouble);
+  if (std::exchange(trouble_, trouble) != trouble) changed_(trouble);
+}
+
+void LatestWrite::answer(const std::string& trouble) {
+  for (const Told& told : std::exchange(answered_, {})) told(trouble);
 }
 
 }  // namespace plughost

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/backoff.hpp"
 #include "base/lifetime.hpp"
@@ -21,16 +22,18 @@ class LatestWrite {
 
   // Runs on a worker, owns what it uses, and does not throw; says why it could not be done, or nothing.
   using Write = std::function<std::string()>;
-  // In the loop, once for each change: why it is not done; empty: it is after all.
+  // In the loop: why it is not done yet; empty: it is.
   using Told = std::function<void(const std::string& trouble)>;
 
-  // workers outlives it.
-  LatestWrite(EventLoop& loop, Workers& workers, Told told, std::chrono::milliseconds deadline = kDeadline);
+  // changed is called once for each change. hangs: the trouble of a file system that does. workers outlives
+  // it.
+  LatestWrite(EventLoop& loop, Workers& workers, Told changed, std::string hangs = "the file system hangs",
+              std::chrono::milliseconds deadline = kDeadline);
   LatestWrite(const LatestWrite&) = delete;
   LatestWrite& operator=(const LatestWrite&) = delete;
 
-  // Takes the place of what has not begun yet.
-  void write(Write write);
+  // Takes the place of what has not begun yet. told: once, within some seconds, maybe at once.
+  void write(Write write, Told told = nullptr);
   // done runs in the loop when what was asked for is done, fails or hangs; maybe at once. It is not tried
   // again from now on.
   void finish(std::function<void()> done);
@@ -41,12 +44,17 @@ class LatestWrite {
   void on_overdue();
   void end();
   void note(const std::string& trouble);
+  // Those who wait for what is or was being written.
+  void answer(const std::string& trouble);
 
   Workers& workers_;
-  const Told told_;
+  const Told changed_;
+  const std::string hangs_;
   const std::chrono::milliseconds deadline_;
   Write newest_;
-  bool newer_ = false;  // than what is being written
+  std::vector<Told> waiting_;   // for it
+  std::vector<Told> answered_;  // by what is being written
+  bool newer_ = false;          // than what is being written
   bool busy_ = false;
   bool hung_ = false;  // for longer than the deadline
   std::string trouble_;

@@ -6,6 +6,7 @@
 
 #include "commands/command.hpp"
 #include "commands/output.hpp"
+#include "device/allocation_text.hpp"
 
 namespace plughost {
 

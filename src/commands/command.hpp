@@ -138,14 +138,4 @@ struct UndrainOptions {
 };
 int undrain(const UndrainOptions& options);
 
-struct KubeletOptions {
-  std::string directory = kKubeletDirectory;
-  std::string plugins_registry;  // empty: none
-  std::string pod_resources;     // likewise
-  bool json = false;
-  bool older = false;
-  bool stay = false;
-};
-int kubelet(const KubeletOptions& options);
-
 }  // namespace plughost

@@ -3,11 +3,12 @@
 #include <iostream>
 
 #include "base/joined.hpp"
+#include "base/table.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "commands/table.hpp"
 #include "config/config.hpp"
 #include "device/allocation.hpp"
+#include "device/allocation_text.hpp"
 #include "device/cdi.hpp"
 #include "supervisor/survey.hpp"
 

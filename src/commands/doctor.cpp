@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <iostream>
 
+#include "base/table.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "commands/table.hpp"
 
 namespace plughost {
 

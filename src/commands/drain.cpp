@@ -3,10 +3,10 @@
 #include <iostream>
 #include <utility>
 
+#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "commands/table.hpp"
 #include "document/fields.hpp"
 #include "telemetry/control_client.hpp"
 

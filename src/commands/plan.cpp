@@ -10,9 +10,9 @@
 #include <set>
 
 #include "base/joined.hpp"
+#include "base/table.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "commands/table.hpp"
 #include "host/file_text.hpp"
 
 namespace plughost {

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/joined.hpp"
+#include "base/table.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "commands/table.hpp"
 #include "config/config.hpp"
 #include "config/presets.hpp"
 #include "device/inventory.hpp"

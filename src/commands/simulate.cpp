@@ -8,6 +8,7 @@
 #include "commands/output.hpp"
 #include "commands/simulate_pod.hpp"
 #include "config/config.hpp"
+#include "device/allocation_text.hpp"
 #include "device/preferred.hpp"
 #include "host/device_nodes.hpp"
 #include "supervisor/allocation_programs.hpp"

@@ -13,6 +13,7 @@
 #include "assume/match.hpp"
 #include "base/text.hpp"
 #include "commands/output.hpp"
+#include "device/allocation_text.hpp"
 #include "host/device_nodes.hpp"
 #include "pods/held_units.hpp"
 #include "pods/pods_now.hpp"

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "base/joined.hpp"
+#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "commands/table.hpp"
 #include "supervisor/readiness.hpp"
 #include "telemetry/control_client.hpp"
 

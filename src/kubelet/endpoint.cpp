@@ -41,13 +41,13 @@ Endpoint::Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, Serv
       workers_(workers),
       owner_(owner),
       resource_(std::move(resource)),
-      server_(std::make_shared<Server>(resource_, OwnerInLoop(loop.poster(), owner, alive_))),
+      server_(std::make_shared<Server>(resource_, OwnerInLoop(loop.poster(), owner, lifetime_))),
       // A name that an earlier process used here must not come again.
       incarnation_(std::random_device()()) {}
 
 Endpoint::~Endpoint() {
   listener_.reset();
-  alive_.reset();
+  lifetime_.renew();
   resource_.feed->readers().close();
   // From now, not from when its turn comes: many endpoints that go together take no longer than one.
   server_->deadline = std::chrono::system_clock::now() + kShutdownDeadline;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "base/workers.hpp"
 #include "kubelet/endpoint_owner.hpp"
 #include "kubelet/listener.hpp"
@@ -45,7 +46,7 @@ class Endpoint {
   Workers& workers_;
   EndpointOwner& owner_;
   const ServedResource resource_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Lifetime lifetime_;
   std::shared_ptr<Server> server_;
   std::filesystem::path socket_;
   std::uint32_t incarnation_;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "device/allocation.hpp"
 #include "device/offer.hpp"
 #include "kubelet/callers.hpp"
@@ -62,21 +63,20 @@ class EndpointOwner {
 // The way to the owner from gRPC's threads. Thread-safe.
 class OwnerInLoop {
  public:
-  // alive: expired when nobody wants to hear of anything any more.
-  OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, std::weak_ptr<const bool> alive)
-      : post_(std::move(post)), owner_(&owner), alive_(std::move(alive)) {}
+  using Call = std::function<void(EndpointOwner& owner)>;
+
+  // lifetime: of whoever wants to hear of it.
+  OwnerInLoop(EventLoop::Poster post, EndpointOwner& owner, const Lifetime& lifetime)
+      : post_(std::move(post)), reach_(lifetime.bound([&owner](const Call& call) { call(owner); })) {}
 
   // Calls in the loop, later; never, if nobody wants to hear of it by then.
-  void tell(std::function<void(EndpointOwner& owner)> call) const {
-    post_([owner = owner_, alive = alive_, call = std::move(call)] {
-      if (!alive.expired()) call(*owner);
-    });
+  void tell(Call call) const {
+    post_([reach = reach_, call = std::move(call)] { reach(call); });
   }
 
  private:
   EventLoop::Poster post_;
-  EndpointOwner* owner_;
-  std::weak_ptr<const bool> alive_;
+  std::function<void(const Call& call)> reach_;
 };
 
 }  // namespace plughost

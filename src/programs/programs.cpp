@@ -73,10 +73,7 @@ bool Programs::hangs(const std::vector<std::string>& command) const {
 Programs::Launches::iterator Programs::launch(const Program& program, Subprocess& owner) {
   const auto launch = std::make_shared<Launch>(program);
   const auto started = launches_.insert(launches_.end(), {.launch = launch, .owner = &owner});
-  starters_.run([launch] { launch->run(); },
-                [this, started, alive = std::weak_ptr(alive_)] {
-                  if (!alive.expired()) on_launched(started);
-                },
+  starters_.run([launch] { launch->run(); }, lifetime_.bound([this, started] { on_launched(started); }),
                 kSlowStart, [] {});
   return started;
 }

@@ -13,6 +13,7 @@
 
 #include "base/backoff.hpp"
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "base/workers.hpp"
 #include "programs/launch.hpp"
 #include "programs/turns.hpp"
@@ -89,7 +90,7 @@ class Programs {
   std::list<Terminated> terminated_;  // and not reaped yet
   Backoff reap_again_{std::chrono::milliseconds(1), std::chrono::seconds(1)};
   Timer reap_;
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Lifetime lifetime_;
   Workers starters_;
 };
 

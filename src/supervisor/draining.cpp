@@ -1,49 +1,78 @@
 #include "supervisor/draining.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
-#include <vector>
 
 #include "base/joined.hpp"
 
 namespace plughost {
 
-Draining::Draining(EventLoop& loop, Workers& workers, Log& log, const DrainFile& file,
-                   std::function<void()> on_change)
-    : Draining(loop, workers, log, std::make_shared<DrainFile>(file), std::move(on_change)) {}
-
-Draining::Draining(EventLoop& loop, Workers& workers, Log& log, const std::shared_ptr<DrainFile>& file,
-                   std::function<void()> on_change)
+Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Hooks hooks)
     : log_(log),
-      on_change_(std::move(on_change)),
-      store_(loop, workers, log, file->path().string(),
-             [file](const std::string& text) { return file->write(text); }),
+      hooks_(std::move(hooks)),
+      file_(std::move(file)),
+      latest_(
+          loop, workers,
+          [&log, path = file_->path().string()](const std::string& trouble) {
+            if (trouble.empty())
+              log.info("which devices are drained is written down after all", {{"file", path}});
+            else
+              log.error("which devices are drained is not written down: a restart would not know",
+                        {{"why", trouble}});
+          },
+          file_->path().string() + " does not answer: its file system hangs"),
       timer_(loop, [this] { on_time(); }) {
-  Drains::Parsed parsed = file->read();
+  Drains::Parsed parsed = file_->read();
   drains_ = std::move(parsed.drains);
   if (!parsed.troubles.empty())
     log_.error("not all devices that were drained are known any more",
-               {{"file", file->path().string()}, {"why", joined(parsed.troubles, "; ")}});
+               {{"file", file_->path().string()}, {"why", joined(parsed.troubles, "; ")}});
   if (drains_.count() > 0)
     log_.info("devices are drained since before the start", {{"count", std::to_string(drains_.count())}});
   // What was understood of a broken file is in no file now.
-  if (expire() || !parsed.troubles.empty()) store_.save(drains_.text(), [](const std::string&) {});
+  if (expire() || !parsed.troubles.empty()) save(nullptr);
   arm();
 }
 
-void Draining::drain(const Drains::Name& name, Drain drain, DrainStore::Done saved) {
-  const std::string why = drain.text();
-  drains_.set(name, std::move(drain));
-  change(std::move(saved));
-  log_.info("a device is drained", {{"resource", name.resource}, {"device", name.device}, {"why", why}});
+void Draining::carry_out(const DrainOrder& order, Done done) {
+  const auto offers = hooks_.offers();
+  const Device* const device = device_named(offers, order.resource, order.device);
+  DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
+  const Drains::Name name = answer.name;
+  answer.error = why_not(order, name, drains_, offers);
+  if (!answer.error.empty()) return done(answer);
+  if (order.terms) {
+    const auto now = Drain::Clock::now();
+    answer.drain = Drain{.reason = order.terms->reason, .since = now};
+    if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
+  }
+  if (!order.terms && device && device->lasting) hooks_.forgive(name);
+  if (!answer.drain && !drains_.find(name)) return this->answer(std::move(answer), done);
+  const std::optional<Drain> drain = answer.drain;
+  if (drain)
+    drains_.set(name, *drain);
+  else
+    drains_.remove(name);
+  change([this, answer = std::move(answer), done = std::move(done)](const std::string& unsaved) mutable {
+    answer.unsaved = unsaved;
+    this->answer(std::move(answer), done);
+  });
+  log_.info(
+      drain ? "a device is drained" : "a device is not drained any more",
+      {{"resource", name.resource}, {"device", name.device}, {"why", drain ? drain->text() : "undrain"}});
 }
 
-void Draining::undrain(const Drains::Name& name, DrainStore::Done saved) {
-  drains_.remove(name);
-  change(std::move(saved));
-  log_.info("a device is not drained any more",
-            {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
+void Draining::answer(DrainAnswer answer, const Done& done) {
+  hooks_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
+    const auto offers = hooks_.offers();
+    if (const Device* const device = device_named(offers, answer.name.resource, answer.name.device))
+      answer.device = *device;
+    // It is listed so until the next look.
+    if (answer.device.lasting && !answer.drain) answer.device.trouble.clear();
+    answer.holdings = told.holdings;
+    answer.holders_unknown = told.why;
+    done(answer);
+  });
 }
 
 bool Draining::expire() {
@@ -55,14 +84,18 @@ bool Draining::expire() {
 }
 
 void Draining::on_time() {
-  if (expire()) change([](const std::string&) {});
+  if (expire()) change(nullptr);
   arm();
 }
 
-void Draining::change(DrainStore::Done saved) {
-  store_.save(drains_.text(), std::move(saved));
-  on_change_();
+void Draining::change(LatestWrite::Told saved) {
+  save(std::move(saved));
+  hooks_.changed();
   arm();
+}
+
+void Draining::save(LatestWrite::Told saved) {
+  latest_.write([file = file_, text = drains_.text()] { return file->write(text); }, std::move(saved));
 }
 
 void Draining::arm() {

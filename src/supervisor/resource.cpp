@@ -195,11 +195,9 @@ void Resource::carry_out(const attachment::ListenAgain&) {
 }
 
 void Resource::carry_out(const attachment::Register& action) {
-  const std::optional<pid_t> process =
-      link_.registration().send({name_, endpoint_.socket_name(), options_}, action.kubelet,
-                                [this, alive = std::weak_ptr(alive_)](auto result, const std::string& why) {
-                                  if (!alive.expired()) on_registered(result, why);
-                                });
+  const std::optional<pid_t> process = link_.registration().send(
+      {name_, endpoint_.socket_name(), options_}, action.kubelet,
+      lifetime_.bound([this](auto result, const std::string& why) { on_registered(result, why); }));
   if (process) handle(attachment::Asked{*process});
 }
 

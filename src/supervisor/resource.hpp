@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/lifetime.hpp"
 #include "base/rate.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
@@ -107,7 +108,7 @@ class Resource final : private EndpointOwner {
   std::optional<WallTime> last_trouble_at_;
   RegistrationTally registrations_;
   Timer timer_;  // the attachment's
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Lifetime lifetime_;
   Endpoint endpoint_;
   // They end first: calls that wait for a program are answered before the streams end, and with them the
   // kubelet's connection.

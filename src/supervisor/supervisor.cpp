@@ -90,7 +90,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
       events_(platform.loop, platform.log, platform.api_server,
               [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
-      drain_orders_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
+      draining_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       unhealthy_(platform.programs, platform.log,
                  [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       allocatable_(platform, allocatable_hooks()),
@@ -181,7 +181,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
           .changed = [this] { on_change_(); }};
 }
 
-DrainOrders::Hooks Supervisor::drain_hooks() {
+Draining::Hooks Supervisor::drain_hooks() {
   return {.offers = [this] { return offers(); },
           .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           .changed =
@@ -208,7 +208,7 @@ Entry::Hooks Supervisor::hooks(const std::string& entry) {
               },
           .cdi = [this]() -> CdiWriter& { return *cdi_; },
           .assuming = [this]() -> Assuming& { return assuming_; },
-          .drains = [this]() -> const Drains& { return drain_orders_.drains(); },
+          .drains = [this]() -> const Drains& { return draining_.drains(); },
           .offered =
               [this](const Offer& offer) {
                 unhealthy_.follow(offer);
@@ -380,7 +380,7 @@ DaemonStatus Supervisor::status() const {
   status.api_server = api_server_status(platform_.api_server);
   for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
   status.configuration.hash = config_.files.hash;
-  status.drains = drain_orders_.drains();
+  status.drains = draining_.drains();
   for (const auto& [name, entry] : entries_) {
     const EntryStatus& its_entry = status.entries.emplace_back(entry->status());
     entry->for_each_resource([&, text = name](const Resource& resource) {
@@ -417,7 +417,7 @@ std::vector<std::shared_ptr<const Offer>> Supervisor::offers() const {
 }
 
 void Supervisor::drain(const DrainOrder& order, DrainDone done) {
-  drain_orders_.carry_out(order, std::move(done));
+  draining_.carry_out(order, std::move(done));
 }
 
 void Supervisor::on_kubelet() {

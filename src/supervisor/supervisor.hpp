@@ -11,7 +11,7 @@
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/changes.hpp"
-#include "supervisor/drain_orders.hpp"
+#include "supervisor/draining.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/feature_labels.hpp"
 #include "supervisor/holdings_reader.hpp"
@@ -67,7 +67,7 @@ class Supervisor {
   using StatusDone = std::function<void(DaemonStatus)>;
   void ask_status(WithHolders with, StatusDone done);
 
-  using DrainDone = DrainOrders::Done;
+  using DrainDone = Draining::Done;
   void drain(const DrainOrder& order, DrainDone done);
 
  private:
@@ -79,7 +79,7 @@ class Supervisor {
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   Assuming::Means means_of_assuming();
   AllocatableCheck::Hooks allocatable_hooks();
-  DrainOrders::Hooks drain_hooks();
+  Draining::Hooks drain_hooks();
   DaemonStatus status() const;
   std::vector<std::shared_ptr<const Offer>> offers() const;
   void read_holdings(HoldingsReader::Done done);
@@ -128,7 +128,7 @@ class Supervisor {
   FeatureLabels labels_;                   // likewise
   NodeCapacity node_capacity_;
   NodeEvents events_;
-  DrainOrders drain_orders_;
+  Draining draining_;
   UnhealthyPrograms unhealthy_;
   AllocatableCheck allocatable_;
   Assuming assuming_;

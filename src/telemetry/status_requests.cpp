@@ -33,7 +33,7 @@ void StatusRequests::changed() {
 }
 
 void StatusRequests::close() {
-  alive_.reset();
+  open_.renew();
   due_.cancel();
   asking_.clear();
   readers().close();
@@ -41,9 +41,7 @@ void StatusRequests::close() {
 }
 
 void StatusRequests::post(std::function<void()> task) {
-  post_([task = std::move(task), token = token_] {
-    if (!token.expired()) task();
-  });
+  post_([task = std::move(task), if_open = if_open_] { if_open(task); });
 }
 
 void StatusRequests::make_text(std::function<void()> job) {
@@ -86,9 +84,8 @@ void StatusRequests::ask(WithHolders with, StatusDone handed) {
   std::vector<StatusDone>& asking = asking_[with];
   asking.push_back(std::move(handed));
   if (asking.size() > 1) return;
-  daemon_.status(with, [this, with, token = token_](DaemonStatus status) {
-    if (!token.expired()) on_status(with, std::move(status));
-  });
+  daemon_.status(with,
+                 open_.bound([this, with](DaemonStatus status) { on_status(with, std::move(status)); }));
 }
 
 void StatusRequests::on_status(WithHolders with, DaemonStatus status) {

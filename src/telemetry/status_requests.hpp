@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "base/log_history.hpp"
 #include "base/readers.hpp"
 #include "base/workers.hpp"
@@ -98,8 +99,10 @@ class StatusRequests {
   std::map<WithHolders, std::vector<StatusDone>> asking_;  // those that are there have been put
   Newest published_;
   const std::shared_ptr<Told> told_ = std::make_shared<Told>();
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // until close()
-  const std::weak_ptr<const bool> token_ = alive_;                          // other threads copy it
+  Lifetime open_;  // until close()
+  // Other threads copy it.
+  const std::function<void(const std::function<void()>& task)> if_open_ =
+      open_.bound([](const std::function<void()>& task) { task(); });
   Workers texts_;
 };
 

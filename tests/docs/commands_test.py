@@ -98,11 +98,11 @@ class Commands(unittest.TestCase):
         (machine.shared / "config.yaml").write_text(CONFIG)
         for name, text in files(page):
             (machine.shared / name).write_text(text)
-        machine.run("cp /shared/* /root/ && cp /repository/build/release/plughost /shared/standin")
+        machine.run("cp /shared/* /root/ && cp /repository/build/release/plughost-kubelet /shared/standin")
         if page != "install":  # it begins without
             machine.install(deb())
             machine.run("cp /root/config.yaml /etc/plughost/ && systemctl reload plughost")
-        kubelet = self.enterContext(machine.process("/shared/standin", "kubelet", "--stay"))
+        kubelet = self.enterContext(machine.process("/shared/standin", "--stay"))
         kubelet.wait_for_line("listening on", 10)
         if page != "install":
             kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 20)

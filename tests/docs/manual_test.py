@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The manual's page has every command and every option of the program, and no other.
 
-Usage: manual_test.py PLUGHOST
+Usage: manual_test.py PLUGHOST PLUGHOST-KUBELET
 """
 
 import re
@@ -14,18 +14,18 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PAGE = REPOSITORY / "packaging/man/plughost.1.md"
 
 
-def help_of(*command):
-    return subprocess.run([PLUGHOST, *command, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
+def help_of(*command, program=None):
+    return subprocess.run([program or PLUGHOST, *command, "--help"], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def commands():
     return re.findall(r"^  ([a-z]+) ", help_of().split("\nSubcommands:\n")[1], re.M)
 
 
-def options(*command):
+def options(*command, program=None):
     """Those that the help shows, each spelling by itself; --help is everywhere."""
     found = set()
-    for names in re.findall(r"^  (-\S+)", help_of(*command), re.M):
+    for names in re.findall(r"^  (-\S+)", help_of(*command, program=program), re.M):
         found.update(names.split(","))
     return found - {"-h", "--help"}
 
@@ -49,6 +49,10 @@ class Manual(unittest.TestCase):
             with self.subTest(command):
                 self.assertEqual(documented(section(command)), options(command))
 
+    def test_the_stand_in_s_page_has_every_option_and_no_other(self):
+        page = (PAGE.parent / "plughost-kubelet.1.md").read_text()
+        self.assertEqual(documented(page), options(program=STAND_IN))
+
     def test_the_readme_has_every_command(self):
         text = (REPOSITORY / "README.md").read_text()
         for command in commands():
@@ -56,5 +60,5 @@ class Manual(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PLUGHOST = str(Path(sys.argv.pop(1)).resolve())
+    PLUGHOST, STAND_IN = (str(Path(sys.argv.pop(1)).resolve()) for _ in range(2))
     unittest.main(verbosity=2)

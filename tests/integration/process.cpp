@@ -36,11 +36,11 @@ bool has_all(const std::string& line, const std::vector<std::string_view>& parts
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
-                 const std::vector<std::string>& wrapper) {
+                 const std::vector<std::string>& wrapper, const char* program) {
   // Should this process be killed, the child goes with it.
   std::vector<std::string> words{"setpriv", "--pdeathsig", "KILL", "--"};
   words.insert(words.end(), wrapper.begin(), wrapper.end());
-  words.push_back(kPlughost);
+  words.push_back(program);
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<std::string> variables = environment;
   for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);

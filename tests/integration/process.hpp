@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/unique_fd.hpp"
+#include "places.hpp"
 
 namespace plughost::test {
 
@@ -28,7 +29,7 @@ class Process {
   // program's. Throws std::system_error.
   explicit Process(const std::vector<std::string>& arguments,
                    const std::vector<std::string>& environment = {},
-                   const std::vector<std::string>& wrapper = {});
+                   const std::vector<std::string>& wrapper = {}, const char* program = kPlughost);
   // Kills it if it still runs.
   ~Process();
   Process(const Process&) = delete;

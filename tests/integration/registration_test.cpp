@@ -262,7 +262,7 @@ TEST_CASE("7.29 a kubelet that is stopped by SIGSTOP: hotplug, SIGHUP and SIGTER
   node.files().directory("gophers");
   node.configure(listed("example.com/gopher", node.path("gophers")));
   std::filesystem::create_directories(node.plugins());
-  Process kubelet({"kubelet", "--plugin-directory", node.plugins().string(), "--stay"});
+  Process kubelet({"--plugin-directory", node.plugins().string(), "--stay"}, {}, {}, kStandIn);
   REQUIRE(kubelet.wait_for_line({"listening"}, kLong));
   node.start_daemon();
   REQUIRE(kubelet.wait_for_line({"example.com/gopher", "0 devices"}, kLong));

@@ -66,8 +66,8 @@ class InADebian(unittest.TestCase):
         self.root = folder_in_memory(self) / "root"
         subprocess.run(["cp", "--archive", clean_root(), self.root], check=True)
         mount_kernel_s(self.root)
-        self.deb = next(packages.glob("*.deb"))
-        subprocess.run(["cp", self.deb, self.root / "tmp/plughost.deb"], check=True)
+        for name in ("plughost", "plughost-kubelet"):
+            subprocess.run(["cp", next(packages.glob(f"{name}_*.deb")), self.root / f"tmp/{name}.deb"], check=True)
 
     def command(self, *words):
         return ["chroot", self.root, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", *words]
@@ -79,14 +79,14 @@ class InADebian(unittest.TestCase):
 
     def test_it_is_installed_started_and_purged(self):
         self.assertEqual(self.run_in("uname", "-m").strip(), "aarch64")
-        self.run_in("dpkg", "--install", "/tmp/plughost.deb")
+        self.run_in("dpkg", "--install", "/tmp/plughost.deb", "/tmp/plughost-kubelet.deb")
         program = self.root / "usr/bin/plughost"
         self.assertEqual(Program(program).machine, "arm64")
         subprocess.run([HERE / "portable_test.py", program], check=True, stderr=subprocess.PIPE)
         self.run_in("getent", "group", "plughost")
         (self.root / "etc/plughost/config.yaml").write_text(CONFIG)
         self.run_in("plughost", "check")
-        kubelet = self.enterContext(Process(self.command("plughost", "kubelet", "--stay")))
+        kubelet = self.enterContext(Process(self.command("plughost-kubelet", "--stay")))
         kubelet.wait_for_line("listening on", 60)
         daemon = self.enterContext(Process(self.command("plughost", "run")))
         kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 60)
@@ -111,12 +111,18 @@ class InTheImage(unittest.TestCase):
         for name in ("run/plughost", "var/lib/kubelet/device-plugins", "var/lib/kubelet/pod-resources", "var/lib/plughost"):
             mount("-t", "tmpfs", "tmpfs", self.root / name)
         mount("-o", "remount,bind,ro", self.root)
+        # What is no part of the image lies in one of its mounts.
+        self.standin = "/run/plughost/tree/usr/bin/plughost-kubelet"
+        subprocess.run(["dpkg-deb", "--extract", next(packages.glob("plughost-kubelet_*.deb")), self.root / "run/plughost/tree"], check=True)
 
     def command(self, *words):
-        return ["env", "-i", *self.said["Env"], shutil.which("chroot"), self.root, *self.said["Entrypoint"], *words]
+        return self.in_it(*self.said["Entrypoint"], *words)
+
+    def in_it(self, *words):
+        return ["env", "-i", *self.said["Env"], shutil.which("chroot"), self.root, *words]
 
     def test_its_program_runs_with_nothing_but_what_is_in_it(self):
-        kubelet = self.enterContext(Process(self.command("kubelet", "--stay")))
+        kubelet = self.enterContext(Process(self.in_it(self.standin, "--stay")))
         kubelet.wait_for_line("listening on", 60)
         self.enterContext(Process(self.command(*self.said["Cmd"])))
         kubelet.wait_for_line("example.com/token: 4 devices, 4 healthy", 60)

@@ -19,7 +19,7 @@ import yaml
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from machine import REPOSITORY, Machine, deb, image, main  # noqa: E402
+from machine import REPOSITORY, Machine, deb, image, main, standin_deb  # noqa: E402
 from oci import Image, missing_tool  # noqa: E402
 
 FILE = REPOSITORY / "packaging/kubernetes/daemonset.yaml"
@@ -59,7 +59,8 @@ class DaemonSet(unittest.TestCase):
         contents = Image(image(), architecture, Path(self.enterContext(tempfile.TemporaryDirectory(prefix="plughost-image-"))))
         shutil.copy(contents.layers[0], machine.shared / "layer")
         machine.run("tar --extract --same-owner --same-permissions --file /shared/layer --directory /container/rootfs")
-        kubelet = self.enterContext(machine.process("plughost", "kubelet", "--stay"))
+        machine.install(standin_deb())
+        kubelet = self.enterContext(machine.process("plughost-kubelet", "--stay"))
         kubelet.wait_for_line("listening on", 10)
 
         documented = documents()

@@ -45,7 +45,7 @@ def sha256(file):
 
 
 def field(name):
-    return subprocess.run(["dpkg-deb", "--field", one("*.deb"), name], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return subprocess.run(["dpkg-deb", "--field", one("plughost_*.deb"), name], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 class OfOneArchitecture(unittest.TestCase):
@@ -57,7 +57,7 @@ class OfOneArchitecture(unittest.TestCase):
         cls.image = Image(cls.archive, cls.architecture, cls.folder)
         cls.root = cls.image.root
         cls.package = cls.folder / "package"
-        subprocess.run(["dpkg-deb", "--extract", one("*.deb"), cls.package], check=True)
+        subprocess.run(["dpkg-deb", "--extract", one("plughost_*.deb"), cls.package], check=True)
         cls.libraries = cls.root / "usr/lib" / TRIPLES[cls.architecture]
         cls.sbom = json.loads((cls.root / "usr/share/doc/plughost/plughost.spdx.json").read_text())
 

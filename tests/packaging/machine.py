@@ -185,7 +185,12 @@ _packages = None  # the folder that main() was given
 
 def deb():
     """The package that is tested."""
-    return next(_packages.glob("*.deb"))
+    return next(_packages.glob("plughost_*.deb"))
+
+
+def standin_deb():
+    """The stand-in kubelet's."""
+    return next(_packages.glob("plughost-kubelet_*.deb"))
 
 
 def debug_symbols():
@@ -194,7 +199,7 @@ def debug_symbols():
 
 
 def rpm():
-    return next(_packages.glob("*.rpm"))
+    return next(_packages.glob("plughost-[0-9]*.rpm"))
 
 
 def tarball():

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from machine import FEW_PACKAGES, PACKAGES, REPOSITORY, Machine, deb, debug_symbols, main, until  # noqa: E402
+from machine import FEW_PACKAGES, PACKAGES, REPOSITORY, Machine, deb, debug_symbols, main, standin_deb, until  # noqa: E402
 
 CONFIG = """\
 domain: example.com
@@ -67,9 +67,9 @@ class InDebian12(unittest.TestCase):
         return self.machine.run("systemctl show --property MainPID --value plughost").strip()
 
     def kubelet(self):
-        """The stand-in kubelet, by a copy of the program that outlives the package."""
-        self.machine.run("cp /usr/bin/plughost /shared/standin")
-        kubelet = self.enterContext(self.machine.process("/shared/standin", "kubelet", "--stay"))
+        """The stand-in kubelet, from its own package."""
+        self.machine.install(standin_deb())
+        kubelet = self.enterContext(self.machine.process("plughost-kubelet", "--stay"))
         kubelet.wait_for_line("listening on", 10)
         return kubelet
 
@@ -237,9 +237,9 @@ class OnANewNode(unittest.TestCase):
     def first_resource(self, suite, name):
         machine = self.enterContext(Machine(suite, FEW_PACKAGES))
         tree = machine.shared / "tree"
-        subprocess.run(["dpkg-deb", "--extract", deb(), tree], check=True)
+        subprocess.run(["dpkg-deb", "--extract", standin_deb(), tree], check=True)
         shutil.copy(deb(), machine.shared)
-        kubelet = self.enterContext(machine.process("/shared/tree/usr/bin/plughost", "kubelet", "--stay"))
+        kubelet = self.enterContext(machine.process("/shared/tree/usr/bin/plughost-kubelet", "--stay"))
         kubelet.wait_for_line("listening on", 10)
         machine.run("cp /shared/*.deb /root && { test -e /dev/fuse || mknod /dev/fuse c 10 229; }")
         begin = time.monotonic()

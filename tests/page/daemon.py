@@ -32,7 +32,7 @@ class Daemon:
             f'resources: [{{name: {self.RESOURCE}, directory: {{path: {self.devices}}}}}]\n')
 
     def __enter__(self):
-        self.kubelet = subprocess.Popen([self.program, 'kubelet', '--plugin-directory', self.plugins, '--pod-resources',
+        self.kubelet = subprocess.Popen([f'{self.program}-kubelet', '--plugin-directory', self.plugins, '--pod-resources',
                                          self.folder / 'pods.sock', '--json', '--stay'],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         self.start()

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "packaging"))
 
-from machine import Machine, deb, main, until  # noqa: E402
+from machine import Machine, deb, main, standin_deb, until  # noqa: E402
 
 MOST_EXPOSED = 2.0
 DROP_INS = "/etc/systemd/system/plughost.service.d"
@@ -49,9 +49,9 @@ class InTheUnit(unittest.TestCase):
     def setUp(self):
         self.machine = self.enterContext(Machine())
         self.machine.install(deb())
-        self.machine.run("cp /usr/bin/plughost /shared/standin && "
-                         "mkdir -p /etc/files && echo well >/etc/files/well")
-        self.kubelet = self.enterContext(self.machine.process("/shared/standin", "kubelet", "--stay"))
+        self.machine.install(standin_deb())
+        self.machine.run("mkdir -p /etc/files && echo well >/etc/files/well")
+        self.kubelet = self.enterContext(self.machine.process("plughost-kubelet", "--stay"))
         self.kubelet.wait_for_line("listening on", 10)
 
     def write(self, path, text):

@@ -33,7 +33,7 @@ class Node(conformance.Node):
     def start_kubelet(self, *flags):
         if self.programs.kubelet:
             return super().start_kubelet(*flags)
-        self.kubelet = StandIn(self.programs.plughost, self.plugins)
+        self.kubelet = StandIn(f"{self.programs.plughost}-kubelet", self.plugins)
         return self.kubelet
 
     def start_daemon(self, prefix=(), environment=None, errors=None):

@@ -9,12 +9,12 @@ from process import Process
 class StandIn(Kubelet):
     """For one thread."""
 
-    def __init__(self, plughost, directory):
+    def __init__(self, program, directory):
         self._replies = []
-        super().__init__(plughost, directory)
+        super().__init__(program, directory)
 
     def _begin(self, program, directory, flags):
-        return Process([program, "kubelet", "--json", "--stay", "--plugin-directory", directory])
+        return Process([program, "--json", "--stay", "--plugin-directory", directory])
 
     def _take(self, said):
         if "answer" in said:

@@ -46,13 +46,22 @@ struct Rig {
   EventLoop loop;
   Workers workers{loop, 2};
   std::vector<std::string> told;
+  std::vector<std::string> answers;
   unsigned finished = 0;
   std::unique_ptr<LatestWrite> latest = std::make_unique<LatestWrite>(
-      loop, workers, [this](const std::string& trouble) { told.push_back(trouble); }, 300ms);
+      loop, workers, [this](const std::string& trouble) { told.push_back(trouble); }, "/x hangs", 300ms);
 
   ~Rig() { disk->set(false); }
   void write(const std::string& text) {
     latest->write([disk = disk, text] { return disk->write(text); });
+  }
+  // Who asks is answered.
+  void ask(const std::string& text) {
+    latest->write([disk = disk, text] { return disk->write(text); },
+                  [this](const std::string& trouble) { answers.push_back(trouble); });
+  }
+  bool answered(std::size_t count) {
+    return run_until(loop, [&] { return answers.size() == count; });
   }
   void finish() {
     latest->finish([this] { ++finished; });
@@ -104,13 +113,13 @@ TEST_CASE("a write that hangs is told, and the newest follows it when it ends, n
   rig.disk->set(true);
   rig.write("1");
   REQUIRE(run_until(rig.loop, [&] { return !rig.told.empty(); }));
-  CHECK(rig.told == std::vector<std::string>{"the file system hangs"});
+  CHECK(rig.told == std::vector<std::string>{"/x hangs"});
   rig.write("2");
   run_once(rig.loop);
   CHECK(rig.disk->all() == std::vector<std::string>{"1"});
   rig.disk->set(false);
   REQUIRE(rig.tried({"1", "2"}));
-  CHECK(rig.told == std::vector<std::string>{"the file system hangs", ""});
+  CHECK(rig.told == std::vector<std::string>{"/x hangs", ""});
 }
 
 TEST_CASE("the end waits for what was asked for last") {
@@ -151,4 +160,54 @@ TEST_CASE("the end waits for nothing where nothing is written, and for no failur
   REQUIRE(run_until(hung.loop, [&] { return !hung.told.empty(); }));
   hung.finish();
   CHECK(hung.finished == 1);
+}
+
+TEST_CASE("who is answered that it is written finds it written, and the newest stands") {
+  Rig rig;
+  rig.disk->set(true);
+  for (const char* text : {"1", "2", "3"}) rig.ask(text);
+  run_once(rig.loop);
+  CHECK(rig.answers.empty());
+  rig.disk->set(false);
+  REQUIRE(rig.answered(3));
+  CHECK(rig.answers == std::vector<std::string>(3));
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "3"});
+}
+
+TEST_CASE("who asks hears each time that it cannot be written") {
+  Rig rig;
+  rig.disk->set(false, "no room");
+  rig.ask("1");
+  REQUIRE(rig.answered(1));
+  rig.ask("2");
+  REQUIRE(rig.answered(2));
+  CHECK(rig.answers == std::vector<std::string>{"no room", "no room"});
+  CHECK(rig.told == std::vector<std::string>{"no room"});
+  rig.disk->set(false);
+  CHECK(run_until(rig.loop, [&] { return rig.disk->all().back() == "2" && rig.told.back().empty(); }));
+  CHECK(rig.answers.size() == 2);
+}
+
+TEST_CASE(
+    "of a disk that hangs all hear after its deadline, at once from then on, and it is written to later") {
+  Rig rig;
+  rig.disk->set(true);
+  rig.ask("1");
+  rig.ask("2");
+  REQUIRE(rig.answered(2));
+  rig.ask("3");
+  CHECK(rig.answers == std::vector<std::string>(3, "/x hangs"));
+  rig.disk->set(false);
+  CHECK(run_until(rig.loop, [&] { return rig.disk->all() == std::vector<std::string>{"1", "3"}; }));
+  rig.ask("4");
+  REQUIRE(rig.answered(4));
+  CHECK(rig.answers.back().empty());
+}
+
+TEST_CASE("who is answered may ask for something else at once") {
+  Rig rig;
+  rig.latest->write([disk = rig.disk] { return disk->write("1"); },
+                    [&](const std::string&) { rig.ask("2"); });
+  REQUIRE(rig.answered(1));
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
 }

@@ -1,4 +1,4 @@
-#include "commands/table.hpp"
+#include "base/table.hpp"
 
 #include <algorithm>
 #include <ostream>

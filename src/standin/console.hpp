@@ -1,12 +1,12 @@
 #pragma once
-// What plughost kubelet shows, and the commands that somebody types there.
+// What the stand-in shows, and the commands that somebody types there.
 
 #include <array>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "commands/output.hpp"
+#include "base/json.hpp"
 #include "standin/standin_kubelet.hpp"
 
 namespace plughost {

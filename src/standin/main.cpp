@@ -1,4 +1,4 @@
-// plughost kubelet: a stand-in kubelet that takes registrations, shows lists live and allocates on request.
+// plughost-kubelet: a stand-in kubelet that takes registrations, shows lists live and allocates on request.
 
 #include <poll.h>
 #include <signal.h>
@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <CLI/CLI.hpp>
 #include <array>
 #include <cstring>
 #include <iostream>
@@ -13,8 +14,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/signals.hpp"
-#include "commands/command.hpp"
-#include "commands/kubelet_console.hpp"
+#include "standin/console.hpp"
 
 namespace plughost {
 
@@ -48,13 +48,20 @@ bool somebody_listens(const std::filesystem::path& path) {
   return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
-}  // namespace
+struct Options {
+  std::string directory = "/var/lib/kubelet/device-plugins";
+  std::string plugins_registry;  // empty: none
+  std::string pod_resources;     // likewise
+  bool json = false;
+  bool older = false;
+  bool stay = false;
+};
 
-int kubelet(const KubeletOptions& options) {
+int kubelet(const Options& options) {
   // A start takes the socket's name and the plugins' sockets away from whoever has them.
   const auto socket = std::filesystem::path(options.directory) / "kubelet.sock";
   if (somebody_listens(socket)) {
-    std::cerr << "plughost: a kubelet listens on " << socket.string() << " already\n";
+    std::cerr << "plughost-kubelet: a kubelet listens on " << socket.string() << " already\n";
     return 1;
   }
   block_signals({SIGINT, SIGTERM});
@@ -86,4 +93,30 @@ int kubelet(const KubeletOptions& options) {
   return 0;
 }
 
+}  // namespace
 }  // namespace plughost
+
+int main(int argc, char** argv) {
+  CLI::App app("a stand-in kubelet: registrations and lists live, allocations on request",
+               "plughost-kubelet");
+  plughost::Options options;
+  app.set_version_flag("--version", "plughost-kubelet " PLUGHOST_VERSION);
+  app.add_option("--plugin-directory", options.directory, "where plugins register")->capture_default_str();
+  app.add_option("--plugins-registry", options.plugins_registry,
+                 "where it looks for plugins (else: nowhere)");
+  app.add_option("--pod-resources", options.pod_resources,
+                 "the socket where it says which pod holds what (else: nowhere)");
+  app.add_flag("--json", options.json, "one JSON object per line");
+  app.add_flag("--older", options.older,
+               "as old kubelets: answers Register before it dials, clears all files");
+  app.add_flag("--stay", options.stay, "go on after the end of standard input");
+  try {
+    app.parse(argc, argv);
+    return plughost::kubelet(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::cerr << "plughost-kubelet: " << error.what() << '\n';
+    return 1;
+  }
+}

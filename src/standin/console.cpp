@@ -1,11 +1,12 @@
-#include "commands/kubelet_console.hpp"
+#include "standin/console.hpp"
 
 #include <algorithm>
 #include <iostream>
 #include <sstream>
 
 #include "base/joined.hpp"
-#include "commands/table.hpp"
+#include "base/table.hpp"
+#include "device/allocation_text.hpp"
 
 namespace plughost {
 
