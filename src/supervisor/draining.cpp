@@ -57,9 +57,12 @@ void Draining::carry_out(const DrainOrder& order, Done done) {
     answer.unsaved = unsaved;
     this->answer(std::move(answer), done);
   });
-  log_.info(
-      drain ? "a device is drained" : "a device is not drained any more",
-      {{"resource", name.resource}, {"device", name.device}, {"why", drain ? drain->text() : "undrain"}});
+  if (drain)
+    log_.info("a device is drained",
+              {{"resource", name.resource}, {"device", name.device}, {"why", drain->text()}});
+  else
+    log_.info("a device is not drained any more",
+              {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
 }
 
 void Draining::answer(DrainAnswer answer, const Done& done) {
