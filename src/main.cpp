@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/joined.hpp"
-#include "base/log_levels.hpp"
-#include "base/standard_files.hpp"
+#include "base/files.hpp"
+#include "base/log_line.hpp"
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "system/kubernetes.hpp"
 

@@ -5,7 +5,6 @@
 
 #include "apiserver/api_json.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 
 namespace plughost {
 namespace {

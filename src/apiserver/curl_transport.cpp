@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace plughost {

@@ -5,7 +5,6 @@
 
 #include "base/ascii.hpp"
 #include "base/text.hpp"
-#include "base/utf8.hpp"
 #include "base/words.hpp"
 #include "device/hash.hpp"
 

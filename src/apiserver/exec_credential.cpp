@@ -7,7 +7,7 @@
 #include "apiserver/api_json.hpp"
 #include "base/ascii.hpp"
 #include "base/json.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "document/diagnostics.hpp"
 
 namespace plughost {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <tuple>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "device/quantity.hpp"
 
 namespace plughost {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/number.hpp"
 #include "base/text.hpp"
 
 namespace plughost {

@@ -1,5 +1,6 @@
 #include "base/dir_watch.hpp"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/epoll.h>
 
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 namespace plughost {
 
@@ -358,6 +360,14 @@ void DirWatcher::on_lost() {
     path->moved = true;
     want(*path);
   }
+}
+
+// proc(5): the file is 'exceptional' after a change, until somebody polls it.
+MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
+    : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {
+  if (!mounts_) return;
+  io_ = std::make_unique<IoWatch>(loop, mounts_.get(), EPOLLPRI,
+                                  [callback = std::move(callback)](std::uint32_t) { callback(); });
 }
 
 }  // namespace plughost

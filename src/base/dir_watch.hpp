@@ -17,11 +17,22 @@
 
 #include "base/event_loop.hpp"
 #include "base/lifetime.hpp"
-#include "base/mount_watch.hpp"
 #include "base/watch_placement.hpp"
 #include "base/workers.hpp"
 
 namespace plughost {
+
+// Tells when something is mounted or unmounted where this process can see it. Loop thread only.
+class MountWatch {
+ public:
+  // Calls back for each change, or once for several. Where there is no /proc nothing is told. The loop
+  // outlives it.
+  MountWatch(EventLoop& loop, std::function<void()> callback);
+
+ private:
+  UniqueFd mounts_;
+  std::unique_ptr<IoWatch> io_;
+};
 
 class DirWatcher;
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "base/ascii.hpp"
-#include "base/utf8.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

@@ -10,7 +10,7 @@
 #include "base/ascii.hpp"
 #include "base/journal.hpp"
 #include "base/json.hpp"
-#include "base/log_levels.hpp"
+#include "base/log_line.hpp"
 #include "base/text.hpp"
 
 namespace plughost {

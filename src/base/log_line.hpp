@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/words.hpp"
+
 namespace plughost {
 
 // As spdlog counts them. kError: somebody must act.
@@ -23,5 +25,12 @@ std::string packed(std::string_view words, LogFields fields);
 std::vector<std::string_view> unpacked(std::string_view text);
 
 std::string_view level_name(LogLevel level);  // debug, info, warn, error
+
+// What the log's levels are called, from the lowest on.
+
+inline constexpr Word<LogLevel> kLogLevels[] = {{"debug", LogLevel::kDebug},
+                                                {"info", LogLevel::kInfo},
+                                                {"warn", LogLevel::kWarn},
+                                                {"error", LogLevel::kError}};
 
 }  // namespace plughost

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/log_line.hpp"
-#include "base/log_queue.hpp"
 
 namespace plughost {
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

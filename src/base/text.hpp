@@ -1,10 +1,14 @@
 #pragma once
-// Text as lines for people have it. Pure functions, thread-safe.
+// Text: of UTF-8, of numbers, of lists, and of what others print. Pure functions, thread-safe.
 
+#include <charconv>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace plughost {
 
@@ -17,5 +21,42 @@ std::string printable(std::string_view text);
 std::string utc_text(std::int64_t microseconds);
 // The other way round; nullopt: it is no such text.
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text);
+
+// A list of words or numbers in one text.
+template <typename Range>
+std::string joined(const Range& words, std::string_view between) {
+  std::string text;
+  bool first = true;
+  for (const auto& word : words) {
+    if (!first) text += between;
+    first = false;
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(word)>>)
+      text += std::to_string(word);
+    else
+      text += word;
+  }
+  return text;
+}
+
+// One character of UTF-8 (RFC 3629: nothing overlong, no surrogates, nothing above U+10FFFF).
+struct Character {
+  char32_t code = 0;
+  std::size_t length =
+      0;  // in bytes; 0: there is none, for the text is at its end or goes on with something else
+};
+Character first_character(std::string_view text);
+// The beginning of the text: its whole characters in at most so many bytes, up to what is no UTF-8.
+std::string_view whole_characters(std::string_view text, std::size_t most);
+
+// The decimal number that all of the text is, digits and nothing else, with a '-' before it if Number can be
+// below zero. nullopt: it is none, or more than most.
+template <typename Number>
+std::optional<Number> number_in(std::string_view text, Number most = std::numeric_limits<Number>::max()) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || rest != end || number > most) return std::nullopt;
+  return number;
+}
 
 }  // namespace plughost

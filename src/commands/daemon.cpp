@@ -3,7 +3,7 @@
 #include <csignal>
 #include <utility>
 
-#include "kubelet/grpc_log.hpp"
+#include "kubelet/grpc_setup.hpp"
 
 namespace plughost {
 

@@ -2,8 +2,8 @@
 
 #include <iostream>
 
-#include "base/joined.hpp"
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "config/config.hpp"

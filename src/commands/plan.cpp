@@ -9,8 +9,8 @@
 #include <optional>
 #include <set>
 
-#include "base/joined.hpp"
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "host/file_text.hpp"

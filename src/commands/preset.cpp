@@ -4,8 +4,8 @@
 #include <iostream>
 #include <utility>
 
-#include "base/joined.hpp"
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "config/config.hpp"

@@ -11,7 +11,7 @@
 #include "commands/command.hpp"
 #include "commands/daemon.hpp"
 #include "config/config.hpp"
-#include "kubelet/grpc_locks.hpp"
+#include "kubelet/grpc_setup.hpp"
 
 namespace plughost {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <sstream>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "commands/simulate_pod.hpp"

@@ -10,7 +10,7 @@
 #include "base/kernel_limits.hpp"
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 #include "device/same_card.hpp"
 
 namespace plughost {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "document/fields.hpp"
 
 namespace plughost {

@@ -165,14 +165,4 @@ Config load_config(const std::filesystem::path& file, const Overrides& overrides
 // messages.
 std::vector<Diagnostic> errors_of(const std::string& text, const std::string& name);
 
-// What a reload would change. Entries are matched by their name's text.
-struct ConfigDiff {
-  std::vector<const ResourceConfig*> added;      // of the new one
-  std::vector<const ResourceConfig*> changed;    // of the new one
-  std::vector<const ResourceConfig*> removed;    // of the old one
-  std::vector<const ResourceConfig*> unchanged;  // of the new one
-  bool kubelet_changed = false;                  // our sockets have to move
-};
-ConfigDiff diff(const Config& before, const Config& after);
-
 }  // namespace plughost

@@ -20,7 +20,7 @@
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "device/hash.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 #include "document/fields.hpp"
 
 namespace plughost {

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "config/config.hpp"
 #include "document/diagnostics.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {

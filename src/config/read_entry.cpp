@@ -13,7 +13,7 @@
 #include "config/read_node_resources.hpp"
 #include "device/cdi.hpp"
 #include "device/feature_file.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 #include "document/fields.hpp"
 #include "programs/command.hpp"
 

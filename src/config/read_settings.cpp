@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/log_levels.hpp"
-#include "base/number.hpp"
+#include "base/log_line.hpp"
+#include "base/text.hpp"
 #include "base/words.hpp"
 #include "config/checks.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "base/ascii.hpp"
 #include "base/unique_fd.hpp"
-#include "device/id.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/ascii.hpp"
 #include "config/yaml.hpp"
-#include "device/id.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "config/yaml.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"

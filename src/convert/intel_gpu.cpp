@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "convert/converter.hpp"
 
 namespace plughost {

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"
 

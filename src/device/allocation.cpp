@@ -12,8 +12,7 @@
 #include "base/ascii.hpp"
 #include "device/cdi.hpp"
 #include "device/hash.hpp"
-#include "device/id.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 #include "device/same_card.hpp"
 #include "device/shares.hpp"
 

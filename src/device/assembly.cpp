@@ -5,9 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "device/id.hpp"
 #include "device/inventory.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 namespace {

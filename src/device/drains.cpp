@@ -7,7 +7,7 @@
 #include "base/ascii.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"
-#include "device/id.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 

@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "device/hash.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {

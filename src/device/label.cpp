@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "device/names.hpp"
 #include "device/quantity.hpp"
-#include "device/resource_name.hpp"
 
 namespace plughost {
 

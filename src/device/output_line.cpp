@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
-#include "device/id.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 
@@ -15,7 +15,7 @@ constexpr std::size_t kLongestCharacter = 4;
 constexpr std::string_view kBlank = " \t\r\n";
 
 // text has no line's end in it.
-std::string printable(std::string_view text) {
+std::string shown(std::string_view text) {
   std::string line;
   while (!text.empty() && line.size() + kLongestCharacter <= kLongestLine) {
     std::size_t length = 1;
@@ -39,13 +39,13 @@ std::string printable(std::string_view text) {
 
 std::string first_line(std::string_view output) {
   output.remove_prefix(std::min(output.find_first_not_of(kBlank), output.size()));
-  return printable(output.substr(0, output.find('\n')));
+  return shown(output.substr(0, output.find('\n')));
 }
 
 std::string last_line(std::string_view output) {
   output = output.substr(0, output.find_last_not_of(kBlank) + 1);
   output.remove_prefix(output.rfind('\n') + 1);  // npos + 1 is 0
-  return printable(output.substr(std::min(output.find_first_not_of(kBlank), output.size())));
+  return shown(output.substr(std::min(output.find_first_not_of(kBlank), output.size())));
 }
 
 }  // namespace plughost

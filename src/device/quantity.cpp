@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "base/ascii.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "base/words.hpp"
 
 namespace plughost {

@@ -8,7 +8,7 @@
 #include "doctor/known_processes.hpp"
 #include "host/file_text.hpp"
 #include "kubelet/checkpoint.hpp"
-#include "kubelet/socket_name.hpp"
+#include "kubelet/unix_socket.hpp"
 #include "supervisor/agreement.hpp"
 
 namespace plughost {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
 #include "doctor/checks.hpp"

@@ -5,8 +5,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/joined.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
 #include "host/file_text.hpp"

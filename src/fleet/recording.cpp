@@ -9,7 +9,7 @@
 #include "base/json.hpp"
 #include "base/kernel_limits.hpp"
 #include "base/pattern.hpp"
-#include "device/id.hpp"
+#include "device/names.hpp"
 #include "host/machine_facts.hpp"
 #include "host/node_labels.hpp"
 #include "host/sysfs.hpp"
@@ -210,7 +210,7 @@ class Recorder {
   }
 
   bool has(const std::string& path) const {
-    return machine_.tree.find(path, RecordedTree::LastLink::kKeep).file != nullptr;
+    return machine_.tree.find(path, LastLink::kKeep).file != nullptr;
   }
 
   // The name and the type of what is there, and the links on the way to it.

@@ -11,6 +11,7 @@
 #include "base/kernel_limits.hpp"
 
 namespace plughost {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,6 +105,25 @@ void follow_links(const HostRoot& host, const std::string& resource, const Recip
       if (behind != node.host_path) device.links.push_back({node.host_path, std::move(behind)});
     }
   }
+}
+
+namespace {
+
+std::optional<std::string> link_in(const SysDevice& device, std::string_view directory) {
+  for (const std::string& link : device.links()) {
+    if (link.find(directory) != std::string::npos) return link;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> link_by_id(const SysDevice& device) {
+  return device.property("ID_SERIAL_SHORT").empty() ? std::nullopt : link_in(device, "/by-id/");
+}
+
+std::optional<std::string> link_by_path(const SysDevice& device) {
+  return link_in(device, "/by-path/");
 }
 
 }  // namespace plughost

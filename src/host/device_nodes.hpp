@@ -2,11 +2,13 @@
 // Is what an answer promises still in /dev, and what stands there? Thread-safe. But for follow_links()
 // nothing blocks: /dev is a file system in memory, and links are followed no further.
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "device/allocation.hpp"
 #include "host/host_root.hpp"
+#include "host/sysfs.hpp"
 
 namespace plughost {
 
@@ -21,5 +23,14 @@ std::string node_behind(const HostRoot& host, const std::string& path);
 // May block: they may be anywhere.
 void follow_links(const HostRoot& host, const std::string& resource, const Recipe& recipe,
                   std::vector<Device>& devices);
+
+// The names under which udev links a device: by what it is and by where it is plugged in. Worker threads:
+// reads /dev.
+
+// As /dev/serial/by-id/usb-FTDI_FT232R_A1-if00-port0. It survives another port, but two devices without a
+// serial number of their own have the same one: nullopt for those, as where udev made none.
+std::optional<std::string> link_by_id(const SysDevice& device);
+// As /dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0.
+std::optional<std::string> link_by_path(const SysDevice& device);
 
 }  // namespace plughost

@@ -1,16 +1,8 @@
 #include "host/host_root.hpp"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <span>
 #include <stdexcept>
@@ -18,6 +10,7 @@
 #include <utility>
 
 #include "base/kernel_limits.hpp"
+#include "host/live_files.hpp"
 #include "host/recorded_machine.hpp"
 #include "host/sysfs.hpp"
 
@@ -38,57 +31,6 @@ std::string escape(const std::string& name) {
     pattern += c;
   }
   return pattern;
-}
-
-FileType type_of(mode_t mode) {
-  switch (mode & S_IFMT) {
-    case S_IFDIR:
-      return FileType::kDirectory;
-    case S_IFREG:
-      return FileType::kRegular;
-    case S_IFLNK:
-      return FileType::kLink;
-    case S_IFCHR:
-      return FileType::kCharacter;
-    case S_IFBLK:
-      return FileType::kBlock;
-    case S_IFSOCK:
-      return FileType::kSocket;
-    case S_IFIFO:
-      return FileType::kFifo;
-    default:
-      return FileType::kOther;
-  }
-}
-
-// What readdir told is enough where it told something: a hundred thousand files are not asked one by one.
-FileType type_of(const dirent& entry, int directory) {
-  if (entry.d_type != DT_UNKNOWN) return type_of(static_cast<mode_t>(DTTOIF(entry.d_type)));
-  struct stat status {};
-  if (::fstatat(directory, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) return FileType::kNothing;
-  return type_of(status.st_mode);
-}
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
-std::error_code list_directory(const std::string& path, const HostRoot::Entry& take) {
-  const std::unique_ptr<DIR, CloseDirectory> directory(::opendir(path.c_str()));
-  if (!directory) return {errno, std::generic_category()};
-  errno = 0;
-  while (const dirent* entry = ::readdir(directory.get())) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") take(name, type_of(*entry, ::dirfd(directory.get())));
-    errno = 0;
-  }
-  return {errno, std::generic_category()};
-}
-
-// Without links; empty: there is nothing.
-std::string real_path(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> found(::realpath(path.c_str(), nullptr), &std::free);
-  return found ? found.get() : "";
 }
 
 class Walk {
@@ -189,12 +131,17 @@ class Walk {
 
 }  // namespace
 
-HostRoot::HostRoot(fs::path prefix) : prefix_(std::move(prefix)), beginning_(prefix_.native()) {
-  while (beginning_.ends_with('/')) beginning_.pop_back();
+HostRoot::HostRoot(fs::path prefix) : prefix_(std::move(prefix)) {
+  std::string beginning = prefix_.native();
+  while (beginning.ends_with('/')) beginning.pop_back();
+  files_ = std::make_shared<const LiveFiles>(std::move(beginning));
 }
 
 HostRoot::HostRoot(std::shared_ptr<const RecordedMachine> machine)
-    : machine_(std::move(machine)), nvml_(machine_, &machine_->nvml), sysfs_memory_(make_sysfs_memory()) {}
+    : machine_(std::move(machine)),
+      files_(machine_, &machine_->tree),
+      nvml_(machine_, &machine_->nvml),
+      sysfs_memory_(make_sysfs_memory()) {}
 
 HostRoot HostRoot::noted(Note note, std::shared_ptr<const NvmlView> nvml) const {
   HostRoot root = *this;
@@ -204,89 +151,14 @@ HostRoot HostRoot::noted(Note note, std::shared_ptr<const NvmlView> nvml) const 
 }
 
 fs::path HostRoot::at(const fs::path& path) const {
-  if (machine_) throw std::logic_error(path.string() + " of another machine is not at hand");
+  if (recorded()) throw std::logic_error(path.string() + " of another machine is not at hand");
   return prefix_ / path.relative_path();
 }
 
 std::string HostRoot::node_name() const {
-  if (machine_) return machine_->node;
+  if (recorded()) return machine_->node;
   const char* const name = std::getenv("NODE_NAME");
   return name ? name : "";
-}
-
-FileType HostRoot::type(const std::string& path) const {
-  note(Look::kFile, path);
-  if (machine_) {
-    const auto found = machine_->tree.find(path);
-    return found.file ? found.file->type : FileType::kNothing;
-  }
-  struct stat status {};
-  return ::stat(real(path).c_str(), &status) == 0 ? type_of(status.st_mode) : FileType::kNothing;
-}
-
-FileType HostRoot::own_type(const std::string& path) const {
-  note(Look::kFile, path);
-  if (machine_) {
-    const auto found = machine_->tree.find(path, RecordedTree::LastLink::kKeep);
-    return found.file ? found.file->type : FileType::kNothing;
-  }
-  struct stat status {};
-  return ::lstat(real(path).c_str(), &status) == 0 ? type_of(status.st_mode) : FileType::kNothing;
-}
-
-std::optional<std::string> HostRoot::text(const std::string& path, std::size_t most) const {
-  note(Look::kText, path);
-  if (!machine_) return file_text(real(path), most);
-  const auto found = machine_->tree.find(path);
-  return found.file && found.file->type == FileType::kRegular ? found.file->text : std::nullopt;
-}
-
-std::optional<std::string> HostRoot::link_target(const std::string& path) const {
-  note(Look::kFile, path);
-  if (machine_) {
-    const auto found = machine_->tree.find(path, RecordedTree::LastLink::kKeep);
-    return found.file && found.file->type == FileType::kLink ? found.file->text : std::nullopt;
-  }
-  std::array<char, PATH_MAX> target;
-  const ssize_t size = ::readlink(real(path).c_str(), target.data(), target.size());
-  if (size < 0) return std::nullopt;
-  return std::string(target.data(), static_cast<std::size_t>(size));
-}
-
-std::optional<std::string> HostRoot::canonical(const std::string& path) const {
-  note(Look::kFile, path);
-  if (machine_) {
-    auto found = machine_->tree.resolve(path);
-    return found.file ? std::optional(std::move(found.path)) : std::nullopt;
-  }
-  std::string found = real_path(real(path));
-  if (found.empty()) return std::nullopt;
-  if (beginning_.empty()) return found;
-  const std::string prefix = real_path(beginning_);
-  if (found == prefix) return "/";
-  return found.starts_with(prefix + '/') ? found.substr(prefix.size()) : found;
-}
-
-std::optional<std::string> HostRoot::device_number(const std::string& path) const {
-  note(Look::kFile, path);
-  if (machine_) {
-    const auto found = machine_->tree.find(path);
-    return found.file && is_device_node(found.file->type) ? found.file->text : std::nullopt;
-  }
-  struct stat status {};
-  if (::stat(real(path).c_str(), &status) != 0 || !is_device_node(type_of(status.st_mode)))
-    return std::nullopt;
-  return std::to_string(major(status.st_rdev)) + ':' + std::to_string(minor(status.st_rdev));
-}
-
-std::error_code HostRoot::list(const std::string& directory, const Entry& entry) const {
-  note(Look::kEntries, directory);
-  if (!machine_) return list_directory(real(directory), entry);
-  const auto found = machine_->tree.find(directory);
-  if (!found.file) return found.failed;
-  if (found.file->type != FileType::kDirectory) return std::make_error_code(std::errc::not_a_directory);
-  for (const RecordedTree::Entry& each : found.file->entries) entry(each.name, each.file.type);
-  return {};
 }
 
 HostRoot::Match HostRoot::glob(const std::string& pattern) const {
@@ -297,7 +169,7 @@ HostRoot::Match HostRoot::glob(const std::string& pattern) const {
   Walk walk(*this, pattern);
   if (!components.empty()) walk.descend("", components);
   Match match = std::move(walk).finish();
-  for (const std::string& path : match.paths) note(Look::kFile, path);
+  for (const std::string& path : match.paths) look(Look::kFile, path);
   return match;
 }
 

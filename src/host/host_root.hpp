@@ -13,7 +13,7 @@
 
 #include "base/watch_for.hpp"
 #include "host/file_text.hpp"
-#include "host/file_type.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 
@@ -57,20 +57,30 @@ class HostRoot {
   // As Kubernetes calls it; empty: nobody has told.
   std::string node_name() const;
 
-  // Paths are absolute. What cannot be looked at is as if it were not there.
-  FileType type(const std::string& path) const;      // links are followed
-  FileType own_type(const std::string& path) const;  // of the last link itself
+  // See MachineFiles.
+  FileType type(const std::string& path) const {
+    return look(Look::kFile, path).type(path, LastLink::kFollow);
+  }
+  FileType own_type(const std::string& path) const {
+    return look(Look::kFile, path).type(path, LastLink::kKeep);
+  }
   bool exists(const std::string& path) const { return type(path) != FileType::kNothing; }
-  // As file_text; nullopt, too, of what was recorded without its content.
-  std::optional<std::string> text(const std::string& path, std::size_t most = kMostFileText) const;
-  std::optional<std::string> link_target(const std::string& path) const;  // nullopt: it is no link
-  // Without links. What a link out of the prefix leads to is called as on this machine.
-  std::optional<std::string> canonical(const std::string& path) const;
-  // "195:0"; nullopt: there is no device node.
-  std::optional<std::string> device_number(const std::string& path) const;
-  // Calls for each entry of the directory, in any order; a link's type is kLink. Why it ended early.
-  using Entry = std::function<void(std::string_view name, FileType type)>;
-  std::error_code list(const std::string& directory, const Entry& entry) const;
+  std::optional<std::string> text(const std::string& path, std::size_t most = kMostFileText) const {
+    return look(Look::kText, path).text(path, most);
+  }
+  std::optional<std::string> link_target(const std::string& path) const {
+    return look(Look::kFile, path).link_target(path);
+  }
+  std::optional<std::string> canonical(const std::string& path) const {
+    return look(Look::kFile, path).canonical(path);
+  }
+  std::optional<std::string> device_number(const std::string& path) const {
+    return look(Look::kFile, path).device_number(path);
+  }
+  using Entry = MachineFiles::Entry;
+  std::error_code list(const std::string& directory, const Entry& entry) const {
+    return look(Look::kEntries, directory).list(directory, entry);
+  }
 
   // A look ends here: links may lead in circles, and a pattern to the whole machine.
   static constexpr std::size_t kMostDirectories = 50'000;
@@ -87,14 +97,14 @@ class HostRoot {
   Match glob(const std::string& pattern) const;
 
  private:
-  std::string real(const std::string& path) const { return beginning_ + path; }
-  void note(Look look, const std::string& path) const {
+  const MachineFiles& look(Look look, const std::string& path) const {
     if (note_) note_(look, path);
+    return *files_;
   }
 
   std::filesystem::path prefix_;
-  std::string beginning_;  // of each path: the prefix without a '/' at its end
-  std::shared_ptr<const RecordedMachine> machine_;
+  std::shared_ptr<const RecordedMachine> machine_;  // nullptr: it is this one
+  std::shared_ptr<const MachineFiles> files_;
   std::shared_ptr<const NvmlView> nvml_;
   std::shared_ptr<SysfsMemory> sysfs_memory_;
   Note note_;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {

@@ -10,7 +10,6 @@ namespace plughost {
 namespace {
 
 using File = RecordedTree::File;
-using LastLink = RecordedTree::LastLink;
 
 constexpr std::size_t kDeepest = 64;  // of directories in each other: no path of a machine is longer
 
@@ -104,6 +103,39 @@ RecordedTree::Found RecordedTree::resolve(std::string_view path) const {
   if (const std::errc failed = lookup.go(path, LastLink::kFollow); failed != std::errc())
     return {.file = nullptr, .failed = std::make_error_code(failed), .path = {}};
   return {.file = &lookup.here(), .failed = {}, .path = lookup.path()};
+}
+
+FileType RecordedTree::type(const std::string& path, LastLink last) const {
+  const File* const file = find(path, last).file;
+  return file ? file->type : FileType::kNothing;
+}
+
+std::optional<std::string> RecordedTree::text(const std::string& path, std::size_t /*most*/) const {
+  const File* const file = find(path).file;
+  return file && file->type == FileType::kRegular ? file->text : std::nullopt;
+}
+
+std::optional<std::string> RecordedTree::link_target(const std::string& path) const {
+  const File* const file = find(path, LastLink::kKeep).file;
+  return file && file->type == FileType::kLink ? file->text : std::nullopt;
+}
+
+std::optional<std::string> RecordedTree::canonical(const std::string& path) const {
+  Found found = resolve(path);
+  return found.file ? std::optional(std::move(found.path)) : std::nullopt;
+}
+
+std::optional<std::string> RecordedTree::device_number(const std::string& path) const {
+  const File* const file = find(path).file;
+  return file && is_device_node(file->type) ? file->text : std::nullopt;
+}
+
+std::error_code RecordedTree::list(const std::string& directory, const MachineFiles::Entry& entry) const {
+  const Found found = find(directory);
+  if (!found.file) return found.failed;
+  if (found.file->type != FileType::kDirectory) return std::make_error_code(std::errc::not_a_directory);
+  for (const Entry& each : found.file->entries) entry(each.name, each.file.type);
+  return {};
 }
 
 }  // namespace plughost

@@ -9,11 +9,11 @@
 #include <system_error>
 #include <vector>
 
-#include "host/file_type.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 
-class RecordedTree {
+class RecordedTree final : public MachineFiles {
  public:
   struct Entry;
   struct File {
@@ -38,7 +38,6 @@ class RecordedTree {
   File& root() { return root_; }
   const File& root() const { return root_; }
 
-  enum class LastLink { kFollow, kKeep };
   struct Found {
     const File* file = nullptr;  // nullptr: failed says why
     std::error_code failed;
@@ -47,6 +46,13 @@ class RecordedTree {
   Found find(std::string_view path, LastLink last = LastLink::kFollow) const;
   // And where it was found.
   Found resolve(std::string_view path) const;
+
+  FileType type(const std::string& path, LastLink last) const override;
+  std::optional<std::string> text(const std::string& path, std::size_t most) const override;
+  std::optional<std::string> link_target(const std::string& path) const override;
+  std::optional<std::string> canonical(const std::string& path) const override;
+  std::optional<std::string> device_number(const std::string& path) const override;
+  std::error_code list(const std::string& directory, const MachineFiles::Entry& entry) const override;
 
  private:
   File root_;

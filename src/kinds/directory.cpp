@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-#include "device/id.hpp"
+#include "device/names.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/pattern.hpp"
-#include "host/stable_link.hpp"
+#include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/kind.hpp"
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <system_error>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "kubelet/wire.hpp"
 
 namespace plughost {

@@ -5,10 +5,10 @@
 #include <optional>
 #include <random>
 
-#include "kubelet/grpc_server.hpp"
+#include "kubelet/grpc_setup.hpp"
 #include "kubelet/plugin_service.hpp"
 #include "kubelet/registry_service.hpp"
-#include "kubelet/socket_name.hpp"
+#include "kubelet/unix_socket.hpp"
 
 namespace plughost {
 

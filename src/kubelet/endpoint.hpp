@@ -12,8 +12,8 @@
 #include "base/lifetime.hpp"
 #include "base/workers.hpp"
 #include "kubelet/endpoint_owner.hpp"
-#include "kubelet/listener.hpp"
 #include "kubelet/served_resource.hpp"
+#include "kubelet/unix_socket.hpp"
 
 namespace plughost {
 

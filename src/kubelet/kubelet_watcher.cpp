@@ -1,6 +1,6 @@
 #include "kubelet/kubelet_watcher.hpp"
 
-#include "kubelet/socket_name.hpp"
+#include "kubelet/unix_socket.hpp"
 
 namespace plughost {
 

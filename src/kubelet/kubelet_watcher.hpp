@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/dir_watch.hpp"
-#include "kubelet/file_identity.hpp"
+#include "kubelet/unix_socket.hpp"
 
 namespace plughost {
 

@@ -2,8 +2,7 @@
 
 #include <stdexcept>
 
-#include "kubelet/dead_socket.hpp"
-#include "kubelet/socket_name.hpp"
+#include "kubelet/unix_socket.hpp"
 
 namespace plughost {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/directory_lock.hpp"
+#include "base/files.hpp"
 
 namespace plughost {
 

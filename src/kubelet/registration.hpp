@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/event_loop.hpp"
-#include "kubelet/file_identity.hpp"
 #include "kubelet/plugin_options.hpp"
+#include "kubelet/unix_socket.hpp"
 
 namespace plughost {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "base/replace_file.hpp"
+#include "base/files.hpp"
 
 namespace plughost {
 

@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <set>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "setup/sandbox.hpp"
 
 namespace plughost {

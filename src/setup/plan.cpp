@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "config/config.hpp"
 #include "system/kubernetes.hpp"
 #include "system/os_release.hpp"

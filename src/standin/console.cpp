@@ -4,8 +4,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "base/joined.hpp"
 #include "base/table.hpp"
+#include "base/text.hpp"
 #include "device/allocation_text.hpp"
 
 namespace plughost {

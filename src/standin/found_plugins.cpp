@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 #include "standin/protocol_text.hpp"
 
 namespace plughost {

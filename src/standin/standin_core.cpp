@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 #include "standin/plugin_directory_clearing.hpp"
 #include "standin/protocol_text.hpp"
 

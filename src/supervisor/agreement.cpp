@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

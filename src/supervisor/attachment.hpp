@@ -13,8 +13,8 @@
 
 #include "base/backoff.hpp"
 #include "kubelet/callers.hpp"
-#include "kubelet/file_identity.hpp"
 #include "kubelet/registration.hpp"
+#include "kubelet/unix_socket.hpp"
 #include "supervisor/stage.hpp"
 
 namespace plughost::attachment {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "assume/late.hpp"
-#include "base/replace_file.hpp"
+#include "base/files.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
 #include "device/hash.hpp"

@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/files.hpp"
 #include "base/unique_fd.hpp"
-#include "base/write_all.hpp"
 #include "host/file_text.hpp"
 
 namespace plughost {

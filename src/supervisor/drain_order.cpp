@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {

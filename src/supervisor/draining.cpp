@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/replace_file.hpp"
+#include "base/files.hpp"
 #include "host/file_text.hpp"
 
 namespace plughost {

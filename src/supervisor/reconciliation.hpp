@@ -1,6 +1,7 @@
 #pragma once
 // What a reload does to the entries that run. A pure function of values, thread-safe.
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -8,11 +9,20 @@
 
 namespace plughost {
 
+// What a reload changes. Values.
+// The names of entries, as they stand in the configuration.
+struct Changes {
+  std::vector<std::string> added;
+  std::vector<std::string> changed;
+  std::vector<std::string> removed;
+  std::size_t unchanged = 0;
+  bool kubelet = false;  // every socket of ours has moved
+};
+
 // In the order in which it is done. Entries go by their names' texts.
 struct Reconciliation {
-  std::vector<std::string> retired;            // they end for good
+  Changes changes;                             // those that are removed end for good
   std::vector<std::string> ended;              // others of their names begin
-  bool kubelet = false;                        // another one is meant: all that remain end and begin
   bool cdi = false;                            // specifications belong into another directory
   std::vector<const ResourceConfig*> kept;     // they may stand elsewhere in the file
   std::vector<const ResourceConfig*> updated;  // other devices and terms, and the streams stay

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "supervisor/reconciliation.hpp"
-#include "supervisor/shared_ids.hpp"
+#include "supervisor/resource_names.hpp"
 
 namespace plughost {
 
@@ -24,20 +24,6 @@ constexpr std::chrono::seconds kAfterBurst{1};
 
 std::string count(std::size_t number, const char* noun) {
   return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
-Changes changes(const Config& before, const Config& after) {
-  const ConfigDiff difference = diff(before, after);
-  const auto names = [](const std::vector<const ResourceConfig*>& resources) {
-    std::vector<std::string> texts;
-    for (const ResourceConfig* resource : resources) texts.push_back(resource->recipe->name.text());
-    return texts;
-  };
-  return {.added = names(difference.added),
-          .changed = names(difference.changed),
-          .removed = names(difference.removed),
-          .unchanged = difference.unchanged.size(),
-          .kubelet = difference.kubelet_changed};
 }
 
 std::optional<WallTime> on_the_wall(std::optional<EventLoop::Clock::time_point> time) {
@@ -296,10 +282,9 @@ void Supervisor::stop(std::function<void()> done) {
 }
 
 Changes Supervisor::apply(Config config) {
-  const Changes told = changes(config_, config);
-  const Reconciliation plan = reconcile(config_, config);
-  std::unique_ptr<KubeletLink> link = plan.kubelet ? make_link(config.kubelet, link_.get()) : nullptr;
-  for (const std::string& name : plan.retired) retire(name);
+  Reconciliation plan = reconcile(config_, config);
+  std::unique_ptr<KubeletLink> link = plan.changes.kubelet ? make_link(config.kubelet, link_.get()) : nullptr;
+  for (const std::string& name : plan.changes.removed) retire(name);
   for (const std::string& name : plan.ended) end(name);
   if (link) {
     link_->holdings().abandon();
@@ -319,8 +304,12 @@ Changes Supervisor::apply(Config config) {
   join();
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
-  tell(told);
-  return told;
+  for (const std::string& name : plan.changes.removed)
+    platform_.log.warn(
+        "resource removed: its name stays on the node, with a count of 0, until the node is made anew "
+        "(kubernetes/kubernetes#52510)",
+        {{"resource", name}});
+  return std::move(plan.changes);
 }
 
 void Supervisor::use_api_server() {
@@ -331,14 +320,6 @@ void Supervisor::use_api_server() {
     use();
   else
     node_capacity_.settle(kFarewellLimit, use);
-}
-
-void Supervisor::tell(const Changes& changes) {
-  for (const std::string& name : changes.removed)
-    platform_.log.warn(
-        "resource removed: its name stays on the node, with a count of 0, until the node is made anew "
-        "(kubernetes/kubernetes#52510)",
-        {{"resource", name}});
 }
 
 Supervisor::Summary Supervisor::summary() const {

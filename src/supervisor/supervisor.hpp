@@ -10,7 +10,6 @@
 #include "pods/assuming.hpp"
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
-#include "supervisor/changes.hpp"
 #include "supervisor/draining.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/feature_labels.hpp"
@@ -18,6 +17,7 @@
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/node_capacity.hpp"
 #include "supervisor/node_events.hpp"
+#include "supervisor/reconciliation.hpp"
 #include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
@@ -95,7 +95,6 @@ class Supervisor {
   // Why the entry cannot serve the resource; empty: nobody else does.
   std::string claim(const std::string& resource, const std::string& entry);
   void use_api_server();
-  void tell(const Changes& changes);
   void on_kubelet();
   void on_safety();
   void after_burst();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

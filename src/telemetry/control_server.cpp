@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kubelet/dead_socket.hpp"
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {

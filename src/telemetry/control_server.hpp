@@ -7,7 +7,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
-#include "kubelet/listener.hpp"
+#include "kubelet/unix_socket.hpp"
 #include "telemetry/http_server.hpp"
 #include "telemetry/status_requests.hpp"
 

@@ -3,7 +3,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

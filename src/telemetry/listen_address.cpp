@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 

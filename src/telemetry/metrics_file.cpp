@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "base/replace_file.hpp"
+#include "base/files.hpp"
 #include "telemetry/metrics.hpp"
 
 namespace plughost {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/json.hpp"
-#include "base/log_levels.hpp"
+#include "base/log_line.hpp"
 #include "config/config.hpp"
 #include "config/yaml.hpp"
 #include "document/fields.hpp"

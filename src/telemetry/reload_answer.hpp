@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "supervisor/changes.hpp"
+#include "supervisor/reconciliation.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {

@@ -8,7 +8,7 @@
 
 #include "config/yaml.hpp"
 #include "convert/convert.hpp"
-#include "device/id.hpp"
+#include "device/names.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-#include "device/id.hpp"
+#include "device/names.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "integration/node.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "device/output_line.hpp"
 #include "device/template.hpp"
 #include "document/diagnostics.hpp"

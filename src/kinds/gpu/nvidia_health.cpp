@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
 

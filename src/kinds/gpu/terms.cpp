@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "base/words.hpp"
 
 namespace plughost {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "document/hex_id.hpp"
-#include "host/stable_link.hpp"
+#include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/groups/part.hpp"
 

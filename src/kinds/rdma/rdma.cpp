@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/joined.hpp"
 #include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "base/words.hpp"
 #include "device/pci_info.hpp"
 #include "document/hex_id.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 
 namespace plughost::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "apiserver/api_client.hpp"
-#include "base/number.hpp"
+#include "base/text.hpp"
 #include "host/file_text.hpp"
 #include "places.hpp"
 #include "programs/subprocess.hpp"

@@ -1,4 +1,4 @@
-#include "base/directory_lock.hpp"
+#include "base/files.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>

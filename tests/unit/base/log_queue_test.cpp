@@ -1,4 +1,4 @@
-#include "base/log_queue.hpp"
+#include "base/log_sink.hpp"
 
 #include <doctest/doctest.h>
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/log_line.hpp"
-#include "base/log_queue.hpp"
 #include "unit/base/standard_error.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -7,9 +7,7 @@
 #include <vector>
 
 #include "base/ascii.hpp"
-#include "base/joined.hpp"
-#include "base/log_levels.hpp"
-#include "base/number.hpp"
+#include "base/log_line.hpp"
 #include "base/words.hpp"
 
 using namespace plughost;

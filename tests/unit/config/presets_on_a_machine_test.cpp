@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
 #include "places.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "config/config.hpp"
 #include "unit/temp_dir.hpp"
 

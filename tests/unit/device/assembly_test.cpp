@@ -3,8 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "device/id.hpp"
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 namespace {

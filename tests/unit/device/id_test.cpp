@@ -1,4 +1,4 @@
-#include "device/id.hpp"
+#include "device/names.hpp"
 
 #include <doctest/doctest.h>
 

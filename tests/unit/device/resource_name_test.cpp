@@ -1,4 +1,4 @@
-#include "device/resource_name.hpp"
+#include "device/names.hpp"
 
 #include <doctest/doctest.h>
 

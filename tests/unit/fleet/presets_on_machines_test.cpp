@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/joined.hpp"
+#include "base/text.hpp"
 #include "config/config.hpp"
 #include "fleet/recording.hpp"
 #include "host/host_root.hpp"

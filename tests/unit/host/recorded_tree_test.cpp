@@ -8,7 +8,6 @@ namespace plughost {
 namespace {
 
 using File = RecordedTree::File;
-using LastLink = RecordedTree::LastLink;
 
 void add_file(RecordedTree& tree, const std::string& path, const std::string& text) {
   tree.add(path, {.type = FileType::kRegular, .text = text, .entries = {}});

@@ -1,10 +1,9 @@
-#include "kubelet/dead_socket.hpp"
+#include "kubelet/unix_socket.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kubelet/unix_socket.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;

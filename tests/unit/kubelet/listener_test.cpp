@@ -1,4 +1,4 @@
-#include "kubelet/listener.hpp"
+#include "kubelet/unix_socket.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
@@ -8,8 +8,6 @@
 #include <optional>
 
 #include "base/kernel_limits.hpp"
-#include "kubelet/socket_name.hpp"
-#include "kubelet/unix_socket.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "kubelet/listener.hpp"
+#include "kubelet/unix_socket.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

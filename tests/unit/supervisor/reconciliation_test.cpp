@@ -24,9 +24,9 @@ std::string plan(const std::string& before, const std::string& after) {
   };
   const auto itself = [](const std::string& name) { return name; };
   const auto its_name = [](const ResourceConfig* entry) { return entry->recipe->name.text(); };
-  add_all("retired", found.retired, itself);
+  add_all("retired", found.changes.removed, itself);
   add_all("ended", found.ended, itself);
-  if (found.kubelet) add("kubelet");
+  if (found.changes.kubelet) add("kubelet");
   if (found.cdi) add("cdi");
   add_all("kept", found.kept, its_name);
   add_all("updated", found.updated, its_name);
@@ -37,6 +37,20 @@ std::string plan(const std::string& before, const std::string& after) {
   for (const auto* all : {&found.kept, &found.updated, &found.begun})
     for (const ResourceConfig* entry : *all) CHECK(is_wanted(entry));
   return text;
+}
+
+// What is told of it, as "added a, changed b".
+std::string told(const std::string& before, const std::string& after) {
+  const Changes found = reconcile(config_of(before), config_of(after)).changes;
+  std::string text;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      text += std::string(what) + ' ' + name.substr(name.find('/') + 1) + ", ";
+  };
+  add("added", found.added);
+  add("changed", found.changed);
+  add("removed", found.removed);
+  return text + std::to_string(found.unchanged) + " kept" + (found.kubelet ? "; kubelet" : "");
 }
 
 const std::string kA = "- {name: x.com/a, count: 1}\n";
@@ -80,6 +94,51 @@ TEST_CASE(
 
 TEST_CASE("another directory for specifications touches no entry") {
   CHECK(plan(resources(kA), "cdi: {directory: /there}\n" + resources(kA)) == "cdi; kept a");
+}
+
+const std::string kBefore =
+    "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 2}}\n- {name: x.example/b, count: 2}\n";
+
+TEST_CASE("comments, layout, quotes and the order of keys and entries change nothing") {
+  CHECK(told(kBefore, kBefore) == "2 kept");
+  CHECK(told(kBefore,
+             "# Moved around.\nlog: {level: debug}\ndevices:\n- count: 2\n  name: x.example/b\n"
+             "- env: {B: \"2\", A: '1'}  # the same\n  count: 1\n  name: x.example/a\n") == "2 kept");
+}
+
+TEST_CASE("a changed value, kind or number touches its entry only") {
+  const std::string b = "- {name: x.example/b, count: 2}\n";
+  const std::string a = "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 2}}\n";
+  CHECK(told(kBefore, "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 3}}\n" + b) ==
+        "changed a, 1 kept");
+  CHECK(told(kBefore, a + "- {name: x.example/b, count: 3}\n") == "changed b, 1 kept");
+  CHECK(told(kBefore, a + "- {name: x.example/b, directory: {path: /b}}\n") == "changed b, 1 kept");
+}
+
+TEST_CASE("another choice is a change of the entry") {
+  const auto card = [](const std::string& keys) {
+    return "resources: [{name: x.example/a, directory: {path: /a}" + keys + "}]\n";
+  };
+  CHECK(told(card(", only: [{name: a}]"), card(", only: [{name: a}]")) == "1 kept");
+  for (const auto& [before, after] :
+       {std::pair(", only: [{name: a}]", ", only: [{name: b}]"),
+        std::pair(", only: [{name: a}]", ", except: [{name: a}]"), std::pair("", ", except: [{name: a}]"),
+        std::pair(", replicas: {\"a*\": 2}", ", replicas: {\"a*\": 3}")})
+    CHECK(told(card(before), card(after)) == "changed a, 0 kept");
+}
+
+TEST_CASE("what is told of entries that come and go, and of a domain that gives them other names") {
+  CHECK(told(kBefore, "resources:\n- {name: x.example/c, count: 1}\n- {name: x.example/b, count: 2}\n") ==
+        "added c, removed a, 1 kept");
+  const std::string entry = "resources: [{name: a, count: 1}]\n";
+  CHECK(told("domain: x.example\n" + entry, "domain: x.example\n" + entry) == "1 kept");
+  CHECK(told("domain: x.example\n" + entry, "domain: y.example\n" + entry) == "added a, removed a, 0 kept");
+}
+
+TEST_CASE("another directory of the kubelet moves our sockets") {
+  CHECK(told(kBefore, "kubelet: {directory: /run/k}\n" + kBefore) == "2 kept; kubelet");
+  CHECK(told(kBefore, "kubelet: {registration: pluginsRegistry}\n" + kBefore) == "2 kept; kubelet");
+  CHECK(told(kBefore, "kubelet: {directory: /var/lib/kubelet/device-plugins/}\n" + kBefore) == "2 kept");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "supervisor/shared_ids.hpp"
+#include "supervisor/resource_names.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,14 +1,42 @@
-#include "base/directory_lock.hpp"
+#include "base/files.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <system_error>
+
+#include "base/unique_fd.hpp"
 
 namespace plughost {
+
+void replace_file(const std::string& file, const std::string& temporary, std::string_view text) {
+  // What lies there is never written to: it may be a link to somebody's file.
+  ::unlink(temporary.c_str());
+  const UniqueFd fd{
+      check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644), "open")};
+  try {
+    check(::fchmod(fd.get(), 0644), "fchmod");  // whatever the umask is: other users' tools read it
+    write_all(fd.get(), text);
+    check(::rename(temporary.c_str(), file.c_str()), "rename");
+  } catch (const std::system_error&) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
+void open_standard_files() {
+  for (;;) {
+    int fd = ::open("/dev/null", O_RDWR);
+    if (fd < 0) fd = ::open("/", O_RDONLY | O_DIRECTORY);  // takes nothing, and is there without a /dev
+    if (fd > STDERR_FILENO) ::close(fd);
+    if (fd < 0 || fd > STDERR_FILENO) return;
+  }
+}
 
 namespace {
 

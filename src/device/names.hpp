@@ -1,10 +1,22 @@
 #pragma once
-// The kubelet's rule for the name of an extended resource. Thread-safe.
+// Ids of devices, and names of resources. Pure functions, thread-safe.
 
 #include <string>
 #include <string_view>
 
 namespace plughost {
+
+// The device API's limit for an id, in characters, a replica's suffix included.
+inline constexpr std::size_t kLongestId = 63;
+
+bool valid_utf8(std::string_view text);
+// In double quotes, as it is.
+std::string in_quotes(std::string_view text);
+
+// The same id for the same name, on every run: the name itself where it can be one; otherwise what is not
+// printable, '%' and ',' (ids are joined by commas) are escaped as %XX; and what is longer than `longest`
+// characters is cut and ends in a hash of the whole name.
+std::string stable_id(std::string_view name, std::size_t longest = kLongestId);
 
 // Why the kubelet (1.20 to 1.36: v1helper.IsExtendedResourceName and the apimachinery's IsQualifiedName)
 // would refuse the name, as a sentence; empty: it takes it.

@@ -1,4 +1,7 @@
-#include "kubelet/grpc_server.hpp"
+#include "kubelet/grpc_setup.hpp"
+
+#include <absl/synchronization/mutex.h>
+#include <grpc/support/log.h>
 
 #include <climits>
 #include <stdexcept>
@@ -18,6 +21,30 @@ std::unique_ptr<grpc::Server> start_grpc_server(std::initializer_list<grpc::Serv
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (!server) throw std::runtime_error("gRPC cannot start a server");
   return server;
+}
+
+namespace {
+
+// gRPC's hook is a bare function: the one place where a global cannot be avoided.
+Log* target = nullptr;
+
+void write(gpr_log_func_args* args) {
+  // What gRPC calls an error (a peer that went away in mid-call) is seldom one for the reader of our log.
+  if (args->severity == GPR_LOG_SEVERITY_ERROR)
+    target->warn("grpc", {{"text", args->message}});
+  else
+    target->debug("grpc", {{"text", args->message}});
+}
+
+}  // namespace
+
+void route_grpc_log(Log& log) {
+  target = &log;
+  gpr_set_log_function(&write);
+}
+
+void lock_without_graph() {
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 }
 
 }  // namespace plughost
