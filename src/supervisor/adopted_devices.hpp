@@ -42,14 +42,12 @@ class AdoptedDevices {
   News learn(const Holdings& holdings, bool final);
   // The checkpoint has been read anew: what is over may have begun again.
   void read_again() { over_.clear(); }
-  // Other ids are the resources' own from now on.
-  void on_reload() { own_.clear(); }
 
   // Takes the shares of the resource's devices that are held so.
   void apply(const std::string& resource, std::vector<Device>& devices) const;
   // Of all resources.
   const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
-  // Ids that a checkpoint has, and the resources list or have listed since the last reload.
+  // Ids that a checkpoint has, and the resources list or have listed.
   const std::map<std::string, std::set<std::string>>& own() const { return own_; }
   // Is there anything that the kubelet should be asked?
   bool open() const { return !ids_.empty() || !strangers_.empty(); }

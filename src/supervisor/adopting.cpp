@@ -17,7 +17,8 @@ void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>&
     return HeldIds{.checkpoint = checkpoint_,
                    .own = devices_.own(),
                    .adopted = devices_.ids(),
-                   .before_reload = before_reload_};
+                   .before_reload = before_reload_,
+                   .reloaded = reloaded_};
   };
   const bool is_new = reading_.began >= since_;
   const bool again = is_new && !reading_.checkpoint && Clock::now() - reading_.began >= kReadAgain;
@@ -34,6 +35,7 @@ void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>&
 }
 
 void Adopting::take(std::map<std::string, Adoption> found) {
+  reloaded_ = false;
   AdoptedDevices::News news = devices_.take(std::move(found));
   const bool adopts = !news.adopted.empty();
   untold_.push_back(std::move(news));
@@ -51,7 +53,7 @@ void Adopting::on_reload(std::map<std::string, Inventory> listed) {
   if (devices_.ids().empty()) before_reload_.clear();
   before_reload_.insert(before_reload_.begin(), std::move(listed));
   before_reload_.resize(std::min(before_reload_.size(), kMostLists));
-  devices_.on_reload();
+  reloaded_ = true;
   since_ = Clock::now();
 }
 

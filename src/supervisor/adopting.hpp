@@ -64,6 +64,7 @@ class Adopting {
   CheckpointReader::Reading reading_;
   std::shared_ptr<const Checkpoint> checkpoint_;  // the last one that could be read
   std::vector<std::map<std::string, Inventory>> before_reload_;
+  bool reloaded_ = false;                   // and no look has ended since
   Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
   Clock::time_point trusted_from_ = Clock::time_point::min();
   bool asking_ = false;

@@ -154,7 +154,7 @@ class Draft {
   // Is it adopted, or from before the reload that was just now?
   bool stands_for_another(const std::string& id) const {
     if (is_in(held_.adopted, resource_, id)) return true;
-    if (is_in(held_.own, resource_, id) || held_.before_reload.empty()) return false;
+    if (!held_.reloaded) return false;
     const Device* const before = find(held_.before_reload.front(), resource_, id).device;
     return before && !before->gone;
   }

@@ -28,11 +28,13 @@ struct FormerId {
 // What is known of the ids that containers hold. By resource.
 struct HeldIds {
   std::shared_ptr<const Checkpoint> checkpoint;          // nullptr: nothing
-  std::map<std::string, std::set<std::string>> own;      // that were listed by this configuration
+  std::map<std::string, std::set<std::string>> own;      // that were listed
   std::map<std::string, std::set<std::string>> adopted;  // that are adopted already
-  // What was listed by configurations before this one, the newest first: an id of it that is not listed any
-  // more may be a device that is still there.
+  // What was listed by configurations before this one, the newest first.
   std::vector<std::map<std::string, Inventory>> before_reload = {};
+  // No look has ended since the reload: an id of the newest of these that is not listed any more may be a
+  // device that is still there. Later it is one that was pulled out.
+  bool reloaded = false;
 };
 
 // What a look makes of it, for one resource.

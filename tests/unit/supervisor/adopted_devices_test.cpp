@@ -181,8 +181,6 @@ TEST_CASE("the resource's own ids are remembered") {
   CHECK(adopted.own().at(kA) == std::set<std::string>{"a", "b"});
   CHECK(adopted.own().at(kB) == std::set<std::string>{"b"});
   CHECK_FALSE(adopted.open());
-  adopted.on_reload();
-  CHECK(adopted.own().empty());
 }
 
 }  // namespace
