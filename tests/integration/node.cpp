@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -30,6 +31,31 @@ void describe(const ResourceState& resource) {
   }
 }
 
+// Whether something has failed in the test that runs: what the daemon said is shown then.
+class Failures : public doctest::IReporter {
+ public:
+  explicit Failures(const doctest::ContextOptions&) {}
+  static bool any() { return any_; }
+
+  void test_case_start(const doctest::TestCaseData&) override { any_ = false; }
+  void log_assert(const doctest::AssertData& data) override { any_ = any_ || data.m_failed; }
+  void log_message(const doctest::MessageData&) override {}
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_run_end(const doctest::TestRunStats&) override {}
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+
+ private:
+  static inline std::atomic<bool> any_ = false;
+};
+
+REGISTER_LISTENER("failures", 1, Failures);
+
 }  // namespace
 
 Node::Node(Options options) : options_(options) {
@@ -39,7 +65,6 @@ Node::Node(Options options) : options_(options) {
 }
 
 Node::~Node() {
-  bool failed = std::uncaught_exceptions() > 0;
   if (kubelet_) {
     for (const auto& known : kubelet_->state().resources) {
       const ResourceState& resource = known.second;
@@ -47,12 +72,12 @@ Node::~Node() {
       const bool trap =
           std::ranges::any_of(resource.registrations, &ResourceState::Registration::while_streaming);
       CHECK_FALSE(trap);
-      failed = failed || trap;
       if (trap) describe(resource);
     }
   }
   keep_specifications(files_.at("cdi"));
-  if (failed) std::cerr << "The daemon said:\n" << said_ << (daemon_ ? daemon_->output() : "");
+  if (Failures::any() || std::uncaught_exceptions() > 0)
+    std::cerr << "The daemon said:\n" << said_ << (daemon_ ? daemon_->output() : "");
 }
 
 fs::path Node::sockets() const {
@@ -88,6 +113,11 @@ void Node::start_daemon(const std::vector<std::string>& environment,
 void Node::end_daemon() {
   if (daemon_) said_ += daemon_->output();
   daemon_.reset();
+  // Else what is asked of the kubelet next is answered with the streams of the one that is gone.
+  if (kubelet_)
+    CHECK(wait_for([](const KubeletState& state) {
+      return std::ranges::none_of(state.resources, [](const auto& known) { return known.second.attached; });
+    }));
 }
 
 bool Node::reload() {
