@@ -22,9 +22,7 @@ inline double ms_between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration<double, std::milli>(to - from).count();
 }
 
-inline std::string resource_name(std::size_t n) {
-  return "bench.example.com/r" + std::to_string(n);
-}
+inline std::string resource_name(std::size_t n) { return "bench.example.com/r" + std::to_string(n); }
 
 // A directory of its own for each measurement, removed at its end.
 class Bed {

@@ -96,9 +96,7 @@ void measure_start(std::size_t resources, std::size_t rounds, double limit_ms) {
          *std::ranges::max_element(samples), limit_ms, "limit", rounds});
 }
 
-std::string this_program() {
-  return fs::read_symlink("/proc/self/exe").string();
-}
+std::string this_program() { return fs::read_symlink("/proc/self/exe").string(); }
 
 // The peer: as many gRPC servers with a stream each, and nothing else, in a process of their own.
 double bare_memory_mb(std::size_t servers) {

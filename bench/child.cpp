@@ -27,9 +27,7 @@ double field(const fs::path& file, const std::string& name) {
   return 0;
 }
 
-fs::path proc(pid_t pid) {
-  return fs::path("/proc") / std::to_string(pid);
-}
+fs::path proc(pid_t pid) { return fs::path("/proc") / std::to_string(pid); }
 
 }  // namespace
 

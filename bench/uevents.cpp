@@ -24,9 +24,7 @@ std::string device_path(std::size_t n) {
   return "/sys/devices/platform/cameras/video4linux/video" + std::to_string(n);
 }
 
-fs::path class_link(std::size_t n) {
-  return fs::path(kClass) / ("video" + std::to_string(n));
-}
+fs::path class_link(std::size_t n) { return fs::path(kClass) / ("video" + std::to_string(n)); }
 
 // A machine on which cameras can be plugged in.
 class Cameras {

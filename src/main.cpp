@@ -336,12 +336,8 @@ int CommandLine::run(int argc, char** argv) {
 namespace {
 
 // Before the constructors of libraries' globals, which open files.
-[[gnu::constructor(101)]] void before_all() {
-  plughost::open_standard_files();
-}
+[[gnu::constructor(101)]] void before_all() { plughost::open_standard_files(); }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  return plughost::CommandLine().run(argc, argv);
-}
+int main(int argc, char** argv) { return plughost::CommandLine().run(argc, argv); }

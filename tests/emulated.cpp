@@ -4,6 +4,4 @@
 #include "not_shown.hpp"
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the linker's name of what stands in for __clone()
-extern "C" int __wrap___clone() {
-  plughost::test::not_shown("qemu starts no programs as the daemon does");
-}
+extern "C" int __wrap___clone() { plughost::test::not_shown("qemu starts no programs as the daemon does"); }

@@ -2,9 +2,7 @@
 
 namespace plughost::test {
 
-std::string in_source(const std::string& path) {
-  return PLUGHOST_SOURCE_DIR + path;
-}
+std::string in_source(const std::string& path) { return PLUGHOST_SOURCE_DIR + path; }
 
 const char* const kPlughost = PLUGHOST_BINARY;
 const char* const kStandIn = PLUGHOST_STAND_IN;

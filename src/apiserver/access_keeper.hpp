@@ -35,8 +35,7 @@ class AccessKeeper {
 
   // All outlive it.
   AccessKeeper(Workers& workers, Programs& programs, Options options);
-  AccessKeeper(const AccessKeeper&) = delete;
-  AccessKeeper& operator=(const AccessKeeper&) = delete;
+  AccessKeeper& operator=(AccessKeeper&&) = delete;
 
   // Calls once, at once if nothing has to be read. anew: what is known has been refused. What is known is
   // given, too, if it cannot be read anew.

@@ -262,8 +262,7 @@ class ApiClient::Impl::Call final : public ApiCall {
   ~Call() override {
     if (!streams_) impl_.note_request_end();
   }
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  Call& operator=(Call&&) = delete;
 
  private:
   void prepare(bool anew) {
@@ -394,25 +393,15 @@ std::unique_ptr<ApiCall> ApiClient::stream(ApiRequest request, StreamHooks hooks
   return std::make_unique<Impl::Call>(*impl_, std::move(request), std::move(hooks), true);
 }
 
-const std::string& ApiClient::node() const {
-  return impl_->node();
-}
+const std::string& ApiClient::node() const { return impl_->node(); }
 
-ApiClientState ApiClient::state() const {
-  return impl_->state();
-}
+ApiClientState ApiClient::state() const { return impl_->state(); }
 
-EventLoop& ApiClient::loop() const {
-  return impl_->loop;
-}
+EventLoop& ApiClient::loop() const { return impl_->loop; }
 
-Workers& ApiClient::workers() const {
-  return impl_->workers;
-}
+Workers& ApiClient::workers() const { return impl_->workers; }
 
-ApiTally& ApiClient::tally() const {
-  return *impl_->tally_;
-}
+ApiTally& ApiClient::tally() const { return *impl_->tally_; }
 
 std::uint64_t ApiClient::note_watch(std::uint64_t number, ApiWatchState state) {
   if (number == 0) number = impl_->next_watch++;
@@ -422,9 +411,7 @@ std::uint64_t ApiClient::note_watch(std::uint64_t number, ApiWatchState state) {
   return number;
 }
 
-const ApiClient::Options& ApiClient::options() const {
-  return impl_->options();
-}
+const ApiClient::Options& ApiClient::options() const { return impl_->options(); }
 
 void ApiClient::forget_watch(std::uint64_t number) {
   impl_->tally_->forget(number);

@@ -78,8 +78,7 @@ class ApiClient {
   ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log, std::shared_ptr<ApiTally> tally,
             Options options);
   ~ApiClient();
-  ApiClient(const ApiClient&) = delete;
-  ApiClient& operator=(const ApiClient&) = delete;
+  ApiClient& operator=(ApiClient&&) = delete;
 
   // done comes later, once, unless the call is dropped before; it may drop it. A 401 has been tried once more
   // with credentials that were read anew; every other answer is handed out.

@@ -14,8 +14,7 @@ class ApiServer {
  public:
   // All outlive it.
   ApiServer(EventLoop& loop, Workers& workers, Programs& programs, Log& log);
-  ApiServer(const ApiServer&) = delete;
-  ApiServer& operator=(const ApiServer&) = delete;
+  ApiServer& operator=(ApiServer&&) = delete;
 
   // Another one, or none: those who use it are told, and then the former client ends.
   void use(std::optional<ApiServerConfig> config);

@@ -63,8 +63,7 @@ class ApiWatch::Impl {
     next_.arm(std::chrono::milliseconds(0));
   }
   ~Impl() { client_.forget_watch(number_); }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
+  Impl& operator=(Impl&&) = delete;
 
  private:
   using Clock = EventLoop::Clock;

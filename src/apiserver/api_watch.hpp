@@ -29,8 +29,7 @@ class ApiWatch {
   // outlives it.
   ApiWatch(ApiClient& client, std::string collection, std::string field_selector, Hooks hooks);
   ~ApiWatch();
-  ApiWatch(const ApiWatch&) = delete;
-  ApiWatch& operator=(const ApiWatch&) = delete;
+  ApiWatch& operator=(ApiWatch&&) = delete;
 
  private:
   class Impl;

@@ -53,9 +53,7 @@ CurlTransport::CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary>
   library_->multi_setopt(multi_, CURLMOPT_MAXCONNECTS, 1L);
 }
 
-CurlTransport::~CurlTransport() {
-  library_->multi_cleanup(multi_);
-}
+CurlTransport::~CurlTransport() { library_->multi_cleanup(multi_); }
 
 // libcurl is C: nothing may be thrown through it.
 int CurlTransport::on_socket(CURL* /*easy*/, curl_socket_t socket, int what, void* transport,
@@ -304,8 +302,6 @@ void CurlTransfer::on_done(CURLcode result) {
   end(std::move(ending));
 }
 
-bool CurlTransfer::has_news() const {
-  return began_ || !bytes_.empty() || end_;
-}
+bool CurlTransfer::has_news() const { return began_ || !bytes_.empty() || end_; }
 
 }  // namespace plughost

@@ -47,8 +47,7 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
   CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary> library,
                 std::shared_ptr<const ApiAccess> access, long most_connections);
   ~CurlTransport();
-  CurlTransport(const CurlTransport&) = delete;
-  CurlTransport& operator=(const CurlTransport&) = delete;
+  CurlTransport& operator=(CurlTransport&&) = delete;
 
   const std::shared_ptr<const ApiAccess>& access() const { return access_; }
 
@@ -85,8 +84,7 @@ class CurlTransfer {
   // None of the hooks comes from within, and each may drop the transfer.
   CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest request, Hooks hooks);
   ~CurlTransfer();
-  CurlTransfer(const CurlTransfer&) = delete;
-  CurlTransfer& operator=(const CurlTransfer&) = delete;
+  CurlTransfer& operator=(CurlTransfer&&) = delete;
 
  private:
   friend class CurlTransport;

@@ -39,9 +39,7 @@ std::string event_name(const EventDraft& draft, const std::string& object) {
 
 }  // namespace
 
-std::string_view word_of(EventReason reason) {
-  return word_of(kReasons, reason);
-}
+std::string_view word_of(EventReason reason) { return word_of(kReasons, reason); }
 
 Json event_json(const EventDraft& draft, const std::string& uid, const std::string& node) {
   const bool is_pod = !draft.subject.pod.empty();

@@ -17,8 +17,7 @@ class NodeWatch {
  public:
   // server outlives it.
   explicit NodeWatch(ApiServer& server);
-  NodeWatch(const NodeWatch&) = delete;
-  NodeWatch& operator=(const NodeWatch&) = delete;
+  NodeWatch& operator=(NodeWatch&&) = delete;
 
   // It is watched while somebody follows: changed comes when node() or trouble() may say something else,
   // never from within.

@@ -13,9 +13,7 @@ namespace {
 // No node has so many units.
 constexpr std::uint64_t kMostUnits = 1ull << 50;
 
-std::string cut(const std::string& text) {
-  return text.substr(0, AskingPod::kLongestText);
-}
+std::string cut(const std::string& text) { return text.substr(0, AskingPod::kLongestText); }
 
 std::optional<std::string> annotation(const Pod& pod, const std::string& key) {
   const auto found = pod.annotations.find(key);

@@ -43,9 +43,7 @@ std::string uuid_of(const Device& device) {
   return uuid.empty() ? device.id : uuid;
 }
 
-std::string index_of(const Device& device) {
-  return attribute_of(device, "index");
-}
+std::string index_of(const Device& device) { return attribute_of(device, "index"); }
 
 AssumedCard assumed_card(const Device& device, const Inventory& inventory) {
   return {.uuid = uuid_of(device),

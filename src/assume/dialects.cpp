@@ -39,9 +39,7 @@ AssumeTerms terms_of(Dialect dialect) {
 }
 
 // Volcano's scheduler never writes it.
-bool waits_unsaid(Dialect dialect) {
-  return dialect == Dialect::kVolcano;
-}
+bool waits_unsaid(Dialect dialect) { return dialect == Dialect::kVolcano; }
 
 std::map<std::string, std::string> card_env(const AssumeTerms& terms, const AssumedCard& card,
                                             std::uint64_t units, std::uint64_t pod_units, bool by_uuid) {

@@ -18,9 +18,7 @@ bool all_answered(const AskingPod& pod, const AnsweredContainers& answered) {
   return pod.next(answered) == nullptr;
 }
 
-bool marked(const AskingPod& pod) {
-  return pod.assigned == "true";
-}
+bool marked(const AskingPod& pod) { return pod.assigned == "true"; }
 
 std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int64_t now) {
   Json::Object annotations{{pod.names.assigned, "true"}};

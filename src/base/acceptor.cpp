@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 // Out of descriptors: the connection waits in the backlog, and accept would fail at once again and again.

@@ -21,8 +21,7 @@ class Acceptor {
 
   // socket listens, and is non-blocking. Throws std::system_error. The loop outlives it.
   Acceptor(EventLoop& loop, UniqueFd socket, Accept accept, Trouble trouble);
-  Acceptor(const Acceptor&) = delete;
-  Acceptor& operator=(const Acceptor&) = delete;
+  Acceptor& operator=(Acceptor&&) = delete;
 
   int socket() const { return socket_.get(); }
 

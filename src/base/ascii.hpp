@@ -8,46 +8,28 @@
 
 namespace plughost {
 
-constexpr bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-constexpr bool is_upper(char c) {
-  return c >= 'A' && c <= 'Z';
-}
+constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 
-constexpr bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
+constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
-constexpr bool is_letter(char c) {
-  return is_upper(c) || is_lower(c);
-}
+constexpr bool is_letter(char c) { return is_upper(c) || is_lower(c); }
 
-constexpr bool is_letter_or_digit(char c) {
-  return is_letter(c) || is_digit(c);
-}
+constexpr bool is_letter_or_digit(char c) { return is_letter(c) || is_digit(c); }
 
 constexpr bool is_hex_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-constexpr bool is_control(char c) {
-  return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
-}
+constexpr bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
 
 // Between words, or at a line's end.
-constexpr bool is_blank(char c) {
-  return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
+constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
-constexpr char to_lower(char c) {
-  return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c;
-}
+constexpr char to_lower(char c) { return is_upper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
-constexpr char to_upper(char c) {
-  return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c;
-}
+constexpr char to_upper(char c) { return is_lower(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 
 inline std::string to_lower(std::string_view text) {
   std::string lower(text);
@@ -55,9 +37,7 @@ inline std::string to_lower(std::string_view text) {
   return lower;
 }
 
-inline bool is_digits(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, is_digit);
-}
+inline bool is_digits(std::string_view text) { return !text.empty() && std::ranges::all_of(text, is_digit); }
 
 // Without the blanks at its beginning and its end. A part of the text: it lives as long.
 constexpr std::string_view without_blanks(std::string_view text) {
@@ -74,8 +54,6 @@ inline std::string upper_hex(char c) {
 }
 
 // Of the lowest four bits.
-constexpr char lower_hex(std::uint64_t bits) {
-  return "0123456789abcdef"[bits & 0xFu];
-}
+constexpr char lower_hex(std::uint64_t bits) { return "0123456789abcdef"[bits & 0xFu]; }
 
 }  // namespace plughost

@@ -11,7 +11,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 // Where a process of another user writes without end, others get their turn.
@@ -74,9 +73,7 @@ DirWatch::DirWatch(DirWatcher& watcher, std::string path, std::string pattern, W
       what_(what),
       callback_(std::move(callback)) {}
 
-DirWatch::~DirWatch() {
-  watcher_.forget(*this);
-}
+DirWatch::~DirWatch() { watcher_.forget(*this); }
 
 DirWatcher::DirWatcher(EventLoop& loop, Options options)
     : loop_(loop),

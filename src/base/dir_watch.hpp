@@ -45,8 +45,7 @@ class DirWatch {
   using Callback = std::function<void(std::string_view name)>;
 
   ~DirWatch();
-  DirWatch(const DirWatch&) = delete;
-  DirWatch& operator=(const DirWatch&) = delete;
+  DirWatch& operator=(DirWatch&&) = delete;
 
  private:
   friend class DirWatcher;
@@ -85,8 +84,7 @@ class DirWatcher {
   DirWatcher(EventLoop& loop, Options options);
   DirWatcher(EventLoop& loop, Tell trouble) : DirWatcher(loop, Options{.trouble = std::move(trouble)}) {}
   ~DirWatcher();
-  DirWatcher(const DirWatcher&) = delete;
-  DirWatcher& operator=(const DirWatcher&) = delete;
+  DirWatcher& operator=(DirWatcher&&) = delete;
 
   // Watches the entries of path whose name matches pattern (fnmatch(3); a leading dot is not special). path
   // is absolute; it need not exist, may come later, may be a link or lie behind links, may vanish and come

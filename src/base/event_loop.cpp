@@ -9,7 +9,6 @@
 #include <vector>
 
 namespace plughost {
-
 namespace {
 
 constexpr std::uint64_t kMailbox = 0;

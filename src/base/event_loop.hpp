@@ -38,8 +38,7 @@ class EventLoop {
   // Throws std::system_error.
   EventLoop();
   ~EventLoop();
-  EventLoop(const EventLoop&) = delete;
-  EventLoop& operator=(const EventLoop&) = delete;
+  EventLoop& operator=(EventLoop&&) = delete;
 
   // Until stop(). What a callback throws comes out of here.
   void run();
@@ -72,8 +71,7 @@ class IoWatch {
   ~IoWatch();
   // Other events from now on; those that cannot be left out (EPOLLHUP, EPOLLERR) are told with none, too.
   void want(std::uint32_t events);
-  IoWatch(const IoWatch&) = delete;
-  IoWatch& operator=(const IoWatch&) = delete;
+  IoWatch& operator=(IoWatch&&) = delete;
 
  private:
   friend class EventLoop;
@@ -88,8 +86,7 @@ class Timer {
  public:
   Timer(EventLoop& loop, EventLoop::Task callback) : loop_(loop), callback_(std::move(callback)) {}
   ~Timer() { cancel(); }
-  Timer(const Timer&) = delete;
-  Timer& operator=(const Timer&) = delete;
+  Timer& operator=(Timer&&) = delete;
 
   void arm(EventLoop::Clock::duration after) { arm_at(EventLoop::Clock::now() + after); }
   void arm_at(EventLoop::Clock::time_point due);

@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -217,33 +216,19 @@ Json Json::parse(std::string_view text, const JsonTerms& terms) {
   return builder.take();
 }
 
-std::string Json::dump() const {
-  return written(*this, std::nullopt);
-}
+std::string Json::dump() const { return written(*this, std::nullopt); }
 
-std::string Json::dump_indented() const {
-  return written(*this, 0);
-}
+std::string Json::dump_indented() const { return written(*this, 0); }
 
-const std::string& Json::text() const {
-  return value_or_none<std::string>(value_);
-}
+const std::string& Json::text() const { return value_or_none<std::string>(value_); }
 
-std::int64_t Json::number() const {
-  return value_or_none<std::int64_t>(value_);
-}
+std::int64_t Json::number() const { return value_or_none<std::int64_t>(value_); }
 
-bool Json::truth() const {
-  return value_or_none<bool>(value_);
-}
+bool Json::truth() const { return value_or_none<bool>(value_); }
 
-const Json::Array& Json::array() const {
-  return value_or_none<Array>(value_);
-}
+const Json::Array& Json::array() const { return value_or_none<Array>(value_); }
 
-const Json::Object& Json::object() const {
-  return value_or_none<Object>(value_);
-}
+const Json::Object& Json::object() const { return value_or_none<Object>(value_); }
 
 const Json& Json::operator[](std::string_view name) const {
   static const Json kNull;
@@ -257,9 +242,7 @@ Json& Json::operator[](std::string_view name) {
   return found == object.end() ? object.emplace_back(name, Json()).second : found->second;
 }
 
-Json& Json::push_back(Json value) {
-  return made<Array>(value_).emplace_back(std::move(value));
-}
+Json& Json::push_back(Json value) { return made<Array>(value_).emplace_back(std::move(value)); }
 
 std::string json_string(std::string_view text) {
   std::string quoted;

@@ -29,8 +29,7 @@ class LatestWrite {
   // it.
   LatestWrite(EventLoop& loop, Workers& workers, Told changed, std::string hangs = "the file system hangs",
               std::chrono::milliseconds deadline = kDeadline);
-  LatestWrite(const LatestWrite&) = delete;
-  LatestWrite& operator=(const LatestWrite&) = delete;
+  LatestWrite& operator=(LatestWrite&&) = delete;
 
   // Takes the place of what has not begun yet. told: once, within some seconds, maybe at once.
   void write(Write write, Told told = nullptr);

@@ -15,7 +15,6 @@
 #include "base/rate.hpp"
 
 namespace plughost {
-
 namespace {
 
 // How often each text was written lately.

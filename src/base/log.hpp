@@ -25,8 +25,7 @@ class Log {
   // Writes to standard error, or to the journal if that is what standard error is.
   Log(LogLevel level, LogFormat format, std::filesystem::path journal = kJournalSocket);
   ~Log();
-  Log(const Log&) = delete;
-  Log& operator=(const Log&) = delete;
+  Log& operator=(Log&&) = delete;
 
   void configure(LogLevel level, LogFormat format);
 

@@ -14,7 +14,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 using spdlog::memory_buf_t;
@@ -33,9 +32,7 @@ std::vector<std::string_view> parts_of(const log_msg& line) {
   return unpacked({line.payload.data(), line.payload.size()});
 }
 
-void append(memory_buf_t& out, std::string_view text) {
-  out.append(text.data(), text.data() + text.size());
-}
+void append(memory_buf_t& out, std::string_view text) { out.append(text.data(), text.data() + text.size()); }
 
 std::string sentence(const std::vector<std::string_view>& parts) {
   std::string text(parts[0]);
@@ -138,9 +135,7 @@ std::vector<std::string_view> unpacked(std::string_view text) {
   }
 }
 
-std::string_view level_name(LogLevel level) {
-  return word_of(kLogLevels, level);
-}
+std::string_view level_name(LogLevel level) { return word_of(kLogLevels, level); }
 
 std::unique_ptr<spdlog::formatter> formatter_of(LogForm form) {
   switch (form) {

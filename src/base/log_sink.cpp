@@ -17,7 +17,6 @@
 #include "base/log_line.hpp"
 
 namespace plughost {
-
 namespace {
 
 // To standard error; what it does not take for another reason than a lack of room is lost.

@@ -24,8 +24,7 @@ class LogSink final : public spdlog::sinks::sink {
   // Writes to standard error, and what its formatter has for a journal there.
   LogSink(std::optional<Journal> journal, std::unique_ptr<spdlog::formatter> formatter);
   ~LogSink() override;
-  LogSink(const LogSink&) = delete;
-  LogSink& operator=(const LogSink&) = delete;
+  LogSink& operator=(LogSink&&) = delete;
 
   // What finds no room is counted, and told by a line where it is missing, as soon as there is room again.
   void log(const spdlog::details::log_msg& line) override;

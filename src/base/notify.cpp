@@ -11,7 +11,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::optional<std::uint64_t> number_of(const char* variable) {

@@ -6,7 +6,6 @@
 #include <csignal>
 
 namespace plughost {
-
 namespace {
 
 sigset_t set_of(std::initializer_list<int> signals) {

@@ -39,8 +39,7 @@ class Subscription {
     subscribers_.subscribers_.emplace(number_, std::move(changed));
   }
   ~Subscription() { subscribers_.subscribers_.erase(number_); }
-  Subscription(const Subscription&) = delete;
-  Subscription& operator=(const Subscription&) = delete;
+  Subscription& operator=(Subscription&&) = delete;
 
  private:
   Subscribers& subscribers_;

@@ -6,7 +6,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 // In characters, not bytes: UTF-8's continuation bytes take no room.

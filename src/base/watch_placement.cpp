@@ -7,7 +7,6 @@
 #include "base/kernel_limits.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

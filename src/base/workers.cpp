@@ -6,7 +6,6 @@
 #include <thread>
 
 namespace plughost {
-
 namespace {
 
 struct Job {

@@ -19,8 +19,7 @@ class Workers {
   // Jobs that have not begun are dropped. Jobs that do not end within kLastDeadline are abandoned: they must
   // own what they use.
   ~Workers();
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
+  Workers& operator=(Workers&&) = delete;
 
   // job runs on a worker and must not throw; then done runs in the loop. A job that has run for longer than
   // deadline is wedged: overdue runs in the loop, another thread takes its place, and done still runs should

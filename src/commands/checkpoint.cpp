@@ -9,7 +9,6 @@
 #include "device/allocation_text.hpp"
 
 namespace plughost {
-
 namespace {
 
 void print_text(const Checkpoint& checkpoint) {

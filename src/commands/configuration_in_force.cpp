@@ -5,7 +5,6 @@
 #include <variant>
 
 namespace plughost {
-
 namespace {
 
 // A configuration on a file system that hangs is a thing to know of.

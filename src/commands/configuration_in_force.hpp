@@ -43,8 +43,7 @@ class ConfigurationInForce {
   // In force at first: that of first runs. changed is called when tell() may say something else.
   ConfigurationInForce(Parts parts, RunOptions options, const std::shared_ptr<const Config>& config,
                        Selection first, std::function<void()> changed);
-  ConfigurationInForce(const ConfigurationInForce&) = delete;
-  ConfigurationInForce& operator=(const ConfigurationInForce&) = delete;
+  ConfigurationInForce& operator=(ConfigurationInForce&&) = delete;
 
   // done runs in the loop, once, when it is in force or refused.
   void reload(ReloadOrder order, StatusRequests::ReloadDone done);

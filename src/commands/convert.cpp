@@ -16,14 +16,11 @@
 #include "config/yaml.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
 
-std::string name_of(const std::string& file) {
-  return file == kStandardInput ? "standard input" : file;
-}
+std::string name_of(const std::string& file) { return file == kStandardInput ? "standard input" : file; }
 
 // A pipe has no size and can be awaited, other than where the daemon reads.
 std::variant<std::string, FileTrouble> text_of(const std::string& file) {

@@ -6,7 +6,6 @@
 #include "kubelet/grpc_setup.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr unsigned kWorkers = 4;
@@ -61,9 +60,7 @@ Daemon::Daemon(RunOptions options, Config config)
       whole, std::move(first), [this] { on_change(); });
 }
 
-Daemon::~Daemon() {
-  requests_.close();
-}
+Daemon::~Daemon() { requests_.close(); }
 
 void Daemon::run() {
   notifier_.send("READY=1");

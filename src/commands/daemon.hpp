@@ -27,8 +27,7 @@ class Daemon {
   // SIGTERM and SIGINT are blocked in every thread.
   Daemon(RunOptions options, Config config);
   ~Daemon();
-  Daemon(const Daemon&) = delete;
-  Daemon& operator=(const Daemon&) = delete;
+  Daemon& operator=(Daemon&&) = delete;
 
   // Until SIGTERM or SIGINT.
   void run();

@@ -13,7 +13,6 @@
 #include "supervisor/survey.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::string paths_of(const Device& device) {

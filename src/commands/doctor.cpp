@@ -11,7 +11,6 @@
 #include "commands/output.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::string counted(const Findings& findings, Level level) {

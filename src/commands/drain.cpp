@@ -11,7 +11,6 @@
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr int kUsedWrongly = 2;

@@ -8,7 +8,6 @@
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
-
 namespace {
 
 void show(const Json& event, OutputFormat format) {

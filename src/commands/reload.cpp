@@ -10,7 +10,6 @@
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr int kUsedWrongly = 2;

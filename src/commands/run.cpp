@@ -14,7 +14,6 @@
 #include "kubelet/grpc_setup.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Each resource takes a few descriptors, and the soft limit is for programs that use select(2).

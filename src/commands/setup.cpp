@@ -16,7 +16,6 @@
 #include "setup/text_diff.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

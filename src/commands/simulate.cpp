@@ -15,7 +15,6 @@
 #include "supervisor/survey.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::vector<std::string> healthy_ids(const Inventory& inventory) {

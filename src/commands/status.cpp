@@ -16,7 +16,6 @@
 #include "telemetry/control_client.hpp"
 
 namespace plughost {
-
 namespace {
 
 // "4s", "12m", "3h", "9d": how long ago, or until then. time: as time_json() writes it.

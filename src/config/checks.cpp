@@ -22,9 +22,7 @@ const Mark& mark_of(const EntryDraft& entry, std::string_view key) {
   return value ? value->mark : entry.document->mark;
 }
 
-std::string named(const EntryDraft& entry) {
-  return entry.path + " (" + entry.config.where + ')';
-}
+std::string named(const EntryDraft& entry) { return entry.path + " (" + entry.config.where + ')'; }
 
 // Which of them apply is known on a node, and there one is refused if both do.
 bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b) {

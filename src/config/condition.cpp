@@ -151,9 +151,7 @@ Verdict Condition::any_of(const std::vector<Case>& cases, const NodeView& node) 
   return none;
 }
 
-Verdict Condition::ask(const NodeView& node) const {
-  return any_of(cases_, node);
-}
+Verdict Condition::ask(const NodeView& node) const { return any_of(cases_, node); }
 
 std::string Condition::Term::text() const {
   return name + ' ' + joined(patterns, subject == Subject::kExists ? " and " : " or ");
@@ -172,9 +170,7 @@ std::string Condition::text_of(const std::vector<Case>& cases) {
   return texts.size() == 1 ? texts[0] : '(' + joined(texts, ") or (") + ')';
 }
 
-std::string Condition::text() const {
-  return text_of(cases_);
-}
+std::string Condition::text() const { return text_of(cases_); }
 
 void Condition::Case::for_each_term(const std::function<void(const Term&)>& take) const {
   for (const Term& term : terms) take(term);
@@ -197,12 +193,8 @@ bool Condition::has(Subject subject) const {
   return found;
 }
 
-bool Condition::names_labels() const {
-  return has(Subject::kLabel);
-}
+bool Condition::names_labels() const { return has(Subject::kLabel); }
 
-bool Condition::names_node() const {
-  return has(Subject::kNode);
-}
+bool Condition::names_node() const { return has(Subject::kNode); }
 
 }  // namespace plughost

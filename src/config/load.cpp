@@ -39,9 +39,7 @@ std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
 }
 
 // A directory that is not there has no files; one that cannot be read might have some.
-int stop_at_unreadable(const char*, int error) {
-  return error != ENOENT && error != ENOTDIR;
-}
+int stop_at_unreadable(const char*, int error) { return error != ENOENT && error != ENOTDIR; }
 
 // The pattern of paths: a wildcard in the base's own name is none.
 std::string pattern_below(const fs::path& base, const fs::path& pattern) {

@@ -62,9 +62,7 @@ bool is_akri(const Node& root) {
   return version && version->scalar.starts_with("akri.sh/") && kind && kind->scalar == "Configuration";
 }
 
-bool has_devicematch(const Node& item) {
-  return item.find("devicematch") != nullptr;
-}
+bool has_devicematch(const Node& item) { return item.find("devicematch") != nullptr; }
 
 }  // namespace
 

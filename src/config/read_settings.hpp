@@ -16,8 +16,7 @@ class SettingsReader {
  public:
   // Both outlive it.
   SettingsReader(Config& config, Diagnostics& diagnostics) : config_(config), diagnostics_(diagnostics) {}
-  SettingsReader(const SettingsReader&) = delete;
-  SettingsReader& operator=(const SettingsReader&) = delete;
+  SettingsReader& operator=(SettingsReader&&) = delete;
 
   // What node.yaml says of this node, before the main file, whose words win. root outlives the reader.
   void read_node_file(const Node& root);

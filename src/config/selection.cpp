@@ -10,9 +10,7 @@ namespace plughost {
 namespace {
 
 // /proc and /sys tell nobody of what comes and goes in them.
-bool is_silent(const std::string& path) {
-  return path.starts_with("/sys/") || path.starts_with("/proc/");
-}
+bool is_silent(const std::string& path) { return path.starts_with("/sys/") || path.starts_with("/proc/"); }
 
 // Answers conditions, and looks at each thing once.
 class Asker {

@@ -18,9 +18,7 @@ namespace {
 // The bounds on what a text may expand to count values, not the bytes that are read to find them.
 constexpr std::size_t kLargestFile = 1u << 20;
 
-std::string reason(int error) {
-  return std::generic_category().message(error);
-}
+std::string reason(int error) { return std::generic_category().message(error); }
 
 // The first byte that no text has.
 std::optional<std::size_t> first_bad_byte(std::string_view text) {

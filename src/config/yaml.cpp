@@ -42,9 +42,7 @@ std::size_t depth(const Node& node) {
 }
 
 // "" for none.
-std::string_view text_of(const yaml_char_t* text) {
-  return text ? reinterpret_cast<const char*>(text) : "";
-}
+std::string_view text_of(const yaml_char_t* text) { return text ? reinterpret_cast<const char*>(text) : ""; }
 
 // Where the characters of a text stand. Quick where each lies a little behind the last one.
 class Places {
@@ -385,8 +383,7 @@ class Parser {
     yaml_event_delete(&event_);
     yaml_parser_delete(&parser_);
   }
-  Parser(const Parser&) = delete;
-  Parser& operator=(const Parser&) = delete;
+  Parser& operator=(Parser&&) = delete;
 
   // nullptr: the text is no YAML, and error() says why.
   const yaml_event_t* next() {

@@ -8,7 +8,6 @@
 #include "base/ascii.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Text that every reader of YAML takes for this text. What begins with a digit could be a number, unless it

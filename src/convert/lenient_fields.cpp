@@ -10,9 +10,7 @@
 namespace plughost {
 namespace {
 
-bool same_word(std::string_view a, std::string_view b) {
-  return to_lower(a) == to_lower(b);
-}
+bool same_word(std::string_view a, std::string_view b) { return to_lower(a) == to_lower(b); }
 
 }  // namespace
 

@@ -23,9 +23,7 @@ std::string scalar_of(const Node* node) {
   return node && node->kind == Node::Kind::kScalar ? node->scalar : "";
 }
 
-std::string text_at(const Node& map, std::string_view key) {
-  return scalar_of(map.find(key));
-}
+std::string text_at(const Node& map, std::string_view key) { return scalar_of(map.find(key)); }
 
 const std::vector<Node>& items_at(const Node& map, std::string_view key) {
   static const std::vector<Node> kNone;

@@ -110,9 +110,7 @@ bool runs_another_program(const PluginCommand& line) {
 }
 
 // Flags that other programs have, too: a container's image would say what it is.
-bool is_common(std::string_view flag) {
-  return flag == "device" || flag == "domain" || flag == "pulse";
-}
+bool is_common(std::string_view flag) { return flag == "device" || flag == "domain" || flag == "pulse"; }
 
 bool has_groups(const PluginCommand& line) {
   return std::ranges::any_of(

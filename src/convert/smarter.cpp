@@ -43,9 +43,7 @@ class Entries {
   std::vector<std::pair<std::string, YamlDraft>> entries_;
 };
 
-bool has_wildcard(const std::string& pattern) {
-  return pattern.find_first_of("*?[") != std::string::npos;
-}
+bool has_wildcard(const std::string& pattern) { return pattern.find_first_of("*?[") != std::string::npos; }
 
 // In /dev/…/by-id and its like `{name}` is the link's name alone; theirs has the directories, too.
 bool in_link_directory(const std::string& pattern) {
@@ -53,9 +51,7 @@ bool in_link_directory(const std::string& pattern) {
 }
 
 // Theirs makes `_` of '.', too: a name that cannot have one is the shorter to write.
-bool may_have_dot(const std::string& pattern) {
-  return pattern.find_first_of(".*?!") != std::string::npos;
-}
+bool may_have_dot(const std::string& pattern) { return pattern.find_first_of(".*?!") != std::string::npos; }
 
 std::string name_for(const std::string& pattern) {
   const std::string name = may_have_dot(pattern) ? "{plainName}" : "{name}";

@@ -83,17 +83,11 @@ Lines lines_of(const YamlDraft& draft) {
 
 }  // namespace
 
-YamlDraft YamlDraft::text(std::string_view text) {
-  return {.kind = Kind::kScalar, .scalar = text};
-}
+YamlDraft YamlDraft::text(std::string_view text) { return {.kind = Kind::kScalar, .scalar = text}; }
 
-YamlDraft YamlDraft::flag() {
-  return {.kind = Kind::kScalar, .scalar = true};
-}
+YamlDraft YamlDraft::flag() { return {.kind = Kind::kScalar, .scalar = true}; }
 
-YamlDraft YamlDraft::number(unsigned number) {
-  return {.kind = Kind::kScalar, .scalar = number};
-}
+YamlDraft YamlDraft::number(unsigned number) { return {.kind = Kind::kScalar, .scalar = number}; }
 
 YamlDraft YamlDraft::list() {
   YamlDraft draft;
@@ -114,9 +108,7 @@ YamlDraft YamlDraft::map() {
   return draft;
 }
 
-void YamlDraft::add(YamlDraft item) {
-  items.push_back(std::move(item));
-}
+void YamlDraft::add(YamlDraft item) { items.push_back(std::move(item)); }
 
 void YamlDraft::add(std::string key, YamlDraft value) {
   members.push_back({std::move(key), std::move(value)});

@@ -129,9 +129,7 @@ std::optional<std::string> settle(Device& device, const Recipe& recipe,
   return settle_id(device, recipe.id, *resource, n, remarks) ? resource : std::nullopt;
 }
 
-bool is_container_path(const PositionText& text) {
-  return text.valid() && valid_utf8(text.pattern());
-}
+bool is_container_path(const PositionText& text) { return text.valid() && valid_utf8(text.pattern()); }
 
 void drop_bad_paths(Device& device) {
   const auto bad = [](const auto& thing) {

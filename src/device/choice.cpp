@@ -5,7 +5,6 @@
 #include "base/pattern.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Which of the devices match one of the patterns. Each pattern is tried on all of them: does it match any?

@@ -10,7 +10,6 @@
 #include "device/names.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr int kVersion = 1;
@@ -58,9 +57,7 @@ std::string reason_trouble(std::string_view reason) {
   return {};
 }
 
-void Drains::set(const Name& name, Drain drain) {
-  all_[name.resource][name.device] = std::move(drain);
-}
+void Drains::set(const Name& name, Drain drain) { all_[name.resource][name.device] = std::move(drain); }
 
 bool Drains::remove(const Name& name) {
   const auto resource = all_.find(name.resource);

@@ -9,7 +9,6 @@
 #include "device/names.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::string_view kHead = "# plughost writes this file. What others write into it is lost.\n";

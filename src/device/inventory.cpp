@@ -16,9 +16,7 @@ std::size_t varint_size(std::uint64_t value) {
 }
 
 // A length-delimited protobuf field whose number is below 16.
-std::size_t field_size(std::size_t payload) {
-  return 1 + varint_size(payload) + payload;
-}
+std::size_t field_size(std::size_t payload) { return 1 + varint_size(payload) + payload; }
 
 }  // namespace
 

@@ -9,7 +9,6 @@
 #include "device/hash.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Can the character (one UTF-8 sequence) stand in an id as it is? C0, DEL and C1 cannot, nor what the escapes
@@ -32,9 +31,7 @@ std::string hex(std::uint64_t value) {
 
 }  // namespace
 
-std::string in_quotes(std::string_view text) {
-  return '"' + std::string(text) + '"';
-}
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
 bool valid_utf8(std::string_view text) {
   while (!text.empty()) {
@@ -81,9 +78,7 @@ namespace {
 constexpr std::size_t kLongestDomain = 244;
 constexpr std::size_t kLongestPart = 63;
 
-bool is_part_character(char c) {
-  return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
-}
+bool is_part_character(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
 
 }  // namespace
 

@@ -6,7 +6,6 @@
 #include "device/names.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::size_t kLongestLine = 200;

@@ -63,9 +63,7 @@ bool Template::names(std::string_view placeholder) const {
                              [&](const Part& part) { return part.placeholder && part.text == placeholder; });
 }
 
-bool Template::literal() const {
-  return std::ranges::none_of(parts_, &Part::placeholder);
-}
+bool Template::literal() const { return std::ranges::none_of(parts_, &Part::placeholder); }
 
 std::optional<std::string> Template::expand(const Lookup& lookup, std::string* missing) const {
   std::string expanded;

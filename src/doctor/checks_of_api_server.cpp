@@ -1,7 +1,6 @@
 #include "doctor/checks.hpp"
 
 namespace plughost {
-
 namespace {
 
 // What a ClusterRole has to have.

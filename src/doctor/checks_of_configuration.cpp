@@ -3,7 +3,6 @@
 #include "doctor/checks.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -7,7 +7,6 @@
 #include "system/kubernetes.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

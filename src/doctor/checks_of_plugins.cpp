@@ -12,7 +12,6 @@
 #include "supervisor/agreement.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -25,9 +24,7 @@ bool of_a_plugin(const Observed& observed, const fs::path& socket) {
          socket != observed.control();
 }
 
-bool ours(const fs::path& socket) {
-  return socket.filename().string().starts_with(kSocketPrefix);
-}
+bool ours(const fs::path& socket) { return socket.filename().string().starts_with(kSocketPrefix); }
 
 struct OtherPlugin {
   std::string socket;
@@ -57,9 +54,7 @@ std::string how_to_stop(const std::optional<SeenProcess>& process) {
   return "stop that plugin: `kill " + std::to_string(process->id) + "`, and see that nothing starts it again";
 }
 
-bool is_of_a_name(char c) {
-  return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.';
-}
+bool is_of_a_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; }
 
 // Is the word there, and not a part of a longer one?
 bool has_word(std::string_view text, std::string_view word) {

@@ -9,7 +9,6 @@
 #include "system/runtime_settings.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

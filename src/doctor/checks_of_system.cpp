@@ -14,7 +14,6 @@
 #include "system/unit_file.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -40,9 +39,7 @@ std::optional<std::uint64_t> number_of(const HostRoot& host, const fs::path& fil
   return text >> number ? std::optional(number) : std::nullopt;
 }
 
-fs::path proc_of(const SeenProcess& process) {
-  return fs::path("/proc") / std::to_string(process.id);
-}
+fs::path proc_of(const SeenProcess& process) { return fs::path("/proc") / std::to_string(process.id); }
 
 // The hard limit of "Max open files  1024  524288  files".
 std::optional<std::uint64_t> descriptors_of(const HostRoot& host, const SeenProcess& process) {

@@ -7,7 +7,6 @@
 #include "doctor/checks.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::array<Check, 21> kChecks{{
@@ -52,9 +51,7 @@ std::string_view name_of(Level level) {
   return "";
 }
 
-std::span<const Check> checks() {
-  return kChecks;
-}
+std::span<const Check> checks() { return kChecks; }
 
 Findings examine(const HostRoot& host, const Observed& observed) {
   Findings all;

@@ -16,7 +16,6 @@
 #include "system/process.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -108,9 +107,7 @@ const KubeletConfig& Observed::kubelet() const {
   return config ? config->kubelet : defaults;
 }
 
-std::string Observed::control() const {
-  return config ? config->telemetry.control.string() : kControlSocket;
-}
+std::string Observed::control() const { return config ? config->telemetry.control.string() : kControlSocket; }
 
 Observed observe(const HostRoot& host, const fs::path& configuration) {
   Observed observed{.file = configuration, .user = ::geteuid(), .now = ::time(nullptr)};

@@ -91,9 +91,7 @@ Fields::~Fields() {
   }
 }
 
-bool Fields::has(std::string_view key) {
-  return node(key) != nullptr;
-}
+bool Fields::has(std::string_view key) { return node(key) != nullptr; }
 
 const Node* Fields::node(std::string_view key) {
   asked_.emplace_back(key);

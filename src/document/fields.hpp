@@ -25,8 +25,7 @@ class Fields {
   // path is the map's place in the document, for messages: "resources[2].directory".
   Fields(const Node& node, std::string path, Diagnostics& diagnostics);
 
-  Fields(const Fields&) = delete;
-  Fields& operator=(const Fields&) = delete;
+  Fields& operator=(Fields&&) = delete;
   // Reports each key that no getter has asked for, with the word that was probably meant.
   ~Fields();
 

@@ -11,7 +11,6 @@
 #include "base/kernel_limits.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -122,8 +121,6 @@ std::optional<std::string> link_by_id(const SysDevice& device) {
   return device.property("ID_SERIAL_SHORT").empty() ? std::nullopt : link_in(device, "/by-id/");
 }
 
-std::optional<std::string> link_by_path(const SysDevice& device) {
-  return link_in(device, "/by-path/");
-}
+std::optional<std::string> link_by_path(const SysDevice& device) { return link_in(device, "/by-path/"); }
 
 }  // namespace plughost

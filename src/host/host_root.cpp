@@ -19,9 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_pattern(const std::string& component) {
-  return component.find_first_of("*?[") != std::string::npos;
-}
+bool is_pattern(const std::string& component) { return component.find_first_of("*?[") != std::string::npos; }
 
 // The fnmatch pattern that matches just this name.
 std::string escape(const std::string& name) {

@@ -12,9 +12,7 @@ namespace plughost {
 // What stands at a path. A value.
 enum class FileType { kNothing, kDirectory, kRegular, kLink, kCharacter, kBlock, kSocket, kFifo, kOther };
 
-inline bool is_device_node(FileType type) {
-  return type == FileType::kCharacter || type == FileType::kBlock;
-}
+inline bool is_device_node(FileType type) { return type == FileType::kCharacter || type == FileType::kBlock; }
 
 // Of a path's last link.
 enum class LastLink { kFollow, kKeep };

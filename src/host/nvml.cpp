@@ -80,21 +80,13 @@ int call(Function* function, Arguments... arguments) {
 
 }  // namespace
 
-bool NvmlFailure::not_supported() const {
-  return code == kNotSupported || code == kFunctionNotFound;
-}
+bool NvmlFailure::not_supported() const { return code == kNotSupported || code == kFunctionNotFound; }
 
-bool NvmlFailure::not_found() const {
-  return code == kNotFound;
-}
+bool NvmlFailure::not_found() const { return code == kNotFound; }
 
-bool NvmlFailure::lost() const {
-  return code == kGpuIsLost || code == kResetRequired;
-}
+bool NvmlFailure::lost() const { return code == kGpuIsLost || code == kResetRequired; }
 
-bool NvmlFailure::timed_out() const {
-  return code == kTimeout;
-}
+bool NvmlFailure::timed_out() const { return code == kTimeout; }
 
 struct Nvml::Functions {
   int (*init)();

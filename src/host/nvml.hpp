@@ -69,8 +69,7 @@ class Nvml {
   static std::variant<std::unique_ptr<Nvml>, std::string> open(const std::string& library = kLibrary);
   // Releases every handle.
   ~Nvml();
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
+  Nvml& operator=(Nvml&&) = delete;
 
   NvmlResult<unsigned> count() const;
   NvmlResult<NvmlDevice> device(unsigned index) const;

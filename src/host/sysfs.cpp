@@ -15,9 +15,7 @@ using Properties = std::map<std::string, std::string, std::less<>>;
 
 constexpr int kDeepestTree = 32;
 
-std::string_view last_name(std::string_view path) {
-  return path.substr(path.rfind('/') + 1);
-}
+std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 // The file name of a link's target; empty: it is no link.
 std::string link_name(const HostRoot& host, const std::string& path) {
@@ -76,9 +74,7 @@ class SysfsMemory {
   std::map<std::string, std::vector<std::string>, std::less<>> devices_;            // by subsystem
 };
 
-std::shared_ptr<SysfsMemory> make_sysfs_memory() {
-  return std::make_shared<SysfsMemory>();
-}
+std::shared_ptr<SysfsMemory> make_sysfs_memory() { return std::make_shared<SysfsMemory>(); }
 
 std::optional<SysDevice> SysDevice::at(const HostRoot& host, const std::string& path) {
   std::optional<std::string> found = host.canonical(path);
@@ -96,9 +92,7 @@ std::string SysDevice::subsystem() const {
   return link_name(*host_, path_ + "/subsystem");
 }
 
-std::string SysDevice::driver() const {
-  return link_name(*host_, path_ + "/driver");
-}
+std::string SysDevice::driver() const { return link_name(*host_, path_ + "/driver"); }
 
 std::optional<std::string> SysDevice::attribute(std::string_view name) const {
   std::string path = path_;
@@ -164,9 +158,7 @@ const SysDevice::Facts& SysDevice::facts() const {
   return *facts_;
 }
 
-const Properties& SysDevice::properties() const {
-  return facts().properties;
-}
+const Properties& SysDevice::properties() const { return facts().properties; }
 
 std::string SysDevice::property(std::string_view name) const {
   const Properties& all = properties();
@@ -174,17 +166,11 @@ std::string SysDevice::property(std::string_view name) const {
   return found == all.end() ? "" : found->second;
 }
 
-std::optional<std::string> SysDevice::node() const {
-  return facts().node;
-}
+std::optional<std::string> SysDevice::node() const { return facts().node; }
 
-const std::vector<std::string>& SysDevice::links() const {
-  return facts().links;
-}
+const std::vector<std::string>& SysDevice::links() const { return facts().links; }
 
-const std::vector<std::string>& SysDevice::tags() const {
-  return facts().tags;
-}
+const std::vector<std::string>& SysDevice::tags() const { return facts().tags; }
 
 std::optional<int> SysDevice::numa_node() const {
   for (std::optional<SysDevice> device = *this; device; device = device->parent()) {

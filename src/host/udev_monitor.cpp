@@ -11,7 +11,6 @@
 #include <vector>
 
 namespace plughost {
-
 namespace {
 
 constexpr const char* kUdevDirectory = "/run/udev";
@@ -34,13 +33,9 @@ UdevWatch::~UdevWatch() {
   if (!monitor_.wants(subsystem_)) monitor_.adjust();
 }
 
-void UdevMonitor::FreeContext::operator()(udev* context) const {
-  ::udev_unref(context);
-}
+void UdevMonitor::FreeContext::operator()(udev* context) const { ::udev_unref(context); }
 
-void UdevMonitor::FreeMonitor::operator()(udev_monitor* monitor) const {
-  ::udev_monitor_unref(monitor);
-}
+void UdevMonitor::FreeMonitor::operator()(udev_monitor* monitor) const { ::udev_monitor_unref(monitor); }
 
 UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
                          std::function<void(std::string)> trouble)
@@ -49,9 +44,7 @@ UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoo
   udevd_ = directories.watch(host.at(kUdevDirectory), kUdevSocket, [this](std::string_view) { on_udevd(); });
 }
 
-UdevMonitor::~UdevMonitor() {
-  close();
-}
+UdevMonitor::~UdevMonitor() { close(); }
 
 std::unique_ptr<UdevWatch> UdevMonitor::watch(std::string subsystem, std::function<void()> callback) {
   const bool known = wants(subsystem);
@@ -67,9 +60,7 @@ UdevMonitor::Group UdevMonitor::group_to_use() const {
                                                                                  : Group::kKernel;
 }
 
-bool UdevMonitor::wants(const std::string& subsystem) const {
-  return watches_.contains(subsystem);
-}
+bool UdevMonitor::wants(const std::string& subsystem) const { return watches_.contains(subsystem); }
 
 void UdevMonitor::adjust() {
   if (watches_.empty()) return close();

@@ -23,8 +23,7 @@ class UdevMonitor;
 class UdevWatch {
  public:
   ~UdevWatch();
-  UdevWatch(const UdevWatch&) = delete;
-  UdevWatch& operator=(const UdevWatch&) = delete;
+  UdevWatch& operator=(UdevWatch&&) = delete;
 
  private:
   friend class UdevMonitor;
@@ -42,8 +41,7 @@ class UdevMonitor {
   UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
               std::function<void(std::string)> trouble);
   ~UdevMonitor();
-  UdevMonitor(const UdevMonitor&) = delete;
-  UdevMonitor& operator=(const UdevMonitor&) = delete;
+  UdevMonitor& operator=(UdevMonitor&&) = delete;
 
   // Calls back when something happened to a device of the subsystem, once for what came in one burst of
   // reading; also when events may have been lost. Whoever scans scans after this: what changes from now on is

@@ -49,9 +49,7 @@ class Directory final : public DeviceSource {
   Depth depth_;
 };
 
-bool vanished(const std::error_code& failed) {
-  return failed == std::errc::no_such_file_or_directory;
-}
+bool vanished(const std::error_code& failed) { return failed == std::errc::no_such_file_or_directory; }
 
 Directory::Listing Directory::list(const HostRoot& host, const fs::path& subdirectory) const {
   Listing listing;

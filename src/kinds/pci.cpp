@@ -27,14 +27,10 @@ constexpr std::size_t kClassDigits[] = {2, 4, 6};
 constexpr std::string_view kSubsystems[] = {
     "accel", "drm", "infiniband_mad", "infiniband_verbs", "misc", "pci", "tty", "vfio"};
 
-bool is_literal(const std::string& pattern) {
-  return pattern.find_first_of("*?[\\") == std::string::npos;
-}
+bool is_literal(const std::string& pattern) { return pattern.find_first_of("*?[\\") == std::string::npos; }
 
 // vfio-pci, and those that are made from it: mlx5_vfio_pci, nvgrace_gpu_vfio_pci …
-bool is_vfio(const std::string& driver) {
-  return driver == "vfio-pci" || driver.ends_with("vfio_pci");
-}
+bool is_vfio(const std::string& driver) { return driver == "vfio-pci" || driver.ends_with("vfio_pci"); }
 
 // A device node of a card, and what the kernel calls it.
 struct Found {
@@ -235,8 +231,6 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
 
 }  // namespace
 
-Kind pci_kind() {
-  return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci};
-}
+Kind pci_kind() { return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci}; }
 
 }  // namespace plughost

@@ -59,9 +59,7 @@ bool is_wanted(const SysDevice& device, const Wanted& wanted) {
   return false;
 }
 
-std::string file_name(const std::string& path) {
-  return fs::path(path).filename();
-}
+std::string file_name(const std::string& path) { return fs::path(path).filename(); }
 
 class Udev final : public DeviceSource {
  public:

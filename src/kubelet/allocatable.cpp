@@ -7,7 +7,6 @@
 #include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
-
 namespace {
 
 // A device of several NUMA nodes is told once for each.

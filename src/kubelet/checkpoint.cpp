@@ -12,7 +12,6 @@
 #include "kubelet/wire.hpp"
 
 namespace plughost {
-
 namespace {
 
 using nlohmann::json;

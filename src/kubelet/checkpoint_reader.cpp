@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 constexpr const char* kHangs = "reading it takes too long";

@@ -31,8 +31,7 @@ class CheckpointReader {
   // workers and log outlive it.
   CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,
                    std::chrono::milliseconds deadline = kDeadline);
-  CheckpointReader(const CheckpointReader&) = delete;
-  CheckpointReader& operator=(const CheckpointReader&) = delete;
+  CheckpointReader& operator=(CheckpointReader&&) = delete;
 
   // A reading that began at that time or later. done runs in the loop, maybe at once; never, if this is gone
   // by then. A file that is not there is an empty checkpoint.

@@ -6,7 +6,6 @@
 #include "kubelet/wire.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::vector<std::string> pci_paths(const Inventory& inventory, std::span<const std::string> ids) {

@@ -11,7 +11,6 @@
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Streams have ended by then, as a rule: what is left is a peer that does not read.

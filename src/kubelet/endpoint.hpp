@@ -24,8 +24,7 @@ class Endpoint {
   Endpoint(EventLoop& loop, Workers& workers, EndpointOwner& owner, ServedResource resource);
   // The listener's file is removed and the streams end; the server's last breath is a worker's affair.
   ~Endpoint();
-  Endpoint(const Endpoint&) = delete;
-  Endpoint& operator=(const Endpoint&) = delete;
+  Endpoint& operator=(Endpoint&&) = delete;
 
   // Listens in directory, under a name that no kubelet has seen; the former listener is gone, its connections
   // stay. Throws std::system_error, and listens nowhere then.

@@ -43,8 +43,6 @@ void route_grpc_log(Log& log) {
   gpr_set_log_function(&write);
 }
 
-void lock_without_graph() {
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-}
+void lock_without_graph() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
 
 }  // namespace plughost

@@ -34,8 +34,7 @@ struct KubeletCall {
     context.TryCancel();
     wait();
   }
-  KubeletCall(const KubeletCall&) = delete;
-  KubeletCall& operator=(const KubeletCall&) = delete;
+  KubeletCall& operator=(KubeletCall&&) = delete;
 
   void wait() {
     if (ended.valid()) ended.wait();

@@ -7,7 +7,6 @@
 #include "kubelet/wire.hpp"
 
 namespace plughost {
-
 namespace {
 
 using List = v1beta1::ListAndWatchResponse;

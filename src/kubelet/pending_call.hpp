@@ -16,8 +16,7 @@ class PendingCall {
   ~PendingCall() {
     if (reactor_ != nullptr) reactor_->Finish(if_dropped_);
   }
-  PendingCall(const PendingCall&) = delete;
-  PendingCall& operator=(const PendingCall&) = delete;
+  PendingCall& operator=(PendingCall&&) = delete;
 
   // The first answer counts.
   void answer(const grpc::Status& status) {

@@ -10,7 +10,6 @@
 #include "kubelet/pending_call.hpp"
 
 namespace plughost {
-
 namespace {
 
 grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grpc::Status& status) {

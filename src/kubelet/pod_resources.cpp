@@ -8,7 +8,6 @@
 #include "podresources/v1/podresources.grpc.pb.h"
 
 namespace plughost {
-
 namespace {
 
 Holdings holdings_of(const v1::ListPodResourcesResponse& response) {

@@ -7,7 +7,6 @@
 #include "podsapi/v1alpha1/podsapi.grpc.pb.h"
 
 namespace plughost {
-
 namespace {
 
 // Whole pods, of a node that may run a thousand.
@@ -48,9 +47,7 @@ std::vector<Pod> pods_of(const v1alpha1::ListPodsResponse& response) {
   return pods;
 }
 
-std::vector<Pod> pods_of(const v1alpha1::GetPodResponse& response) {
-  return read_pod(response.pod());
-}
+std::vector<Pod> pods_of(const v1alpha1::GetPodResponse& response) { return read_pod(response.pod()); }
 
 PodsApi::Outcome outcome_of(const grpc::Status& status) {
   switch (status.error_code()) {

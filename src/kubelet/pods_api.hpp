@@ -39,8 +39,7 @@ class PodsApi {
 
   PodsApi(EventLoop& loop, std::filesystem::path socket);
   ~PodsApi();
-  PodsApi(const PodsApi&) = delete;
-  PodsApi& operator=(const PodsApi&) = delete;
+  PodsApi& operator=(PodsApi&&) = delete;
 
   const std::filesystem::path& socket() const { return socket_; }
 

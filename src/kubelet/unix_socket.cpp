@@ -16,7 +16,6 @@
 #include "base/kernel_limits.hpp"
 
 namespace plughost {
-
 namespace {
 
 sockaddr_un address_of(const std::filesystem::path& path) {
@@ -69,9 +68,7 @@ pid_t peer_process(int connection) {
   return peer.pid;
 }
 
-pid_t listening_process(const std::filesystem::path& path) {
-  return peer_process(connect_unix(path).get());
-}
+pid_t listening_process(const std::filesystem::path& path) { return peer_process(connect_unix(path).get()); }
 
 std::optional<FileIdentity> identity_of(const std::filesystem::path& path) {
   struct stat status {};

@@ -63,8 +63,7 @@ class SocketFile {
   explicit SocketFile(std::filesystem::path path);
   // Removes the file, if it still is ours.
   ~SocketFile();
-  SocketFile(const SocketFile&) = delete;
-  SocketFile& operator=(const SocketFile&) = delete;
+  SocketFile& operator=(SocketFile&&) = delete;
 
   // Does the path still lead here? The kubelet empties its directory when it starts.
   bool reachable() const;

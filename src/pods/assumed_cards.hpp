@@ -27,8 +27,7 @@ class AssumedCards {
   // As the offer's recipe has it, which has an assume. assuming outlives it.
   static std::unique_ptr<AssumedCards> of(Assuming& assuming, const Offer& offer);
   virtual ~AssumedCards() = default;
-  AssumedCards(const AssumedCards&) = delete;
-  AssumedCards& operator=(const AssumedCards&) = delete;
+  AssumedCards& operator=(AssumedCards&&) = delete;
 
   // What a container gets for these ids.
   virtual void allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) = 0;

@@ -42,8 +42,7 @@ class Assuming {
 
   // pods_api: the kubelet's socket.
   Assuming(Means means, std::filesystem::path pods_api);
-  Assuming(const Assuming&) = delete;
-  Assuming& operator=(const Assuming&) = delete;
+  Assuming& operator=(Assuming&&) = delete;
 
   EventLoop& loop() { return means_.loop; }
   Log& log() { return means_.log; }

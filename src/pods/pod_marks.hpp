@@ -22,8 +22,7 @@ class PodMarks {
 
   // All outlive it.
   PodMarks(EventLoop& loop, ApiServer& server, Log& log);
-  PodMarks(const PodMarks&) = delete;
-  PodMarks& operator=(const PodMarks&) = delete;
+  PodMarks& operator=(PodMarks&&) = delete;
 
   // pod: "namespace/name". patch: a merge patch of its annotations, which only that pod takes, and which
   // gives that annotation that value. Of one annotation one value is written at a time, and the last in the

@@ -26,8 +26,7 @@ class PodSearch {
             std::function<void(bool anew)> changed);
   // Nobody who waits is called.
   ~PodSearch() = default;
-  PodSearch(const PodSearch&) = delete;
-  PodSearch& operator=(const PodSearch&) = delete;
+  PodSearch& operator=(PodSearch&&) = delete;
 
   PodBook& book() { return book_; }
   const PodBook& book() const { return book_; }

@@ -39,8 +39,7 @@ class PodSource {
   class Follower {
    public:
     ~Follower() { source_.followers_.erase(number_); }
-    Follower(const Follower&) = delete;
-    Follower& operator=(const Follower&) = delete;
+    Follower& operator=(Follower&&) = delete;
 
    private:
     friend class PodSource;
@@ -57,8 +56,7 @@ class PodSource {
   // kubelet: the socket of its pods API. server outlives it, and it outlives followers and questions.
   PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path kubelet);
   ~PodSource();
-  PodSource(const PodSource&) = delete;
-  PodSource& operator=(const PodSource&) = delete;
+  PodSource& operator=(PodSource&&) = delete;
 
   // There is another kubelet, or none; or it is elsewhere: then there are no questions.
   void on_kubelet(const std::filesystem::path& socket);

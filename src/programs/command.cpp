@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 constexpr std::size_t kMostOutput = 4u << 20;

@@ -5,7 +5,6 @@
 #include "device/output_line.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::string size_text(std::size_t bytes) {

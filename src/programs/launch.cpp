@@ -21,7 +21,6 @@
 extern "C" int __clone(int (*function)(void*), void* stack, int flags, void* argument, ...);
 
 namespace plughost {
-
 namespace {
 
 // What a program may rely on. Ours is systemd's or somebody's shell, and is none of its business.
@@ -126,8 +125,7 @@ class NoSignals {
     ::pthread_sigmask(SIG_BLOCK, &all, &former_);
   }
   ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
+  NoSignals& operator=(NoSignals&&) = delete;
 
  private:
   sigset_t former_{};

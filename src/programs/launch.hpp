@@ -25,8 +25,7 @@ struct Child {
 class Launch {
  public:
   explicit Launch(const Program& program);
-  Launch(const Launch&) = delete;
-  Launch& operator=(const Launch&) = delete;
+  Launch& operator=(Launch&&) = delete;
 
   // Returns when the program has begun, or could not. Once.
   void run();

@@ -11,7 +11,6 @@
 #include "programs/subprocess.hpp"
 
 namespace plughost {
-
 namespace {
 
 // All that it has started in its group may live still, and is known by the pipes alone.

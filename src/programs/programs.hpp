@@ -41,8 +41,7 @@ class Programs {
   // What is being started is killed once it has begun. Waits for those that are to end: for the rest of
   // kGrace, and then for kLast.
   ~Programs();
-  Programs(const Programs&) = delete;
-  Programs& operator=(const Programs&) = delete;
+  Programs& operator=(Programs&&) = delete;
 
   EventLoop& loop() const { return loop_; }
 

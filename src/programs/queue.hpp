@@ -14,8 +14,7 @@ class ProgramQueue {
   ProgramQueue(Programs& programs, Purpose purpose, std::size_t at_once = Turns::kNoLimit)
       : programs_(programs), line_(programs.turns_.open(purpose, at_once)) {}
   ~ProgramQueue() { programs_.turns_.close(line_); }
-  ProgramQueue(const ProgramQueue&) = delete;
-  ProgramQueue& operator=(const ProgramQueue&) = delete;
+  ProgramQueue& operator=(ProgramQueue&&) = delete;
 
  private:
   friend class Subprocess;

@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 // One that writes lines without end is read this seldom: it is to keep neither the loop nor a processor.

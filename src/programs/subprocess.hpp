@@ -31,8 +31,7 @@ class Subprocess {
       std::function<void()> gone = [] {});
   // What still runs ends in the same way, and nobody is told.
   ~Subprocess();
-  Subprocess(const Subprocess&) = delete;
-  Subprocess& operator=(const Subprocess&) = delete;
+  Subprocess& operator=(Subprocess&&) = delete;
 
   // From now on it may run for so long. It has begun.
   void extend(std::chrono::milliseconds timeout);

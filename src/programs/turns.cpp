@@ -7,9 +7,7 @@ Turns::Line Turns::open(Purpose purpose, std::size_t at_once) {
   return next_line_++;
 }
 
-void Turns::close(Line line) {
-  lines_.erase(line);
-}
+void Turns::close(Line line) { lines_.erase(line); }
 
 Turns::Ticket Turns::wait(Line line) {
   lines_.at(line).waiting.insert(next_ticket_);

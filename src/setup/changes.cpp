@@ -6,7 +6,6 @@
 #include "base/files.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

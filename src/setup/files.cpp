@@ -7,7 +7,6 @@
 #include "embedded/plughost.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::string_view kHead =
@@ -43,9 +42,7 @@ std::string section_text(std::span<const Need> needs, std::string_view section) 
 
 }  // namespace
 
-bool is_of_setup(std::string_view text) {
-  return text.starts_with(kSetupMark);
-}
+bool is_of_setup(std::string_view text) { return text.starts_with(kSetupMark); }
 
 std::string drop_in_text(std::span<const Need> needs) {
   const std::string unit = section_text(needs, "Unit");
@@ -78,8 +75,6 @@ std::string unit_text(std::string_view program) {
   return text;
 }
 
-std::string sysusers_text() {
-  return std::string(kHead) + "g plughost -\n";
-}
+std::string sysusers_text() { return std::string(kHead) + "g plughost -\n"; }
 
 }  // namespace plughost

@@ -9,7 +9,6 @@
 #include "setup/sandbox.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

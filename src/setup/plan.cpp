@@ -13,7 +13,6 @@
 #include "system/runtime_settings.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -207,8 +206,6 @@ SetupPlan plan_setup(const HostRoot& host, const SetupTerms& terms) {
   return plan;
 }
 
-std::vector<PlannedFile> plan_undo(const fs::path& config) {
-  return files_of(config, {}, {});
-}
+std::vector<PlannedFile> plan_undo(const fs::path& config) { return files_of(config, {}, {}); }
 
 }  // namespace plughost

@@ -5,7 +5,6 @@
 #include "programs/command.hpp"
 
 namespace plughost {
-
 namespace {
 
 void add(const std::vector<Template>& command, SandboxNeeds& needs) {

@@ -5,7 +5,6 @@
 #include <vector>
 
 namespace plughost {
-
 namespace {
 
 using Lines = std::vector<std::string>;

@@ -12,7 +12,6 @@
 #include "base/unique_fd.hpp"
 
 namespace plughost {
-
 namespace {
 
 using Json = nlohmann::ordered_json;  // the kubelet writes members in the order of its structs

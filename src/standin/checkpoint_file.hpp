@@ -25,8 +25,7 @@ class CheckpointFile {
   CheckpointFile(const std::filesystem::path& directory, OnTrouble on_trouble);
   // What was given to write() is written first.
   ~CheckpointFile();
-  CheckpointFile(const CheckpointFile&) = delete;
-  CheckpointFile& operator=(const CheckpointFile&) = delete;
+  CheckpointFile& operator=(CheckpointFile&&) = delete;
 
   // As the kubelet: a temporary file with a dot before its name, fsync, rename. Returns the text's number.
   std::uint64_t write(std::string text);

@@ -9,7 +9,6 @@
 #include "device/allocation_text.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr const char* kContainer = "main";
@@ -110,9 +109,7 @@ void Screen::show(const Json& json, const std::string& text) {
   std::cout.flush();
 }
 
-void Screen::show(const KubeletEvent& event) {
-  show(json_of(event), text_of(event) + "\n");
-}
+void Screen::show(const KubeletEvent& event) { show(json_of(event), text_of(event) + "\n"); }
 
 // What a command answers.
 struct Console::Reply {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace plughost {
-
 namespace {
 
 constexpr std::int64_t kNoNumaNode = -1;

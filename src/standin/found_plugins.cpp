@@ -6,7 +6,6 @@
 #include "standin/protocol_text.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::chrono::seconds kInfoTimeout{1};

@@ -28,8 +28,7 @@ class FoundPlugins {
   FoundPlugins(EventLoop& loop, const std::filesystem::path& directory,
                std::chrono::milliseconds dial_timeout, Actions actions);
   ~FoundPlugins();
-  FoundPlugins(const FoundPlugins&) = delete;
-  FoundPlugins& operator=(const FoundPlugins&) = delete;
+  FoundPlugins& operator=(FoundPlugins&&) = delete;
 
  private:
   struct Found {

@@ -22,9 +22,7 @@ struct ListedDevice {
 };
 // Sorted by id; never null.
 using DeviceList = std::shared_ptr<const std::vector<ListedDevice>>;
-inline DeviceList no_devices() {
-  return std::make_shared<const std::vector<ListedDevice>>();
-}
+inline DeviceList no_devices() { return std::make_shared<const std::vector<ListedDevice>>(); }
 
 // What an endpoint says of itself.
 struct EndpointOptions {

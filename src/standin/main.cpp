@@ -17,7 +17,6 @@
 #include "standin/console.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Lines of standard input until its end, run() says that it is enough, or wake becomes readable. epoll knows

@@ -15,7 +15,6 @@
 #include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 
 namespace plughost {
-
 namespace {
 
 using Plugin = v1beta1::DevicePlugin;

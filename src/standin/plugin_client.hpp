@@ -51,8 +51,7 @@ class PluginClient {
   PluginClient(EventLoop& loop, CallsUnderWay& calls, const std::filesystem::path& socket,
                const std::string& authority);
   ~PluginClient();
-  PluginClient(const PluginClient&) = delete;
-  PluginClient& operator=(const PluginClient&) = delete;
+  PluginClient& operator=(PluginClient&&) = delete;
 
   // Tries to connect until it works, or timeout has passed. done is not called after close().
   void dial(Timeout timeout, std::function<void(bool connected)> done);

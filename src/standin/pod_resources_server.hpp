@@ -17,8 +17,7 @@ class PodResourcesServer {
   // Takes the place of whatever is at the path, and makes its directory. Throws std::system_error.
   PodResourcesServer(EventLoop& loop, const std::filesystem::path& socket);
   ~PodResourcesServer();
-  PodResourcesServer(const PodResourcesServer&) = delete;
-  PodResourcesServer& operator=(const PodResourcesServer&) = delete;
+  PodResourcesServer& operator=(PodResourcesServer&&) = delete;
 
   // What List answers from now on: one entry per device and NUMA node, as the kubelet's.
   void show(const std::vector<DeviceBook::Holding>& holdings);

@@ -3,7 +3,6 @@
 #include <array>
 
 namespace plughost {
-
 namespace {
 
 const char* code_name(int code) {

@@ -11,7 +11,6 @@
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 
 namespace plughost {
-
 namespace {
 
 UniqueFd listen_on(const std::filesystem::path& path) {

@@ -31,8 +31,7 @@ class RegistrationServer {
 
   RegistrationServer(const EventLoop& loop, OnRegister on_register);
   ~RegistrationServer();
-  RegistrationServer(const RegistrationServer&) = delete;
-  RegistrationServer& operator=(const RegistrationServer&) = delete;
+  RegistrationServer& operator=(RegistrationServer&&) = delete;
 
   // Thread-safe.
   void serve(UniqueFd connection);

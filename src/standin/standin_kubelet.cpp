@@ -11,7 +11,6 @@
 #include "standin/standin_core.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::chrono::seconds kPreStartTimeout{30};
@@ -39,9 +38,7 @@ std::string objection_to(const Preferences& preferences, const std::vector<std::
   return {};
 }
 
-Allocation parsed(const std::string& bytes) {
-  return parse_allocation(bytes).value_or(Allocation{});
-}
+Allocation parsed(const std::string& bytes) { return parse_allocation(bytes).value_or(Allocation{}); }
 
 void shuffle(std::vector<std::string>& ids) {
   static thread_local std::mt19937 random{std::random_device{}()};
@@ -287,9 +284,7 @@ StandInKubelet::StandInKubelet(Options options, OnEvent on_event) {
 
 StandInKubelet::~StandInKubelet() = default;
 
-void StandInKubelet::stop() {
-  runtime_->stop();
-}
+void StandInKubelet::stop() { runtime_->stop(); }
 
 void StandInKubelet::restart() {
   runtime_->stop();
@@ -300,9 +295,7 @@ void StandInKubelet::set_faults(Faults faults) {
   runtime_->in_loop([&] { runtime_->core().set_faults(std::move(faults)); });
 }
 
-KubeletState StandInKubelet::state() const {
-  return runtime_->state().copy();
-}
+KubeletState StandInKubelet::state() const { return runtime_->state().copy(); }
 
 bool StandInKubelet::wait_for(const std::function<bool(const KubeletState&)>& predicate,
                               std::chrono::milliseconds timeout) const {
@@ -319,17 +312,11 @@ Admission StandInKubelet::allocate_named(const std::string& pod, const std::stri
   return runtime_->admit(pod, container, resource, ids.size(), ids);
 }
 
-std::string StandInKubelet::start_container(const std::string& pod) {
-  return runtime_->start_container(pod);
-}
+std::string StandInKubelet::start_container(const std::string& pod) { return runtime_->start_container(pod); }
 
-bool StandInKubelet::free(const std::string& pod) {
-  return runtime_->free(pod);
-}
+bool StandInKubelet::free(const std::string& pod) { return runtime_->free(pod); }
 
-std::vector<PodDevices> StandInKubelet::pods() const {
-  return runtime_->pods();
-}
+std::vector<PodDevices> StandInKubelet::pods() const { return runtime_->pods(); }
 
 AllocateAnswer StandInKubelet::allocate_ids(const std::string& resource,
                                             const std::vector<std::string>& ids) {

@@ -57,8 +57,7 @@ class StandInKubelet {
   // Throws std::system_error if it cannot listen. All threads that it needs inherit the caller's signal mask.
   explicit StandInKubelet(Options options, OnEvent on_event = {});
   ~StandInKubelet();
-  StandInKubelet(const StandInKubelet&) = delete;
-  StandInKubelet& operator=(const StandInKubelet&) = delete;
+  StandInKubelet& operator=(StandInKubelet&&) = delete;
 
   // Ends every connection and listens no more; kubelet.sock stays. Nothing to do if it is stopped already.
   void stop();

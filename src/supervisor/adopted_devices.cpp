@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace plughost {
-
 namespace {
 
 const Holder* find(const Holdings& holdings, const AdoptedDevices::Name& name) {

@@ -30,8 +30,7 @@ class Adopting {
   // changed: apply() of devices() may give something else, and there may be something to tell; called from
   // the loop, not from within. platform and link outlive it.
   Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed);
-  Adopting(const Adopting&) = delete;
-  Adopting& operator=(const Adopting&) = delete;
+  Adopting& operator=(Adopting&&) = delete;
 
   // What the next look has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
   // which pods have got something since the checkpoint was read last.

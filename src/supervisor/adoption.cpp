@@ -7,7 +7,6 @@
 #include "device/allocation.hpp"
 
 namespace plughost {
-
 namespace {
 
 // What one container holds of a resource by ids that are not the resource's.

@@ -7,7 +7,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::size_t kMostNamed = 3;

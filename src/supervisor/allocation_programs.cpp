@@ -8,7 +8,6 @@
 #include "programs/ending.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr Spoken kAllocationSpoken{.late = ": it gave no answer within "};

@@ -23,8 +23,7 @@ class AllocationPrograms {
 
   // programs outlives it. Destroyed means that what runs is killed, and its answers dropped.
   explicit AllocationPrograms(Programs& programs) : queue_(programs, Purpose::kAllocate) {}
-  AllocationPrograms(const AllocationPrograms&) = delete;
-  AllocationPrograms& operator=(const AllocationPrograms&) = delete;
+  AllocationPrograms& operator=(AllocationPrograms&&) = delete;
 
   // Asks the offer's program what a container with these ids gets. The offer's recipe has an allocate.
   void ask(const Offer& offer, std::span<const std::string> ids, Answer answer);

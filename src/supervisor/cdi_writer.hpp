@@ -39,8 +39,7 @@ class CdiWriter {
             std::chrono::milliseconds deadline = kDeadline);
   // What it has been told is still done, and told of.
   ~CdiWriter();
-  CdiWriter(const CdiWriter&) = delete;
-  CdiWriter& operator=(const CdiWriter&) = delete;
+  CdiWriter& operator=(CdiWriter&&) = delete;
 
   // Does it write there, in that owner's name?
   bool is_for(const std::filesystem::path& directory, const std::string& owner) const {

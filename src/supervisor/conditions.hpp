@@ -29,8 +29,7 @@ class Conditions {
   // platform outlives it.
   Conditions(Platform& platform, std::function<void(Config part)> changed,
              std::chrono::milliseconds deadline = kDeadline);
-  Conditions(const Conditions&) = delete;
-  Conditions& operator=(const Conditions&) = delete;
+  Conditions& operator=(Conditions&&) = delete;
 
   // done is called once, in the loop: with what the conditions say, or after the deadline with
   // not_asked_yet(*config, running).

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 namespace plughost {
-
 namespace {
 
 const std::string& stall_text() {

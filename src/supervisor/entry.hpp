@@ -52,8 +52,7 @@ class Entry {
   // platform and link outlive it. Resources appear with the first scan's result.
   Entry(Platform& platform, KubeletLink& link, ResourceConfig config, Hooks hooks);
   ~Entry();
-  Entry(const Entry&) = delete;
-  Entry& operator=(const Entry&) = delete;
+  Entry& operator=(Entry&&) = delete;
 
   const ResourceConfig& config() const { return config_; }
   // Takes the new devices and terms without touching a stream. The options are the same (see PluginOptions).

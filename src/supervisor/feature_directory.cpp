@@ -8,7 +8,6 @@
 #include "host/file_text.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

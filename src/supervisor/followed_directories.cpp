@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 // With more names than this in one directory, one watch for all of it is cheaper.

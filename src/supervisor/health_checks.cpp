@@ -7,7 +7,6 @@
 #include "programs/ending.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr Spoken kCheckSpoken{.what = "the health check", .words = Program::Errors::kWithOutput};

@@ -25,8 +25,7 @@ class HoldingsReader {
   // All outlive it.
   HoldingsReader(EventLoop& loop, PodResources& pods, CheckpointReader& checkpoint)
       : loop_(loop), pods_(pods), checkpoint_(checkpoint) {}
-  HoldingsReader(const HoldingsReader&) = delete;
-  HoldingsReader& operator=(const HoldingsReader&) = delete;
+  HoldingsReader& operator=(HoldingsReader&&) = delete;
 
   // Who holds what at that time or later; or, if patience is over before that is known, that it is not.
   // nullopt: for as long as the kubelet and then its checkpoint may take. done runs in the loop, maybe at

@@ -1,7 +1,6 @@
 #include "supervisor/kubelet_link.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr const char* kKubeletSocket = "kubelet.sock";

@@ -32,8 +32,7 @@ class NodeCapacity {
   // after a patch that failed.
   NodeCapacity(EventLoop& loop, Log& log, ApiServer& server, NodeWatch& node,
                Backoff again = NodeCounts::kPauses);
-  NodeCapacity(const NodeCapacity&) = delete;
-  NodeCapacity& operator=(const NodeCapacity&) = delete;
+  NodeCapacity& operator=(NodeCapacity&&) = delete;
 
   // All of them, as they are now. What an entry counted that is gone becomes 0.
   void follow(const std::vector<Subject>& subjects);

@@ -41,8 +41,7 @@ class NodeEvents {
 
   // All outlive it.
   NodeEvents(EventLoop& loop, Log& log, ApiServer& server, AskHolders ask_holders);
-  NodeEvents(const NodeEvents&) = delete;
-  NodeEvents& operator=(const NodeEvents&) = delete;
+  NodeEvents& operator=(NodeEvents&&) = delete;
 
   // Off at first. What waits when it is turned off is never written.
   void use(bool on);

@@ -8,7 +8,6 @@
 #include "programs/ending.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr Spoken kPreStartSpoken{.what = "the program of preStart",

@@ -24,8 +24,7 @@ class PreStarts {
 
   // programs outlives it. Destroyed means that what runs is killed, and its starts' answers dropped.
   explicit PreStarts(Programs& programs) : programs_(programs) {}
-  PreStarts(const PreStarts&) = delete;
-  PreStarts& operator=(const PreStarts&) = delete;
+  PreStarts& operator=(PreStarts&&) = delete;
 
   // Runs the offer's program for the device of each id, once for a device with several replicas among them.
   // The first trouble ends the start, and what runs for it is killed. The offer's recipe has a pre_start.

@@ -5,7 +5,6 @@
 #include "base/ascii.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::string counted(std::int64_t number, const char* noun) {
@@ -81,8 +80,6 @@ Readiness readiness_of(const Json& status) {
                                        " of " + counted(all, "device") + " Healthy"};
 }
 
-Readiness unknown_readiness(const std::string& why) {
-  return {Readiness::Verdict::kUnknown, cut(why)};
-}
+Readiness unknown_readiness(const std::string& why) { return {Readiness::Verdict::kUnknown, cut(why)}; }
 
 }  // namespace plughost

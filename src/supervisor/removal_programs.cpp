@@ -6,7 +6,6 @@
 #include "programs/ending.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr Spoken kRemovalSpoken{.what = "the program of onRemove", .words = Program::Errors::kWithOutput};

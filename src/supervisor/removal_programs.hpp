@@ -21,8 +21,7 @@ class RemovalPrograms {
 
   // programs and log outlive it. Destroyed means that what runs is killed.
   RemovalPrograms(Programs& programs, Log& log);
-  RemovalPrograms(const RemovalPrograms&) = delete;
-  RemovalPrograms& operator=(const RemovalPrograms&) = delete;
+  RemovalPrograms& operator=(RemovalPrograms&&) = delete;
 
   // Runs the program of the offer's onRemove, if it has one, for each of its devices. What goes wrong is
   // logged.

@@ -116,25 +116,17 @@ void Resource::on_connection_trouble(const std::string& what) {
   platform_.log.warn(what, {{"resource", name_}, {"socket", endpoint_.socket_name()}});
 }
 
-void Resource::on_kubelet() {
-  handle(attachment::KubeletSeen{link_.watcher().current()});
-}
+void Resource::on_kubelet() { handle(attachment::KubeletSeen{link_.watcher().current()}); }
 
 void Resource::on_sockets() {
   if (!endpoint_.socket_name().empty() && !endpoint_.reachable()) handle(attachment::SocketGone{});
 }
 
-void Resource::on_dialed(Caller by) {
-  handle(attachment::Dialed{by});
-}
+void Resource::on_dialed(Caller by) { handle(attachment::Dialed{by}); }
 
-void Resource::on_stream_opened(Caller by) {
-  handle(attachment::StreamOpened{by});
-}
+void Resource::on_stream_opened(Caller by) { handle(attachment::StreamOpened{by}); }
 
-void Resource::on_stream_closed(Caller by) {
-  handle(attachment::StreamClosed{by});
-}
+void Resource::on_stream_closed(Caller by) { handle(attachment::StreamClosed{by}); }
 
 void Resource::on_registry_refused(Caller by, const std::string& why) {
   handle(attachment::RegistryRefused{by, why});

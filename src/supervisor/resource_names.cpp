@@ -30,9 +30,7 @@ ResourceNames::Claims::iterator ResourceNames::release(Claims::iterator claim, c
   return claims_.erase(claim);
 }
 
-std::set<std::string> ResourceNames::take_hopeful() {
-  return std::exchange(hopeful_, {});
-}
+std::set<std::string> ResourceNames::take_hopeful() { return std::exchange(hopeful_, {}); }
 
 SharedIds shared_ids(std::span<const ListedIds> lists) {
   SharedIds shared;

@@ -6,7 +6,6 @@
 #include "device/assembly.hpp"
 
 namespace plughost {
-
 namespace {
 
 using namespace std::chrono_literals;
@@ -118,9 +117,7 @@ void Roster::note_held(const std::string& resource) {
   if (const auto row = rows_.find(resource); row != rows_.end()) row->second.ever_held = true;
 }
 
-void Roster::drop(const std::string& resource) {
-  rows_.erase(resource);
-}
+void Roster::drop(const std::string& resource) { rows_.erase(resource); }
 
 const Inventory& Roster::listed(const std::string& resource) const {
   static const Inventory kNothing;

@@ -46,8 +46,7 @@ class Scanner {
   // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
   Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
-  Scanner(const Scanner&) = delete;
-  Scanner& operator=(const Scanner&) = delete;
+  Scanner& operator=(Scanner&&) = delete;
 
   // Look at the machine: at once, or after a quiet moment.
   void hint();

@@ -6,7 +6,6 @@
 #include "supervisor/readiness.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Calls visit(id, holder) for each id of the device that a container holds.

@@ -10,7 +10,6 @@
 #include "supervisor/resource_names.hpp"
 
 namespace plughost {
-
 namespace {
 
 using Clock = EventLoop::Clock;

@@ -8,7 +8,6 @@
 #include "supervisor/status.hpp"
 
 namespace plughost {
-
 namespace {
 
 using Clock = BadSpells::Clock;

@@ -28,8 +28,7 @@ class UnhealthyPrograms {
 
   // programs and log outlive it. Destroyed means that what runs is killed.
   UnhealthyPrograms(Programs& programs, Log& log, AskHolders ask_holders);
-  UnhealthyPrograms(const UnhealthyPrograms&) = delete;
-  UnhealthyPrograms& operator=(const UnhealthyPrograms&) = delete;
+  UnhealthyPrograms& operator=(UnhealthyPrograms&&) = delete;
 
   // The resource offers this from now on. Its whenUnhealthy is run once for each bad spell that lasts, with
   // what is known then on its standard input. How it ended is logged.

@@ -10,7 +10,6 @@
 #include "system/unit_file.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -125,9 +124,7 @@ std::string said_of(const SeenProcess& process) {
 }
 
 // Not of a pod: that is somebody's kubelet in a container.
-bool is_kubelet(const SeenProcess& process) {
-  return process.name() == "kubelet" && process.pod.empty();
-}
+bool is_kubelet(const SeenProcess& process) { return process.name() == "kubelet" && process.pod.empty(); }
 
 // A kubelet that no known unit has. Some move theirs into the container runtime's control group, or out of
 // all units.
@@ -175,13 +172,9 @@ std::vector<Sign> left_behind(const HostRoot& host) {
   return signs;
 }
 
-std::vector<Sign> enabled(const HostRoot& host) {
-  return installed(host, true);
-}
+std::vector<Sign> enabled(const HostRoot& host) { return installed(host, true); }
 
-std::vector<Sign> there(const HostRoot& host) {
-  return installed(host, false);
-}
+std::vector<Sign> there(const HostRoot& host) { return installed(host, false); }
 
 // The strongest first.
 constexpr std::vector<Sign> (*kLooks[])(const HostRoot& host) = {running, enabled, there, left_behind};
@@ -248,9 +241,7 @@ bool same_directory(const HostRoot& host, const std::string& one, const std::str
 
 }  // namespace
 
-std::span<const Distribution> distributions() {
-  return table();
-}
+std::span<const Distribution> distributions() { return table(); }
 
 const Distribution* distribution_of(std::string_view name) {
   const auto found = std::ranges::find(table(), name, &Distribution::name);

@@ -4,7 +4,6 @@
 #include <string_view>
 
 namespace plughost {
-
 namespace {
 
 std::string unquoted(std::string_view value) {

@@ -5,7 +5,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr std::size_t kLongestCommandLine = 100;

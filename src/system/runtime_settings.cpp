@@ -10,7 +10,6 @@
 #include "system/process.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace fs = std::filesystem;

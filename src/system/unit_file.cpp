@@ -6,7 +6,6 @@
 #include "base/ascii.hpp"
 
 namespace plughost {
-
 namespace {
 
 // The first that has a file wins (systemd.unit(5)).

@@ -18,7 +18,6 @@
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace http = boost::beast::http;
@@ -170,17 +169,11 @@ void ControlClient::follow(const std::string& path, std::string_view event, cons
   throw NoAnswer("plughost has stopped");
 }
 
-Json ControlClient::status(std::chrono::seconds deadline) const {
-  return ask(get("/status.json"), deadline);
-}
+Json ControlClient::status(std::chrono::seconds deadline) const { return ask(get("/status.json"), deadline); }
 
-Json ControlClient::carry_out(const Order& order) const {
-  return ask(request_of(order), kDeadline);
-}
+Json ControlClient::carry_out(const Order& order) const { return ask(request_of(order), kDeadline); }
 
-void ControlClient::watch_status(const Tell& tell) const {
-  follow("/stream", kStatus, tell);
-}
+void ControlClient::watch_status(const Tell& tell) const { follow("/stream", kStatus, tell); }
 
 void ControlClient::events(unsigned limit, Follow follows, const Tell& tell) const {
   const std::string query = "?limit=" + std::to_string(limit == 0 ? LogHistory::kMost : limit);

@@ -7,7 +7,6 @@
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {
-
 namespace {
 
 void open_to_group(const std::filesystem::path& socket) {

@@ -22,8 +22,7 @@ class ControlServer {
   // the socket's mode is 0660, and its group kControlGroup where there is such a group. Throws
   // std::system_error, or std::runtime_error: something else is there. loop, log and requests outlive it.
   ControlServer(EventLoop& loop, Log& log, StatusRequests& requests, const std::filesystem::path& socket);
-  ControlServer(const ControlServer&) = delete;
-  ControlServer& operator=(const ControlServer&) = delete;
+  ControlServer& operator=(ControlServer&&) = delete;
 
   // Comes before its end in another thread. The socket's file goes, and nobody else can connect; who is
   // connected is served.

@@ -32,8 +32,7 @@ class HttpConnection {
 
   // socket is non-blocking. Throws std::system_error. loop outlives it.
   HttpConnection(EventLoop& loop, UniqueFd socket, Hooks hooks);
-  HttpConnection(const HttpConnection&) = delete;
-  HttpConnection& operator=(const HttpConnection&) = delete;
+  HttpConnection& operator=(HttpConnection&&) = delete;
 
   // Nothing has been asked yet.
   bool idle() const { return state_ == State::kReading; }

@@ -5,7 +5,6 @@
 #include "telemetry/listen_address.hpp"
 
 namespace plughost {
-
 namespace {
 
 const char* reason_of(int code) {
@@ -35,9 +34,7 @@ const char* reason_of(int code) {
 
 }  // namespace
 
-HttpReply text_reply(int code, std::string text) {
-  return {code, kTextType, HttpBody::of(std::move(text))};
-}
+HttpReply text_reply(int code, std::string text) { return {code, kTextType, HttpBody::of(std::move(text))}; }
 
 std::string head_of(int code, std::string_view type, std::optional<std::size_t> length) {
   std::string head = "HTTP/1.1 " + std::to_string(code) + ' ' + reason_of(code) + "\r\nContent-Type: ";

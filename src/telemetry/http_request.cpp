@@ -6,14 +6,11 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 namespace http = boost::beast::http;
 
-std::string text_of(boost::beast::string_view text) {
-  return {text.data(), text.size()};
-}
+std::string text_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 

@@ -19,7 +19,6 @@
 #include "telemetry/pulse.hpp"
 
 namespace plughost {
-
 namespace {
 
 using Number = std::uint64_t;  // of a connection, in the order in which they came
@@ -28,13 +27,9 @@ using Number = std::uint64_t;  // of a connection, in the order in which they ca
 constexpr std::chrono::seconds kDeadline{5};
 constexpr std::chrono::seconds kPeoplesDeadline{15};
 
-HttpReply silent() {
-  return text_reply(503, "plughost does not answer in time: look into its log\n");
-}
+HttpReply silent() { return text_reply(503, "plughost does not answer in time: look into its log\n"); }
 
-bool is_administrator(uid_t user) {
-  return user == 0 || user == ::geteuid();
-}
+bool is_administrator(uid_t user) { return user == 0 || user == ::geteuid(); }
 
 }  // namespace
 

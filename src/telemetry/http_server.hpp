@@ -38,8 +38,7 @@ class HttpServer {
   HttpServer(EventLoop& loop, Log& log, StatusRequests& requests, Listening listening);
   // Who waits for an answer is told that none comes, and who follows is left: a matter of some milliseconds.
   ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  HttpServer& operator=(HttpServer&&) = delete;
 
   // Of an address.
   unsigned port() const;

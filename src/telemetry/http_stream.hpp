@@ -26,8 +26,7 @@ class HttpStream {
   // Begins the answer. All outlive it.
   HttpStream(EventLoop& loop, StatusRequests& requests, HttpConnection& connection, Terms terms);
   ~HttpStream();
-  HttpStream(const HttpStream&) = delete;
-  HttpStream& operator=(const HttpStream&) = delete;
+  HttpStream& operator=(HttpStream&&) = delete;
 
   // One message after the other: who reads slowly costs nothing, and is told what is newest then.
   void advance();

@@ -9,7 +9,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-
 namespace {
 
 struct HostAndPort {
@@ -46,13 +45,9 @@ std::optional<in6_addr> ipv6(const HostAndPort& parts) {
   return address;
 }
 
-bool is_loopback(const in_addr& address) {
-  return ntohl(address.s_addr) >> 24u == 127;
-}
+bool is_loopback(const in_addr& address) { return ntohl(address.s_addr) >> 24u == 127; }
 
-bool is_loopback(const in6_addr& address) {
-  return IN6_IS_ADDR_LOOPBACK(&address) != 0;
-}
+bool is_loopback(const in6_addr& address) { return IN6_IS_ADDR_LOOPBACK(&address) != 0; }
 
 void set_option(int fd, int level, int option, int value, const char* what) {
   check(::setsockopt(fd, level, option, &value, sizeof value), what);

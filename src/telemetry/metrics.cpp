@@ -15,7 +15,6 @@
 #include "supervisor/readiness.hpp"
 
 namespace plughost {
-
 namespace {
 
 using prometheus::ClientMetric;
@@ -74,9 +73,7 @@ class Families {
   std::vector<MetricFamily> all_;
 };
 
-double seconds(WallTime time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
+double seconds(WallTime time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
 void write_node(const DaemonStatus& status, Families& families) {
   families.gauge("plughost_ready", "1: nothing is wrong with the node.")

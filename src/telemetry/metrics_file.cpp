@@ -10,7 +10,6 @@
 #include "telemetry/metrics.hpp"
 
 namespace plughost {
-
 namespace {
 
 std::string removed(const std::string& file) {

@@ -9,7 +9,6 @@
 #include "document/fields.hpp"
 
 namespace plughost {
-
 namespace {
 
 constexpr const char* kReload = "/reload";

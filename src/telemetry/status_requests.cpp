@@ -3,7 +3,6 @@
 #include <utility>
 
 namespace plughost {
-
 namespace {
 
 using Clock = SnapshotTimes::Clock;

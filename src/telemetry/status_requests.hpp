@@ -47,8 +47,7 @@ class StatusRequests {
   // loop, history and what daemon refers to outlive it. Made and destroyed in the loop's thread.
   StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon);
   ~StatusRequests() { close(); }
-  StatusRequests(const StatusRequests&) = delete;
-  StatusRequests& operator=(const StatusRequests&) = delete;
+  StatusRequests& operator=(StatusRequests&&) = delete;
 
   // Loop thread. Something may be otherwise than in the newest snapshot.
   void changed();

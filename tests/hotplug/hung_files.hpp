@@ -19,8 +19,7 @@ class HungFiles {
   HungFiles(std::filesystem::path directory, std::vector<std::string> names);
   // Whoever waits gets his answer.
   ~HungFiles();
-  HungFiles(const HungFiles&) = delete;
-  HungFiles& operator=(const HungFiles&) = delete;
+  HungFiles& operator=(HungFiles&&) = delete;
 
   // opcode: a call of linux/fuse.h that gets no answer from now on.
   void hang_at(std::uint32_t opcode);

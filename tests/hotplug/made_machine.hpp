@@ -14,8 +14,7 @@ class MadeMachine {
     enter_made_machine();
     show(sysfs_.tree().path());
   }
-  MadeMachine(const MadeMachine&) = delete;
-  MadeMachine& operator=(const MadeMachine&) = delete;
+  MadeMachine& operator=(MadeMachine&&) = delete;
 
   const MadeSysfs& sysfs() const { return sysfs_; }
 

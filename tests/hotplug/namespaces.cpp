@@ -33,9 +33,7 @@ void bind_mount(const UniqueFd& from, const std::string& to) {
   check(::mount(source.c_str(), to.c_str(), nullptr, MS_BIND, nullptr), "mount --bind");
 }
 
-void write_file(const char* path, const std::string& text) {
-  std::ofstream(path) << text;
-}
+void write_file(const char* path, const std::string& text) { std::ofstream(path) << text; }
 
 void unshare_namespaces() {
   const auto uid = ::getuid();

@@ -20,9 +20,7 @@ using namespace std::chrono_literals;
 namespace {
 
 // Says whether the command succeeded.
-bool run(const std::string& command) {
-  return std::system(command.c_str()) == 0;
-}
+bool run(const std::string& command) { return std::system(command.c_str()) == 0; }
 
 void start(Node& node, const std::string& name, const std::string& udev) {
   node.configure("- name: " + name + "\n  udev: {" + udev + "}\n");

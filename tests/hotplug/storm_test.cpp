@@ -26,9 +26,7 @@ const std::string kCamera = "example.com/camera";
 const std::string kOther = "example.com/other";
 const std::string kCameras = "- name: " + kCamera + "\n  udev: {subsystem: video4linux}\n  forgetAfter: 1s\n";
 
-std::string camera(int n) {
-  return "/sys/devices/platform/cameras/video4linux/video" + std::to_string(n);
-}
+std::string camera(int n) { return "/sys/devices/platform/cameras/video4linux/video" + std::to_string(n); }
 
 void start(Node& node, const std::string& resources) {
   node.configure(resources);

@@ -14,9 +14,7 @@ const std::string kSerial = "example.com/serial";
 const std::string kDongles =
     "- name: " + kSerial + "\n  groups: [{usb: [{vendor: 0x1a86, product: \"7523\", nodes: [tty]}]}]\n";
 
-std::string port_path(const std::string& port) {
-  return "/sys/devices/pci0000:00/0000:00:14.0/usb1/" + port;
-}
+std::string port_path(const std::string& port) { return "/sys/devices/pci0000:00/0000:00:14.0/usb1/" + port; }
 
 // A serial adapter: the device, its interface and its tty.
 void plug_in(const MadeMachine& machine, const std::string& port, const std::string& serial,
@@ -29,9 +27,7 @@ void plug_in(const MadeMachine& machine, const std::string& port, const std::str
   machine.plug_in(interface + "/" + tty + "/tty/" + tty, "tty", {}, {{"DEVNAME", tty}});
 }
 
-void unplug(const MadeMachine& machine, const std::string& port) {
-  machine.unplug(port_path(port), "usb");
-}
+void unplug(const MadeMachine& machine, const std::string& port) { machine.unplug(port_path(port), "usb"); }
 
 std::vector<std::string> nodes_of(Node& node, const std::string& id) {
   const AllocateAnswer answer = node.kubelet().allocate_ids(kSerial, {id});

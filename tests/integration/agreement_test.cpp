@@ -20,9 +20,7 @@ void start(Node& node) {
   REQUIRE(node.attached({kGopher}));
 }
 
-std::size_t registrations(Node& node) {
-  return node.of(kGopher).registrations.size();
-}
+std::size_t registrations(Node& node) { return node.of(kGopher).registrations.size(); }
 
 }  // namespace
 

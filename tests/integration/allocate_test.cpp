@@ -34,9 +34,7 @@ void start(Node& node, const std::string& answer, const std::string& more = {}) 
   REQUIRE(node.attached({kDisk, kOther}));
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

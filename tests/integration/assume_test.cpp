@@ -30,9 +30,7 @@ const std::string kPatch = "PATCH /api/v1/namespaces/ns/pods/";
 const std::string kPendingList =
     "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dworker-1%2Cstatus.phase%3DPending";
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Who tells plughost the pods.
 enum class Tells { kServer, kKubelet };
@@ -319,9 +317,7 @@ TEST_CASE("plughost that is killed between its answer and the mark marks the pod
 TEST_CASE("late: equal pods get their own cards in whatever order they are admitted and started") {
   Tells tells = Tells::kServer;
   SUBCASE("the API server tells the pods") {}
-  SUBCASE("the kubelet does") {
-    tells = Tells::kKubelet;
-  }
+  SUBCASE("the kubelet does") { tells = Tells::kKubelet; }
   Rig rig(kLate, "cdi: true", tells);
   rig.pod("pod-a", "100", "0");
   rig.pod("pod-b", "200", "1");
@@ -357,9 +353,7 @@ TEST_CASE("late: equal pods get their own cards in whatever order they are admit
 TEST_CASE("late: a start before the scheduler's word fails with a sentence, and a later one does not") {
   Tells tells = Tells::kServer;
   SUBCASE("the API server tells the pods") {}
-  SUBCASE("the kubelet does") {
-    tells = Tells::kKubelet;
-  }
+  SUBCASE("the kubelet does") { tells = Tells::kKubelet; }
   Rig rig(kLate, "cdi: true", tells);
   rig.put({.uid = "pod-a", .name = "pod-a", .annotations = R"("x":"y")"});
   const Admission admission = rig.admit("pod-a");

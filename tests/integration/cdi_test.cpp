@@ -40,9 +40,7 @@ void configure(Node& node, const std::string& resources, const std::string& dire
   node.configure(resources + "cdi: {directory: " + node.path(directory) + "}\n");
 }
 
-std::filesystem::path at(const Node& node, const std::string& below) {
-  return node.files().at(below);
-}
+std::filesystem::path at(const Node& node, const std::string& below) { return node.files().at(below); }
 
 std::string content(const std::filesystem::path& file) {
   std::ifstream text(file);

@@ -19,9 +19,7 @@ std::string content(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // What the command wrote to standard output is then the node's configuration; returns the rest.
 Finished convert(const Node& node, std::vector<std::string> arguments) {

@@ -31,9 +31,7 @@ std::string ports(const Node& node) {
          "\", mountPath: \"/dev/modem{n}\"}]}], id: \"{target}-{name}\"}\n";
 }
 
-std::set<std::string> distinct(const std::vector<std::string>& ids) {
-  return {ids.begin(), ids.end()};
-}
+std::set<std::string> distinct(const std::vector<std::string>& ids) { return {ids.begin(), ids.end()}; }
 
 }  // namespace
 

@@ -191,28 +191,20 @@ std::vector<std::string> Node::socket_files() const {
 
 Registration each_registration() {
   Registration registration = Registration::kRegister;
-  SUBCASE("register") {
-    registration = Registration::kRegister;
-  }
-  SUBCASE("plugins_registry") {
-    registration = Registration::kPluginsRegistry;
-  }
+  SUBCASE("register") { registration = Registration::kRegister; }
+  SUBCASE("plugins_registry") { registration = Registration::kPluginsRegistry; }
   return registration;
 }
 
 Node::Options each_kubelet() {
   using enum StandInKubelet::Registering;
   Node::Options options;
-  SUBCASE("register, and the kubelet dials before it answers") {
-    options.registering = kDialsBeforeAnswer;
-  }
+  SUBCASE("register, and the kubelet dials before it answers") { options.registering = kDialsBeforeAnswer; }
   SUBCASE("register, and the kubelet answers first and empties its directory") {
     options.registering = kAnswersFirst;
     options.clearing = StandInKubelet::Clearing::kEverything;
   }
-  SUBCASE("plugins_registry") {
-    options.registration = Registration::kPluginsRegistry;
-  }
+  SUBCASE("plugins_registry") { options.registration = Registration::kPluginsRegistry; }
   return options;
 }
 

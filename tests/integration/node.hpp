@@ -32,8 +32,7 @@ class Node {
   // Checks the rule that holds in every scenario: nothing was registered while a stream lived (conformance
   // 26). If the test has failed, shows what the daemon said.
   ~Node();
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  Node& operator=(Node&&) = delete;
 
   const TempDir& files() const { return files_; }
   std::filesystem::path plugins() const { return files_.path() / "plugins"; }

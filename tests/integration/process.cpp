@@ -74,9 +74,7 @@ Process::~Process() {
 #endif
 }
 
-void Process::signal(int number) const {
-  ::kill(pid_, number);
-}
+void Process::signal(int number) const { ::kill(pid_, number); }
 
 std::optional<int> Process::wait_for_exit(Milliseconds deadline) {
   eventually(

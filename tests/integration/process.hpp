@@ -32,8 +32,7 @@ class Process {
                    const std::vector<std::string>& wrapper = {}, const char* program = kPlughost);
   // Kills it if it still runs.
   ~Process();
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
+  Process& operator=(Process&&) = delete;
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;

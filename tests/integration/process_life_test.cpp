@@ -93,9 +93,7 @@ TEST_CASE("7.43 SIGTERM: own sockets unlinked and nothing else, within 1 s") {
   const std::size_t from = node.daemon().mark();
   int number = SIGTERM;
   SUBCASE("SIGTERM") {}
-  SUBCASE("SIGINT") {
-    number = SIGINT;
-  }
+  SUBCASE("SIGINT") { number = SIGINT; }
   node.daemon().signal(number);
   CHECK(node.daemon().wait_for_exit(limit(1s)) == 0);
   CHECK(node.daemon().wait_for_line({"stopping"}, 0ms, from));
@@ -110,15 +108,9 @@ TEST_CASE("7.43 SIGTERM: own sockets unlinked and nothing else, within 1 s") {
 TEST_CASE("SIGTERM ends the daemon within 1 s whatever the kubelet does") {
   Node node;
   node.configure(counted(kA, 1000) + counted("example.com/b", 2));
-  SUBCASE("it hangs in Register") {
-    node.start_kubelet({.dial_held = {kA, "example.com/b"}});
-  }
-  SUBCASE("it does not answer Register") {
-    node.start_kubelet({.answer_held = {kA, "example.com/b"}});
-  }
-  SUBCASE("it does not read lists") {
-    node.start_kubelet({.unread = {kA, "example.com/b"}});
-  }
+  SUBCASE("it hangs in Register") { node.start_kubelet({.dial_held = {kA, "example.com/b"}}); }
+  SUBCASE("it does not answer Register") { node.start_kubelet({.answer_held = {kA, "example.com/b"}}); }
+  SUBCASE("it does not read lists") { node.start_kubelet({.unread = {kA, "example.com/b"}}); }
   node.start_daemon();
   REQUIRE(node.wait_for([](const KubeletState& state) {
     return !state.of(kA).registrations.empty() && !state.of("example.com/b").registrations.empty();

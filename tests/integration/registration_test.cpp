@@ -166,9 +166,7 @@ TEST_CASE("7.19 no kubelet at start: wait, and register within 1 s of its coming
   Node node(each_kubelet());
   bool directory = true;
   SUBCASE("its directory is there") {}
-  SUBCASE("its directory is not there either") {
-    directory = false;
-  }
+  SUBCASE("its directory is not there either") { directory = false; }
   if (!directory) {
     std::filesystem::remove(node.plugins());
     std::filesystem::remove(node.files().at("registry"));

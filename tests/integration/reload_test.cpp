@@ -132,15 +132,9 @@ TEST_CASE("7.34 SIGHUP with a bad config: the old one stays live, and every erro
   check_untouched(node, kB);
   CHECK(node.kubelet().allocate("pod", "c", kB, 3).admitted());
 
-  SUBCASE("a file that is gone") {
-    node.files().remove("config.yaml");
-  }
-  SUBCASE("a file that is no YAML") {
-    node.files().file("config.yaml", "{[}");
-  }
-  SUBCASE("an empty file") {
-    node.files().file("config.yaml", "");
-  }
+  SUBCASE("a file that is gone") { node.files().remove("config.yaml"); }
+  SUBCASE("a file that is no YAML") { node.files().file("config.yaml", "{[}"); }
+  SUBCASE("an empty file") { node.files().file("config.yaml", ""); }
   const std::size_t again = node.daemon().mark();
   node.daemon().signal(SIGHUP);
   CHECK(node.daemon().wait_for_line({"not reloaded"}, kLong, again));
@@ -184,9 +178,7 @@ TEST_CASE("two entries that come to serve one resource: the first does, and the 
 
   std::string other;
   bool entry_goes = false;
-  SUBCASE("with another template, and the device goes") {
-    other = "example.com/{id}";
-  }
+  SUBCASE("with another template, and the device goes") { other = "example.com/{id}"; }
   SUBCASE("with its very name, and the entry goes") {
     other = kSame;
     entry_goes = true;

@@ -91,9 +91,7 @@ TEST_CASE("7.21 the directory is removed and made again: recovered within 5 s") 
   start(node);
   bool seen = true;
   SUBCASE("after the daemon has seen it gone") {}
-  SUBCASE("at once") {
-    seen = false;
-  }
+  SUBCASE("at once") { seen = false; }
   node.kubelet().stop();
   remove_whole(node.plugins());
   remove_whole(node.sockets());

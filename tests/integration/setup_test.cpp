@@ -39,9 +39,7 @@ std::string file_text(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // Each file with its text, and each link with its target.
 std::set<std::string> everything(const MadeRoot& root) {

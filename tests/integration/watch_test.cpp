@@ -23,9 +23,7 @@ void start(Node& node) {
   REQUIRE(node.attached({kA}));
 }
 
-bool says(Node& node, std::string_view words) {
-  return node.daemon().wait_for_line({words}, kLong);
-}
+bool says(Node& node, std::string_view words) { return node.daemon().wait_for_line({words}, kLong); }
 
 }  // namespace
 

@@ -18,8 +18,7 @@ class FakeNvml {
     ::setenv("PLUGHOST_FAKE_NVML", file().c_str(), 1);
   }
   ~FakeNvml() { ::unsetenv("PLUGHOST_FAKE_NVML"); }
-  FakeNvml(const FakeNvml&) = delete;
-  FakeNvml& operator=(const FakeNvml&) = delete;
+  FakeNvml& operator=(FakeNvml&&) = delete;
 
   // From the next call on. Swapped in whole: a call that runs reads either text.
   void show(const std::string& script) const {

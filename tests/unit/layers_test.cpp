@@ -203,7 +203,7 @@ TEST_CASE("no test's name has a semicolon: CTest makes two of it, and both pass 
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const std::string begin = "\nTEST_CASE(";
     for (std::size_t at = 0; (at = text.find(begin, at)) != std::string::npos; ++names) {
-      const std::size_t end = text.find(") {\n", at += begin.size());
+      const std::size_t end = text.find("\") {", at += begin.size());
       CAPTURE(entry.path());
       CHECK_MESSAGE(text.substr(at, end - at).find(';') == std::string::npos, text.substr(at, end - at));
     }

@@ -28,8 +28,7 @@ class LeasedProgram {
     give_back();
     ::signal(SIGIO, former_);
   }
-  LeasedProgram(const LeasedProgram&) = delete;
-  LeasedProgram& operator=(const LeasedProgram&) = delete;
+  LeasedProgram& operator=(LeasedProgram&&) = delete;
 
   const std::string& path() const { return path_; }
   void give_back() { file_ = UniqueFd(); }

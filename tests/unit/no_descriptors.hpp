@@ -18,8 +18,7 @@ class NoDescriptors {
     check(::setrlimit(RLIMIT_NOFILE, &none), "setrlimit");
   }
   ~NoDescriptors() { ::setrlimit(RLIMIT_NOFILE, &former_); }
-  NoDescriptors(const NoDescriptors&) = delete;
-  NoDescriptors& operator=(const NoDescriptors&) = delete;
+  NoDescriptors& operator=(NoDescriptors&&) = delete;
 
  private:
   rlimit former_{};

@@ -9,13 +9,9 @@
 
 namespace {
 
-std::uintptr_t number(const void* pointer) {
-  return reinterpret_cast<std::uintptr_t>(pointer);
-}
+std::uintptr_t number(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
 
-char* pointer(std::uintptr_t number) {
-  return reinterpret_cast<char*>(number);
-}
+char* pointer(std::uintptr_t number) { return reinterpret_cast<char*>(number); }
 
 dl_find_object object_of(void* address) {
   dl_find_object found{};

@@ -24,8 +24,7 @@ class TempDir {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
+  TempDir& operator=(TempDir&&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
   // Paths here are relative to path(); a leading '/' does not matter. Parent directories are made.

@@ -5,7 +5,6 @@
 #include "programs/ending.hpp"
 
 namespace plughost {
-
 namespace {
 
 // Who says nothing for so long after its start never will.

@@ -14,8 +14,6 @@ struct NvidiaGpu : NvmlView::Unit {
 };
 
 // The node of the card with that minor number.
-inline std::string nvidia_node(unsigned minor) {
-  return "/dev/nvidia" + std::to_string(minor);
-}
+inline std::string nvidia_node(unsigned minor) { return "/dev/nvidia" + std::to_string(minor); }
 
 }  // namespace plughost

@@ -62,9 +62,7 @@ NvidiaGpus::~NvidiaGpus() {
   if (nvml_cards_) releases().add(std::move(nvml_cards_));
 }
 
-bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) {
-  return releases().wait(patience);
-}
+bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) { return releases().wait(patience); }
 
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   if (const NvmlView* const view = host.nvml())

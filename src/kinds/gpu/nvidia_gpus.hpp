@@ -41,8 +41,7 @@ class NvidiaGpus {
   ~NvidiaGpus();
   // Within patience, NVML has let go what had to be. Thread-safe.
   static bool all_let_go(std::chrono::milliseconds patience);
-  NvidiaGpus(const NvidiaGpus&) = delete;
-  NvidiaGpus& operator=(const NvidiaGpus&) = delete;
+  NvidiaGpus& operator=(NvidiaGpus&&) = delete;
 
   // Adds to scan what has to be followed, and remarks. Throws std::runtime_error where the cards do not allow
   // the MIG strategy.

@@ -99,13 +99,9 @@ bool XidPolicy::ignores(std::uint64_t xid) const {
   return ignore_all || ignored.contains(xid);
 }
 
-void XidPolicy::disable(std::string_view words) {
-  ignored.merge(numbers_in(words, ignore_all));
-}
+void XidPolicy::disable(std::string_view words) { ignored.merge(numbers_in(words, ignore_all)); }
 
-void XidPolicy::enable(std::string_view words) {
-  counted.merge(numbers_in(words, count_all));
-}
+void XidPolicy::enable(std::string_view words) { counted.merge(numbers_in(words, count_all)); }
 
 std::string xid_words(std::uint64_t xid) {
   const Xid* const found = known(xid);

@@ -162,8 +162,6 @@ std::vector<Piece> PathPart::find(const HostRoot& host, Scan& scan) const {
 
 }  // namespace
 
-std::unique_ptr<GroupPart> read_path_part(Fields& fields) {
-  return std::make_unique<PathPart>(fields);
-}
+std::unique_ptr<GroupPart> read_path_part(Fields& fields) { return std::make_unique<PathPart>(fields); }
 
 }  // namespace plughost

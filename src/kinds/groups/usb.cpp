@@ -198,8 +198,6 @@ void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Piece& piece) con
 
 }  // namespace
 
-std::unique_ptr<GroupPart> read_usb_part(Fields& fields) {
-  return std::make_unique<UsbPart>(fields);
-}
+std::unique_ptr<GroupPart> read_usb_part(Fields& fields) { return std::make_unique<UsbPart>(fields); }
 
 }  // namespace plughost

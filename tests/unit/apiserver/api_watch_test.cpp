@@ -32,9 +32,7 @@ std::string event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }
 
-bool is_watch(const FakeRequest& request) {
-  return says(request.target, "watch=true");
-}
+bool is_watch(const FakeRequest& request) { return says(request.target, "watch=true"); }
 
 // What a watch has told.
 struct Heard {

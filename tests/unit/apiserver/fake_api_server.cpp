@@ -78,13 +78,9 @@ bool FakeConnection::chunk(const std::string& bytes) {
   return send(size.data() + bytes + "\r\n");
 }
 
-void FakeConnection::end() {
-  send("0\r\n\r\n");
-}
+void FakeConnection::end() { send("0\r\n\r\n"); }
 
-void FakeConnection::cut() {
-  ::shutdown(fd_, SHUT_RDWR);
-}
+void FakeConnection::cut() { ::shutdown(fd_, SHUT_RDWR); }
 
 void FakeConnection::wait_for_close() const {
   std::array<char, 256> ignored{};

@@ -47,8 +47,7 @@ class FakeApiServer {
   explicit FakeApiServer(Handler handler, std::uint16_t port = 0);
   // Ends the connections.
   ~FakeApiServer();
-  FakeApiServer(const FakeApiServer&) = delete;
-  FakeApiServer& operator=(const FakeApiServer&) = delete;
+  FakeApiServer& operator=(FakeApiServer&&) = delete;
 
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }

@@ -13,13 +13,9 @@ Json status(int code, const std::string& message) {
   return {{"kind", "Status"}, {"status", "Failure"}, {"message", message}, {"code", code}};
 }
 
-const Json& constant(const Json& json) {
-  return json;
-}
+const Json& constant(const Json& json) { return json; }
 
-std::string line_of(const FakeRequest& request) {
-  return request.method + ' ' + request.target;
-}
+std::string line_of(const FakeRequest& request) { return request.method + ' ' + request.target; }
 
 // The value of a query's parameter, decoded.
 std::string parameter(const std::string& query, const std::string& name) {
@@ -94,9 +90,7 @@ FakeObjects::FakeObjects(std::uint16_t port) : port_(port) {
   start();
 }
 
-FakeObjects::~FakeObjects() {
-  stop();
-}
+FakeObjects::~FakeObjects() { stop(); }
 
 void FakeObjects::start() {
   {

@@ -26,8 +26,7 @@ class FakeObjects {
 
   explicit FakeObjects(std::uint16_t port = 0);
   ~FakeObjects();
-  FakeObjects(const FakeObjects&) = delete;
-  FakeObjects& operator=(const FakeObjects&) = delete;
+  FakeObjects& operator=(FakeObjects&&) = delete;
 
   std::uint16_t port() const { return port_; }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }

@@ -339,9 +339,7 @@ std::string not_found(const HostRoot& host, const WhereAccess& where) {
 
 const std::string kTrusted = kServer + "    certificate-authority-data: " + kPemData + "\n";
 
-std::string token_config(const std::string& token) {
-  return with(kTrusted, "    token: " + token + "\n");
-}
+std::string token_config(const std::string& token) { return with(kTrusted, "    token: " + token + "\n"); }
 
 const WhereAccess kAuto{.kubeconfig = "auto"};
 

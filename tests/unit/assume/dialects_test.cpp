@@ -10,9 +10,7 @@ using namespace plughost;
 
 namespace {
 
-std::string env_text(const std::map<std::string, std::string>& env) {
-  return Json(env).dump();
-}
+std::string env_text(const std::map<std::string, std::string>& env) { return Json(env).dump(); }
 
 }  // namespace
 

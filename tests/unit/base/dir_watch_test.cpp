@@ -25,9 +25,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-void fail(const std::string& trouble) {
-  FAIL(trouble);
-}
+void fail(const std::string& trouble) { FAIL(trouble); }
 
 struct Watched {
   // Returns when the watch is in force.
@@ -52,9 +50,7 @@ struct Watched {
   std::unique_ptr<DirWatch> watch;
 };
 
-void touch(const fs::path& path) {
-  std::ofstream{path};
-}
+void touch(const fs::path& path) { std::ofstream{path}; }
 
 // The inotify watches that this process has.
 int kernel_watches() {
@@ -529,9 +525,7 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
     touch(dir.at("poor/x"));
     CHECK(test::run_until(loop, [&] { return std::ranges::find(poor, "x") != poor.end(); }));
   }
-  SUBCASE("nobody wants it any more") {
-    first.reset();
-  }
+  SUBCASE("nobody wants it any more") { first.reset(); }
   CHECK(reliefs == Names{"every directory is watched again"});
   CHECK(troubles.size() == 1);
 }

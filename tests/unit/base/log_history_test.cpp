@@ -12,9 +12,7 @@ void add(LogHistory& history, LogLevel level, std::string_view words, LogFields 
   history.add(level, packed(words, fields), std::chrono::system_clock::now());
 }
 
-std::uint64_t oldest(const LogHistory& history) {
-  return history.after(0).value().number;
-}
+std::uint64_t oldest(const LogHistory& history) { return history.after(0).value().number; }
 
 }  // namespace
 

@@ -8,9 +8,7 @@ using namespace plughost;
 
 namespace {
 
-std::string line(std::size_t size, char letter = 'x') {
-  return std::string(size, letter);
-}
+std::string line(std::size_t size, char letter = 'x') { return std::string(size, letter); }
 
 }  // namespace
 

@@ -143,9 +143,7 @@ std::vector<std::string> numbers(int count) {
 TEST_CASE("a pipe that nobody empties holds nobody, and its lines come as soon as it is emptied") {
   int flags = 0;
   SUBCASE("a pipe that waits") {}
-  SUBCASE("a pipe that somebody else has made non-blocking") {
-    flags = O_NONBLOCK;
-  }
+  SUBCASE("a pipe that somebody else has made non-blocking") { flags = O_NONBLOCK; }
   FullPipe pipe(flags);
   const test::StandardErrorTo redirected(pipe.in());
   Writer writer;

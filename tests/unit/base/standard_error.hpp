@@ -20,8 +20,7 @@ class StandardErrorTo {
     check(::dup2(fd.get(), STDERR_FILENO), "dup2");
   }
   ~StandardErrorTo() { ::dup2(before_.get(), STDERR_FILENO); }
-  StandardErrorTo(const StandardErrorTo&) = delete;
-  StandardErrorTo& operator=(const StandardErrorTo&) = delete;
+  StandardErrorTo& operator=(StandardErrorTo&&) = delete;
 
  private:
   UniqueFd before_;

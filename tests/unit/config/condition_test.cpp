@@ -33,13 +33,9 @@ NodeView view() {
       .exists = [](const std::string& pattern) { return pattern == "/dev/kvm" || pattern == "/dev/tun"; }};
 }
 
-Verdict ask(const std::string& text) {
-  return condition(text).ask(view());
-}
+Verdict ask(const std::string& text) { return condition(text).ask(view()); }
 
-bool applies(const std::string& text) {
-  return ask(text).kind == Kind::kApplies;
-}
+bool applies(const std::string& text) { return ask(text).kind == Kind::kApplies; }
 
 std::string why_not(const std::string& text) {
   const Verdict verdict = ask(text);

@@ -16,9 +16,7 @@ using test::TempDir;
 using Names = std::vector<std::string>;
 using enum Preset::Link;
 
-std::string entry(const std::string& name) {
-  return "resources: [{name: " + name + ", count: 1}]\n";
-}
+std::string entry(const std::string& name) { return "resources: [{name: " + name + ", count: 1}]\n"; }
 
 // A configuration that offers nothing yet, and three presets.
 struct Rig {

@@ -39,13 +39,9 @@ std::set<fs::path> examples() {
   return found;
 }
 
-bool is_refusal(const fs::path& example) {
-  return example.parent_path().filename() == "refused";
-}
+bool is_refusal(const fs::path& example) { return example.parent_path().filename() == "refused"; }
 
-fs::path with(const fs::path& example, const char* extension) {
-  return fs::path(example) += extension;
-}
+fs::path with(const fs::path& example, const char* extension) { return fs::path(example) += extension; }
 
 // The converted text, or the diagnostics' lines.
 std::string converted(const fs::path& example) {
@@ -70,9 +66,7 @@ std::optional<Conversion> convert_text(const std::string& text, std::string_view
   return convert(*documents, arguments, diagnostics);
 }
 
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
 TEST_CASE("each example of another plugin becomes the YAML that is written beside it") {
   REQUIRE(examples().size() >= 60);

@@ -42,15 +42,9 @@ TEST_CASE("another reason, or that the device has vanished, is the same spell") 
 
 TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and the next one counts anew") {
   std::vector<Device> between;
-  SUBCASE("Healthy") {
-    between = device("");
-  }
-  SUBCASE("forgotten") {
-    between = {};
-  }
-  SUBCASE("drained") {
-    between = device("drained; and by itself: sick", true);
-  }
+  SUBCASE("Healthy") { between = device(""); }
+  SUBCASE("forgotten") { between = {}; }
+  SUBCASE("drained") { between = device("drained; and by itself: sick", true); }
   for (const bool told : {false, true}) {
     CAPTURE(told);
     BadSpells spells;

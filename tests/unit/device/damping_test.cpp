@@ -67,18 +67,10 @@ TEST_CASE("six changes within a minute are too many, and six that take a minute 
     for (int i = 1; i <= 6; ++i) listing.see(i % 2 == 1 ? kSick : kWell, kStart + i * pause);
     return listing.last.front().trouble;
   };
-  SUBCASE("11 s apart") {
-    CHECK(change_each(11s) == kReason);
-  }
-  SUBCASE("a little less than 12 s apart") {
-    CHECK(change_each(12s - 1ms) == kReason);
-  }
-  SUBCASE("12 s apart") {
-    CHECK(change_each(12s).empty());
-  }
-  SUBCASE("13 s apart") {
-    CHECK(change_each(13s).empty());
-  }
+  SUBCASE("11 s apart") { CHECK(change_each(11s) == kReason); }
+  SUBCASE("a little less than 12 s apart") { CHECK(change_each(12s - 1ms) == kReason); }
+  SUBCASE("12 s apart") { CHECK(change_each(12s).empty()); }
+  SUBCASE("13 s apart") { CHECK(change_each(13s).empty()); }
 }
 
 TEST_CASE("each change makes a device that flaps wait again") {

@@ -13,15 +13,9 @@ using enum DeviceChange::Kind;
 using Changes = std::vector<DeviceChange>;
 using Devices = std::vector<Device>;
 
-Device well(const std::string& id) {
-  return {.id = id};
-}
-Device sick(const std::string& id, const std::string& trouble) {
-  return {.id = id, .trouble = trouble};
-}
-Device gone(const std::string& id) {
-  return {.id = id, .trouble = "it is gone", .gone = true};
-}
+Device well(const std::string& id) { return {.id = id}; }
+Device sick(const std::string& id, const std::string& trouble) { return {.id = id, .trouble = trouble}; }
+Device gone(const std::string& id) { return {.id = id, .trouble = "it is gone", .gone = true}; }
 
 TEST_CASE("a device that turns Unhealthy is told with its reason, and one that is Healthy again without") {
   CHECK(device_changes(Devices{well("a"), sick("b", "x"), sick("c", "y"), well("d")},

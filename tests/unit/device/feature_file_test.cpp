@@ -12,9 +12,7 @@ using namespace std::chrono_literals;
 const FeatureTime kNow{std::chrono::seconds(1'800'000'000)};  // 2027-01-15T08:00:00Z
 const Labels::Pairs kLabels{{"model", "T4"}, {"example.com/mark", ""}};
 
-std::string lasting(std::chrono::microseconds time) {
-  return feature_file_text(kLabels, kNow + time);
-}
+std::string lasting(std::chrono::microseconds time) { return feature_file_text(kLabels, kNow + time); }
 
 TEST_CASE("a feature file has a line for each label, after the time until which they hold") {
   CHECK(feature_file_text(kLabels, kNow) ==

@@ -43,13 +43,9 @@ std::string of(std::size_t count, char c = 'a') {
   return text;
 }
 
-bool takes_key(const std::string& key) {
-  return label_key_trouble(key).empty();
-}
+bool takes_key(const std::string& key) { return label_key_trouble(key).empty(); }
 
-bool takes_value(const std::string& value) {
-  return label_value_trouble(value).empty();
-}
+bool takes_value(const std::string& value) { return label_value_trouble(value).empty(); }
 
 TEST_CASE("a label's key is one that Kubernetes takes") {
   for (const char* key : {"a", "A", "7", "model", "gpu.model", "gpu-model_2", "example.com/model", "a/b"}) {

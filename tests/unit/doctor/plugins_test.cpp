@@ -82,9 +82,7 @@ TEST_CASE("another plugin is known by a name in two parts, and by its socket's")
     line += " --domain=my-example.com --device=name:serial";
     known = false;
   }
-  SUBCASE("in base 64") {
-    socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFs-1763745000.sock";
-  }
+  SUBCASE("in base 64") { socket = std::string(kPlugins) + "/gdp-ZXhhbXBsZS5jb20vc2VyaWFs-1763745000.sock"; }
   SUBCASE("with another character for the slash") {
     socket = std::string(kPlugins) + "/example.com_serial.sock";
   }

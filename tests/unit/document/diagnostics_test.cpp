@@ -7,9 +7,7 @@ namespace {
 
 constexpr std::string_view kKnown[] = {"hostPath", "containerPath", "permissions", "id", "readOnly", "warn"};
 
-std::string meant(std::string_view word) {
-  return did_you_mean(word, kKnown);
-}
+std::string meant(std::string_view word) { return did_you_mean(word, kKnown); }
 
 TEST_CASE("a diagnostic's text has the place, the path and what is wrong") {
   const Mark mark{.file = "a.yaml", .line = 2, .column = 5};

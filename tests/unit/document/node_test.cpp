@@ -27,9 +27,7 @@ Node list(std::vector<Node> items) {
   return node;
 }
 
-bool same_content(const Node& one, const Node& other) {
-  return content_of(one) == content_of(other);
-}
+bool same_content(const Node& one, const Node& other) { return content_of(one) == content_of(other); }
 
 TEST_CASE("a mark reads as editors take it") {
   CHECK(Mark{.file = "a.yaml", .line = 3, .column = 7}.text() == "a.yaml:3:7");

@@ -16,9 +16,7 @@ const std::string kRoot = "/sys/devices/pci0000:00/";
 const std::string kGpu = kRoot + "0000:00:02.0/0000:03:00.0";
 const std::string kFpga = kRoot + "0000:00:03.0";
 
-Node one(const std::string& word) {
-  return list({text(word)});
-}
+Node one(const std::string& word) { return list({text(word)}); }
 
 Scan scan_of(const MadeSysfs& machine, std::vector<std::pair<std::string, Node>> keys,
              const Choice& choice = {}) {

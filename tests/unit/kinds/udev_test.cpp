@@ -37,13 +37,9 @@ Scan scan_of(const MadeSysfs& sysfs, Members keys) {
   return entry.source->scan(sysfs.host());
 }
 
-Ids ids(const MadeSysfs& sysfs, Members keys) {
-  return ids_of(scan_of(sysfs, std::move(keys)));
-}
+Ids ids(const MadeSysfs& sysfs, Members keys) { return ids_of(scan_of(sysfs, std::move(keys))); }
 
-Ids problems(Members keys) {
-  return read_entry("udev", map(std::move(keys))).problems;
-}
+Ids problems(Members keys) { return read_entry("udev", map(std::move(keys))).problems; }
 
 }  // namespace
 

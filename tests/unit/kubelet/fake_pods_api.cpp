@@ -47,9 +47,7 @@ FakePodsApi::FakePodsApi(const std::filesystem::path& socket) {
   server_ = builder.BuildAndStart();
 }
 
-FakePodsApi::~FakePodsApi() {
-  server_->Shutdown(std::chrono::system_clock::now());
-}
+FakePodsApi::~FakePodsApi() { server_->Shutdown(std::chrono::system_clock::now()); }
 
 void FakePodsApi::put(const Json& pod) {
   const std::lock_guard lock(mutex_);

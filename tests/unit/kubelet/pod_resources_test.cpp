@@ -63,9 +63,7 @@ TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
 TEST_CASE("where no kubelet answers, it is not known, with a reason") {
   Client client;
   std::string reason;
-  SUBCASE("there is no socket") {
-    reason = "No such file or directory";
-  }
+  SUBCASE("there is no socket") { reason = "No such file or directory"; }
   SUBCASE("nobody listens on it") {
     const test::TellingKubelet former(client.dir.at("kubelet.sock"));
     reason = "No such file or directory";

@@ -17,9 +17,7 @@ Device card(const std::string& id, unsigned units) {
 
 const Inventory kCards({card("a", 2), card("b", 3)});
 
-Holder holder(const std::string& pod) {
-  return {.pod_namespace = "ns", .pod = pod, .container = "c0"};
-}
+Holder holder(const std::string& pod) { return {.pod_namespace = "ns", .pod = pod, .container = "c0"}; }
 
 }  // namespace
 

@@ -15,9 +15,7 @@ Pod waiting(const std::string& uid, const std::string& card) {
   return pod(uid, gpushare_annotations("1", card));
 }
 
-PodBook book() {
-  return PodBook(kGpuMemory, terms_of(Dialect::kGpushare));
-}
+PodBook book() { return PodBook(kGpuMemory, terms_of(Dialect::kGpushare)); }
 
 TEST_CASE("pods are found by their UIDs and by their names") {
   PodBook pods = book();

@@ -49,9 +49,7 @@ struct Run {
   }
 };
 
-std::vector<std::string> shell(const std::string& script) {
-  return {"/bin/sh", "-c", script};
-}
+std::vector<std::string> shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
 
 // Of all of our threads; the dead that wait for us among them.
 std::set<pid_t> children() {

@@ -110,18 +110,10 @@ TEST_CASE("a preference that breaks the rules fails the admission, and nothing i
   REQUIRE(attached.listed);
   std::vector<std::string> answer;
   std::string why;
-  SUBCASE("too few") {
-    answer = {"d0"}, why = "the answer has 1 ids, and 2 were asked for";
-  }
-  SUBCASE("too many") {
-    answer = {"d0", "d1", "d2"}, why = "the answer has 3 ids, and 2 were asked for";
-  }
-  SUBCASE("one twice") {
-    answer = {"d0", "d0"}, why = "the answer has an id twice";
-  }
-  SUBCASE("not available") {
-    answer = {"d0", "zz"}, why = "zz in the answer is not available";
-  }
+  SUBCASE("too few") { answer = {"d0"}, why = "the answer has 1 ids, and 2 were asked for"; }
+  SUBCASE("too many") { answer = {"d0", "d1", "d2"}, why = "the answer has 3 ids, and 2 were asked for"; }
+  SUBCASE("one twice") { answer = {"d0", "d0"}, why = "the answer has an id twice"; }
+  SUBCASE("not available") { answer = {"d0", "zz"}, why = "zz in the answer is not available"; }
   attached.plugin.behave({.preferred = [answer](const auto&) { return answer; }});
   CHECK(attached.kubelet.allocate("pod", "main", kResource, 2).error ==
         "GetPreferredAllocation of " + kResource + " broke the rules: " + why);

@@ -64,9 +64,7 @@ TEST_CASE("where there is no checkpoint, or nobody holds anything, nothing is ad
 TEST_CASE(
     "a device is held by another plugin's id if the container has its node, its mount or its CDI name") {
   Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
-  SUBCASE("a node") {
-    node.hold({"X"}, with_nodes({"/dev/bob"}));
-  }
+  SUBCASE("a node") { node.hold({"X"}, with_nodes({"/dev/bob"})); }
   SUBCASE("a node of theirs that is a mount of ours") {
     node.devices[1].nodes.clear();
     node.devices[1].mounts = {{.host_path = "/dev/bob", .container_path = PositionText("/b")}};
@@ -217,13 +215,9 @@ TEST_CASE("what no device is recognised in is a stranger, whatever words are in 
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   node.devices[0].attributes = {{"uuid", "GPU-aaaa-bbbb"}};
   std::optional<Allocation> given = Allocation();
-  SUBCASE("an answer that cannot be read") {
-    given.reset();
-  }
+  SUBCASE("an answer that cannot be read") { given.reset(); }
   SUBCASE("nothing") {}
-  SUBCASE("a node of none of ours") {
-    given = with_nodes({"/dev/1"});
-  }
+  SUBCASE("a node of none of ours") { given = with_nodes({"/dev/1"}); }
   SUBCASE("a variable, a CDI name of another vendor") {
     given->env = {{"VISIBLE", "GPU-aaaa-bbbb"}};
     given->cdi = {"v.com/c=GPU-aaaa-bbbb"};

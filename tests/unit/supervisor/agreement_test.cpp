@@ -92,9 +92,7 @@ TEST_CASE("another list, or another stream, has 5 s of its own") {
     CHECK_FALSE(take_wrong(agreement, kStart + 9999ms, kTwo, opened));
     CHECK(take_wrong(agreement, kStart + 10s, kTwo, opened));
   }
-  SUBCASE("but the same stream has not") {
-    CHECK(take_wrong(agreement, kStart + 5s, kTwo, kStart));
-  }
+  SUBCASE("but the same stream has not") { CHECK(take_wrong(agreement, kStart + 5s, kTwo, kStart)); }
 }
 
 TEST_CASE(

@@ -180,12 +180,8 @@ TEST_CASE("attachment: one that said nothing, and whose socket changes, has half
   }
   SUBCASE("but one that said no, or went, is asked at once, though it has dialed") {
     rig.dial();
-    SUBCASE("no") {
-      rig.answer(Result::kRefused);
-    }
-    SUBCASE("went") {
-      rig.answer(Result::kWentAway);
-    }
+    SUBCASE("no") { rig.answer(Result::kRefused); }
+    SUBCASE("went") { rig.answer(Result::kWentAway); }
     rig.kubelet(2);
   }
   SUBCASE("and so is one whose time for a stream is over") {
@@ -299,12 +295,8 @@ TEST_CASE("attachment: a kubelet whose socket changes while it is asked is not a
     CHECK(rig.asked.size() == 2);
   }
   SUBCASE("it went away, or was not there, and the one that is there is asked at once") {
-    SUBCASE("away") {
-      rig.answer(Result::kWentAway);
-    }
-    SUBCASE("not there") {
-      rig.answer(Result::kNobodyListens);
-    }
+    SUBCASE("away") { rig.answer(Result::kWentAway); }
+    SUBCASE("not there") { rig.answer(Result::kNobodyListens); }
     CHECK(rig.asked.size() == 2);
   }
   SUBCASE("its stream came and went: the one that is there is asked at once") {

@@ -35,9 +35,7 @@ struct Rig {
   std::string content() const { return file_text(tree.at(kCameraFile), 1 << 20).value_or(""); }
 };
 
-bool contains(const std::string& text, const char* part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 

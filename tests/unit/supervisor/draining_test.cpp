@@ -55,9 +55,7 @@ struct Started {
   Draining draining;
 };
 
-Drains written(const TempDir& tree) {
-  return DrainFile(tree.path()).read().drains;
-}
+Drains written(const TempDir& tree) { return DrainFile(tree.path()).read().drains; }
 
 }  // namespace
 

@@ -14,9 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Entry::Clock;
 
-Device of_type(const char* id, const char* type) {
-  return {.id = id, .attributes = {{"type", type}}};
-}
+Device of_type(const char* id, const char* type) { return {.id = id, .attributes = {{"type", type}}}; }
 
 // An entry whose resources are named after its devices' types, on a node without a kubelet. The machine must
 // have been let go before it ends.

@@ -271,12 +271,8 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
   REQUIRE(test::run_until(entry.loop, [&] { return entry.lines("pid-a") == 1; }));
   pid_t pid = 0;
   std::ifstream(entry.dir.at("pid-a")) >> pid;
-  SUBCASE("the device is gone") {
-    entry.follow({});
-  }
-  SUBCASE("the resource is gone") {
-    entry.checks.follow(entry.recipe, {});
-  }
+  SUBCASE("the device is gone") { entry.follow({}); }
+  SUBCASE("the resource is gone") { entry.checks.follow(entry.recipe, {}); }
   SUBCASE("the entry has no checks now") {
     entry.recipe.health.reset();
     entry.follow(one);

@@ -73,9 +73,7 @@ TEST_CASE("who holds what: where the kubelet does not tell, its checkpoint does"
 TEST_CASE("who holds what: where neither tells, both reasons are told") {
   Asker asker;
   std::string reason;
-  SUBCASE("there is no checkpoint") {
-    reason = "cannot read it: No such file or directory";
-  }
+  SUBCASE("there is no checkpoint") { reason = "cannot read it: No such file or directory"; }
   SUBCASE("it is none") {
     asker.files.file("checkpoint", "{");
     reason = "this is not a kubelet's checkpoint";

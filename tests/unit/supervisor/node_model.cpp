@@ -26,13 +26,9 @@ constexpr auto kDeadline = static_cast<std::int32_t>(Milliseconds(RegistrationCl
 constexpr std::int32_t kWaking = 100;  // what was due while the machine slept
 constexpr std::int32_t kLongAgo = 100'000;
 
-FileIdentity identity(std::uint8_t number) {
-  return {.device = 1, .inode = number, .changed_ns = number};
-}
+FileIdentity identity(std::uint8_t number) { return {.device = 1, .inode = number, .changed_ns = number}; }
 
-constexpr std::uint64_t bit(Kind kind) {
-  return std::uint64_t{1} << static_cast<unsigned>(kind);
-}
+constexpr std::uint64_t bit(Kind kind) { return std::uint64_t{1} << static_cast<unsigned>(kind); }
 
 std::int64_t ms(Time::duration duration) {
   return std::chrono::duration_cast<Milliseconds>(duration).count();
@@ -350,9 +346,7 @@ void NodeModel::make(const Move& move) {
   if (!stopped_ && !waking_) check_rules();
 }
 
-bool NodeModel::timer_is_late() const {
-  return we_.due && *we_.due <= kNow;
-}
+bool NodeModel::timer_is_late() const { return we_.due && *we_.due <= kNow; }
 
 // The kubelet.
 
@@ -544,9 +538,7 @@ void NodeModel::hear_all() {
   }
 }
 
-void NodeModel::fire_timer() {
-  tell(TimeUp{});
-}
+void NodeModel::fire_timer() { tell(TimeUp{}); }
 
 std::optional<FileIdentity> NodeModel::seen_kubelet() const {
   if (kubelet_socket_ == 0) return std::nullopt;
@@ -583,9 +575,7 @@ void NodeModel::carry_out(const Listen& action) {
   tell(Listening{incarnation_});
 }
 
-void NodeModel::carry_out(const ListenAgain&) {
-  own_socket_ = directory_;
-}
+void NodeModel::carry_out(const ListenAgain&) { own_socket_ = directory_; }
 
 void NodeModel::carry_out(const Register& action) {
   if (call_.open) trouble_ = "a Register while another is not answered";

@@ -28,9 +28,7 @@ DaemonStatus node(std::vector<ResourceStatus> resources, std::vector<EntryStatus
 const EntryStatus kEntry{.name = "x.com/a", .scans_completed = 1};
 const EntryStatus kRequired{.name = "x.com/a", .scans_completed = 1, .required = true};
 
-Json status_with(const Texts& problems) {
-  return {{"problems", problems}, {"resources", Json::Array()}};
-}
+Json status_with(const Texts& problems) { return {{"problems", problems}, {"resources", Json::Array()}}; }
 
 }  // namespace
 

@@ -56,9 +56,7 @@ std::string told(const std::string& before, const std::string& after) {
 const std::string kA = "- {name: x.com/a, count: 1}\n";
 const std::string kB = "- {name: x.com/b, count: 1}\n";
 
-std::string resources(const std::string& entries) {
-  return "resources:\n" + entries;
-}
+std::string resources(const std::string& entries) { return "resources:\n" + entries; }
 
 TEST_CASE("what did not change is left alone, wherever it stands") {
   CHECK(plan(resources(kA + kB), resources(kB + kA)) == "kept b a");

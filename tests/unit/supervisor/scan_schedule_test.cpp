@@ -24,9 +24,7 @@ ScanSchedule rested(std::chrono::seconds look_again = 0s, int former = 0) {
 }
 
 // One that has spent its budget of five.
-ScanSchedule spent() {
-  return rested(0s, 4);
-}
+ScanSchedule spent() { return rested(0s, 4); }
 
 TEST_CASE("without an event there is no other scan, and none begins while one runs") {
   ScanSchedule schedule;
@@ -60,9 +58,7 @@ TEST_CASE(
     schedule.succeed(now, 0s);
     return true;
   };
-  SUBCASE("not yet") {
-    CHECK_FALSE(scans_at(kStart + 99ms));
-  }
+  SUBCASE("not yet") { CHECK_FALSE(scans_at(kStart + 99ms)); }
   SUBCASE("once") {
     CHECK(scans_at(kStart + 100ms));
     CHECK_FALSE(scans_at(kStart + 100ms));
@@ -133,12 +129,8 @@ TEST_CASE("an event during a scan asks for another one, however the scan ends") 
   schedule.begin(kStart);
   schedule.hint(kStart + 5ms);
   CHECK(schedule.due() == kNever);
-  SUBCASE("well") {
-    schedule.succeed(kStart + 10ms, 0s);
-  }
-  SUBCASE("without a result") {
-    schedule.fail(kStart + 10ms);
-  }
+  SUBCASE("well") { schedule.succeed(kStart + 10ms, 0s); }
+  SUBCASE("without a result") { schedule.fail(kStart + 10ms); }
   CHECK(schedule.due() == kStart + 10ms);
   schedule.begin(kStart + 200ms);
   schedule.succeed(kStart + 210ms, 0s);
@@ -157,9 +149,7 @@ TEST_CASE("who follows something new scans again at once") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   SUBCASE("without an event") {}
-  SUBCASE("whatever happened meanwhile") {
-    schedule.hint(kStart + 5ms);
-  }
+  SUBCASE("whatever happened meanwhile") { schedule.hint(kStart + 5ms); }
   schedule.succeed(kStart + 10ms, 0s);
   schedule.follow_more(kStart + 10ms);
   CHECK(schedule.due() == kStart + 10ms);
@@ -216,12 +206,8 @@ TEST_CASE("a scan that takes too long is a stall until one ends, well or not") {
   schedule.begin(kStart + 1s);
   schedule.overdue();
   CHECK(schedule.stalled());
-  SUBCASE("well") {
-    schedule.succeed(kStart + 9s, 0s);
-  }
-  SUBCASE("without a result") {
-    schedule.fail(kStart + 9s);
-  }
+  SUBCASE("well") { schedule.succeed(kStart + 9s, 0s); }
+  SUBCASE("without a result") { schedule.fail(kStart + 9s); }
   SUBCASE("of another source") {
     schedule.replace(kStart + 9s);
     CHECK(schedule.stalled());

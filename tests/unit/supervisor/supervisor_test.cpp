@@ -110,9 +110,7 @@ TEST_CASE("supervisor: specifications that move are in the former directory unti
       return running.specifications(from) == 0 && running.specifications(to) == 1;
     });
   };
-  SUBCASE("there") {
-    CHECK(move("first", "second"));
-  }
+  SUBCASE("there") { CHECK(move("first", "second")); }
   SUBCASE("there and back before it has ended") {
     running.supervisor.apply(running.with_specification("second"));
     CHECK(move("second", "first"));

@@ -22,9 +22,7 @@ inline std::size_t begun(const TempDir& dir) {
   }));
 }
 
-inline void let_go(const TempDir& dir) {
-  dir.file("go");
-}
+inline void let_go(const TempDir& dir) { dir.file("go"); }
 
 // So many of them run, and no more come.
 inline bool only_run(EventLoop& loop, const TempDir& dir, std::size_t count) {

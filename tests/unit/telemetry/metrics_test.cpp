@@ -41,9 +41,7 @@ DaemonStatus status() {
   return status;
 }
 
-Lines devices(const DaemonStatus& status) {
-  return lines_of(metrics_text(status), "plughost_device_info");
-}
+Lines devices(const DaemonStatus& status) { return lines_of(metrics_text(status), "plughost_device_info"); }
 
 const std::string kNobody = R"(namespace="",pod="",container=""} 1)";
 

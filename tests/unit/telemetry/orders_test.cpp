@@ -25,9 +25,7 @@ std::string trouble_of(const char* path, std::string body) {
   return std::get<std::string>(*read);
 }
 
-DrainOrder drain_of(const HttpRequest& request) {
-  return std::get<DrainOrder>(ordered(request));
-}
+DrainOrder drain_of(const HttpRequest& request) { return std::get<DrainOrder>(ordered(request)); }
 
 }  // namespace
 

@@ -11,13 +11,9 @@ const Pulse::Clock::time_point kNow{1h};
 
 }  // namespace
 
-TEST_CASE("who asks is told within 50 ms") {
-  CHECK(Pulse::kAnswer < 50ms);
-}
+TEST_CASE("who asks is told within 50 ms") { CHECK(Pulse::kAnswer < 50ms); }
 
-TEST_CASE("a loop that has never been asked is alive") {
-  CHECK(Pulse().alive(kNow));
-}
+TEST_CASE("a loop that has never been asked is alive") { CHECK(Pulse().alive(kNow)); }
 
 TEST_CASE("the loop is asked once, however many ask, until it answers") {
   Pulse pulse;

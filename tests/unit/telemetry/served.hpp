@@ -95,8 +95,7 @@ class BusyLoop {
     busy.get_future().wait();
   }
   ~BusyLoop() { go_on_.set_value(); }
-  BusyLoop(const BusyLoop&) = delete;
-  BusyLoop& operator=(const BusyLoop&) = delete;
+  BusyLoop& operator=(BusyLoop&&) = delete;
 
  private:
   std::promise<void> go_on_;

@@ -57,9 +57,7 @@ TEST_CASE("everything that a document says of a device arrives") {
                .attributes = {{.name = "serial", .value = "S1"}}});
 }
 
-TEST_CASE("no devices are a list, too") {
-  CHECK(read_exec_document(R"({"devices": []})").empty());
-}
+TEST_CASE("no devices are a list, too") { CHECK(read_exec_document(R"({"devices": []})").empty()); }
 
 TEST_CASE("a device that is not healthy has a reason, whatever the program says") {
   const auto devices = read_exec_document(R"({"devices": [{"id": "a", "healthy": false, "reason": " \n"},

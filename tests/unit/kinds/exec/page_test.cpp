@@ -114,37 +114,21 @@ const Allocation kDirectories{
 
 }  // namespace
 
-TEST_CASE("the page's program in the shell lists devices") {
-  check_list("sh");
-}
-TEST_CASE("the page's program in Python lists devices") {
-  check_list("python");
-}
-TEST_CASE("the page's program in C++ lists devices") {
-  check_list("cpp");
-}
+TEST_CASE("the page's program in the shell lists devices") { check_list("sh"); }
+TEST_CASE("the page's program in Python lists devices") { check_list("python"); }
+TEST_CASE("the page's program in C++ lists devices") { check_list("cpp"); }
 
-TEST_CASE("the page's program in the shell stays, and says what is new") {
-  check_watch("sh");
-}
-TEST_CASE("the page's program in Python stays, and says what is new") {
-  check_watch("python");
-}
-TEST_CASE("the page's program in C++ stays, and says what is new") {
-  check_watch("cpp");
-}
+TEST_CASE("the page's program in the shell stays, and says what is new") { check_watch("sh"); }
+TEST_CASE("the page's program in Python stays, and says what is new") { check_watch("python"); }
+TEST_CASE("the page's program in C++ stays, and says what is new") { check_watch("cpp"); }
 
 TEST_CASE("the page's program in the shell gives each container a token of its own") {
   const std::string token = answer("sh").env.at("SUPERDISK_TOKEN");
   CHECK(token.size() == 32);
   CHECK(answer("sh").env.at("SUPERDISK_TOKEN") != token);
 }
-TEST_CASE("the page's program in Python answers for a container") {
-  CHECK(answer("python") == kDirectories);
-}
-TEST_CASE("the page's program in C++ answers for a container") {
-  CHECK(answer("cpp") == kDirectories);
-}
+TEST_CASE("the page's program in Python answers for a container") { CHECK(answer("python") == kDirectories); }
+TEST_CASE("the page's program in C++ answers for a container") { CHECK(answer("cpp") == kDirectories); }
 
 TEST_CASE("the page's program ends the pods that hold a sick device, and no other") {
   const TempDir dir;

@@ -37,9 +37,7 @@ void make_nodes(const TempDir& tree, std::initializer_list<const char*> paths) {
   for (const char* each : paths) tree.link(each, "/dev/null");
 }
 
-Ids problems_of(std::vector<Node> groups) {
-  return read_entry("groups", list(std::move(groups))).problems;
-}
+Ids problems_of(std::vector<Node> groups) { return read_entry("groups", list(std::move(groups))).problems; }
 
 TEST_CASE("each match of a path is a device with its node") {
   const TempDir tree;

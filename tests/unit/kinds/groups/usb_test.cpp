@@ -30,9 +30,7 @@ void add_tty(const MadeSysfs& sysfs, const std::string& port, const std::string&
                {{"DEVNAME", name}, {"MAJOR", "188"}, {"MINOR", minor}});
 }
 
-Node usb(Members keys) {
-  return list({map({{"usb", list({map(std::move(keys))})}})});
-}
+Node usb(Members keys) { return list({map({{"usb", list({map(std::move(keys))})}})}); }
 
 Scan scan_of(const MadeSysfs& sysfs, Members keys) {
   const Entry entry = read_entry("groups", usb(std::move(keys)));
