@@ -323,6 +323,12 @@ int CommandLine::run(int argc, char** argv) {
     app_.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app_.exit(error) == 0 ? 0 : 2;
+  } catch (const std::system_error& error) {
+    std::cerr << "plughost: " << error.what() << '\n';
+    return 1;
+  } catch (const std::runtime_error& error) {  // ours, with a whole sentence: ConfigError, NoAnswer
+    std::cerr << error.what() << '\n';
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "plughost: " << error.what() << '\n';
     return 1;

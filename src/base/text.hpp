@@ -2,6 +2,7 @@
 // Text: of UTF-8, of numbers, of lists, and of what others print. Pure functions, thread-safe.
 
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,6 +22,12 @@ std::string printable(std::string_view text);
 std::string utc_text(std::int64_t microseconds);
 // The other way round; nullopt: it is no such text.
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text);
+
+// "1 node", "2 nodes".
+template <std::integral Number>
+std::string counted(Number number, std::string_view noun) {
+  return std::to_string(number).append(1, ' ').append(noun).append(number == 1 ? "" : "s");
+}
 
 // A list of words or numbers in one text.
 template <typename Range>

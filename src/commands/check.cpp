@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
@@ -11,25 +12,20 @@
 namespace plughost {
 
 int check(const CheckOptions& options) {
-  try {
-    const Config config = load_config(options.file);
-    const HostRoot host;
-    // Whoever writes a file elsewhere need not have a node's credentials.
-    const std::string trouble = access_trouble(config, host);
-    const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
-    for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
-    if (!trouble.empty()) std::cerr << (is_node ? "" : "warning: ") << trouble << '\n';
-    const bool warned = !config.warnings.empty() || !trouble.empty();
-    if ((is_node && !trouble.empty()) || (options.strict && warned)) return 1;
-    std::cout << options.file << ": " << config.resources.size()
-              << (config.resources.size() == 1 ? " entry" : " entries") << " in " << config.files.paths.size()
-              << (config.files.paths.size() == 1 ? " file" : " files") << ", no errors\n";
-    for (const NotHere& other : select(config, host).others) std::cout << other.text() << '\n';
-    return 0;
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  const Config config = load_config(options.file);
+  const HostRoot host;
+  // Whoever writes a file elsewhere need not have a node's credentials.
+  const std::string trouble = access_trouble(config, host);
+  const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
+  for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
+  if (!trouble.empty()) std::cerr << (is_node ? "" : "warning: ") << trouble << '\n';
+  const bool warned = !config.warnings.empty() || !trouble.empty();
+  if ((is_node && !trouble.empty()) || (options.strict && warned)) return 1;
+  std::cout << options.file << ": " << config.resources.size()
+            << (config.resources.size() == 1 ? " entry" : " entries") << " in "
+            << counted(config.files.paths.size(), "file") << ", no errors\n";
+  for (const NotHere& other : select(config, host).others) std::cout << other.text() << '\n';
+  return 0;
 }
 
 }  // namespace plughost

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "device/allocation_text.hpp"
@@ -26,8 +27,7 @@ void print_text(const Checkpoint& checkpoint) {
   }
   if (checkpoint.pod_devices.empty()) std::cout << "no pod holds a device\n";
   for (const auto& [resource, ids] : checkpoint.registered)
-    std::cout << resource << ": " << ids.size()
-              << (ids.size() == 1 ? " healthy device\n" : " healthy devices\n");
+    std::cout << resource << ": " << counted(ids.size(), "healthy device") << '\n';
 }
 
 Json json_of(const Checkpoint& checkpoint) {

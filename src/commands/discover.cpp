@@ -63,21 +63,16 @@ Json json_of_offers(const Survey& found) {
 }  // namespace
 
 int discover(const DiscoverOptions& options) {
-  try {
-    const Survey found = survey(load_config(options.file), HostRoot());
-    if (options.format == OutputFormat::kTable)
-      print_offers(found);
-    else
-      print(std::cout, json_of_offers(found), options.format);
-    for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
-    for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
-    for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
-    for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
-    return found.troubles.empty() ? 0 : 1;
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  const Survey found = survey(load_config(options.file), HostRoot());
+  if (options.format == OutputFormat::kTable)
+    print_offers(found);
+  else
+    print(std::cout, json_of_offers(found), options.format);
+  for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
+  for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
+  for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
+  for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
+  return found.troubles.empty() ? 0 : 1;
 }
 
 }  // namespace plughost

@@ -13,9 +13,8 @@
 namespace plughost {
 namespace {
 
-std::string counted(const Findings& findings, Level level) {
-  const auto number = std::ranges::count(findings, level, &Finding::level);
-  return std::to_string(number) + ' ' + std::string(name_of(level)) + (number == 1 ? "" : "s");
+std::string count_of(const Findings& findings, Level level) {
+  return counted(std::ranges::count(findings, level, &Finding::level), name_of(level));
 }
 
 void print_text(const Findings& findings) {
@@ -31,8 +30,8 @@ void print_text(const Findings& findings) {
     if (!finding.why.empty()) std::cout << indent << "why: " << printable(finding.why) << '\n';
     if (!finding.advice.empty()) std::cout << indent << "do:  " << printable(finding.advice) << '\n';
   }
-  std::cout << counted(findings, Level::kProblem) << ", " << counted(findings, Level::kWarning) << ", "
-            << counted(findings, Level::kNote) << '\n';
+  std::cout << count_of(findings, Level::kProblem) << ", " << count_of(findings, Level::kWarning) << ", "
+            << count_of(findings, Level::kNote) << '\n';
 }
 
 Json json_of(const Findings& findings) {

@@ -56,20 +56,15 @@ int carry_out(DrainOrder order, const std::string& what, const std::string& cont
     std::cerr << trouble << '\n';
     return kUsedWrongly;
   }
-  try {
-    const Json answer = ControlClient(control).carry_out(order);
-    const std::string& error = answer["error"].text();
-    if (format != OutputFormat::kTable)
-      print(std::cout, answer, format);
-    else if (error.empty())
-      print_drained(answer);
-    else
-      std::cerr << printable(error) << '\n';
-    return error.empty() ? 0 : 1;
-  } catch (const NoAnswer& failure) {
-    std::cerr << failure.what() << '\n';
-    return 1;
-  }
+  const Json answer = ControlClient(control).carry_out(order);
+  const std::string& error = answer["error"].text();
+  if (format != OutputFormat::kTable)
+    print(std::cout, answer, format);
+  else if (error.empty())
+    print_drained(answer);
+  else
+    std::cerr << printable(error) << '\n';
+  return error.empty() ? 0 : 1;
 }
 
 }  // namespace

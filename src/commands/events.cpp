@@ -28,18 +28,13 @@ void show(const Json& event, OutputFormat format) {
 }  // namespace
 
 int events(const EventsOptions& options) {
-  try {
-    ControlClient(options.control)
-        .events(options.limit, options.follow ? ControlClient::Follow::kYes : ControlClient::Follow::kNo,
-                [&](const Json& event) {
-                  show(event, options.format);
-                  return std::cout.good();
-                });
-    return 0;
-  } catch (const NoAnswer& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  ControlClient(options.control)
+      .events(options.limit, options.follow ? ControlClient::Follow::kYes : ControlClient::Follow::kNo,
+              [&](const Json& event) {
+                show(event, options.format);
+                return std::cout.good();
+              });
+  return 0;
 }
 
 }  // namespace plughost

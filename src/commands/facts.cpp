@@ -44,20 +44,15 @@ int facts(const FactsOptions& options) {
       return 2;
     }
   }
-  try {
-    const HostRoot host;
-    const std::optional<Config> config = configuration(options.config);
-    const Recording recording = record(host, {.config = config ? &*config : nullptr,
-                                              .paths = options.paths,
-                                              .now = now(),
-                                              .nvml = look_at_nvml(host)});
-    std::cout << text_of(recording.facts) << '\n';
-    for (const std::string& remark : recording.remarks) std::cerr << "note: " << remark << '\n';
-    return 0;
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  const HostRoot host;
+  const std::optional<Config> config = configuration(options.config);
+  const Recording recording = record(host, {.config = config ? &*config : nullptr,
+                                            .paths = options.paths,
+                                            .now = now(),
+                                            .nvml = look_at_nvml(host)});
+  std::cout << text_of(recording.facts) << '\n';
+  for (const std::string& remark : recording.remarks) std::cerr << "note: " << remark << '\n';
+  return 0;
 }
 
 }  // namespace plughost

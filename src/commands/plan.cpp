@@ -105,10 +105,6 @@ std::string some_of(const std::vector<std::string>& words) {
   return text + (shown < words.size() ? " and " + std::to_string(words.size() - shown) + " more" : "");
 }
 
-std::string nodes_text(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " node" : " nodes");
-}
-
 // "8", or "8 (1 Unhealthy)"; empty: it is not offered.
 std::string count_text(const PlannedResource* resource) {
   if (!resource) return "";
@@ -137,7 +133,7 @@ void print_changes(const Fleet& fleet) {
   }
   if (!rows.empty()) print_table(std::cout, {"NODE", "RESOURCE", "BEFORE", "AFTER", "DIFFERENCE"}, rows);
   if (same.empty()) return;
-  std::cout << nodes_text(same.size()) << (same.size() == 1 ? " does" : " do")
+  std::cout << counted(same.size(), "node") << (same.size() == 1 ? " does" : " do")
             << " not differ: " << some_of(same) << '\n';
 }
 
@@ -154,7 +150,7 @@ void print_offers(const Fleet& fleet) {
   }
   if (!rows.empty()) print_table(std::cout, {"NODE", "RESOURCE", "DEVICES", "IDS"}, rows);
   if (bare.empty()) return;
-  std::cout << nodes_text(bare.size()) << (bare.size() == 1 ? " offers" : " offer")
+  std::cout << counted(bare.size(), "node") << (bare.size() == 1 ? " offers" : " offer")
             << " nothing: " << some_of(bare) << '\n';
 }
 
@@ -175,7 +171,7 @@ void print_not_here(const Fleet& fleet) {
   }
   for (const auto& [entry, places] : entries)
     std::cout << "not here: " << entry.second << " (" << entry.first << "): on " << places.count << " of "
-              << nodes_text(fleet.nodes.size()) << "; " << places.first << '\n';
+              << counted(fleet.nodes.size(), "node") << "; " << places.first << '\n';
 }
 
 void print_text(const Fleet& fleet) {
@@ -242,7 +238,8 @@ void print_notes(const Fleet& fleet) {
     }
   }
   for (const auto& [remark, names] : nodes)
-    std::cerr << "note: " << remark << " (" << nodes_text(names.size()) << ": " << some_of(names) << ")\n";
+    std::cerr << "note: " << remark << " (" << counted(names.size(), "node") << ": " << some_of(names)
+              << ")\n";
 }
 
 int report(const Fleet& fleet, OutputFormat format) {
@@ -274,9 +271,6 @@ int plan(const PlanOptions& options) {
     if (!options.former.empty()) before = load_config(options.former);
     const Config after = load_config(options.file);
     return report(look_at(files, before ? &*before : nullptr, after), options.format);
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
   } catch (const fs::filesystem_error& error) {
     std::cerr << options.facts << ": " << error.code().message() << '\n';
     return 2;

@@ -58,18 +58,13 @@ int reload(const ReloadOptions& options) {
     }
     order.confirm = std::chrono::floor<std::chrono::seconds>(*duration);
   }
-  try {
-    if (options.keep) return keep(options);
-    const Json answer = ControlClient(options.control).carry_out(order);
-    if (options.format == OutputFormat::kTable)
-      print_answer(answer);
-    else
-      print(std::cout, answer, options.format);
-    return answer["errors"].array().empty() ? 0 : 1;
-  } catch (const NoAnswer& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
-  }
+  if (options.keep) return keep(options);
+  const Json answer = ControlClient(options.control).carry_out(order);
+  if (options.format == OutputFormat::kTable)
+    print_answer(answer);
+  else
+    print(std::cout, answer, options.format);
+  return answer["errors"].array().empty() ? 0 : 1;
 }
 
 }  // namespace plughost

@@ -36,12 +36,10 @@ int run(const RunOptions& options) {
   try {
     Daemon(options, load_config(options.config, overrides_of(options))).run();
     return 0;
-  } catch (const ConfigError& error) {
-    std::cerr << error.what() << '\n';
-  } catch (const std::runtime_error& error) {  // DirectoryHeld and std::system_error among them
+  } catch (const DirectoryHeld& error) {
     std::cerr << "plughost: " << error.what() << '\n';
+    return 1;
   }
-  return 1;
 }
 
 }  // namespace plughost

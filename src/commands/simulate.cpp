@@ -66,40 +66,34 @@ std::optional<std::uint64_t> units_asked(const Offer& offer, const std::string& 
 }  // namespace
 
 int simulate(const SimulateOptions& options) {
-  try {
-    const HostRoot host;
-    const Config config = load_config(options.file);
-    const Survey found = survey(config, host);
-    const std::size_t equals = options.what.find('=');
-    const Offer& offer = offer_of(found, options.what.substr(0, equals));
-    if (!options.pod.empty())
-      return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
-    if (offer.recipe->assume)
-      throw std::runtime_error(
-          offer.resource +
-          ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "
-          "in --pod default/trainer");
-    const std::vector<std::string> ids =
-        chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
-    const auto outcome = allocate_with_program(offer, ids);
-    if (const auto* why = std::get_if<std::string>(&outcome)) throw std::runtime_error(*why);
-    const auto& allocation = std::get<Allocation>(outcome);
-    if (const std::string missing = missing_device_node(host, allocation); !missing.empty())
-      throw std::runtime_error(offer.resource + ": " + missing);
+  const HostRoot host;
+  const Config config = load_config(options.file);
+  const Survey found = survey(config, host);
+  const std::size_t equals = options.what.find('=');
+  const Offer& offer = offer_of(found, options.what.substr(0, equals));
+  if (!options.pod.empty())
+    return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
+  if (offer.recipe->assume)
+    throw std::runtime_error(offer.resource +
+                             ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "
+                             "in --pod default/trainer");
+  const std::vector<std::string> ids =
+      chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
+  const auto outcome = allocate_with_program(offer, ids);
+  if (const auto* why = std::get_if<std::string>(&outcome)) throw std::runtime_error(*why);
+  const auto& allocation = std::get<Allocation>(outcome);
+  if (const std::string missing = missing_device_node(host, allocation); !missing.empty())
+    throw std::runtime_error(offer.resource + ": " + missing);
 
-    if (options.format != OutputFormat::kTable) {
-      print(std::cout, {{"resource", offer.resource}, {"devices", ids}, {"answer", json_of(allocation)}},
-            options.format);
-      return 0;
-    }
-    std::cout << offer.resource << " gives a container\n";
-    for (const std::string& id : ids) std::cout << "  device      " << id << '\n';
-    std::cout << text_of(allocation, "  ");
+  if (options.format != OutputFormat::kTable) {
+    print(std::cout, {{"resource", offer.resource}, {"devices", ids}, {"answer", json_of(allocation)}},
+          options.format);
     return 0;
-  } catch (const std::runtime_error& error) {  // ConfigError among them
-    std::cerr << error.what() << '\n';
-    return 1;
   }
+  std::cout << offer.resource << " gives a container\n";
+  for (const std::string& id : ids) std::cout << "  device      " << id << '\n';
+  std::cout << text_of(allocation, "  ");
+  return 0;
 }
 
 }  // namespace plughost

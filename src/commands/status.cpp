@@ -220,17 +220,13 @@ int status(const StatusOptions& options) {
     if (known) show(status, options);
     return known && std::cout.good();
   };
-  try {
-    const ControlClient client(options.control);
-    if (options.watch)
-      client.watch_status(tell);
-    else
-      tell(client.status());
-    if (known) return 0;
-    std::cerr << "there is no resource " << options.name << "; `plughost status` lists those there are\n";
-  } catch (const NoAnswer& error) {
-    std::cerr << error.what() << '\n';
-  }
+  const ControlClient client(options.control);
+  if (options.watch)
+    client.watch_status(tell);
+  else
+    tell(client.status());
+  if (known) return 0;
+  std::cerr << "there is no resource " << options.name << "; `plughost status` lists those there are\n";
   return 1;
 }
 

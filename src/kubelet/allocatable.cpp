@@ -41,20 +41,16 @@ void Allocatable::ask(std::function<void(const Count& count)> done) {
   } catch (const std::system_error& error) {
     return done({.ids = nullptr, .why = error.what()});
   }
-  const auto ended = std::make_shared<std::promise<void>>();
-  call_->ended = ended->get_future();
-  const auto end = lifetime_.bound([this, done = std::move(done)](const Count& count) {
-    call_.reset();
-    done(count);
-  });
-  call_->stub->async()->GetAllocatableResources(
-      &call_->context, &call_->request, &call_->response,
-      [end, ended, &response = call_->response, post = loop_.poster()](const grpc::Status& status) {
-        Count count{.ids = nullptr, .why = status.error_message()};
-        if (status.ok()) count.ids = std::make_shared<const Ids>(ids_of(response));
-        post([end, count = std::move(count)] { end(count); });
-        ended->set_value();
-      });
+  const auto read = [](const grpc::Status& status, v1::AllocatableResourcesResponse& response) {
+    Count count{.ids = nullptr, .why = status.error_message()};
+    if (status.ok()) count.ids = std::make_shared<const Ids>(ids_of(response));
+    return count;
+  };
+  call_->put(&v1::PodResourcesLister::StubInterface::async_interface::GetAllocatableResources, loop_.poster(),
+             read, lifetime_.bound([this, done = std::move(done)](const Count& count, bool /*exhausted*/) {
+               call_.reset();
+               done(count);
+             }));
 }
 
 }  // namespace plughost

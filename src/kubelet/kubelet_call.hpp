@@ -6,9 +6,11 @@
 #include <grpcpp/grpcpp.h>
 
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 
+#include "base/event_loop.hpp"
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {
@@ -35,6 +37,23 @@ struct KubeletCall {
     wait();
   }
   KubeletCall& operator=(KubeletCall&&) = delete;
+
+  using Method = void (Service::StubInterface::async_interface::*)(grpc::ClientContext*, const Request*,
+                                                                   Response*,
+                                                                   std::function<void(grpc::Status)>);
+  // Once. read makes an answer of the status and the response, in a thread of gRPC's; end runs in the loop
+  // with it, and with whether the kubelet is asked too much.
+  template <typename Read, typename End>
+  void put(Method method, EventLoop::Poster post, Read read, End end) {
+    const auto over = std::make_shared<std::promise<void>>();
+    ended = over->get_future();
+    const auto on_status = [this, over, post = std::move(post), read, end](const grpc::Status& status) {
+      const bool exhausted = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+      post([end, exhausted, answer = read(status, response)] { end(answer, exhausted); });
+      over->set_value();
+    };
+    (stub->async()->*method)(&context, &request, &response, on_status);
+  }
 
   void wait() {
     if (ended.valid()) ended.wait();

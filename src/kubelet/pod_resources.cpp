@@ -58,19 +58,13 @@ void PodResources::put() {
   } catch (const std::system_error& error) {
     return on_answer({.holdings = nullptr, .why = error.what()});
   }
-  const auto ended = std::make_shared<std::promise<void>>();
-  call_->ended = ended->get_future();
-  const auto end =
-      lifetime_.bound([this](Answer answer, bool exhausted) { on_end(std::move(answer), exhausted); });
-  call_->stub->async()->List(
-      &call_->context, &call_->request, &call_->response,
-      [end, ended, &response = call_->response, post = loop_.poster()](const grpc::Status& status) {
-        Answer answer{.holdings = nullptr, .why = status.error_message()};
-        if (status.ok()) answer.holdings = std::make_shared<const Holdings>(holdings_of(response));
-        const bool exhausted = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
-        post([end, answer = std::move(answer), exhausted] { end(answer, exhausted); });
-        ended->set_value();
-      });
+  const auto read = [](const grpc::Status& status, const v1::ListPodResourcesResponse& response) {
+    Answer answer{.holdings = nullptr, .why = status.error_message()};
+    if (status.ok()) answer.holdings = std::make_shared<const Holdings>(holdings_of(response));
+    return answer;
+  };
+  call_->put(&v1::PodResourcesLister::StubInterface::async_interface::List, loop_.poster(), read,
+             lifetime_.bound([this](const Answer& answer, bool exhausted) { on_end(answer, exhausted); }));
 }
 
 void PodResources::on_end(Answer answer, bool exhausted) {

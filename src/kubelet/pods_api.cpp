@@ -90,33 +90,28 @@ void PodsApi::ask(const std::string& uid, Done done) {
   question->next->arm({});
 }
 
-// What gRPC calls when the answer is there: in a thread of its own.
 template <typename Call>
-auto PodsApi::on_answer(Questions::iterator question, Call& call) {
-  const auto ended = std::make_shared<std::promise<void>>();
-  call.ended = ended->get_future();
-  const auto end = lifetime_.bound(
-      [this, question](const Answer& answer, bool exhausted) { on_end(question, answer, exhausted); });
-  return [end, ended, &response = call.response, post = loop_.poster()](const grpc::Status& status) {
+void PodsApi::put(Questions::iterator question, Call& call, typename Call::Method method) {
+  const auto read = [](const grpc::Status& status, const auto& response) {
     Answer answer{.outcome = outcome_of(status), .pods = {}, .why = status.error_message()};
     if (status.ok()) answer.pods = pods_of(response);
-    const bool exhausted = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
-    post([end, answer = std::move(answer), exhausted] { end(answer, exhausted); });
-    ended->set_value();
+    return answer;
   };
+  call.put(method, loop_.poster(), read,
+           lifetime_.bound([this, question](const Answer& answer, bool exhausted) {
+             on_end(question, answer, exhausted);
+           }));
 }
 
 void PodsApi::put(Questions::iterator question) {
   try {
     if (question->uid.empty()) {
       question->list = std::make_unique<ListCall>(socket_, kDeadline, kMostBytes);
-      ListCall& call = *question->list;
-      call.stub->async()->ListPods(&call.context, &call.request, &call.response, on_answer(question, call));
+      put(question, *question->list, &v1alpha1::Pods::StubInterface::async_interface::ListPods);
     } else {
       question->get = std::make_unique<GetCall>(socket_, kDeadline, kMostBytes);
-      GetCall& call = *question->get;
-      call.request.set_poduid(question->uid);
-      call.stub->async()->GetPod(&call.context, &call.request, &call.response, on_answer(question, call));
+      question->get->request.set_poduid(question->uid);
+      put(question, *question->get, &v1alpha1::Pods::StubInterface::async_interface::GetPod);
     }
   } catch (const std::system_error& error) {
     on_end(question, {.outcome = Outcome::kNotServed, .pods = {}, .why = error.what()}, false);

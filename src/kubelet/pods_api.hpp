@@ -55,7 +55,7 @@ class PodsApi {
   void ask(const std::string& uid, Done done);
   void put(Questions::iterator question);
   template <typename Call>
-  auto on_answer(Questions::iterator question, Call& call);
+  void put(Questions::iterator question, Call& call, typename Call::Method method);
   void on_end(Questions::iterator question, const Answer& answer, bool exhausted);
 
   EventLoop& loop_;

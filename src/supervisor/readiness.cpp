@@ -3,13 +3,10 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {
-
-std::string counted(std::int64_t number, const char* noun) {
-  return std::to_string(number) + ' ' + noun + (number == 1 ? "" : "s");
-}
 
 // Whoever takes the line cuts it at a byte.
 std::string cut(const std::string& text) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "supervisor/reconciliation.hpp"
 #include "supervisor/resource_names.hpp"
 
@@ -20,10 +21,6 @@ constexpr std::chrono::milliseconds kSocketsBurst{50};
 constexpr std::chrono::milliseconds kHoldersSoon{500};
 // What is done once for a burst of new lists and connections.
 constexpr std::chrono::seconds kAfterBurst{1};
-
-std::string count(std::size_t number, const char* noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
 
 std::optional<WallTime> on_the_wall(std::optional<EventLoop::Clock::time_point> time) {
   if (!time) return std::nullopt;
@@ -53,8 +50,8 @@ std::optional<ApiServerStatus> api_server_status(const ApiServer& server) {
 }  // namespace
 
 std::string Supervisor::Summary::text() const {
-  if (!kubelet) return count(resources, "resource") + ", waiting for the kubelet";
-  return std::to_string(attached) + " of " + count(resources, "resource") + " attached";
+  if (!kubelet) return counted(resources, "resource") + ", waiting for the kubelet";
+  return std::to_string(attached) + " of " + counted(resources, "resource") + " attached";
 }
 
 Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drains,
