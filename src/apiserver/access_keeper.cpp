@@ -5,8 +5,7 @@
 
 #include "apiserver/exec_credential.hpp"
 #include "apiserver/kubeconfig.hpp"
-#include "programs/command.hpp"
-#include "programs/ending.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

@@ -11,11 +11,9 @@
 #include "apiserver/access.hpp"
 #include "apiserver/find_access.hpp"
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/workers.hpp"
 #include "host/host_root.hpp"
 #include "programs/programs.hpp"
-#include "programs/queue.hpp"
 #include "programs/subprocess.hpp"
 
 namespace plughost {

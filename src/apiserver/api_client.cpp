@@ -14,9 +14,9 @@
 #include "apiserver/curl_library.hpp"
 #include "apiserver/curl_transport.hpp"
 #include "base/ascii.hpp"
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "document/diagnostics.hpp"
-#include "programs/ending.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

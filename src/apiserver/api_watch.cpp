@@ -8,7 +8,7 @@
 #include "apiserver/api_json.hpp"
 #include "apiserver/reflector.hpp"
 #include "apiserver/watch_stream.hpp"
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "base/text.hpp"
 
 namespace plughost {

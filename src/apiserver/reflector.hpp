@@ -9,7 +9,7 @@
 #include <string>
 #include <variant>
 
-#include "base/backoff.hpp"
+#include "base/rate.hpp"
 
 namespace plughost {
 

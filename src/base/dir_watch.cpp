@@ -11,6 +11,7 @@
 #include <utility>
 
 namespace plughost {
+
 namespace {
 
 // Where a process of another user writes without end, others get their turn.

@@ -16,11 +16,13 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
-#include "base/watch_placement.hpp"
+#include "base/inotify.hpp"
 #include "base/workers.hpp"
 
 namespace plughost {
+
+// Changes in directories, by inotify: one instance for the whole process (a user may have only 128). What
+// may hang with a file system is done on a thread of its own. Loop thread only.
 
 // Tells when something is mounted or unmounted where this process can see it. Loop thread only.
 class MountWatch {

@@ -9,6 +9,7 @@
 #include <vector>
 
 namespace plughost {
+
 namespace {
 
 constexpr std::uint64_t kMailbox = 0;

@@ -1,9 +1,11 @@
 #pragma once
-// Files: written whole or not at all, held by one process, and the three that each program has.
+// Files: written whole or not at all, held by one process, and the three that each program has; what the
+// kernel allows of paths.
 
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -50,5 +52,13 @@ class DirectoryLock {
  private:
   UniqueFd fd_;
 };
+
+// Limits of the kernel that paths run into.
+
+// As many symbolic links as the kernel follows in a path (MAXSYMLINKS).
+inline constexpr int kMostLinks = 40;
+// A socket's: sun_path holds 108 bytes with the final zero (unix(7)). A longer path fails in bind, when it is
+// too late.
+inline constexpr std::size_t kLongestSocketPath = 107;
 
 }  // namespace plughost

@@ -1,9 +1,9 @@
 #pragma once
-// An inotify instance, and for whom its watches are. Thread-safe: a file system may hold the thread that
-// places a watch.
+// inotify: what is to be told of a directory, an instance, and the watches that one path needs.
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <system_error>
@@ -16,6 +16,14 @@
 
 namespace plughost {
 
+// What is to be told of a directory's entries. A value.
+enum class WatchFor {
+  kEntries,   // they come and go
+  kContents,  // and are written: whoever had one open for writing has closed it
+};
+
+// An inotify instance, and for whom its watches are. Thread-safe: a file system may hold the thread that
+// places a watch.
 class Inotify {
  public:
   using Owner = std::uint64_t;
@@ -59,5 +67,18 @@ class Inotify {
   std::mutex mutex_;
   std::unordered_map<int, Directory> directories_;  // by descriptor
 };
+
+// The inotify watches that one path needs. Any thread; may hang with the file system.
+struct WatchPlacement {
+  std::vector<Inotify::Interest> interests;  // the last has no name, if the directory is there
+  // The kernel has no room for one of them, and what it would have told will be missed. Not set: it has.
+  std::error_code starved;
+};
+
+// Watches the directory and all that leads to it, links included. at: told before each step what it may hang
+// at.
+using AtPath = std::function<void(const std::filesystem::path& at)>;
+WatchPlacement place_watches(Inotify& inotify, Inotify::Owner owner, const std::filesystem::path& directory,
+                             WatchFor what, const AtPath& at);
 
 }  // namespace plughost

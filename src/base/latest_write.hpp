@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.hpp"
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
+#include "base/rate.hpp"
 #include "base/workers.hpp"
 
 namespace plughost {

@@ -9,10 +9,10 @@
 #include <optional>
 #include <string>
 
-#include "base/journal.hpp"
 #include "base/log_form.hpp"
 #include "base/log_sink.hpp"
 #include "base/rate.hpp"
+#include "base/systemd.hpp"
 
 namespace plughost {
 namespace {

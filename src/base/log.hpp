@@ -5,9 +5,9 @@
 #include <memory>
 #include <string_view>
 
-#include "base/journal.hpp"
 #include "base/log_history.hpp"
 #include "base/log_line.hpp"
+#include "base/systemd.hpp"
 #include "base/tally.hpp"
 
 namespace plughost {

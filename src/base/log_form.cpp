@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/journal.hpp"
 #include "base/json.hpp"
 #include "base/log_line.hpp"
+#include "base/systemd.hpp"
 #include "base/text.hpp"
 
 namespace plughost {

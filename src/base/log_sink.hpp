@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "base/journal.hpp"
+#include "base/systemd.hpp"
 
 namespace plughost {
 

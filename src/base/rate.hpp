@@ -1,12 +1,14 @@
 #pragma once
-// So many of a kind within a time, and no more. A value that is told the time; not thread-safe.
+// How often: so many within a time, and waiting times that double.
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
 
 namespace plughost {
 
+// So many of a kind within a time, and no more. A value that is told the time; not thread-safe.
 class Rate {
  public:
   using Clock = std::chrono::steady_clock;
@@ -34,6 +36,29 @@ class Rate {
   std::optional<Clock::time_point> began_;
   unsigned admitted_ = 0;
   unsigned held_back_ = 0;
+};
+
+// Waiting times that double. A plain value.
+class Backoff {
+ public:
+  using Duration = std::chrono::milliseconds;
+
+  constexpr Backoff(Duration first, Duration longest) : first_(first), longest_(longest), next_(first) {}
+
+  // How long to wait now; the next time twice as long.
+  constexpr Duration next() {
+    const Duration now = next_;
+    next_ = std::min(next_ * 2, longest_);
+    return now;
+  }
+  constexpr void reset() { next_ = first_; }
+
+  bool operator==(const Backoff&) const = default;
+
+ private:
+  Duration first_;
+  Duration longest_;
+  Duration next_;
 };
 
 }  // namespace plughost

@@ -1,15 +1,20 @@
 #pragma once
-// Text: of UTF-8, of numbers, of lists, and of what others print. Pure functions, thread-safe.
+// Text: of UTF-8, of numbers, of lists, of tables, of what others print, and patterns of it. Pure functions,
+// thread-safe.
+
+#include <fnmatch.h>
 
 #include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace plughost {
 
@@ -64,6 +69,30 @@ std::optional<Number> number_in(std::string_view text, Number most = std::numeri
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || rest != end || number > most) return std::nullopt;
   return number;
+}
+
+// Text for people: a table whose columns are as wide as their widest cell.
+
+using TableRow = std::vector<std::string>;
+
+// "gpu-0", and "gpu-0 (x4)" of one that is offered four times.
+std::string id_text(const std::string& id, unsigned replicas);
+// "Healthy", or "Unhealthy" with the reason.
+std::string health_text(const std::string& trouble);
+
+// Every row has as many cells as the head. Cells are shown printable.
+void print_table(std::ostream& out, const TableRow& head, const std::vector<TableRow>& rows);
+
+// Patterns of names, as a shell has them. Pure functions, thread-safe.
+
+// Does the fnmatch(3) pattern match the whole text? '*' matches '/' and a leading '.', too.
+inline bool matches(const std::string& pattern, const std::string& text) {
+  return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+// Does it say more than one name? A backslash alone does not.
+inline bool has_wildcards(std::string_view pattern) {
+  return pattern.find_first_of("*?[") != std::string_view::npos;
 }
 
 }  // namespace plughost

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/lifetime.hpp"
-#include "base/notify.hpp"
+#include "base/event_loop.hpp"
+#include "base/systemd.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "supervisor/conditions.hpp"

@@ -2,7 +2,6 @@
 
 #include <iostream>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iostream>
 
-#include "base/table.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 

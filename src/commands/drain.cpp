@@ -3,7 +3,6 @@
 #include <iostream>
 #include <utility>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"

@@ -9,7 +9,6 @@
 #include <optional>
 #include <set>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"

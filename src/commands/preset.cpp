@@ -4,7 +4,6 @@
 #include <iostream>
 #include <utility>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"

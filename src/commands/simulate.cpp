@@ -11,7 +11,7 @@
 #include "device/allocation_text.hpp"
 #include "device/preferred.hpp"
 #include "host/device_nodes.hpp"
-#include "supervisor/allocation_programs.hpp"
+#include "supervisor/container_programs.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {

@@ -8,7 +8,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"

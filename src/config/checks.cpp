@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "device/names.hpp"

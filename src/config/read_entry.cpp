@@ -15,7 +15,7 @@
 #include "device/feature_file.hpp"
 #include "device/names.hpp"
 #include "document/fields.hpp"
-#include "programs/command.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

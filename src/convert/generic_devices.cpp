@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/ascii.hpp"
-#include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "convert/command_line.hpp"
 #include "convert/converter.hpp"
 #include "convert/lenient_fields.hpp"

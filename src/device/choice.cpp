@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/pattern.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {

@@ -9,7 +9,7 @@
 #include "host/file_text.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/unix_socket.hpp"
-#include "supervisor/agreement.hpp"
+#include "supervisor/allocatable_check.hpp"
 
 namespace plughost {
 namespace {

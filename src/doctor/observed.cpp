@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "kubelet/unix_socket.hpp"
-#include "programs/run_program.hpp"
+#include "programs/subprocess.hpp"
 #include "system/process.hpp"
 
 namespace plughost {

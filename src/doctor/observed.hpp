@@ -15,7 +15,7 @@
 #include "config/config.hpp"
 #include "doctor/api_permissions.hpp"
 #include "host/host_root.hpp"
-#include "kubelet/allocatable.hpp"
+#include "kubelet/pod_resources.hpp"
 #include "supervisor/survey.hpp"
 
 namespace plughost {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/files.hpp"
 #include "base/json.hpp"
-#include "base/kernel_limits.hpp"
-#include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "device/names.hpp"
 #include "host/machine_facts.hpp"
 #include "host/node_labels.hpp"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 
 namespace plughost {
 namespace {

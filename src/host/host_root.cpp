@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 #include "host/live_files.hpp"
 #include "host/recorded_machine.hpp"
 #include "host/sysfs.hpp"

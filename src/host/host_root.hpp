@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "base/watch_for.hpp"
+#include "base/dir_watch.hpp"
 #include "host/file_text.hpp"
 #include "host/machine_files.hpp"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 
 namespace plughost {
 namespace {

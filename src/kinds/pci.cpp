@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "device/pci_info.hpp"
 #include "document/hex_id.hpp"
 #include "host/pci_function.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/kind.hpp"

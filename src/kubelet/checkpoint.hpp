@@ -1,16 +1,22 @@
 #pragma once
 // The kubelet's checkpoint: which pod holds which device. Read, never written. Thread-safe.
 
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
+#include "base/workers.hpp"
 #include "device/allocation.hpp"
-#include "kubelet/holdings.hpp"
+#include "kubelet/pod_resources.hpp"
 
 namespace plughost {
 
@@ -36,6 +42,52 @@ struct Checkpoint {
   static Checkpoint read(const std::filesystem::path& file);
 
   Holdings holdings() const;
+};
+
+// The kubelet's checkpoint, read off the loop and once for many who ask. Loop thread only.
+
+class CheckpointReader {
+ public:
+  using Clock = EventLoop::Clock;
+  // Nobody waits for it for longer.
+  static constexpr std::chrono::milliseconds kDeadline{1000};
+
+  struct Reading {
+    std::shared_ptr<const Checkpoint> checkpoint;  // nullptr: it cannot be read, or not in time
+    std::string why;                               // there is none; or the file is not there
+    Clock::time_point began = Clock::time_point::min();
+  };
+  using Done = std::function<void(const Reading& reading)>;
+
+  // workers and log outlive it.
+  CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,
+                   std::chrono::milliseconds deadline = kDeadline);
+  CheckpointReader& operator=(CheckpointReader&&) = delete;
+
+  // A reading that began at that time or later. done runs in the loop, maybe at once; never, if this is gone
+  // by then. A file that is not there is an empty checkpoint.
+  void read(Clock::time_point since, Done done);
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  struct Outcome;
+
+  void begin();
+  void on_end(const Outcome& outcome);
+  void finish(std::shared_ptr<const Checkpoint> checkpoint, std::string why);
+
+  Workers& workers_;
+  Log& log_;
+  const std::filesystem::path file_;
+  const std::chrono::milliseconds deadline_;
+  std::vector<Done> waiting_;  // for the reading that is under way
+  std::vector<Done> next_;     // for the one after it
+  Reading last_;
+  Clock::time_point began_ = Clock::time_point::min();  // the reading that is under way
+  bool reading_ = false;
+  bool hung_ = false;     // it is under way for longer than the deadline
+  std::string told_why_;  // why it could not be read the last time; empty: it could
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

@@ -7,7 +7,7 @@
 
 #include "kubelet/grpc_setup.hpp"
 #include "kubelet/plugin_service.hpp"
-#include "kubelet/registry_service.hpp"
+#include "kubelet/registration.hpp"
 #include "kubelet/unix_socket.hpp"
 
 namespace plughost {

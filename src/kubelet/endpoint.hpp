@@ -9,7 +9,6 @@
 #include <string>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/workers.hpp"
 #include "kubelet/endpoint_owner.hpp"
 #include "kubelet/served_resource.hpp"

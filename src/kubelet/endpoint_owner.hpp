@@ -1,21 +1,52 @@
 #pragma once
 // What an endpoint tells its owner, and asks of it. Loop thread only, but for OwnerInLoop.
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "device/allocation.hpp"
 #include "device/offer.hpp"
-#include "kubelet/callers.hpp"
 
 namespace plughost {
+
+// Who is at the other end of an endpoint's connections. Thread-safe.
+struct Caller {
+  std::uint32_t incarnation = 0;  // of the listener that accepted the connection
+  pid_t process = 0;              // 0: not to be seen from here
+
+  bool operator==(const Caller&) const = default;
+};
+
+class Callers {
+ public:
+  void note(int connection, Caller caller) {
+    const std::lock_guard lock(mutex_);
+    by_peer_["fd:" + std::to_string(connection)] = caller;
+  }
+  // peer: grpc::ServerContextBase::peer(), which names a connection that gRPC was handed by its descriptor.
+  Caller of(const std::string& peer) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_peer_.find(peer);
+    return found == by_peer_.end() ? Caller{} : found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Caller> by_peer_;  // never forgotten: descriptors are few and reused
+};
+
+// What an endpoint tells its owner, and asks of it. Loop thread only, but for OwnerInLoop.
 
 // How a call of Allocate went. What the other side has said is short by now, whatever it was.
 struct AnsweredAllocate {

@@ -5,13 +5,13 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "device/allocation.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
-#include "kubelet/callers.hpp"
 #include "kubelet/endpoint_owner.hpp"
 #include "kubelet/served_resource.hpp"
 
@@ -47,5 +47,12 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   const OwnerInLoop owner_;
   const Callers& callers_;
 };
+
+// A ListAndWatch call: the newest list, whenever it is another. Thread-safe: gRPC's callback threads run it.
+
+// At most one write is in flight; a slow reader gets the next list when it is ready for one, and costs
+// nothing until then. It owns itself until gRPC says OnDone; on_done is called once then.
+grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* open_list_stream(std::shared_ptr<InventoryFeed> feed,
+                                                                          std::function<void()> on_done);
 
 }  // namespace plughost

@@ -1,18 +1,32 @@
 #pragma once
-// The kubelet's pod resources: which devices pods hold. Loop thread only.
+// What the kubelet tells of devices: which pods hold them, and which it would give.
 
+#include <chrono>
+#include <compare>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
-#include "kubelet/holdings.hpp"
 
 namespace plughost {
 
+// Which containers hold which devices. Plain values.
+struct Holder {
+  std::string pod_namespace;  // empty: only the pod's UID is known
+  std::string pod;            // its name, or its UID
+  std::string container;
+
+  auto operator<=>(const Holder&) const = default;
+};
+
+// By resource, and there by id, as the kubelet knows them: those of replicas.
+using Holdings = std::map<std::string, std::map<std::string, Holder, std::less<>>, std::less<>>;
+
+// The kubelet's pod resources: which devices pods hold. Loop thread only.
 class PodResources {
  public:
   static constexpr std::chrono::seconds kDeadline{2};
@@ -54,6 +68,35 @@ class PodResources {
   EventLoop::Clock::time_point asked_ = EventLoop::Clock::time_point::min();  // the latest question
   Answer last_;
   Timer next_;
+  Lifetime lifetime_;
+};
+
+// Which devices the kubelet would give: its own count, and not what it was sent. Loop thread only.
+class Allocatable {
+ public:
+  static constexpr std::chrono::seconds kDeadline{2};
+
+  // Ids of its Healthy devices by resource, sorted, each once.
+  using Ids = std::map<std::string, std::vector<std::string>, std::less<>>;
+  struct Count {
+    std::shared_ptr<const Ids> ids;  // nullptr: not known
+    std::string why;                 // if not known
+  };
+
+  // socket: of the pod resources.
+  Allocatable(EventLoop& loop, std::filesystem::path socket);
+  ~Allocatable();
+
+  // done runs in the loop, maybe at once; never, if this is gone by then. One question at a time.
+  void ask(std::function<void(const Count& count)> done);
+  bool asking() const { return call_ != nullptr; }
+
+ private:
+  struct Call;
+
+  EventLoop& loop_;
+  std::filesystem::path socket_;
+  std::unique_ptr<Call> call_;  // under way
   Lifetime lifetime_;
 };
 

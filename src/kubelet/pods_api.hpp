@@ -12,7 +12,6 @@
 
 #include "assume/pod.hpp"
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 
 namespace plughost {
 

@@ -1,6 +1,8 @@
 #pragma once
 // Calls to the kubelet's Registration service. Loop thread only.
 
+#include <grpcpp/grpcpp.h>
+
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -8,8 +10,10 @@
 #include <string>
 
 #include "base/event_loop.hpp"
-#include "kubelet/plugin_options.hpp"
+#include "kubelet/endpoint_owner.hpp"
+#include "kubelet/served_resource.hpp"
 #include "kubelet/unix_socket.hpp"
+#include "pluginregistration/v1/pluginregistration.grpc.pb.h"
 
 namespace plughost {
 
@@ -55,6 +59,27 @@ class RegistrationClient {
   std::filesystem::path socket_;
   std::chrono::milliseconds deadline_;
   std::weak_ptr<Connection> connection_;  // the calls under way own it
+};
+
+// What the kubelet's plugin registry asks of a socket in plugins_registry. Thread-safe: gRPC's threads run
+// it.
+
+class RegistryService final : public pluginregistration::Registration::CallbackService {
+ public:
+  // callers outlives it.
+  RegistryService(std::string resource, OwnerInLoop owner, const Callers& callers);
+
+  grpc::ServerUnaryReactor* GetInfo(grpc::CallbackServerContext* context,
+                                    const pluginregistration::InfoRequest*,
+                                    pluginregistration::PluginInfo* response) override;
+  grpc::ServerUnaryReactor* NotifyRegistrationStatus(
+      grpc::CallbackServerContext* context, const pluginregistration::RegistrationStatus* request,
+      pluginregistration::RegistrationStatusResponse*) override;
+
+ private:
+  std::string resource_;
+  OwnerInLoop owner_;
+  const Callers& callers_;
 };
 
 }  // namespace plughost

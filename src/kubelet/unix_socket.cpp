@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 
 namespace plughost {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "assume/answer.hpp"
 #include "assume/card.hpp"
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "device/assume_terms.hpp"
 #include "kubelet/endpoint_owner.hpp"
-#include "kubelet/holdings.hpp"
+#include "kubelet/pod_resources.hpp"
 #include "pods/assuming.hpp"
 #include "pods/held_units.hpp"
 #include "pods/pod_search.hpp"

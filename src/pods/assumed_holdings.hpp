@@ -5,7 +5,7 @@
 #include <string>
 
 #include "device/inventory.hpp"
-#include "kubelet/holdings.hpp"
+#include "kubelet/pod_resources.hpp"
 
 namespace plughost {
 

@@ -13,9 +13,8 @@
 #include "apiserver/api_server.hpp"
 #include "apiserver/node_watch.hpp"
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/log.hpp"
-#include "kubelet/checkpoint_reader.hpp"
+#include "kubelet/checkpoint.hpp"
 #include "pods/pod_marks.hpp"
 #include "pods/pod_source.hpp"
 

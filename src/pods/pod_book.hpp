@@ -9,7 +9,7 @@
 
 #include "assume/asking_pod.hpp"
 #include "device/assume_terms.hpp"
-#include "kubelet/holdings.hpp"
+#include "kubelet/pod_resources.hpp"
 
 namespace plughost {
 

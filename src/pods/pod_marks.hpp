@@ -7,9 +7,9 @@
 #include <string>
 
 #include "apiserver/api_server.hpp"
-#include "base/backoff.hpp"
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
+#include "base/rate.hpp"
 
 namespace plughost {
 

@@ -15,7 +15,7 @@
 
 #include "apiserver/api_server.hpp"
 #include "apiserver/api_watch.hpp"
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "kubelet/pods_api.hpp"
 
 namespace plughost {

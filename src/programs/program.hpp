@@ -4,9 +4,14 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "device/device.hpp"
+#include "device/template.hpp"
+#include "document/fields.hpp"
 
 namespace plughost {
 
@@ -54,5 +59,46 @@ struct Ending {
   std::string errors;
   bool excess = false;  // it has written more than is kept
 };
+
+// What is run of a command of the configuration. Pure functions, thread-safe.
+
+struct CommandLine {
+  std::vector<std::string> words;  // empty if something is missing
+  std::string missing;             // the placeholder that the device has no value for
+};
+
+// The command with {resource}, {id} and the device's attributes in their places.
+CommandLine command_line(std::span<const Template> command, const std::string& resource,
+                         const Device& device);
+
+// What goes before a command that is to run as that user, with the user's groups. Empty if user is: as ours.
+std::vector<std::string> words_as(const std::string& user);
+// The key `user`.
+std::string read_user(Fields& fields);
+
+// One that prints a document, or a line of it at a time: standard error is apart, and more than 4 MiB are too
+// much.
+Program document_program(std::vector<std::string> command);
+
+// The one maker of sentences of how a program ended. Pure functions, thread-safe.
+
+// How a program is spoken of.
+struct Spoken {
+  std::string_view what = "the program";  // "the health check"
+  // Where it says what is wrong. With its output: the first line is all that is told. Apart: the last line of
+  // its standard error comes after the sentence.
+  Program::Errors words = Program::Errors::kApart;
+  std::string_view late = " after ";  // "the program was killed", this, "5 s"
+};
+
+// Why the program did not do what it was to do; empty: it ended by itself with 0. Valid UTF-8 on one line,
+// with at most 200 bytes of its own words.
+std::string why_failed(const Spoken& spoken, const Ending& ending);
+
+// ": " and the last line of what it wrote to standard error; empty if there is none.
+std::string last_words(std::string_view errors);
+
+// "20 s", "250 ms".
+std::string duration_text(std::chrono::milliseconds duration);
 
 }  // namespace plughost

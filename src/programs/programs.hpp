@@ -1,25 +1,84 @@
 #pragma once
-// The programs of the process: who runs, who waits, who starts them and who reaps them. Loop thread only.
+// The programs of the process: who runs, who waits, who starts them and who reaps them.
 
+#include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "base/backoff.hpp"
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
+#include "base/rate.hpp"
 #include "base/workers.hpp"
 #include "programs/launch.hpp"
-#include "programs/turns.hpp"
 
 namespace plughost {
 
+// Whose turn it is to run. A plain value.
+
+// What a program is run for.
+enum class Purpose : std::size_t {
+  kStay,  // it stays: such programs need no turn
+  kList,
+  kHealth,
+  kAllocate,
+  kPreStart,
+  kUnhealthy,
+  kRemove,
+};
+
+// Those who wait stand in lines, each with a limit of its own. Within a purpose the one that has waited
+// longest goes first; of the purposes, the one that has the fewest running. So many in one line, or programs
+// that hang, keep no other purpose waiting.
+class Turns {
+ public:
+  // So many programs run at once.
+  static constexpr std::size_t kAtOnce = 32;
+  // But so many of each purpose run whatever else does.
+  static constexpr std::size_t kOfEach = 4;
+  static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+
+  using Line = std::uint64_t;
+  using Ticket = std::uint64_t;  // rising: the smallest has waited longest
+
+  Line open(Purpose purpose, std::size_t at_once);
+  // All of its tickets have left.
+  void close(Line line);
+  Ticket wait(Line line);
+  // Ends its waiting, or gives its place back.
+  void leave(Line line, Ticket ticket);
+  // The next one whose turn it is: it has its place now.
+  std::optional<Ticket> next();
+
+ private:
+  struct Queue {
+    Purpose purpose;
+    std::size_t at_once;
+    std::size_t running = 0;
+    std::set<Ticket> waiting;
+  };
+
+  bool may_run(const Queue& queue) const;
+  bool goes_before(const Queue& one, const Queue& other) const;
+  std::size_t& running_for(Purpose purpose) { return running_for_[static_cast<std::size_t>(purpose)]; }
+  std::size_t running_for(Purpose purpose) const { return running_for_[static_cast<std::size_t>(purpose)]; }
+
+  std::map<Line, Queue> lines_;
+  std::array<std::size_t, static_cast<std::size_t>(Purpose::kRemove) + 1> running_for_{};
+  std::size_t running_ = 0;  // without those that stay
+  Line next_line_ = 1;
+  Ticket next_ticket_ = 1;
+};
+
+// The programs of the process: who runs, who waits, who starts them and who reaps them. Loop thread only.
 class Subprocess;
 
 // One for a loop. Threads of its own start the programs, because the file system that one lies on may hang.
@@ -91,6 +150,24 @@ class Programs {
   Timer reap_;
   Lifetime lifetime_;
   Workers starters_;
+};
+
+// Programs that wait in one line. Loop thread only.
+
+// So many of them run at once, as far as the process has places for them.
+class ProgramQueue {
+ public:
+  // programs outlives it, and it outlives its Subprocesses.
+  ProgramQueue(Programs& programs, Purpose purpose, std::size_t at_once = Turns::kNoLimit)
+      : programs_(programs), line_(programs.turns_.open(purpose, at_once)) {}
+  ~ProgramQueue() { programs_.turns_.close(line_); }
+  ProgramQueue& operator=(ProgramQueue&&) = delete;
+
+ private:
+  friend class Subprocess;
+
+  Programs& programs_;
+  Turns::Line line_;
 };
 
 }  // namespace plughost

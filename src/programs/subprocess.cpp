@@ -8,6 +8,7 @@
 #include <utility>
 
 namespace plughost {
+
 namespace {
 
 // One that writes lines without end is read this seldom: it is to keep neither the loop nor a processor.
@@ -228,6 +229,19 @@ void Subprocess::finish() {
   }
   const auto done = std::move(done_);
   done(std::move(ending_));
+}
+
+Ending run_program(const Program& program) {
+  Ending ended;
+  EventLoop loop;
+  Programs programs(loop);
+  ProgramQueue queue(programs, Purpose::kList);
+  const Subprocess process(queue, program, [&](Ending ending) {
+    ended = std::move(ending);
+    loop.stop();
+  });
+  loop.run();
+  return ended;
 }
 
 }  // namespace plughost

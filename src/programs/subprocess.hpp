@@ -7,11 +7,9 @@
 #include <string_view>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "programs/launch.hpp"
 #include "programs/program.hpp"
 #include "programs/programs.hpp"
-#include "programs/queue.hpp"
 
 namespace plughost {
 
@@ -81,5 +79,11 @@ class Subprocess {
   Timer timer_;               // the time-out
   Lifetime lifetime_;
 };
+
+// A program that a thread waits for, where there is no loop: in a command, or in a test. Thread-safe.
+
+// Blocks until the program has ended, by itself or by a kill; never much longer than its time-out and
+// Programs::kGrace. Throws std::system_error if the system has no descriptors to spare.
+Ending run_program(const Program& program);
 
 }  // namespace plughost

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "programs/command.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <sstream>
 
-#include "base/table.hpp"
 #include "base/text.hpp"
 #include "device/allocation_text.hpp"
 

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/backoff.hpp"
-#include "kubelet/callers.hpp"
+#include "base/rate.hpp"
+#include "kubelet/endpoint_owner.hpp"
 #include "kubelet/registration.hpp"
 #include "kubelet/unix_socket.hpp"
 #include "supervisor/stage.hpp"

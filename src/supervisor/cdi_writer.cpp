@@ -1,7 +1,19 @@
 #include "supervisor/cdi_writer.hpp"
 
+#include <array>
+#include <cinttypes>
+#include <cstdio>
 #include <mutex>
+#include <system_error>
 #include <utility>
+#include <vector>
+
+#include "assume/late.hpp"
+#include "base/files.hpp"
+#include "config/places.hpp"
+#include "device/cdi.hpp"
+#include "device/hash.hpp"
+#include "host/file_text.hpp"
 
 namespace plughost {
 
@@ -108,6 +120,125 @@ void CdiWriter::on_end() {
 void CdiWriter::on_overdue() {
   hung_ = true;
   for (const Work& work : std::exchange(waiting_, {})) work.overdue();
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& file) {
+  std::error_code failed;
+  return fs::exists(file, failed);
+}
+
+// Empty if there is none.
+std::string content_of(const fs::path& file) {
+  std::error_code failed;
+  if (!fs::is_regular_file(file, failed)) return {};
+  return file_text(file, std::string::npos).value_or("");
+}
+
+std::string advice(const std::error_code& error, const fs::path& directory) {
+  if (error == std::errc::read_only_file_system || error == std::errc::permission_denied ||
+      error == std::errc::operation_not_permitted)
+    return "plughost's unit needs ReadWritePaths=" + directory.string() + ", and the directory to be there";
+  if (error == std::errc::no_space_on_device) return "the file system is full";
+  return "`cdi: {directory: …}` names another directory, which the container runtime must read, too";
+}
+
+}  // namespace
+
+std::string cdi_owner(const fs::path& kubelet_directory) {
+  if (kubelet_directory == kKubeletDirectory) return "plughost";
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "plughost.%016" PRIx64, fnv1a(kubelet_directory.native()));
+  return text.data();
+}
+
+CdiDirectory::CdiDirectory(HostRoot host, fs::path directory, std::string owner)
+    : host_(std::move(host)), path_(std::move(directory)), owner_(std::move(owner)) {}
+
+std::string CdiDirectory::specify(const Offer& offer) {
+  if (offer.recipe->cdi == CdiNames::kNone) return {};
+  const std::string file = cdi_file_name(owner_, offer.resource);
+  const auto known = specified_.find(offer.resource);
+  const bool same = known != specified_.end() && known->second.recipe == offer.recipe &&
+                    known->second.inventory == offer.inventory;
+  if (same && is_there(at(file))) return {};
+  const std::string text = cdi_specification(offer.resource, *offer.recipe, offer.inventory);
+  const std::string trouble = text.empty() ? remove(file) : put(file, text);
+  if (trouble.empty())
+    specified_[offer.resource] = {offer.inventory, offer.recipe};
+  else
+    specified_.erase(offer.resource);
+  return trouble;
+}
+
+std::string CdiDirectory::put(const std::string& file, const std::string& text) {
+  try {
+    if (content_of(at(file)) != text) replace(file, text);
+    return {};
+  } catch (const std::system_error& error) {
+    return "the CDI specification " + (path_ / file).string() +
+           " cannot be written: " + error.code().message() + "; " + advice(error.code(), path_);
+  }
+}
+
+// Of a file that is being written: hidden, and without the ending that runtimes look for.
+std::string CdiDirectory::unfinished(const std::string& file) const {
+  return '.' + owner_ + '-' + file + ".tmp";
+}
+
+void CdiDirectory::replace(const std::string& file, const std::string& text) {
+  const fs::path directory = host_.at(path_);
+  if (!is_there(directory)) {
+    fs::create_directories(directory);
+    fs::permissions(directory, fs::perms(0755));
+  }
+  replace_file(directory / file, directory / unfinished(file), text);
+}
+
+std::string CdiDirectory::remove(const std::string& file) {
+  std::error_code failed;
+  fs::remove(at(file), failed);
+  if (!failed) return {};
+  return "the CDI specification " + (path_ / file).string() + " cannot be removed: " + failed.message() +
+         "; " + advice(failed, path_);
+}
+
+void CdiDirectory::keep(const std::set<std::string>& resources) {
+  std::erase_if(specified_, [&](const auto& item) { return !resources.contains(item.first); });
+  std::set<std::string> kept;
+  for (const std::string& resource : resources) kept.insert(cdi_file_name(owner_, resource));
+  const std::string ours = owner_ + '-';
+  remove_if([&](const std::string& name) {
+    const bool specification = name.starts_with(ours) && name.ends_with(".json");
+    return (specification && !kept.contains(name)) || name.starts_with('.' + ours);
+  });
+}
+
+std::string CdiDirectory::put_late(const std::string& name, const std::string& text) {
+  return put(late_file(name), text);
+}
+
+void CdiDirectory::keep_late(const std::set<std::string>& names) {
+  std::set<std::string> kept;
+  for (const std::string& name : names) kept.insert(late_file(name));
+  const std::string ours = owner_ + '.' + kLateBeginning;
+  remove_if([&](const std::string& name) {
+    return name.starts_with(ours) && name.ends_with(".json") && !kept.contains(name);
+  });
+}
+
+void CdiDirectory::remove_if(const std::function<bool(const std::string& name)>& is_old) {
+  std::vector<std::string> old;
+  std::error_code failed;
+  for (fs::directory_iterator entry(host_.at(path_), failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    std::string name = entry->path().filename();
+    if (is_old(name)) old.push_back(std::move(name));
+  }
+  for (const std::string& name : old) remove(name);
 }
 
 }  // namespace plughost

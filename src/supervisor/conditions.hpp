@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
 #include "supervisor/followed_directories.hpp"

@@ -14,7 +14,7 @@
 #include "device/drains.hpp"
 #include "device/inventory.hpp"
 #include "device/offer.hpp"
-#include "kubelet/holdings.hpp"
+#include "kubelet/pod_resources.hpp"
 
 namespace plughost {
 

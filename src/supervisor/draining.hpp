@@ -1,22 +1,48 @@
 #pragma once
-// Which devices are out of service, as somebody has ordered it: written down, and back in service when their
-// time is over. Loop thread only.
+// Devices that somebody has taken out of service.
 
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/latest_write.hpp"
 #include "base/log.hpp"
 #include "device/drains.hpp"
 #include "device/offer.hpp"
-#include "supervisor/drain_file.hpp"
 #include "supervisor/drain_order.hpp"
-#include "supervisor/holdings_reader.hpp"
+#include "supervisor/kubelet_link.hpp"
 
 namespace plughost {
 
+// The file that drains outlive the daemon in. Blocks; one thread at a time.
+class DrainFile {
+ public:
+  static constexpr const char* kName = "drains.json";
+
+  // The directory need not be there.
+  explicit DrainFile(const std::filesystem::path& directory) : path_(directory / kName) {}
+
+  const std::filesystem::path& path() const { return path_; }
+  // What the file says; nothing, if there is none. What cannot be understood of it is told as sentences, and
+  // the whole file is kept beside as drains.json.broken, drains.json.broken-2 and so on.
+  Drains::Parsed read();
+  // From now on the file says this, whatever becomes of the machine. Empty, or why it could not be written:
+  // then it says what it said.
+  std::string write(const std::string& text);
+
+ private:
+  // Throws std::system_error.
+  std::filesystem::path set_aside();
+
+  std::filesystem::path path_;
+  bool broken_ = false;  // what lies there was not understood, and could not be set aside
+};
+
+// Which devices are out of service, as somebody has ordered it: written down, and back in service when their
+// time is over. Loop thread only.
 class Draining {
  public:
   // The wall's clock may be set while a timer of ours runs, which has another.

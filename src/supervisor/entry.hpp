@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.hpp"
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
+#include "base/rate.hpp"
 #include "config/config.hpp"
 #include "device/device_changes.hpp"
 #include "supervisor/adopting.hpp"

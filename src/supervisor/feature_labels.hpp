@@ -1,6 +1,7 @@
 #pragma once
-// Has the node's labels follow the lists, by feature files of Node Feature Discovery's. Loop thread only.
+// Labels of the node, by feature files.
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <span>
@@ -9,12 +10,50 @@
 
 #include "base/latest_write.hpp"
 #include "base/log.hpp"
+#include "device/feature_file.hpp"
 #include "device/inventory.hpp"
 #include "device/label.hpp"
-#include "supervisor/feature_directory.hpp"
+#include "host/host_root.hpp"
 
 namespace plughost {
 
+// The directory in which Node Feature Discovery looks for feature files. One thread at a time; whatever it
+// does may hang with the file system.
+class FeatureDirectory {
+ public:
+  // What is to be there of this owner's.
+  struct Wanted {
+    std::map<std::string, Labels::Pairs> labels;  // by entry; without labels there is no file
+    std::set<std::string> left;  // entries whose files stay as they are: nobody knows their devices yet
+
+    bool empty() const { return labels.empty() && left.empty(); }
+    bool operator==(const Wanted&) const = default;
+  };
+
+  // directory: as on the machine; made when it is first needed. Several owners may use it.
+  FeatureDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
+
+  // Writes what is another or does not last, and removes what this owner, in this process or a former one,
+  // has written beside it. Why that could not be done; empty: it is.
+  std::string make(const Wanted& wanted, FeatureTime now) const;
+
+  const std::filesystem::path& path() const { return path_; }
+  // Are the files the same?
+  bool operator==(const FeatureDirectory& other) const {
+    return path_ == other.path_ && owner_ == other.owner_;
+  }
+
+ private:
+  // They throw std::system_error.
+  void put(const std::string& file, const Labels::Pairs& labels, FeatureTime now) const;
+  void remove_all_but(const std::set<std::string>& files) const;
+
+  HostRoot host_;
+  std::filesystem::path path_;
+  std::string owner_;
+};
+
+// Has the node's labels follow the lists, by feature files of Node Feature Discovery's. Loop thread only.
 class FeatureLabels {
  public:
   // An entry with labels.

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "device/inventory.hpp"
-#include "programs/command.hpp"
-#include "programs/ending.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

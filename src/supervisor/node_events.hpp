@@ -10,10 +10,9 @@
 
 #include "apiserver/api_server.hpp"
 #include "apiserver/event_queue.hpp"
-#include "base/backoff.hpp"
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/log.hpp"
+#include "base/rate.hpp"
 #include "device/inventory.hpp"
 #include "device/offer.hpp"
 #include "kubelet/pod_resources.hpp"

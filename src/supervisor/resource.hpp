@@ -6,15 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "base/rate.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
 #include "pods/assumed_cards.hpp"
-#include "supervisor/allocation_programs.hpp"
 #include "supervisor/attachment.hpp"
+#include "supervisor/container_programs.hpp"
 #include "supervisor/kubelet_link.hpp"
-#include "supervisor/pre_starts.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {

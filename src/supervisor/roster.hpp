@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "base/backoff.hpp"
+#include "base/rate.hpp"
 #include "device/damping.hpp"
 #include "device/drains.hpp"
 #include "device/inventory.hpp"
 #include "device/remembered.hpp"
-#include "kubelet/holdings.hpp"
-#include "supervisor/adopted_devices.hpp"
+#include "kubelet/pod_resources.hpp"
+#include "supervisor/adopting.hpp"
 
 namespace plughost {
 

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-#include "base/backoff.hpp"
+#include "base/rate.hpp"
 
 namespace plughost {
 

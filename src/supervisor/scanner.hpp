@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
 #include "supervisor/adoption.hpp"

@@ -20,8 +20,8 @@
 #include "device/drains.hpp"
 #include "device/health_times.hpp"
 #include "device/offer.hpp"
-#include "kubelet/call_tally.hpp"
-#include "kubelet/holdings.hpp"
+#include "kubelet/pod_resources.hpp"
+#include "kubelet/served_resource.hpp"
 #include "supervisor/stage.hpp"
 
 namespace plughost {

@@ -10,19 +10,17 @@
 #include "pods/assuming.hpp"
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
+#include "supervisor/device_programs.hpp"
 #include "supervisor/draining.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/feature_labels.hpp"
-#include "supervisor/holdings_reader.hpp"
 #include "supervisor/kubelet_link.hpp"
 #include "supervisor/node_capacity.hpp"
 #include "supervisor/node_events.hpp"
 #include "supervisor/reconciliation.hpp"
-#include "supervisor/removal_programs.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
 #include "supervisor/trial.hpp"
-#include "supervisor/unhealthy_programs.hpp"
 
 namespace plughost {
 

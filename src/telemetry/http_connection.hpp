@@ -10,8 +10,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
-#include "telemetry/http_reply.hpp"
-#include "telemetry/http_request.hpp"
+#include "telemetry/http_message.hpp"
 
 namespace plughost {
 

@@ -16,9 +16,9 @@
 #include "telemetry/listen_address.hpp"
 #include "telemetry/metrics.hpp"
 #include "telemetry/orders.hpp"
-#include "telemetry/pulse.hpp"
 
 namespace plughost {
+
 namespace {
 
 using Number = std::uint64_t;  // of a connection, in the order in which they came

@@ -3,7 +3,7 @@
 #include <functional>
 #include <utility>
 
-#include "telemetry/http_reply.hpp"
+#include "telemetry/http_message.hpp"
 
 namespace plughost {
 

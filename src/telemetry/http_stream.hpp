@@ -7,7 +7,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 #include "telemetry/http_connection.hpp"
 #include "telemetry/status_requests.hpp"
 

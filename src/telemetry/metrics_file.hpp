@@ -9,7 +9,6 @@
 
 #include "base/event_loop.hpp"
 #include "base/latest_write.hpp"
-#include "base/lifetime.hpp"
 #include "base/log.hpp"
 #include "telemetry/status_requests.hpp"
 

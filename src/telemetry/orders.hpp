@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "supervisor/drain_order.hpp"
-#include "telemetry/http_request.hpp"
+#include "telemetry/http_message.hpp"
 #include "telemetry/reload_order.hpp"
 
 namespace plughost {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/log.hpp"
 #include "config/config.hpp"
 #include "telemetry/control_server.hpp"

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/log_history.hpp"
 #include "base/readers.hpp"
 #include "base/workers.hpp"
@@ -19,7 +18,6 @@
 #include "telemetry/reload_answer.hpp"
 #include "telemetry/reload_order.hpp"
 #include "telemetry/snapshot.hpp"
-#include "telemetry/snapshot_times.hpp"
 
 namespace plughost {
 

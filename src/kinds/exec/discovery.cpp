@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "programs/ending.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 

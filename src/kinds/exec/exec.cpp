@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "kinds/exec/source.hpp"
-#include "programs/command.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

@@ -6,7 +6,7 @@
 #include "kinds/exec/discovery.hpp"
 #include "kinds/exec/document.hpp"
 #include "kinds/exec/staying.hpp"
-#include "programs/command.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/backoff.hpp"
+#include "base/rate.hpp"
 #include "kinds/exec/newest.hpp"
 #include "kinds/kind.hpp"
 #include "programs/subprocess.hpp"

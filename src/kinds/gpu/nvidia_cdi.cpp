@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "kinds/gpu/nvidia_injection.hpp"
-#include "programs/command.hpp"
-#include "programs/ending.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {

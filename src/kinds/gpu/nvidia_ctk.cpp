@@ -3,8 +3,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/lifetime.hpp"
-#include "programs/run_program.hpp"
+#include "base/event_loop.hpp"
 #include "programs/subprocess.hpp"
 
 namespace plughost {

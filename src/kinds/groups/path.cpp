@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/pattern.hpp"
+#include "base/text.hpp"
 #include "base/words.hpp"
 #include "kinds/groups/part.hpp"
 

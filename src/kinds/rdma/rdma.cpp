@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/ascii.hpp"
-#include "base/pattern.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
 #include "device/pci_info.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "not_shown.hpp"
-#include "programs/run_program.hpp"
+#include "programs/subprocess.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost::test {

@@ -1,4 +1,4 @@
-#include "base/backoff.hpp"
+#include "base/rate.hpp"
 
 #include <doctest/doctest.h>
 

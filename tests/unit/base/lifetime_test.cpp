@@ -1,4 +1,4 @@
-#include "base/lifetime.hpp"
+#include "base/event_loop.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "base/notify.hpp"
+#include "base/systemd.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>

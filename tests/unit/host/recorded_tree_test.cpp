@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 
 namespace plughost {
 namespace {

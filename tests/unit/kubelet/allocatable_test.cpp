@@ -1,4 +1,4 @@
-#include "kubelet/allocatable.hpp"
+#include "kubelet/pod_resources.hpp"
 
 #include <doctest/doctest.h>
 #include <grpcpp/grpcpp.h>

@@ -1,4 +1,4 @@
-#include "kubelet/checkpoint_reader.hpp"
+#include "kubelet/checkpoint.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

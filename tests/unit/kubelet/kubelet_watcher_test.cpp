@@ -1,4 +1,4 @@
-#include "kubelet/kubelet_watcher.hpp"
+#include "kubelet/plugin_directory.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "base/kernel_limits.hpp"
+#include "base/files.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -1,4 +1,4 @@
-#include "kubelet/wire.hpp"
+#include "kubelet/container_answer.hpp"
 
 #include <absl/strings/escaping.h>
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-#include "programs/command.hpp"
+#include "programs/program.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "programs/ending.hpp"
+#include "programs/program.hpp"
 
 #include <doctest/doctest.h>
 

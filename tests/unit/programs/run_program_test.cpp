@@ -1,8 +1,6 @@
-#include "programs/run_program.hpp"
+#include "programs/subprocess.hpp"
 
 #include <doctest/doctest.h>
-
-#include "programs/subprocess.hpp"
 
 using namespace plughost;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "programs/turns.hpp"
+#include "programs/programs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/adopted_devices.hpp"
+#include "supervisor/adopting.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/agreement.hpp"
+#include "supervisor/allocatable_check.hpp"
 
 #include <doctest/doctest.h>
 

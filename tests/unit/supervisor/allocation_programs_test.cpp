@@ -1,4 +1,4 @@
-#include "supervisor/allocation_programs.hpp"
+#include "supervisor/container_programs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/cdi_directory.hpp"
+#include "supervisor/cdi_writer.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

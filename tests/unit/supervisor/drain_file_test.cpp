@@ -1,4 +1,4 @@
-#include "supervisor/drain_file.hpp"
+#include "supervisor/draining.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

@@ -1,4 +1,4 @@
-#include "supervisor/feature_directory.hpp"
+#include "supervisor/feature_labels.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

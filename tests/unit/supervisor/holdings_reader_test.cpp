@@ -1,4 +1,4 @@
-#include "supervisor/holdings_reader.hpp"
+#include "supervisor/kubelet_link.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

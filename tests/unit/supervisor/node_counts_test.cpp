@@ -1,4 +1,4 @@
-#include "supervisor/node_counts.hpp"
+#include "supervisor/node_capacity.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/pre_starts.hpp"
+#include "supervisor/container_programs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/removal_programs.hpp"
+#include "supervisor/device_programs.hpp"
 
 #include <doctest/doctest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "supervisor/unhealthy_programs.hpp"
+#include "supervisor/device_programs.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "telemetry/http_request.hpp"
+#include "telemetry/http_message.hpp"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "integration/eventually.hpp"
-#include "telemetry/pulse.hpp"
 #include "unit/telemetry/served.hpp"
 
 using namespace plughost;

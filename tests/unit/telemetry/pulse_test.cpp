@@ -1,4 +1,4 @@
-#include "telemetry/pulse.hpp"
+#include "telemetry/http_server.hpp"
 
 #include <doctest/doctest.h>
 

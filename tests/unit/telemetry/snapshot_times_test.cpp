@@ -1,4 +1,4 @@
-#include "telemetry/snapshot_times.hpp"
+#include "telemetry/snapshot.hpp"
 
 #include <doctest/doctest.h>
 

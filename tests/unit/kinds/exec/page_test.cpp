@@ -11,7 +11,7 @@
 #include "kinds/exec/document.hpp"
 #include "places.hpp"
 #include "programs/programs.hpp"
-#include "programs/run_program.hpp"
+#include "programs/subprocess.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"

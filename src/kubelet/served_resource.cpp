@@ -1,4 +1,4 @@
-#include "kubelet/inventory_feed.hpp"
+#include "kubelet/served_resource.hpp"
 
 namespace plughost {
 

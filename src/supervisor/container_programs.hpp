@@ -1,5 +1,5 @@
 #pragma once
-// The programs that prepare a container's devices before it starts. Loop thread only.
+// The programs that are asked when a container gets devices: what more it gets, and whether it may start.
 
 #include <cstddef>
 #include <functional>
@@ -8,12 +8,15 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include "device/allocation.hpp"
 #include "device/offer.hpp"
 #include "programs/subprocess.hpp"
 
 namespace plughost {
 
+// The programs that prepare a container's devices before it starts. Loop thread only.
 class PreStarts {
  public:
   // Called once, with why the container cannot start; empty: it can. Where it is dropped, the start fails,
@@ -48,5 +51,37 @@ class PreStarts {
   Programs& programs_;
   Starts starts_;
 };
+
+// The programs that say what a container gets beside what the configuration says. Loop thread only.
+class AllocationPrograms {
+ public:
+  // What the program adds; or why there is no answer, as a sentence.
+  using Outcome = std::variant<Allocation, std::string>;
+  // Called once. Where it is dropped, there is no answer, either.
+  using Answer = std::function<void(Outcome)>;
+
+  // programs outlives it. Destroyed means that what runs is killed, and its answers dropped.
+  explicit AllocationPrograms(Programs& programs) : queue_(programs, Purpose::kAllocate) {}
+  AllocationPrograms& operator=(AllocationPrograms&&) = delete;
+
+  // Asks the offer's program what a container with these ids gets. The offer's recipe has an allocate.
+  void ask(const Offer& offer, std::span<const std::string> ids, Answer answer);
+
+ private:
+  struct Call {
+    std::unique_ptr<Subprocess> program;
+    Answer answer;
+  };
+  using Calls = std::list<Call>;
+
+  void finish(Calls::iterator call, Outcome outcome);
+
+  ProgramQueue queue_;
+  Calls calls_;
+};
+
+// The whole answer for these ids, with what the offer's program adds if it has one; or why there is none.
+// Blocks for as long as the program runs; any thread.
+AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<const std::string> ids);
 
 }  // namespace plughost

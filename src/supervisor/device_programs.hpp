@@ -1,6 +1,7 @@
 #pragma once
-// The programs that hear of devices that stay Unhealthy. Loop thread only.
+// The programs that are told what became of devices: they are Unhealthy, or gone for good.
 
+#include <chrono>
 #include <functional>
 #include <list>
 #include <map>
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/lifetime.hpp"
 #include "base/log.hpp"
 #include "device/bad_spells.hpp"
 #include "device/offer.hpp"
@@ -18,6 +18,7 @@
 
 namespace plughost {
 
+// The programs that hear of devices that stay Unhealthy. Loop thread only.
 class UnhealthyPrograms {
  public:
   // However many devices there are.
@@ -74,5 +75,40 @@ class UnhealthyPrograms {
 std::string unhealthy_document(const std::string& resource, const Device& device,
                                std::chrono::system_clock::time_point since,
                                const PodResources::Answer& holders);
+
+// The programs that are run for the devices of resources that are not offered any more. Loop thread only.
+class RemovalPrograms {
+ public:
+  // However many devices there are.
+  static constexpr std::size_t kAtOnce = 16;
+
+  // programs and log outlive it. Destroyed means that what runs is killed.
+  RemovalPrograms(Programs& programs, Log& log);
+  RemovalPrograms& operator=(RemovalPrograms&&) = delete;
+
+  // Runs the program of the offer's onRemove, if it has one, for each of its devices. What goes wrong is
+  // logged.
+  void run(const Offer& offer);
+  // Calls done, later, when all programs have ended; or after limit, and then what has not ended is killed.
+  void finish(std::chrono::milliseconds limit, std::function<void()> done);
+
+ private:
+  struct Removal {
+    std::string resource;
+    std::string device;
+    std::unique_ptr<Subprocess> program;
+  };
+  using Removals = std::list<Removal>;
+
+  void on_end(Removals::iterator removal, const std::string& trouble);
+  void on_limit();
+  void tell(const Removal& removal, const std::string& trouble);
+
+  Log& log_;
+  ProgramQueue queue_;
+  Removals removals_;           // that have not ended
+  std::function<void()> done_;  // set: it is the end
+  Timer limit_;
+};
 
 }  // namespace plughost
