@@ -250,4 +250,9 @@ std::string json_string(std::string_view text) {
   return quoted;
 }
 
+Json time_json(std::optional<WallTime> time) {
+  if (!time || *time == WallTime()) return {};
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());
+}
+
 }  // namespace plughost

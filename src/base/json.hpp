@@ -1,6 +1,7 @@
 #pragma once
 // A JSON value: made, written and read. A value; not thread-safe.
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +82,10 @@ class Json {
  private:
   std::variant<std::nullptr_t, bool, std::int64_t, std::string, Array, Object> value_;
 };
+
+using WallTime = std::chrono::system_clock::time_point;
+// "2026-11-21T18:00:00.000000Z"; null: never, or not known.
+Json time_json(std::optional<WallTime> time);
 
 // The text in quotes. What is not UTF-8 is replaced by U+FFFD.
 std::string json_string(std::string_view text);

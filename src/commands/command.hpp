@@ -13,6 +13,8 @@
 
 namespace plughost {
 
+constexpr int kUsedWrongly = 2;
+
 enum class OutputFormat { kTable, kJson, kYaml };
 
 struct RunOptions {

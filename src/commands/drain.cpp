@@ -12,8 +12,6 @@
 namespace plughost {
 namespace {
 
-constexpr int kUsedWrongly = 2;
-
 void print_holders(const Json& answer) {
   if (const std::string& why = answer["holdersUnknown"].text(); !why.empty()) {
     std::cout << "which pods hold it is not known: " << why << '\n';

@@ -41,7 +41,7 @@ int facts(const FactsOptions& options) {
   for (const std::string& pattern : options.paths) {
     if (const std::string trouble = path_trouble(pattern); !trouble.empty()) {
       std::cerr << "--path " << pattern << ": " << trouble << '\n';
-      return 2;
+      return kUsedWrongly;
     }
   }
   const HostRoot host;

@@ -264,7 +264,7 @@ int plan(const PlanOptions& options) {
     const std::vector<std::string> files = files_in(options.facts);
     if (files.empty()) {
       std::cerr << options.facts << ": there is no *.json in it; plughost facts prints one on each node\n";
-      return 2;
+      return kUsedWrongly;
     }
     std::optional<Config> before;
     if (!options.former.empty()) before = load_config(options.former);
@@ -272,7 +272,7 @@ int plan(const PlanOptions& options) {
     return report(look_at(files, before ? &*before : nullptr, after), options.format);
   } catch (const fs::filesystem_error& error) {
     std::cerr << options.facts << ": " << error.code().message() << '\n';
-    return 2;
+    return kUsedWrongly;
   }
 }
 

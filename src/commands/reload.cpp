@@ -12,8 +12,6 @@
 namespace plughost {
 namespace {
 
-constexpr int kUsedWrongly = 2;
-
 void print_answer(const Json& answer) {
   const auto each = [&](const char* what, std::ostream& out, const char* before) {
     for (const Json& text : answer[what].array()) out << before << text.text() << '\n';

@@ -9,8 +9,8 @@
 #include "base/log_line.hpp"
 #include "base/signals.hpp"
 #include "commands/command.hpp"
-#include "commands/daemon.hpp"
 #include "config/config.hpp"
+#include "daemon/daemon.hpp"
 #include "kubelet/grpc_setup.hpp"
 
 namespace plughost {
@@ -34,7 +34,10 @@ int run(const RunOptions& options) {
   // Before the first other thread: gRPC's threads inherit the mask.
   block_signals({SIGHUP, SIGTERM, SIGINT});
   try {
-    Daemon(options, load_config(options.config, overrides_of(options))).run();
+    const Overrides overrides{.plugin_directory = options.plugin_directory, .control = options.control};
+    Daemon({.file = options.config, .overrides = overrides, .level = options.log_level},
+           options.state_directory, load_config(options.config, overrides))
+        .run();
     return 0;
   } catch (const DirectoryHeld& error) {
     std::cerr << "plughost: " << error.what() << '\n';

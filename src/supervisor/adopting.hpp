@@ -14,8 +14,8 @@
 #include "base/rate.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/pod_resources.hpp"
+#include "node/kubelet_link.hpp"
 #include "supervisor/adoption.hpp"
-#include "supervisor/kubelet_link.hpp"
 
 namespace plughost {
 

@@ -12,7 +12,7 @@
 #include "base/event_loop.hpp"
 #include "base/rate.hpp"
 #include "device/inventory.hpp"
-#include "supervisor/kubelet_link.hpp"
+#include "node/kubelet_link.hpp"
 
 namespace plughost {
 

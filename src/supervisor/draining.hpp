@@ -12,8 +12,8 @@
 #include "base/log.hpp"
 #include "device/drains.hpp"
 #include "device/offer.hpp"
+#include "node/kubelet_link.hpp"
 #include "supervisor/drain_order.hpp"
-#include "supervisor/kubelet_link.hpp"
 
 namespace plughost {
 

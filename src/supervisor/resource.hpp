@@ -10,10 +10,10 @@
 #include "base/rate.hpp"
 #include "device/offer.hpp"
 #include "kubelet/endpoint.hpp"
+#include "node/kubelet_link.hpp"
 #include "pods/assumed_cards.hpp"
 #include "supervisor/attachment.hpp"
 #include "supervisor/container_programs.hpp"
-#include "supervisor/kubelet_link.hpp"
 #include "supervisor/status.hpp"
 
 namespace plughost {

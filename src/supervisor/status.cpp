@@ -61,11 +61,6 @@ std::set<Holder> holders_of(const Device& device, const std::string& resource, c
   return holders;
 }
 
-Json time_json(std::optional<WallTime> time) {
-  if (!time || *time == WallTime()) return {};
-  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());
-}
-
 const char* name_of(Stage stage) {
   switch (stage) {
     case Stage::kWaiting:
@@ -106,23 +101,6 @@ Json ResourceStatus::devices_json(const Holdings* holdings) const {
                        {"holders", holders_json(device, name, holdings)}});
   }
   return devices;
-}
-
-Json ConfigurationStatus::json() const {
-  char digits[17];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
-  Json told{{"files", files},
-            {"hash", digits},
-            {"loadedAt", time_json(loaded_at)},
-            {"refusedAt", time_json(refused_at)},
-            {"errors", errors},
-            {"trialUntil", time_json(trial_until)},
-            {"givenUpAt", time_json(given_up_at)},
-            {"givenUpWhy", given_up_why},
-            {"notHere", Json::Array()}};
-  for (const NotHere& other : others)
-    told["notHere"].push_back({{"entry", other.name}, {"where", other.where}, {"why", other.why}});
-  return told;
 }
 
 Json ApiServerStatus::json() const {

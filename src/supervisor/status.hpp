@@ -22,14 +22,10 @@
 #include "device/offer.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/served_resource.hpp"
+#include "reload/reload.hpp"
 #include "supervisor/stage.hpp"
 
 namespace plughost {
-
-using WallTime = std::chrono::system_clock::time_point;
-
-// "2026-11-21T18:00:00.000000Z"; null: never, or not known.
-Json time_json(std::optional<WallTime> time);
 
 // What people and programs call it: "attached".
 const char* name_of(Stage stage);
@@ -140,24 +136,8 @@ struct ApiServerStatus {
   Json json() const;
 };
 
-struct ConfigurationStatus {
-  std::vector<std::string> files;  // the main one first
-  std::uint64_t hash = 0;          // of what they say
-  WallTime loaded_at;
-  std::vector<NotHere> others;          // entries that do not apply on this node
-  std::optional<WallTime> refused_at;   // when a reload failed last; nullopt: not since loaded_at
-  std::vector<std::string> errors;      // why
-  std::optional<WallTime> trial_until;  // it is on trial: somebody has to keep it by then
-  std::optional<WallTime> given_up_at;  // when one that was on trial was given up; nullopt: not since then
-  std::string given_up_why;
-
-  Json json() const;
-};
-
 // For metrics only.
 struct ProcessTallies {
-  std::uint64_t reloads_applied = 0;
-  std::uint64_t reloads_refused = 0;
   std::uint64_t kubelets = 0;  // that came
   std::uint64_t udev_events = 0;
   std::uint64_t udev_overflows = 0;

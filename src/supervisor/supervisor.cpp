@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "supervisor/reconciliation.hpp"
+#include "reload/reconciliation.hpp"
 #include "supervisor/resource_names.hpp"
 
 namespace plughost {
@@ -355,8 +355,6 @@ DaemonStatus Supervisor::status() const {
   if (process && *process != 0) status.kubelet.process = process;
   status.kubelet.unverified = allocatable_.unknown();
   status.api_server = api_server_status(platform_.api_server);
-  for (const auto& file : config_.files.paths) status.configuration.files.push_back(file.string());
-  status.configuration.hash = config_.files.hash;
   status.drains = draining_.drains();
   for (const auto& [name, entry] : entries_) {
     const EntryStatus& its_entry = status.entries.emplace_back(entry->status());

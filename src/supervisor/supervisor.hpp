@@ -7,20 +7,20 @@
 #include <string>
 
 #include "config/config.hpp"
+#include "node/kubelet_link.hpp"
 #include "pods/assuming.hpp"
+#include "reload/reconciliation.hpp"
+#include "reload/trial.hpp"
 #include "supervisor/allocatable_check.hpp"
 #include "supervisor/cdi_writer.hpp"
 #include "supervisor/device_programs.hpp"
 #include "supervisor/draining.hpp"
 #include "supervisor/entry.hpp"
 #include "supervisor/feature_labels.hpp"
-#include "supervisor/kubelet_link.hpp"
 #include "supervisor/node_capacity.hpp"
 #include "supervisor/node_events.hpp"
-#include "supervisor/reconciliation.hpp"
 #include "supervisor/resource_names.hpp"
 #include "supervisor/status.hpp"
-#include "supervisor/trial.hpp"
 
 namespace plughost {
 

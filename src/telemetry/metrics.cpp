@@ -171,8 +171,8 @@ void write_configuration(const DaemonStatus& status, Families& families) {
              "When the configuration that is in force was read.")
       .add(seconds(status.configuration.loaded_at));
   families.counter("plughost_config_reloads_total", "Reloads of the configuration.")
-      .add(status.tallies.reloads_applied, {{"result", "applied"}})
-      .add(status.tallies.reloads_refused, {{"result", "refused"}});
+      .add(status.configuration.reloads_applied, {{"result", "applied"}})
+      .add(status.configuration.reloads_refused, {{"result", "refused"}});
 }
 
 void write_api_server(const DaemonStatus& status, Families& families) {

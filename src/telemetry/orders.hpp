@@ -5,9 +5,9 @@
 #include <string>
 #include <variant>
 
+#include "reload/reload.hpp"
 #include "supervisor/drain_order.hpp"
 #include "telemetry/http_message.hpp"
-#include "telemetry/reload_order.hpp"
 
 namespace plughost {
 

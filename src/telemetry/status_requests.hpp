@@ -14,9 +14,8 @@
 #include "base/log_history.hpp"
 #include "base/readers.hpp"
 #include "base/workers.hpp"
+#include "reload/reload.hpp"
 #include "supervisor/drain_order.hpp"
-#include "telemetry/reload_answer.hpp"
-#include "telemetry/reload_order.hpp"
 #include "telemetry/snapshot.hpp"
 
 namespace plughost {
@@ -25,8 +24,6 @@ class StatusRequests {
  public:
   using SnapshotPointer = std::shared_ptr<const Snapshot>;
   using StatusDone = std::function<void(const SnapshotPointer& snapshot)>;
-  using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
-  using KeepDone = std::function<void(const std::string& error)>;  // empty: it is kept
   using DrainDone = std::function<void(const DrainAnswer& answer)>;
 
   // What it asks, in the loop. Done is called in the loop, later or at once; or never, if the daemon stops.

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "config/config.hpp"
-#include "supervisor/platform.hpp"
+#include "node/platform.hpp"
 
 namespace plughost::test {
 

@@ -21,8 +21,8 @@ struct Asked {
   std::vector<std::function<void(DaemonStatus)>> status;
   std::vector<WithHolders> asked_with;
   std::vector<ReloadOrder> orders;
-  std::vector<StatusRequests::KeepDone> keeps;
-  std::vector<StatusRequests::ReloadDone> reloads;
+  std::vector<KeepDone> keeps;
+  std::vector<ReloadDone> reloads;
   std::unique_ptr<StatusRequests> requests = std::make_unique<StatusRequests>(
       loop, history,
       StatusRequests::Daemon{.status =

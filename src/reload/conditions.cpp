@@ -1,4 +1,4 @@
-#include "supervisor/conditions.hpp"
+#include "reload/conditions.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "supervisor/trial.hpp"
+#include "reload/trial.hpp"
 
 #include <doctest/doctest.h>
 

@@ -10,10 +10,9 @@
 #include "base/signals.hpp"
 #include "base/systemd.hpp"
 #include "base/workers.hpp"
-#include "commands/command.hpp"
-#include "commands/configuration_in_force.hpp"
 #include "config/config.hpp"
 #include "programs/programs.hpp"
+#include "reload/configuration_in_force.hpp"
 #include "supervisor/supervisor.hpp"
 #include "telemetry/metrics_file.hpp"
 #include "telemetry/servers.hpp"
@@ -21,12 +20,13 @@
 
 namespace plughost {
 
-class Daemon {
+class Daemon final : private Running {
  public:
-  // config is what load_config says of the options. Throws DirectoryHeld, or std::system_error. SIGHUP,
-  // SIGTERM and SIGINT are blocked in every thread.
-  Daemon(RunOptions options, Config config);
-  ~Daemon();
+  // config is what load_config says of the source. state: the directory in which what has to outlive the
+  // daemon is written. Throws DirectoryHeld, or std::system_error. SIGHUP, SIGTERM and SIGINT are blocked in
+  // every thread.
+  Daemon(ConfigurationInForce::Source source, const std::string& state, Config config);
+  ~Daemon() override;
   Daemon& operator=(Daemon&&) = delete;
 
   // Until SIGTERM or SIGINT.
@@ -41,7 +41,13 @@ class Daemon {
 
   void tell_status(WithHolders with, std::function<void(DaemonStatus)> done);
 
-  RunOptions options_;
+  const Config& config() const override { return supervisor_->config(); }
+  Changes apply(Config config) override { return supervisor_->apply(std::move(config)); }
+  Attachments attachments() const override { return supervisor_->attachments(); }
+  void note_refusal(const std::vector<std::string>& errors) override { supervisor_->note_refusal(errors); }
+  Move prepare(const TelemetryConfig& config) override;
+  void end_former() override { servers_.end_former(); }
+
   WallTime started_at_ = std::chrono::system_clock::now();
 
   Log log_;

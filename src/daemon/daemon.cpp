@@ -1,4 +1,4 @@
-#include "commands/daemon.hpp"
+#include "daemon/daemon.hpp"
 
 #include <csignal>
 #include <utility>
@@ -13,9 +13,8 @@ constexpr std::chrono::milliseconds kStatusInterval{200};
 
 }  // namespace
 
-Daemon::Daemon(RunOptions options, Config config)
-    : options_(std::move(options)),
-      log_(log_level(options_, config), config.log.format),
+Daemon::Daemon(ConfigurationInForce::Source source, const std::string& state, Config config)
+    : log_(source.level.value_or(config.log.level), config.log.format),
       workers_(loop_, kWorkers),
       programs_(loop_),
       directories_(loop_, {.trouble = [this](const std::string& trouble) { log_.error(trouble); },
@@ -36,28 +35,27 @@ Daemon::Daemon(RunOptions options, Config config)
           loop_, log_.history(),
           {.status = [this](WithHolders with,
                             std::function<void(DaemonStatus)> done) { tell_status(with, std::move(done)); },
-           .reload = [this](
-                         ReloadOrder order,
-                         StatusRequests::ReloadDone done) { configuration_->reload(order, std::move(done)); },
-           .keep = [this](const StatusRequests::KeepDone& done) { configuration_->keep(done); },
+           .reload = [this](ReloadOrder order,
+                            ReloadDone done) { configuration_->reload(order, std::move(done)); },
+           .keep = [this](const KeepDone& done) { configuration_->keep(done); },
            .drain = [this](const DrainOrder& order,
                            StatusRequests::DrainDone done) { supervisor_->drain(order, std::move(done)); }}),
       servers_(loop_, log_, requests_),
       metrics_file_(loop_, workers_, log_, requests_) {
   route_grpc_log(log_);
   log_.info("plughost " PLUGHOST_VERSION,
-            {{"config", options_.config}, {"entries", std::to_string(config.resources.size())}});
+            {{"config", source.file}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());
   const TelemetryConfig telemetry = config.telemetry;
   const auto whole = std::make_shared<const Config>(std::move(config));
   Selection first = not_asked_yet(*whole, {});
-  supervisor_ = std::make_unique<Supervisor>(platform_, applying(*whole, first),
-                                             DrainFile(options_.state_directory), [this] { on_change(); });
+  supervisor_ = std::make_unique<Supervisor>(platform_, applying(*whole, first), DrainFile(state),
+                                             [this] { on_change(); });
   servers_.open(telemetry);
   metrics_file_.use(telemetry.metrics.textfile);
-  configuration_ = std::make_unique<ConfigurationInForce>(
-      ConfigurationInForce::Parts{platform_, notifier_, *supervisor_, servers_, metrics_file_}, options_,
-      whole, std::move(first), [this] { on_change(); });
+  configuration_ = std::make_unique<ConfigurationInForce>(platform_, notifier_, static_cast<Running&>(*this),
+                                                          std::move(source), whole, std::move(first),
+                                                          [this] { on_change(); });
 }
 
 Daemon::~Daemon() { requests_.close(); }
@@ -87,6 +85,14 @@ void Daemon::stop() {
   };
   supervisor_->stop(ended);
   metrics_file_.finish(ended);
+}
+
+Daemon::Move Daemon::prepare(const TelemetryConfig& config) {
+  const auto opened = std::make_shared<Servers::Opened>(servers_.prepare(config));
+  return [this, opened] {
+    metrics_file_.use(supervisor_->config().telemetry.metrics.textfile);
+    return servers_.take(std::move(*opened));
+  };
 }
 
 void Daemon::on_change() {
@@ -123,7 +129,7 @@ void Daemon::tell_status(WithHolders with, std::function<void(DaemonStatus)> don
                       .answers = tallies_.answers->read(),
                       .recoveries = tallies_.recoveries.read(),
                       .scans = tallies_.scans.read()};
-    configuration_->tell(status);
+    status.configuration = configuration_->status();
     done(std::move(status));
   });
 }

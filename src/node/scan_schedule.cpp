@@ -1,4 +1,4 @@
-#include "supervisor/scan_schedule.hpp"
+#include "node/scan_schedule.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "commands/configuration_in_force.hpp"
+#include "reload/configuration_in_force.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -21,29 +21,19 @@ std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
 
 }  // namespace
 
-Overrides overrides_of(const RunOptions& options) {
-  return {.plugin_directory = options.plugin_directory, .control = options.control};
-}
-
 // What a worker brings back.
 struct ConfigurationInForce::Loaded {
   std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
   ConfigurationFiles files;
 };
 
-LogLevel log_level(const RunOptions& options, const Config& config) {
-  return options.log_level.value_or(config.log.level);
-}
-
-ConfigurationInForce::ConfigurationInForce(Parts parts, RunOptions options,
-                                           const std::shared_ptr<const Config>& config, Selection first,
-                                           std::function<void()> changed)
-    : platform_(parts.platform),
-      notifier_(parts.notifier),
-      supervisor_(parts.supervisor),
-      servers_(parts.servers),
-      metrics_file_(parts.metrics_file),
-      options_(std::move(options)),
+ConfigurationInForce::ConfigurationInForce(Platform& platform, const Notifier& notifier, Running& running,
+                                           Source source, const std::shared_ptr<const Config>& config,
+                                           Selection first, std::function<void()> changed)
+    : platform_(platform),
+      notifier_(notifier),
+      running_(running),
+      source_(std::move(source)),
       changed_(std::move(changed)),
       trial_timer_(platform_.loop, [this] { on_trial_time(); }),
       files_(config->files),
@@ -53,24 +43,27 @@ ConfigurationInForce::ConfigurationInForce(Parts parts, RunOptions options,
   follow_files();
 }
 
-void ConfigurationInForce::tell(DaemonStatus& status) const {
-  ConfigurationStatus& told = status.configuration;
-  told.others = conditions_.selection().others;
-  told.loaded_at = loaded_at_;
-  told.refused_at = refused_at_;
-  told.errors = errors_;
+ConfigurationStatus ConfigurationInForce::status() const {
+  const ConfigurationFiles& files = running_.config().files;
+  ConfigurationStatus told{.hash = files.hash,
+                           .loaded_at = loaded_at_,
+                           .others = conditions_.selection().others,
+                           .refused_at = refused_at_,
+                           .errors = errors_,
+                           .given_up_at = given_up_at_,
+                           .given_up_why = given_up_why_,
+                           .reloads_applied = applied_,
+                           .reloads_refused = refused_};
+  for (const auto& file : files.paths) told.files.push_back(file.string());
   if (trial_) told.trial_until = trial_until_;
-  told.given_up_at = given_up_at_;
-  told.given_up_why = given_up_why_;
-  status.tallies.reloads_applied = applied_;
-  status.tallies.reloads_refused = refused_;
+  return told;
 }
 
 void ConfigurationInForce::configure_log(const Config& config) {
-  platform_.log.configure(asked_level_.value_or(log_level(options_, config)), config.log.format);
+  platform_.log.configure(asked_level_.value_or(source_.level.value_or(config.log.level)), config.log.format);
 }
 
-void ConfigurationInForce::reload(ReloadOrder order, StatusRequests::ReloadDone done) {
+void ConfigurationInForce::reload(ReloadOrder order, ReloadDone done) {
   queue_.ask(order, std::move(done));
   if (queue_.begin()) load();
 }
@@ -79,7 +72,7 @@ void ConfigurationInForce::load() {
   notifier_.send(reloading_message());
   const auto loaded = std::make_shared<Loaded>();
   platform_.workers.run(
-      [loaded, file = options_.config, overrides = overrides_of(options_)] {
+      [loaded, file = source_.file, overrides = source_.overrides] {
         try {
           Config config = load_config(file, overrides);
           loaded->files = config.files;
@@ -93,7 +86,7 @@ void ConfigurationInForce::load() {
       },
       [this, loaded] { on_loaded(*loaded); }, kLoadDeadline,
       [this] {
-        platform_.log.error("reading the configuration takes too long", {{"config", options_.config}});
+        platform_.log.error("reading the configuration takes too long", {{"config", source_.file}});
       });
 }
 
@@ -114,7 +107,7 @@ void ConfigurationInForce::on_loaded(Loaded& loaded) {
 // Those of a configuration that is to be in force.
 void ConfigurationInForce::ask_conditions(const std::shared_ptr<const Config>& config,
                                           std::function<void(Selection)> done) {
-  const std::vector<ResourceConfig>& running = supervisor_.config().resources;
+  const std::vector<ResourceConfig>& running = running_.config().resources;
   if (!has_conditions(*config)) return done(not_asked_yet(*config, running));
   conditions_.ask(config, running, std::move(done));
 }
@@ -132,9 +125,9 @@ void ConfigurationInForce::finish(ConfigurationFiles files,
   }
   notifier_.send("READY=1");
   follow_files();
-  for (const StatusRequests::ReloadDone& done : reload.waiting) done(*answer);
+  for (const ReloadDone& done : reload.waiting) done(*answer);
   if (queue_.begin()) return load();
-  servers_.end_former();  // those who asked them are answered
+  running_.end_former();  // those who asked them are answered
 }
 
 // Who asks for a reload says whether it is on trial. Nobody has asked for what the watch has seen: the
@@ -142,13 +135,13 @@ void ConfigurationInForce::finish(ConfigurationFiles files,
 // with.
 ConfigurationInForce::Confirm ConfigurationInForce::confirm_of(const ReloadQueue::Batch& reload) const {
   if (!reload.waiting.empty()) return reload.order.confirm;
-  const Config& trusted = trial_ ? *trial_->before().config : supervisor_.config();
+  const Config& trusted = trial_ ? *trial_->before().config : running_.config();
   if (files_.same_as(trusted.files)) return std::nullopt;
   return trial_ ? trial_->duration() : trusted.confirm;
 }
 
 void ConfigurationInForce::follow_files() {
-  const Config& config = supervisor_.config();
+  const Config& config = running_.config();
   // Those of a file that was given up may be left out: it would not be followed.
   const auto& sources = files_.sources.empty() ? config.files.sources : files_.sources;
   watch_.follow(config.watch ? std::span<const WatchedDirectory>(sources)
@@ -160,11 +153,11 @@ ReloadAnswer ConfigurationInForce::refuse(std::vector<std::string> errors) {
   refused_at_ = std::chrono::system_clock::now();
   errors_.assign(errors.begin(),
                  errors.begin() + static_cast<std::ptrdiff_t>(std::min(errors.size(), kMostErrors)));
-  configure_log(supervisor_.config());
+  configure_log(running_.config());
   for (const std::string& error : errors) platform_.log.error(error);
   platform_.log.error("the configuration was not reloaded: the old one stays in force",
                       {{"errors", std::to_string(errors.size())}});
-  if (!stopping_) supervisor_.note_refusal(errors);
+  if (!stopping_) running_.note_refusal(errors);
   return {.errors = std::move(errors)};
 }
 
@@ -174,10 +167,10 @@ ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& co
   std::optional<Trial> trial;
   if (confirm) trial.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
   configure_log(*config);
-  Servers::Opened servers;
+  Running::Move move;
   try {
-    servers = servers_.prepare(config->telemetry);
-    answer.changes = supervisor_.apply(applying(*config, selection));
+    move = running_.prepare(config->telemetry);
+    answer.changes = running_.apply(applying(*config, selection));
   } catch (const std::runtime_error& error) {
     return refuse({error.what()});
   }
@@ -199,9 +192,7 @@ ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& co
     platform_.log.info("the configuration is on trial: it is given up unless somebody keeps it",
                        {{"seconds", std::to_string(confirm->count())}});
   }
-  metrics_file_.use(supervisor_.config().telemetry.metrics.textfile);
-  for (std::string& trouble : servers_.take(std::move(servers)))
-    answer.warnings.push_back(std::move(trouble));
+  for (std::string& trouble : move()) answer.warnings.push_back(std::move(trouble));
   return answer;
 }
 
@@ -209,9 +200,9 @@ ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& co
 Trial::Before ConfigurationInForce::way_back() const {
   if (trial_) return trial_->before();
   const std::shared_ptr<const Config>& whole = conditions_.config();
-  return {.config = whole ? whole : std::make_shared<const Config>(supervisor_.config()),
+  return {.config = whole ? whole : std::make_shared<const Config>(running_.config()),
           .loaded_at = loaded_at_,
-          .resources = supervisor_.attachments().resources};
+          .resources = running_.attachments().resources};
 }
 
 void ConfigurationInForce::set_trial(std::optional<Trial> trial) {
@@ -229,7 +220,7 @@ void ConfigurationInForce::look_at_trial() {
 
 void ConfigurationInForce::on_trial_time() {
   if (!trial_ || stopping_) return;
-  const std::string why = trial_->look(supervisor_.attachments(), EventLoop::Clock::now());
+  const std::string why = trial_->look(running_.attachments(), EventLoop::Clock::now());
   if (!why.empty()) return give_up(why);
   giving_up_ = false;
   trial_timer_.arm_at(trial_->due());
@@ -257,11 +248,11 @@ void ConfigurationInForce::go_back(const std::shared_ptr<const Config>& config, 
   platform_.log.error("the configuration on trial is given up: the one before it is in force again",
                       {{"reason", why}});
   follow_files();
-  if (queue_.idle()) servers_.end_former();  // else its end is their end
+  if (queue_.idle()) running_.end_former();  // else its end is their end
   changed_();
 }
 
-void ConfigurationInForce::keep(const StatusRequests::KeepDone& done) {
+void ConfigurationInForce::keep(const KeepDone& done) {
   if (giving_up_) return done("the configuration is being given up");
   if (!trial_ && given_up_at_)
     return done("no configuration is on trial: the last one was given up: " + given_up_why_);
@@ -275,7 +266,7 @@ void ConfigurationInForce::keep(const StatusRequests::KeepDone& done) {
 // The entries of a configuration that is in force: neither the kubelet's directory nor a server moves.
 void ConfigurationInForce::on_conditions(Config part) {
   if (stopping_) return;
-  const Changes changes = supervisor_.apply(std::move(part));
+  const Changes changes = running_.apply(std::move(part));
   for (const std::string& name : changes.added)
     platform_.log.info("the entry applies here now", {{"entry", name}});
   for (const std::string& name : changes.removed) {

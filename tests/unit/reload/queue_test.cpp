@@ -1,4 +1,4 @@
-#include "telemetry/reload_queue.hpp"
+#include "reload/queue.hpp"
 
 #include <doctest/doctest.h>
 

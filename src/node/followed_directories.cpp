@@ -1,4 +1,4 @@
-#include "supervisor/followed_directories.hpp"
+#include "node/followed_directories.hpp"
 
 #include <set>
 #include <string>

@@ -1,4 +1,4 @@
-#include "supervisor/reconciliation.hpp"
+#include "reload/reconciliation.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "supervisor/kubelet_link.hpp"
+#include "node/kubelet_link.hpp"
 
 #include <memory>
 #include <utility>

@@ -12,9 +12,9 @@
 #include "base/event_loop.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
-#include "supervisor/followed_directories.hpp"
-#include "supervisor/platform.hpp"
-#include "supervisor/scan_schedule.hpp"
+#include "node/followed_directories.hpp"
+#include "node/platform.hpp"
+#include "node/scan_schedule.hpp"
 
 namespace plughost {
 

@@ -1,4 +1,4 @@
-#include "supervisor/kubelet_link.hpp"
+#include "node/kubelet_link.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

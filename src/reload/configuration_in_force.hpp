@@ -12,50 +12,63 @@
 
 #include "base/event_loop.hpp"
 #include "base/systemd.hpp"
-#include "commands/command.hpp"
 #include "config/config.hpp"
-#include "supervisor/conditions.hpp"
-#include "supervisor/configuration_watch.hpp"
-#include "supervisor/supervisor.hpp"
-#include "supervisor/trial.hpp"
-#include "telemetry/metrics_file.hpp"
-#include "telemetry/reload_queue.hpp"
-#include "telemetry/servers.hpp"
-#include "telemetry/status_requests.hpp"
+#include "node/platform.hpp"
+#include "reload/conditions.hpp"
+#include "reload/configuration_watch.hpp"
+#include "reload/queue.hpp"
+#include "reload/trial.hpp"
 
 namespace plughost {
 
-// What the command line says wins over the file.
-Overrides overrides_of(const RunOptions& options);
-LogLevel log_level(const RunOptions& options, const Config& config);
+// What runs by the configuration in force: entries, and the servers and files that tell of them.
+class Running {
+ public:
+  virtual ~Running() = default;
+
+  virtual const Config& config() const = 0;
+  // Throws std::runtime_error, and then nothing has changed.
+  virtual Changes apply(Config config) = 0;
+  virtual Attachments attachments() const = 0;
+  // A reload was refused for these.
+  virtual void note_refusal(const std::vector<std::string>& errors) = 0;
+
+  // Opens what that configuration moves, beside what it takes the place of. Throws std::runtime_error,
+  // "file:line:col: key: why", and then nothing is open that was not before. What it returns, if it is
+  // called, has the new ones asked from now on, and says what could not be had: devices are served without
+  // it.
+  using Move = std::function<std::vector<std::string>()>;
+  virtual Move prepare(const TelemetryConfig& config) = 0;
+  // Nobody waits for the answers of those that were moved.
+  virtual void end_former() = 0;
+};
 
 class ConfigurationInForce {
  public:
-  // What a configuration is for; all of them outlive it.
-  struct Parts {
-    Platform& platform;
-    const Notifier& notifier;
-    Supervisor& supervisor;
-    Servers& servers;
-    MetricsFile& metrics_file;
+  // Where it is read, and what the command line says, which wins over the file.
+  struct Source {
+    std::string file;
+    Overrides overrides;
+    std::optional<LogLevel> level;
   };
 
-  // In force at first: that of first runs. changed is called when tell() may say something else.
-  ConfigurationInForce(Parts parts, RunOptions options, const std::shared_ptr<const Config>& config,
-                       Selection first, std::function<void()> changed);
+  // In force at first: that of first runs. changed is called when status() may say something else.
+  // platform, notifier and running outlive it.
+  ConfigurationInForce(Platform& platform, const Notifier& notifier, Running& running, Source source,
+                       const std::shared_ptr<const Config>& config, Selection first,
+                       std::function<void()> changed);
   ConfigurationInForce& operator=(ConfigurationInForce&&) = delete;
 
   // done runs in the loop, once, when it is in force or refused.
-  void reload(ReloadOrder order, StatusRequests::ReloadDone done);
+  void reload(ReloadOrder order, ReloadDone done);
   // What is on trial stays for good.
-  void keep(const StatusRequests::KeepDone& done);
+  void keep(const KeepDone& done);
   // The kubelet may have lost a resource: a trial ends by that.
   void look_at_trial();
   // From now on everything is refused.
   void stop() { stopping_ = true; }
 
-  // Fills in what is known here.
-  void tell(DaemonStatus& status) const;
+  ConfigurationStatus status() const;
 
  private:
   struct Loaded;
@@ -81,10 +94,8 @@ class ConfigurationInForce {
 
   Platform& platform_;
   const Notifier& notifier_;
-  Supervisor& supervisor_;
-  Servers& servers_;
-  MetricsFile& metrics_file_;
-  RunOptions options_;
+  Running& running_;
+  Source source_;
   std::function<void()> changed_;
   bool stopping_ = false;
 

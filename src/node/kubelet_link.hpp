@@ -15,7 +15,7 @@
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/registration.hpp"
-#include "supervisor/platform.hpp"
+#include "node/platform.hpp"
 
 namespace plughost {
 

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "base/event_loop.hpp"
-#include "supervisor/followed_directories.hpp"
+#include "node/followed_directories.hpp"
 
 namespace plughost {
 

@@ -1,4 +1,4 @@
-#include "supervisor/configuration_watch.hpp"
+#include "reload/configuration_watch.hpp"
 
 #include <algorithm>
 #include <utility>

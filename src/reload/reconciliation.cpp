@@ -1,4 +1,4 @@
-#include "supervisor/reconciliation.hpp"
+#include "reload/reconciliation.hpp"
 
 #include <string_view>
 #include <unordered_map>

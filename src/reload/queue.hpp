@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "telemetry/reload_order.hpp"
-#include "telemetry/status_requests.hpp"
+#include "reload/reload.hpp"
 
 namespace plughost {
 
@@ -15,10 +14,10 @@ class ReloadQueue {
  public:
   struct Batch {
     ReloadOrder order;
-    std::vector<StatusRequests::ReloadDone> waiting;  // nobody: it is for what has changed
+    std::vector<ReloadDone> waiting;  // nobody: it is for what has changed
   };
 
-  void ask(ReloadOrder order, StatusRequests::ReloadDone done) {
+  void ask(ReloadOrder order, ReloadDone done) {
     // The one that is under way may have read the file before it was written.
     const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().order == order;
     if (!joins) batches_.push_back({order, {}});

@@ -1,0 +1,54 @@
+#pragma once
+// What is asked of a reload, what came of it, and what is told of the configuration in force. Values.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.hpp"
+#include "base/log_line.hpp"
+#include "config/selection.hpp"
+#include "reload/reconciliation.hpp"
+
+namespace plughost {
+
+struct ReloadOrder {
+  std::optional<LogLevel> level;  // of the log until the next reload; nullopt: the configuration's
+  std::optional<std::chrono::seconds> confirm;  // what is read is on trial for so long; nullopt: it is not
+
+  bool operator==(const ReloadOrder&) const = default;
+};
+
+struct ReloadAnswer {
+  std::vector<std::string> errors;  // not empty: nothing has changed
+  std::vector<std::string> warnings;
+  Changes changes;
+  std::optional<WallTime> trial_until;  // somebody has to keep it by then
+
+  Json json() const;
+};
+
+using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
+using KeepDone = std::function<void(const std::string& error)>;  // empty: it is kept
+
+struct ConfigurationStatus {
+  std::vector<std::string> files;  // the main one first
+  std::uint64_t hash = 0;          // of what they say
+  WallTime loaded_at;
+  std::vector<NotHere> others;          // entries that do not apply on this node
+  std::optional<WallTime> refused_at;   // when a reload failed last; nullopt: not since loaded_at
+  std::vector<std::string> errors;      // why
+  std::optional<WallTime> trial_until;  // it is on trial: somebody has to keep it by then
+  std::optional<WallTime> given_up_at;  // when one that was on trial was given up; nullopt: not since then
+  std::string given_up_why;
+  // For metrics only.
+  std::uint64_t reloads_applied = 0;
+  std::uint64_t reloads_refused = 0;
+
+  Json json() const;
+};
+
+}  // namespace plughost
