@@ -98,10 +98,8 @@ class Nvml {
 
  private:
   struct Functions;
-  Nvml(void* library, std::unique_ptr<const Functions> functions);
-  NvmlFailure failure(const char* call, int code) const;
+  explicit Nvml(std::unique_ptr<const Functions> functions);
 
-  void* library_;
   std::unique_ptr<const Functions> functions_;
   void* events_ = nullptr;
 };
