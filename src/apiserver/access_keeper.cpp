@@ -3,8 +3,8 @@
 #include <utility>
 #include <variant>
 
+#include "apiserver/access.hpp"
 #include "apiserver/exec_credential.hpp"
-#include "apiserver/kubeconfig.hpp"
 #include "programs/command.hpp"
 #include "programs/ending.hpp"
 

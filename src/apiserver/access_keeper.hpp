@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "apiserver/access.hpp"
-#include "apiserver/find_access.hpp"
 #include "base/event_loop.hpp"
 #include "base/lifetime.hpp"
 #include "base/workers.hpp"

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <set>
 #include <utility>
-#include <variant>
 
-#include "apiserver/access_keeper.hpp"
-#include "apiserver/api_answer.hpp"
+#include "apiserver/api_request.hpp"
 #include "apiserver/curl_library.hpp"
 #include "apiserver/curl_transport.hpp"
 #include "base/ascii.hpp"
-#include "base/lifetime.hpp"
 #include "document/diagnostics.hpp"
 #include "programs/ending.hpp"
 
@@ -66,79 +62,26 @@ const char* method_of(ApiVerb verb) {
 
 }  // namespace
 
-class ApiClient::Impl {
- public:
-  class Call;
+ApiClient::ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log,
+                     std::shared_ptr<ApiTally> tally, Options options)
+    : loop_(loop),
+      workers_(workers),
+      tally_(std::move(tally)),
+      log_(log),
+      options_(std::move(options)),
+      keeper_(workers, programs,
+              {.host = options_.host,
+               .where = {.kubeconfig = options_.config.kubeconfig,
+                         .service_host = options_.service_host,
+                         .service_port = options_.service_port},
+               .age = options_.access_age,
+               .file_deadline = options_.file_deadline,
+               .plugin_deadline = options_.plugin_deadline}),
+      idle_(loop, [this] { transport_.reset(); }) {
+  name_node();
+}
 
-  Impl(EventLoop& the_loop, Workers& the_workers, Programs& programs, Log& log,
-       std::shared_ptr<ApiTally> tally, Options options)
-      : loop(the_loop),
-        workers(the_workers),
-        tally_(std::move(tally)),
-        log_(log),
-        options_(std::move(options)),
-        keeper_(workers, programs,
-                {.host = options_.host,
-                 .where = {.kubeconfig = options_.config.kubeconfig,
-                           .service_host = options_.service_host,
-                           .service_port = options_.service_port},
-                 .age = options_.access_age,
-                 .file_deadline = options_.file_deadline,
-                 .plugin_deadline = options_.plugin_deadline}),
-        idle_(loop, [this] { transport_.reset(); }) {
-    name_node();
-  }
-
-  using Ready = std::function<void(const std::string& trouble)>;
-
-  // When the library is open and the credentials are known; trouble says why they are not.
-  void prepare(bool anew, Ready ready);
-  // Of a request, or of a stream alone. prepare() has called. Throws std::runtime_error.
-  std::shared_ptr<CurlTransport> transport(bool alone);
-  void note_request() { ++requests_; }
-  void note_request_end() {
-    if (--requests_ == 0) idle_.arm(options_.idle);
-  }
-  void note_answer(const ApiAnswer& answer);
-  const std::string& server() const {
-    static const std::string kNone;
-    return keeper_.credentials() ? keeper_.credentials()->server : kNone;
-  }
-
-  ApiClientState state() const;
-  const std::string& node() const { return node_; }
-  const Options& options() const { return options_; }
-
-  EventLoop& loop;
-  Workers& workers;
-  const std::shared_ptr<ApiTally> tally_;
-  std::map<std::uint64_t, ApiWatchState> watches;
-  std::uint64_t next_watch = 1;
-
- private:
-  void open_library();
-  void on_library(std::variant<std::shared_ptr<const CurlLibrary>, std::string> opened);
-  void name_node();
-
-  Log& log_;
-  Options options_;
-  AccessKeeper keeper_;
-  std::shared_ptr<const CurlLibrary> library_;
-  bool opening_ = false;
-  bool opening_hangs_ = false;
-  std::vector<Ready> awaiting_library_;
-  std::string node_;
-  std::shared_ptr<CurlTransport> transport_;  // of requests
-  std::size_t requests_ = 0;                  // that are under way
-  Timer idle_;
-  std::optional<EventLoop::Clock::time_point> heard_;
-  std::string trouble_;
-  bool told_ = false;  // how it is, to the log
-  std::set<std::string> told_warnings_;
-  Lifetime lifetime_;
-};
-
-void ApiClient::Impl::prepare(bool anew, Ready ready) {
+void ApiClient::prepare(bool anew, Ready ready) {
   if (!library_) {
     awaiting_library_.push_back([this, anew, ready = std::move(ready)](const std::string& trouble) {
       if (trouble.empty())
@@ -155,38 +98,42 @@ void ApiClient::Impl::prepare(bool anew, Ready ready) {
   keeper_.want(anew,
                lifetime_.bound([this, ready = std::move(ready)](const AccessKeeper::Credentials& credentials,
                                                                 const std::string& trouble) {
-                 name_node();
-                 if (credentials) {
-                   for (const std::string& warning : credentials->warnings) {
-                     if (told_warnings_.insert(warning).second)
-                       log_.warn("the API server is asked in a way that is not safe", {{"why", warning}});
-                   }
-                 }
-                 if (trouble.empty() && !is_node_name(node_)) {
-                   return ready("this node cannot be called " + quote(node_) +
-                                ": names of nodes have small letters, digits, '-' and '.'; write `apiServer: "
-                                "{node: NAME}`");
-                 }
-                 ready(trouble);
+                 on_credentials(credentials, trouble, ready);
                }));
 }
 
-void ApiClient::Impl::open_library() {
-  opening_ = true;
-  auto opened = std::make_shared<std::variant<std::shared_ptr<const CurlLibrary>, std::string>>();
-  workers.run([opened, name = options_.library] { *opened = CurlLibrary::open(name); },
-              lifetime_.bound([this, opened] {
-                opening_hangs_ = false;
-                on_library(std::move(*opened));
-              }),
-              options_.file_deadline, lifetime_.bound([this] {
-                opening_hangs_ = true;
-                on_library("opening libcurl takes longer than " + duration_text(options_.file_deadline) +
-                           ": the file system that it lies on does not answer");
-              }));
+void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
+                               const Ready& ready) {
+  name_node();
+  if (credentials) {
+    for (const std::string& warning : credentials->warnings) {
+      if (told_warnings_.insert(warning).second)
+        log_.warn("the API server is asked in a way that is not safe", {{"why", warning}});
+    }
+  }
+  if (trouble.empty() && !is_node_name(node_)) {
+    return ready("this node cannot be called " + quote(node_) +
+                 ": names of nodes have small letters, digits, '-' and '.'; write `apiServer: {node: NAME}`");
+  }
+  ready(trouble);
 }
 
-void ApiClient::Impl::on_library(std::variant<std::shared_ptr<const CurlLibrary>, std::string> opened) {
+void ApiClient::open_library() {
+  opening_ = true;
+  auto opened = std::make_shared<Opened>();
+  workers_.run([opened, name = options_.library] { *opened = CurlLibrary::open(name); },
+               lifetime_.bound([this, opened] {
+                 opening_hangs_ = false;
+                 on_library(std::move(*opened));
+               }),
+               options_.file_deadline, lifetime_.bound([this] {
+                 opening_hangs_ = true;
+                 on_library("opening libcurl takes longer than " + duration_text(options_.file_deadline) +
+                            ": the file system that it lies on does not answer");
+               }));
+}
+
+void ApiClient::on_library(Opened opened) {
   opening_ = false;
   std::string trouble;
   if (auto* const why = std::get_if<std::string>(&opened))
@@ -196,7 +143,7 @@ void ApiClient::Impl::on_library(std::variant<std::shared_ptr<const CurlLibrary>
   for (const Ready& each : std::exchange(awaiting_library_, {})) each(trouble);
 }
 
-void ApiClient::Impl::name_node() {
+void ApiClient::name_node() {
   if (!options_.config.node.empty()) {
     node_ = options_.config.node;
   } else if (std::string told = options_.host.node_name(); !told.empty()) {
@@ -207,9 +154,15 @@ void ApiClient::Impl::name_node() {
   }
 }
 
-std::shared_ptr<CurlTransport> ApiClient::Impl::transport(bool alone) {
+std::string ApiClient::server() const { return keeper_.credentials() ? keeper_.credentials()->server : ""; }
+
+void ApiClient::note_request_end() {
+  if (--requests_ == 0) idle_.arm(options_.idle);
+}
+
+std::shared_ptr<CurlTransport> ApiClient::transport(bool alone) {
   const auto make = [&](long most) {
-    return std::make_shared<CurlTransport>(loop, library_, keeper_.credentials(), most);
+    return std::make_shared<CurlTransport>(loop_, library_, keeper_.credentials(), most);
   };
   if (alone) return make(1);
   idle_.cancel();
@@ -217,7 +170,7 @@ std::shared_ptr<CurlTransport> ApiClient::Impl::transport(bool alone) {
   return transport_;
 }
 
-void ApiClient::Impl::note_answer(const ApiAnswer& answer) {
+void ApiClient::note_answer(const ApiAnswer& answer) {
   const bool answered = answer.code != 0 && answer.code != ApiAnswer::kUnauthorized;
   if (answer.code != 0) heard_ = EventLoop::Clock::now();
   const bool was_well = trouble_.empty();
@@ -231,7 +184,7 @@ void ApiClient::Impl::note_answer(const ApiAnswer& answer) {
   told_ = true;
 }
 
-ApiClientState ApiClient::Impl::state() const {
+ApiClientState ApiClient::state() const {
   ApiClientState state{.node = node_, .heard = heard_, .trouble = trouble_};
   if (const auto& credentials = keeper_.credentials()) {
     state.server = credentials->server;
@@ -239,34 +192,34 @@ ApiClientState ApiClient::Impl::state() const {
     state.warnings = credentials->warnings;
   }
   if (!keeper_.trouble().empty() && state.trouble.empty()) state.warnings.push_back(keeper_.trouble());
-  for (const auto& [number, watch] : watches) state.watches.push_back(watch);
+  for (const auto& [number, watch] : watches_) state.watches.push_back(watch);
   return state;
 }
 
 // A request, or a stream.
-class ApiClient::Impl::Call final : public ApiCall {
+class ApiClient::Call final : public ApiCall {
  public:
-  Call(Impl& impl, ApiRequest request, StreamHooks hooks, bool streams)
-      : impl_(impl),
+  Call(ApiClient& client, ApiRequest request, StreamHooks hooks, bool streams)
+      : client_(client),
         request_(std::move(request)),
         hooks_(std::move(hooks)),
         streams_(streams),
-        deadline_(impl.loop,
+        deadline_(client.loop_,
                   [this] { end({.trouble = "no answer within " + duration_text(request_.deadline)}); }),
-        later_(impl.loop, [this] { tell(); }) {
+        later_(client.loop_, [this] { tell(); }) {
     if (const auto* const fixed = std::get_if<std::string>(&request_.path)) path_ = *fixed;
-    if (!streams_) impl_.note_request();
+    if (!streams_) ++client_.requests_;
     deadline_.arm(request_.deadline);
     prepare(false);
   }
   ~Call() override {
-    if (!streams_) impl_.note_request_end();
+    if (!streams_) client_.note_request_end();
   }
   Call& operator=(Call&&) = delete;
 
  private:
   void prepare(bool anew) {
-    impl_.prepare(anew, lifetime_.bound([this](const std::string& trouble) {
+    client_.prepare(anew, lifetime_.bound([this](const std::string& trouble) {
       if (trouble.empty())
         begin();
       else
@@ -276,16 +229,17 @@ class ApiClient::Impl::Call final : public ApiCall {
 
   void begin() {
     try {
-      path_ = made(request_.path, impl_.node());
+      path_ = made(request_.path, client_.node());
       CurlRequest request{.method = method_of(request_.verb), .path = path_};
       if (request.method != "GET") {
         request.content_type = request_.content_type;
-        request.body = made(request_.body, impl_.node());
+        request.body = made(request_.body, client_.node());
       }
-      transfer_.emplace(impl_.transport(streams_), std::move(request),
-                        CurlTransfer::Hooks{.began = [this](int code) { on_began(code); },
-                                            .bytes = [this](std::string_view bytes) { on_bytes(bytes); },
-                                            .ended = [this](CurlEnd ended) { on_ended(std::move(ended)); }});
+      transfer_.emplace(
+          client_.transport(streams_), std::move(request),
+          CurlTransfer::Hooks{.began = [this](int code) { on_began(code); },
+                              .bytes = [this](std::string_view bytes) { on_bytes(bytes); },
+                              .ended = [this](ApiAnswer answer) { on_ended(std::move(answer)); }});
     } catch (const std::exception& error) {
       end({.trouble = error.what()});
     }
@@ -295,8 +249,8 @@ class ApiClient::Impl::Call final : public ApiCall {
     began_ = streams_ && code == 200;
     if (!began_) return;
     deadline_.cancel();
-    impl_.tally_->add(word_of(request_.verb), code);
-    impl_.note_answer({.code = code});
+    client_.tally_->add(word_of(request_.verb), code);
+    client_.note_answer({.code = code});
     const auto hook = hooks_.began;
     hook();
   }
@@ -313,22 +267,18 @@ class ApiClient::Impl::Call final : public ApiCall {
     body_ += bytes;
   }
 
-  void on_ended(CurlEnd ended) {
+  void on_ended(ApiAnswer answer) {
     transfer_.reset();
-    if (ended.code == ApiAnswer::kUnauthorized && ended.trouble.empty() && !std::exchange(again_, true)) {
-      impl_.tally_->add(word_of(request_.verb), ended.code);
+    if (answer.code == ApiAnswer::kUnauthorized && answer.trouble.empty() && !std::exchange(again_, true)) {
+      client_.tally_->add(word_of(request_.verb), answer.code);
       body_.clear();
       return prepare(true);
     }
-    ApiAnswer answer{.code = ended.code, .body = std::exchange(body_, {}), .nobody = ended.nobody};
-    if (ended.retry_after) answer.retry_after = std::min(*ended.retry_after, ApiAnswer::kLongestRetryAfter);
-    if (!ended.trouble.empty()) {
-      // Half of an answer is none.
-      answer.code = 0;
-      answer.body.clear();
-      answer.trouble = std::move(ended.trouble);
-    } else if (ended.code < 200 || ended.code >= 300) {
-      answer.trouble = refusal_text(ended.code, answer.body);
+    if (!answer.trouble.empty()) {
+      answer.code = 0;  // half of an answer is none
+    } else {
+      answer.body = std::exchange(body_, {});
+      if (!answer.ok()) answer.trouble = refusal_text(answer.code, answer.body);
     }
     end(std::move(answer));
   }
@@ -345,19 +295,20 @@ class ApiClient::Impl::Call final : public ApiCall {
   void tell() {
     ApiAnswer answer = std::move(answer_);
     if (!answer.trouble.empty()) {
-      const std::string server = impl_.server().empty() ? "" : " (" + impl_.server() + ')';
+      std::string server = client_.server();
+      if (!server.empty()) server = " (" + server + ')';
       answer.trouble = "the API server" + server + " was asked " + wanted_text(request_.verb, path_) + ": " +
                        answer.trouble;
     }
     if (!began_) {
-      impl_.tally_->add(word_of(request_.verb), answer.code);
-      impl_.note_answer(answer);
+      client_.tally_->add(word_of(request_.verb), answer.code);
+      client_.note_answer(answer);
     }
     const auto hook = hooks_.ended;
     hook(std::move(answer));
   }
 
-  Impl& impl_;
+  ApiClient& client_;
   ApiRequest request_;
   StreamHooks hooks_;
   const bool streams_;
@@ -378,44 +329,24 @@ ApiClient::Options ApiClient::Options::of(ApiServerConfig config) {
           .service_port = variable("KUBERNETES_SERVICE_PORT")};
 }
 
-ApiClient::ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log,
-                     std::shared_ptr<ApiTally> tally, Options options)
-    : impl_(std::make_unique<Impl>(loop, workers, programs, log, std::move(tally), std::move(options))) {}
-
-ApiClient::~ApiClient() = default;
-
 std::unique_ptr<ApiCall> ApiClient::send(ApiRequest request, std::function<void(ApiAnswer)> done) {
-  return std::make_unique<Impl::Call>(*impl_, std::move(request), StreamHooks{.ended = std::move(done)},
-                                      false);
+  return std::make_unique<Call>(*this, std::move(request), StreamHooks{.ended = std::move(done)}, false);
 }
 
 std::unique_ptr<ApiCall> ApiClient::stream(ApiRequest request, StreamHooks hooks) {
-  return std::make_unique<Impl::Call>(*impl_, std::move(request), std::move(hooks), true);
+  return std::make_unique<Call>(*this, std::move(request), std::move(hooks), true);
 }
 
-const std::string& ApiClient::node() const { return impl_->node(); }
-
-ApiClientState ApiClient::state() const { return impl_->state(); }
-
-EventLoop& ApiClient::loop() const { return impl_->loop; }
-
-Workers& ApiClient::workers() const { return impl_->workers; }
-
-ApiTally& ApiClient::tally() const { return *impl_->tally_; }
-
 std::uint64_t ApiClient::note_watch(std::uint64_t number, ApiWatchState state) {
-  if (number == 0) number = impl_->next_watch++;
-  impl_->tally_->watch(number,
-                       {.collection = state.collection, .heard = state.heard, .objects = state.objects});
-  impl_->watches[number] = std::move(state);
+  if (number == 0) number = next_watch_++;
+  tally_->watch(number, {.collection = state.collection, .heard = state.heard, .objects = state.objects});
+  watches_[number] = std::move(state);
   return number;
 }
 
-const ApiClient::Options& ApiClient::options() const { return impl_->options(); }
-
 void ApiClient::forget_watch(std::uint64_t number) {
-  impl_->tally_->forget(number);
-  impl_->watches.erase(number);
+  tally_->forget(number);
+  watches_.erase(number);
 }
 
 }  // namespace plughost

@@ -7,13 +7,17 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "apiserver/access_keeper.hpp"
 #include "apiserver/api_request.hpp"
 #include "apiserver/api_tally.hpp"
 #include "base/event_loop.hpp"
+#include "base/lifetime.hpp"
 #include "base/log.hpp"
 #include "base/workers.hpp"
 #include "config/config.hpp"
@@ -21,6 +25,9 @@
 #include "programs/programs.hpp"
 
 namespace plughost {
+
+class CurlTransport;
+struct CurlLibrary;
 
 // A request that is under way; who drops it does not want to know any more. Its client outlives it.
 class ApiCall {
@@ -77,7 +84,6 @@ class ApiClient {
   // All outlive it, and it outlives its calls.
   ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log, std::shared_ptr<ApiTally> tally,
             Options options);
-  ~ApiClient();
   ApiClient& operator=(ApiClient&&) = delete;
 
   // done comes later, once, unless the call is dropped before; it may drop it. A 401 has been tried once more
@@ -88,22 +94,57 @@ class ApiClient {
 
   // Our node's name; empty until the credentials have been read. $NODE_NAME wins over the kubelet's
   // certificate, and what is configured over both.
-  const std::string& node() const;
+  const std::string& node() const { return node_; }
   ApiClientState state() const;
 
-  EventLoop& loop() const;
-  Workers& workers() const;
-  ApiTally& tally() const;
+  EventLoop& loop() const { return loop_; }
+  Workers& workers() const { return workers_; }
+  ApiTally& tally() const { return *tally_; }
 
  private:
   friend class ApiWatch;
+  class Call;
+  using Ready = std::function<void(const std::string& trouble)>;
+  using Opened = std::variant<std::shared_ptr<const CurlLibrary>, std::string>;
+
   // number 0: a new one. Returns its number.
   std::uint64_t note_watch(std::uint64_t number, ApiWatchState state);
   void forget_watch(std::uint64_t number);
-  const Options& options() const;
 
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  // When the library is open and the credentials are known; trouble says why they are not.
+  void prepare(bool anew, Ready ready);
+  void open_library();
+  void on_library(Opened opened);
+  void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
+                      const Ready& ready);
+  void name_node();
+  // Of a request, or of a stream alone. prepare() has called. Throws std::runtime_error.
+  std::shared_ptr<CurlTransport> transport(bool alone);
+  void note_request_end();
+  void note_answer(const ApiAnswer& answer);
+  std::string server() const;
+
+  EventLoop& loop_;
+  Workers& workers_;
+  const std::shared_ptr<ApiTally> tally_;
+  Log& log_;
+  Options options_;
+  std::map<std::uint64_t, ApiWatchState> watches_;
+  std::uint64_t next_watch_ = 1;
+  AccessKeeper keeper_;
+  std::shared_ptr<const CurlLibrary> library_;
+  bool opening_ = false;
+  bool opening_hangs_ = false;
+  std::vector<Ready> awaiting_library_;
+  std::string node_;
+  std::shared_ptr<CurlTransport> transport_;  // of requests
+  std::size_t requests_ = 0;                  // that are under way
+  Timer idle_;
+  std::optional<EventLoop::Clock::time_point> heard_;
+  std::string trouble_;
+  bool told_ = false;  // how it is, to the log
+  std::set<std::string> told_warnings_;
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

@@ -251,8 +251,8 @@ void CurlTransfer::add_header(const std::string& line) {
   headers_ = longer;
 }
 
-void CurlTransfer::end(CurlEnd end) {
-  if (!end_) end_ = std::move(end);
+void CurlTransfer::end(ApiAnswer answer) {
+  if (!end_) end_ = std::move(answer);
 }
 
 std::size_t CurlTransfer::on_header(char* bytes, std::size_t size, std::size_t count, void* transfer) {
@@ -272,7 +272,9 @@ void CurlTransfer::on_header_line(std::string_view line) {
     if (from == std::string_view::npos) return;
     // A date is not understood.
     const std::string_view text = line.substr(from, line.find_last_not_of(" \t\r\n") + 1 - from);
-    if (const auto seconds = number_in<std::uint32_t>(text)) retry_after_ = std::chrono::seconds(*seconds);
+    if (const auto seconds = number_in<std::uint32_t>(text))
+      retry_after_ =
+          std::min<std::chrono::seconds>(std::chrono::seconds(*seconds), ApiAnswer::kLongestRetryAfter);
   }
   if (line != "\r\n" && line != "\n") return;
   long code = 0;
@@ -288,7 +290,7 @@ std::size_t CurlTransfer::on_bytes(char* bytes, std::size_t size, std::size_t co
 void CurlTransfer::on_done(CURLcode result) {
   long code = 0;
   curl_.easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &code);
-  CurlEnd ending{.code = static_cast<int>(code), .retry_after = retry_after_};
+  ApiAnswer ending{.code = static_cast<int>(code), .retry_after = retry_after_};
   if (result != CURLE_OK) {
     const std::string said = printable(error_.c_str());
     ending.trouble = said.empty() ? curl_.easy_strerror(result) : said;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "apiserver/access.hpp"
+#include "apiserver/api_request.hpp"
 #include "apiserver/curl_library.hpp"
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
@@ -23,14 +24,6 @@ struct CurlRequest {
   std::string path;    // after the server's URL, with its query
   std::string content_type;
   std::string body;
-};
-
-// How a transfer has ended.
-struct CurlEnd {
-  int code = 0;         // of HTTP; 0: there was no answer
-  std::string trouble;  // why the answer is missing or is not whole; empty: it is whole
-  std::optional<std::chrono::seconds> retry_after;
-  bool nobody = false;  // see ApiAnswer
 };
 
 class CurlTransfer;
@@ -78,7 +71,8 @@ class CurlTransfer {
   struct Hooks {
     std::function<void(int code)> began;  // the head of the answer is there
     std::function<void(std::string_view bytes)> bytes;
-    std::function<void(CurlEnd end)> ended;
+    // Without its body. trouble: why the answer is missing or is not whole.
+    std::function<void(ApiAnswer answer)> ended;
   };
 
   // None of the hooks comes from within, and each may drop the transfer.
@@ -94,7 +88,7 @@ class CurlTransfer {
   void set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem);
   void set_access(const ApiAccess& access);
   void add_header(const std::string& line);
-  void end(CurlEnd end);
+  void end(ApiAnswer answer);
   static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* transfer);
   static std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* transfer);
   void on_header_line(std::string_view line);
@@ -115,9 +109,9 @@ class CurlTransfer {
 
   std::size_t head_ = 0;  // bytes of it
   std::optional<std::chrono::seconds> retry_after_;
-  std::optional<int> began_;    // and not told yet
-  std::string bytes_;           // likewise
-  std::optional<CurlEnd> end_;  // likewise
+  std::optional<int> began_;      // and not told yet
+  std::string bytes_;             // likewise
+  std::optional<ApiAnswer> end_;  // likewise
 };
 
 }  // namespace plughost

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "apiserver/api_json.hpp"
+#include "apiserver/api_request.hpp"
 #include "base/ascii.hpp"
 #include "base/json.hpp"
 #include "base/text.hpp"

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "apiserver/api_request.hpp"
-
 namespace plughost {
 namespace {
 
@@ -75,7 +73,7 @@ void Reflector::ended(Time now) {
   }
 }
 
-void Reflector::failed(const Fault& fault, Time now) {
+void Reflector::failed(const ApiAnswer& fault, Time now) {
   const Under was = std::exchange(under_, Under::kNothing);
   const bool had_begun = began_.has_value();
   const bool lived = began_ && now - *began_ >= kLived;
@@ -113,7 +111,7 @@ void Reflector::list_anew() {
   continue_token_.clear();
 }
 
-void Reflector::pause(const Fault& fault, Time now) {
+void Reflector::pause(const ApiAnswer& fault, Time now) {
   const auto longest = fault.nobody ? kFirstPause : pauses_.next();
   std::uniform_int_distribution<std::int64_t> part(longest.count() / 2, longest.count());
   std::chrono::milliseconds wait(part(random_));
@@ -121,14 +119,14 @@ void Reflector::pause(const Fault& fault, Time now) {
   not_before_ = now + wait;
 }
 
-void Reflector::note_fault(const Fault& fault, Time now) {
+void Reflector::note_fault(const ApiAnswer& fault, Time now) {
   if (fault.code != ApiAnswer::kForbidden) {
     forbidden_since_.reset();
-    trouble_ = fault.sentence;
+    trouble_ = fault.trouble;
     return;
   }
   if (!forbidden_since_) forbidden_since_ = now;
-  if (now - *forbidden_since_ >= kForbiddenMayPass) trouble_ = fault.sentence;
+  if (now - *forbidden_since_ >= kForbiddenMayPass) trouble_ = fault.trouble;
 }
 
 void Reflector::well() {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/watch_for.hpp"
-#include "host/file_text.hpp"
 #include "host/machine_files.hpp"
 
 namespace plughost {

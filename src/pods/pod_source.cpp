@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "apiserver/api_json.hpp"
+#include "apiserver/api_request.hpp"
 
 namespace plughost {
 namespace {

@@ -12,7 +12,7 @@
 #include "config/places.hpp"
 #include "device/cdi.hpp"
 #include "device/hash.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/files.hpp"
 #include "base/unique_fd.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 namespace {

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <variant>
 
-#include "apiserver/api_answer.hpp"
+#include "apiserver/access.hpp"
+#include "apiserver/api_request.hpp"
+#include "apiserver/api_watch.hpp"
 #include "apiserver/exec_credential.hpp"
-#include "apiserver/kubeconfig.hpp"
-#include "apiserver/watch_stream.hpp"
 
 using namespace plughost;
 

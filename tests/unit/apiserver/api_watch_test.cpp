@@ -4,7 +4,6 @@
 
 #include <atomic>
 
-#include "apiserver/watch_stream.hpp"
 #include "unit/apiserver/api_client_fixture.hpp"
 #include "unit/apiserver/fake_api_server.hpp"
 

@@ -1,10 +1,9 @@
-#include "apiserver/kubeconfig.hpp"
+#include "apiserver/access.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "apiserver/find_access.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;

@@ -8,7 +8,7 @@
 
 #include "apiserver/api_client.hpp"
 #include "base/text.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "places.hpp"
 #include "programs/subprocess.hpp"
 #include "unit/apiserver/api_client_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "host/recorded_tree.hpp"
+#include "host/recorded_machine.hpp"
 
 #include <algorithm>
 #include <array>
@@ -94,15 +94,8 @@ void RecordedTree::add(std::string_view path, File file) {
 RecordedTree::Found RecordedTree::find(std::string_view path, LastLink last) const {
   Lookup lookup(root_);
   if (const std::errc failed = lookup.go(path, last); failed != std::errc())
-    return {.file = nullptr, .failed = std::make_error_code(failed), .path = {}};
-  return {.file = &lookup.here(), .failed = {}, .path = {}};
-}
-
-RecordedTree::Found RecordedTree::resolve(std::string_view path) const {
-  Lookup lookup(root_);
-  if (const std::errc failed = lookup.go(path, LastLink::kFollow); failed != std::errc())
-    return {.file = nullptr, .failed = std::make_error_code(failed), .path = {}};
-  return {.file = &lookup.here(), .failed = {}, .path = lookup.path()};
+    return {.file = nullptr, .failed = std::make_error_code(failed)};
+  return {.file = &lookup.here(), .failed = {}};
 }
 
 FileType RecordedTree::type(const std::string& path, LastLink last) const {
@@ -121,8 +114,8 @@ std::optional<std::string> RecordedTree::link_target(const std::string& path) co
 }
 
 std::optional<std::string> RecordedTree::canonical(const std::string& path) const {
-  Found found = resolve(path);
-  return found.file ? std::optional(std::move(found.path)) : std::nullopt;
+  Lookup lookup(root_);
+  return lookup.go(path, LastLink::kFollow) == std::errc() ? std::optional(lookup.path()) : std::nullopt;
 }
 
 std::optional<std::string> RecordedTree::device_number(const std::string& path) const {
