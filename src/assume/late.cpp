@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
-#include "device/hash.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 
@@ -11,11 +10,7 @@ std::string late_device(std::string_view resource, std::span<const std::string> 
   const std::set<std::string> sorted(ids.begin(), ids.end());
   std::string text(resource);
   for (const std::string& id : sorted) text += '\n' + id;
-  std::string name = kLateBeginning;
-  for (const std::uint64_t hash : {fnv1a(text), fnv1a(text, 0x84222325cbf29ce4u)}) {
-    for (int nibble = 0; nibble < 16; ++nibble) name += lower_hex(hash >> (60 - 4 * nibble));
-  }
-  return name;
+  return kLateBeginning + hex_digits(fnv1a(text)) + hex_digits(fnv1a(text, kOtherFnvStart));
 }
 
 std::variant<const HeldUnits*, std::string> holder_of(std::span<const HeldUnits> held,

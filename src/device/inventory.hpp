@@ -31,6 +31,20 @@ const Device* find_device(std::span<const Device> devices, std::string_view id);
 // Which of the device's shares the id stands for: an id of its own.
 unsigned share_of(const Device& device, std::string_view id);
 
+// Calls visit(before, after) for each id of two lists that are sorted by id, in that order: nullptr where one
+// of them does not have it.
+template <typename Visit>
+void for_each_pair(std::span<const Device> before, std::span<const Device> after, Visit visit) {
+  const Device* const none = nullptr;
+  auto old = before.begin();
+  for (const Device& device : after) {
+    for (; old != before.end() && old->id < device.id; ++old) visit(&*old, none);
+    const bool known = old != before.end() && old->id == device.id;
+    visit(known ? &*old++ : none, &device);
+  }
+  for (; old != before.end(); ++old) visit(&*old, none);
+}
+
 class Inventory {
  public:
   Inventory() = default;

@@ -12,7 +12,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "device/near.hpp"
+#include "device/one_container.hpp"
 
 namespace plughost {
 namespace {

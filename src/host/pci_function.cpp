@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace plughost {
@@ -79,6 +80,14 @@ std::vector<Attribute> attributes_of(const PciFunction& function) {
                                        {.name = "pfName", .value = function.physical_name}};
   std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
   return attributes;
+}
+
+std::string pci_info(const std::string& address, const std::string& section,
+                     const std::map<std::string, std::string>& facts) {
+  Json info;
+  info["generic"]["deviceID"] = address;
+  if (!facts.empty()) info[section] = facts;
+  return json_string(address) + ':' + info.dump();
 }
 
 }  // namespace plughost

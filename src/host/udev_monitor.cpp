@@ -20,10 +20,6 @@ constexpr int kReceiveBuffer = 4 << 20;
 // Datagrams that are read before the loop sees to others.
 constexpr int kMostAtOnce = 256;
 
-struct FreeDevice {
-  void operator()(udev_device* device) const { ::udev_device_unref(device); }
-};
-
 }  // namespace
 
 UdevWatch::~UdevWatch() {
@@ -33,13 +29,13 @@ UdevWatch::~UdevWatch() {
   if (!monitor_.wants(subsystem_)) monitor_.adjust();
 }
 
-void UdevMonitor::FreeContext::operator()(udev* context) const { ::udev_unref(context); }
-
-void UdevMonitor::FreeMonitor::operator()(udev_monitor* monitor) const { ::udev_monitor_unref(monitor); }
-
 UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
                          std::function<void(std::string)> trouble)
-    : loop_(loop), host_(host), trouble_(std::move(trouble)), context_(::udev_new()) {
+    : loop_(loop),
+      host_(host),
+      trouble_(std::move(trouble)),
+      context_(::udev_new(), &::udev_unref),
+      monitor_(nullptr, &::udev_monitor_unref) {
   if (!context_) throw std::system_error(errno, std::generic_category(), "udev_new");
   udevd_ = directories.watch(host.at(kUdevDirectory), kUdevSocket, [this](std::string_view) { on_udevd(); });
 }
@@ -111,7 +107,8 @@ void UdevMonitor::on_readable() {
   std::set<std::string> subsystems;
   for (int i = 0; i < kMostAtOnce; ++i) {
     errno = 0;
-    const std::unique_ptr<udev_device, FreeDevice> device(::udev_monitor_receive_device(monitor_.get()));
+    const std::unique_ptr<udev_device, udev_device* (*)(udev_device*)> device(
+        ::udev_monitor_receive_device(monitor_.get()), &::udev_device_unref);
     if (!device) {
       if (errno == EAGAIN || errno == EINTR) break;  // nothing, or of a sender that is not trusted
       ++overflows_;

@@ -67,19 +67,12 @@ class UdevMonitor {
   // Tells those whose subsystem is among these; all of them, if nullptr.
   void tell(const std::set<std::string>* subsystems);
 
-  struct FreeContext {
-    void operator()(udev* context) const;
-  };
-  struct FreeMonitor {
-    void operator()(udev_monitor* monitor) const;
-  };
-
   EventLoop& loop_;
   const HostRoot& host_;
   std::function<void(std::string)> trouble_;
-  std::unique_ptr<udev, FreeContext> context_;
+  std::unique_ptr<udev, udev* (*)(udev*)> context_;
   std::multimap<std::string, UdevWatch*> watches_;  // by subsystem
-  std::unique_ptr<udev_monitor, FreeMonitor> monitor_;
+  std::unique_ptr<udev_monitor, udev_monitor* (*)(udev_monitor*)> monitor_;
   Group group_ = Group::kKernel;
   std::uint64_t events_ = 0;
   std::uint64_t overflows_ = 0;

@@ -11,7 +11,7 @@
 #include "base/files.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
-#include "device/hash.hpp"
+#include "device/names.hpp"
 #include "host/machine_files.hpp"
 
 namespace plughost {

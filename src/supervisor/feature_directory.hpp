@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "device/feature_file.hpp"
+#include "device/label.hpp"
 #include "host/host_root.hpp"
 
 namespace plughost {

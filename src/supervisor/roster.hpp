@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/backoff.hpp"
-#include "device/damping.hpp"
 #include "device/drains.hpp"
+#include "device/history.hpp"
 #include "device/inventory.hpp"
-#include "device/remembered.hpp"
 #include "kubelet/holdings.hpp"
 #include "supervisor/adopted_devices.hpp"
 

@@ -1,6 +1,8 @@
-#include "device/same_card.hpp"
+#include "device/one_container.hpp"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace plughost {
@@ -10,6 +12,22 @@ bool all_among(std::span<const CardName> some, std::span<const CardName> others)
   return std::ranges::all_of(some, [&](const CardName& one) {
     return std::ranges::any_of(others, [&](const CardName& other) { return same_card(one, other); });
   });
+}
+
+constexpr unsigned kMostOthers = 4096;
+
+// How many components the paths begin with alike: each is a bridge that both are behind.
+unsigned bridges_in_common(std::string_view one, std::string_view other) {
+  unsigned common = 0;
+  while (!one.empty() && !other.empty()) {
+    const std::size_t end = std::min(one.find('/'), one.size());
+    const std::size_t other_end = std::min(other.find('/'), other.size());
+    if (one.substr(0, end) != other.substr(0, other_end)) break;
+    ++common;
+    one.remove_prefix(std::min(end + 1, one.size()));
+    other.remove_prefix(std::min(other_end + 1, other.size()));
+  }
+  return common;
 }
 
 }  // namespace
@@ -85,6 +103,49 @@ std::map<std::string, std::size_t> same_card_groups(std::span<const Recipe* cons
     return std::ranges::count(groups, item.second, [](const auto& each) { return each.second; }) < 2;
   });
   return groups;
+}
+
+std::vector<std::string> Neighbours::paths(LastGiven::Clock::time_point now) const {
+  std::vector<std::string> near = given ? given->just_now(now) : std::vector<std::string>();
+  return near.empty() ? healthy : near;
+}
+
+unsigned nearness(std::string_view path, std::span<const std::string> others) {
+  unsigned nearest = 0;
+  unsigned as_near = 0;
+  for (const std::string& other : others) {
+    const unsigned common = bridges_in_common(path, other);
+    if (common > nearest) {
+      nearest = common;
+      as_near = 0;
+    }
+    if (common == nearest) ++as_near;
+  }
+  return nearest == 0 ? 0 : nearest * kMostOthers + std::min(as_near, kMostOthers - 1);
+}
+
+bool fulfils(SharesOf terms, std::size_t devices, std::size_t ids) {
+  if (terms == SharesOf::kOneDevice) return devices <= 1;
+  return terms == SharesOf::kAny || devices == ids;
+}
+
+bool fulfils(SharesOf terms, const Inventory& inventory, std::span<const std::string> ids) {
+  std::unordered_set<const Device*> devices;
+  for (const std::string& id : ids) devices.insert(inventory.find(id));
+  return fulfils(terms, devices.size(), ids.size());
+}
+
+std::string free_shares(const Inventory& inventory, std::span<const std::string> free) {
+  std::unordered_map<const Device*, std::size_t> counts;
+  for (const std::string& id : free) ++counts[inventory.find(id)];
+  std::string cards;
+  for (const Device& device : inventory.devices()) {
+    const auto count = counts.find(&device);
+    if (count == counts.end()) continue;
+    const CardName card = card_of(device);
+    cards += (cards.empty() ? "" : ", ") + std::to_string(count->second) + " on " + names_of({&card, 1});
+  }
+  return cards;
 }
 
 }  // namespace plughost

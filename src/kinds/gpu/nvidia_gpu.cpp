@@ -1,6 +1,7 @@
-#include "kinds/gpu/nvidia_without_nvml.hpp"
+#include "kinds/gpu/nvidia_gpu.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -14,6 +15,11 @@
 
 namespace plughost {
 namespace {
+
+// Where distributions have libraries.
+constexpr const char* kDirectories[] = {
+    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib",
+    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
 
 // "GPU-", and a UUID in lower-case or upper-case digits.
 bool is_uuid(std::string_view text) {
@@ -84,6 +90,19 @@ void remark_on_driverless(const HostRoot& host, const std::string& why, Scan& sc
 }
 
 }  // namespace
+
+std::string library_below(const HostRoot& host, const std::string& root, const std::string& library) {
+  const std::string name = std::filesystem::path(library).filename();
+  for (const char* const directory : kDirectories) {
+    const std::string path = root + directory + '/' + name;
+    if (host.exists(path)) return host.at(path).string();
+  }
+  return {};
+}
+
+std::string node_below(const HostRoot& host, const std::string& root, const std::string& node) {
+  return !root.empty() && host.exists(root + node) ? root + node : node;
+}
 
 std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const std::string& why, Scan& scan) {
   std::vector<NvidiaGpu> cards = cards_in_proc(host, scan);
