@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "assume/late.hpp"
+#include "assume/holders.hpp"
 #include "base/files.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
