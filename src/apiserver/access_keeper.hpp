@@ -1,11 +1,14 @@
 #pragma once
-// Our credentials, which change while we run. Loop thread only.
+// Our credentials, which change while we run, and what an exec plugin is told and answers:
+// client.authentication.k8s.io. Loop thread only, but for the functions, which are pure.
 
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "apiserver/access.hpp"
@@ -18,6 +21,24 @@
 #include "programs/subprocess.hpp"
 
 namespace plughost {
+
+// KUBERNETES_EXEC_INFO for the plugin of access.
+std::string exec_info(const ApiAccess& access);
+
+struct ExecCredential {
+  std::string token;
+  std::string certificate;  // PEM, with key
+  std::string key;
+  std::optional<std::chrono::system_clock::time_point> expires;
+};
+
+// Or why the output is none, as a sentence.
+std::variant<ExecCredential, std::string> read_exec_credential(std::string_view output,
+                                                               const ExecPlugin& plugin);
+
+// "2026-11-21T18:00:00Z", with fractions and other zones; at least 1970, at most 2200. nullopt: it is no such
+// text.
+std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339);
 
 class AccessKeeper {
  public:

@@ -90,11 +90,11 @@ ApiWatch::ApiWatch(ApiClient& client, std::string collection, std::string field_
       silence_(client.loop(), [this] {
         fail({.trouble = "the watch of " + collection_ + " has said nothing for too long"});
       }) {
-  number_ = client_.note_watch(0, {.collection = collection_});
+  number_ = client_.tally().watch(0, {.collection = collection_});
   next_.arm(std::chrono::milliseconds(0));
 }
 
-ApiWatch::~ApiWatch() { client_.forget_watch(number_); }
+ApiWatch::~ApiWatch() { client_.tally().forget(number_); }
 
 void ApiWatch::go_on() {
   const Reflector::Step step = reflector_.next(EventLoop::Clock::now());
@@ -234,11 +234,11 @@ void ApiWatch::fail(const ApiAnswer& fault) {
 }
 
 void ApiWatch::note() {
-  client_.note_watch(number_, {.collection = collection_,
-                               .listed = told_list_,
-                               .objects = count_,
-                               .heard = reflector_.heard(),
-                               .trouble = reflector_.trouble()});
+  client_.tally().watch(number_, {.collection = collection_,
+                                  .listed = told_list_,
+                                  .objects = count_,
+                                  .heard = reflector_.heard(),
+                                  .trouble = reflector_.trouble()});
   if (told_trouble_ == reflector_.trouble()) return;
   told_trouble_ = reflector_.trouble();
   const auto hook = hooks_.trouble;

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "apiserver/api_client.hpp"
+#include "apiserver/api_server.hpp"
 #include "apiserver/reflector.hpp"
 #include "base/event_loop.hpp"
 #include "base/json.hpp"

@@ -1,5 +1,8 @@
 #pragma once
-// libcurl's transfers in our loop. Loop thread only.
+// libcurl, opened when it is first needed, and its transfers in our loop. Loop thread only, but for what
+// opens it.
+
+#include <curl/curl.h>
 
 #include <chrono>
 #include <cstdint>
@@ -9,15 +12,38 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "apiserver/access.hpp"
 #include "apiserver/api_request.hpp"
-#include "apiserver/curl_library.hpp"
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
 
 namespace plughost {
+
+// libcurl.so.4 and no other: libcurl-gnutls.so.4 takes certificates from files only. What was opened stays
+// open, because OpenSSL cannot be unloaded.
+struct CurlLibrary {
+  decltype(&::curl_easy_init) easy_init;
+  decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_getinfo) easy_getinfo;
+  decltype(&::curl_easy_strerror) easy_strerror;
+  decltype(&::curl_easy_cleanup) easy_cleanup;
+  decltype(&::curl_multi_init) multi_init;
+  decltype(&::curl_multi_setopt) multi_setopt;
+  decltype(&::curl_multi_add_handle) multi_add_handle;
+  decltype(&::curl_multi_remove_handle) multi_remove_handle;
+  decltype(&::curl_multi_socket_action) multi_socket_action;
+  decltype(&::curl_multi_info_read) multi_info_read;
+  decltype(&::curl_multi_strerror) multi_strerror;
+  decltype(&::curl_multi_cleanup) multi_cleanup;
+  decltype(&::curl_slist_append) slist_append;
+  decltype(&::curl_slist_free_all) slist_free_all;
+
+  // Or why there is none, as a sentence. May block on the file system.
+  static std::variant<std::shared_ptr<const CurlLibrary>, std::string> open(const std::string& name);
+};
 
 struct CurlRequest {
   std::string method;  // "GET", "POST", "PATCH"

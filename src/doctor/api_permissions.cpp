@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "apiserver/access.hpp"
-#include "apiserver/api_client.hpp"
 #include "apiserver/api_request.hpp"
+#include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "host/machine_files.hpp"
-#include "host/nvml_view.hpp"
+#include "host/nvml.hpp"
 
 namespace plughost {
 

@@ -9,9 +9,9 @@
 #include <variant>
 
 #include "apiserver/access.hpp"
+#include "apiserver/access_keeper.hpp"
 #include "apiserver/api_request.hpp"
 #include "apiserver/api_watch.hpp"
-#include "apiserver/exec_credential.hpp"
 
 using namespace plughost;
 

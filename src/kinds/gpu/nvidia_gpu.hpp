@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "host/host_root.hpp"
-#include "host/nvml_view.hpp"
+#include "host/nvml.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {

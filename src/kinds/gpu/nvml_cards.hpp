@@ -11,7 +11,6 @@
 
 #include "host/host_root.hpp"
 #include "host/nvml.hpp"
-#include "host/nvml_view.hpp"
 #include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/nvidia_health.hpp"
 #include "kinds/kind.hpp"

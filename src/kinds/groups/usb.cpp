@@ -8,7 +8,7 @@
 #include "document/hex_id.hpp"
 #include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
-#include "kinds/groups/part.hpp"
+#include "kinds/groups/groups.hpp"
 
 namespace plughost {
 namespace {
@@ -57,12 +57,12 @@ bool is_said(Fields& fields) {
 class UsbPart final : public GroupPart {
  public:
   explicit UsbPart(Fields& fields);
-  std::vector<Piece> find(const HostRoot& host, Scan& scan) const override;
+  std::vector<Device> find(const HostRoot& host, Scan& scan) const override;
 
  private:
   std::vector<Plugged> matches(const HostRoot& host) const;
-  Piece piece(const Plugged& plugged, Naming naming) const;
-  void add_nodes(const Plugged& plugged, Naming naming, Piece& piece) const;
+  Device piece(const Plugged& plugged, Naming naming) const;
+  void add_nodes(const Plugged& plugged, Naming naming, Device& piece) const;
   void read_alternatives(Fields& fields);
   bool fits(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
@@ -129,13 +129,13 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
   return found;
 }
 
-std::vector<Piece> UsbPart::find(const HostRoot& host, Scan& scan) const {
+std::vector<Device> UsbPart::find(const HostRoot& host, Scan& scan) const {
   scan.subsystems.emplace_back(kBus);
   scan.subsystems.insert(scan.subsystems.end(), nodes_.begin(), nodes_.end());
   const std::vector<Plugged> all = matches(host);
   std::map<std::string, unsigned> with_serial;
   for (const Plugged& plugged : all) ++with_serial[plugged.serial];
-  std::vector<Piece> pieces;
+  std::vector<Device> pieces;
   for (const Plugged& plugged : all) {
     const unsigned same = with_serial[plugged.serial];
     if (!plugged.serial.empty() && same > 1 && !may_change()) {
@@ -148,19 +148,14 @@ std::vector<Piece> UsbPart::find(const HostRoot& host, Scan& scan) const {
   return pieces;
 }
 
-Piece UsbPart::piece(const Plugged& plugged, Naming naming) const {
-  Piece piece{.name = naming == Naming::kBySerial
-                          ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
-                          : "usb-" + plugged.port,
-              .attributes = {},
-              .nodes = {},
-              .mounts = {},
-              .numa_nodes = {},
-              .trouble = {}};
+Device UsbPart::piece(const Plugged& plugged, Naming naming) const {
+  Device piece;
+  piece.id = naming == Naming::kBySerial ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
+                                         : "usb-" + plugged.port;
   add_nodes(plugged, naming, piece);
   const std::string path = piece.nodes.empty() ? "" : piece.nodes.front().host_path;
-  piece.attributes = {{.name = "name", .value = piece.name},
-                      {.name = "plainName", .value = plain_name(piece.name)},
+  piece.attributes = {{.name = "name", .value = piece.id},
+                      {.name = "plainName", .value = plain_name(piece.id)},
                       {.name = "path", .value = path},
                       {.name = "target", .value = path},
                       {.name = "vendor", .value = plugged.vendor},
@@ -171,7 +166,7 @@ Piece UsbPart::piece(const Plugged& plugged, Naming naming) const {
   return piece;
 }
 
-void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Piece& piece) const {
+void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Device& piece) const {
   for (const std::string& subsystem : nodes_) {
     std::vector<SysDevice> devices;
     if (subsystem == kBus)

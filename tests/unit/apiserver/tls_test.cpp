@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "apiserver/api_client.hpp"
+#include "apiserver/api_server.hpp"
 #include "base/text.hpp"
 #include "host/machine_files.hpp"
 #include "places.hpp"

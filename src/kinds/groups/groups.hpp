@@ -15,24 +15,15 @@
 
 namespace plughost {
 
-// One match.
-struct Piece {
-  std::string name;  // the device's id, if this is its first piece
-  std::vector<Attribute> attributes;
-  std::vector<DeviceNode> nodes;
-  std::vector<Mount> mounts;
-  std::vector<int> numa_nodes;
-  std::string trouble;  // why it cannot be given to a container; empty: it can
-};
-
 // A name in which all but letters, digits, '-' and '_' is '_'.
 std::string plain_name(std::string name);
 
 class GroupPart {
  public:
   virtual ~GroupPart() = default;
-  // In a stable order. Adds to scan what has to be followed, and remarks. Throws as DeviceSource::scan does.
-  virtual std::vector<Piece> find(const HostRoot& host, Scan& scan) const = 0;
+  // The matches, in a stable order: devices, if nothing else belonged to them. Adds to scan what has to be
+  // followed, and remarks. Throws as DeviceSource::scan does.
+  virtual std::vector<Device> find(const HostRoot& host, Scan& scan) const = 0;
 
   bool optional = false;  // a device may be without it
   unsigned limit = 1;     // how many devices may share one match
