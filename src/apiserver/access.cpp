@@ -80,7 +80,8 @@ class Reader {
   Reader(fs::path file, const ReadFile& read) : file_(std::move(file)), read_(read) {}
 
   ApiAccess read_document(const Node& document) {
-    if (document.kind != Node::Kind::kMap) refuse(document, "this is no kubeconfig, but " + said(document));
+    if (document.kind != Node::Kind::kMap)
+      refuse(document, std::string("this is no kubeconfig, but ") + document.kind_name());
     access_.source = file_;
     const Node* const current = text_node(document, "current-context");
     if (!current) refuse(document, "`current-context` is missing: it says which of the `contexts` counts");
@@ -94,8 +95,6 @@ class Reader {
   }
 
  private:
-  static std::string said(const Node& node) { return node.kind_name(); }
-
   void read_cluster(const Node& cluster) {
     const Node* const server = text_node(cluster, "server");
     if (!server) refuse(cluster, "the cluster has no `server`");
@@ -165,24 +164,19 @@ class Reader {
   // Of KEY-data in base64, which wins, or of the file KEY; empty: neither is there.
   std::string pem_of(const Node& map, const std::string& key) {
     std::string pem;
-    const Node* node = text_node(map, key + "-data");
+    std::string named = key + "-data";
+    const Node* node = text_node(map, named);
     if (node) {
-      if (!absl::Base64Unescape(node->scalar, &pem)) refuse(*node, '`' + key + "-data` is no base64");
+      if (!absl::Base64Unescape(node->scalar, &pem)) refuse(*node, '`' + named + "` is no base64");
     } else {
-      node = text_node(map, key);
+      named = key;
+      node = text_node(map, named);
       if (!node) return {};
       pem = content_of_file(*node);
     }
     if (pem.find(kPem) == std::string::npos)
-      refuse(*node, "what `" + node_key(map, *node) + "` has is no PEM: it has no -----BEGIN");
+      refuse(*node, "what `" + named + "` has is no PEM: it has no -----BEGIN");
     return pem;
-  }
-
-  static std::string node_key(const Node& map, const Node& value) {
-    for (const auto& [key, each] : map.members) {
-      if (&each == &value) return key.scalar;
-    }
-    return {};
   }
 
   std::string content_of_file(const Node& path) const {

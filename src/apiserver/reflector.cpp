@@ -59,30 +59,28 @@ void Reflector::event(const std::string& resource_version, Time now) {
   well();
 }
 
-void Reflector::ended(Time now) {
+bool Reflector::end(Time now) {
   under_ = Under::kNothing;
-  const bool lived = began_ && now - *began_ >= kLived;
-  began_.reset();
-  brief_ = !lived;
-  if (lived) {
-    pauses_.reset();
-    expired_ = false;
-    well();
-  } else {
-    pause({}, now);
-  }
-}
-
-void Reflector::failed(const ApiAnswer& fault, Time now) {
-  const Under was = std::exchange(under_, Under::kNothing);
   const bool had_begun = began_.has_value();
   const bool lived = began_ && now - *began_ >= kLived;
   began_.reset();
+  brief_ = had_begun && !lived;
   if (lived) {
     pauses_.reset();
     expired_ = false;
   }
-  brief_ = had_begun && !lived;
+  return lived;
+}
+
+void Reflector::ended(Time now) {
+  if (end(now)) return well();
+  brief_ = true;
+  pause({}, now);
+}
+
+void Reflector::failed(const ApiAnswer& fault, Time now) {
+  const Under was = under_;
+  const bool lived = end(now);
   if (fault.code == ApiAnswer::kGone) {
     // Once at once: that is how a list or a watch grows old. Again: something is wrong.
     list_anew();

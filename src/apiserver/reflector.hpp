@@ -76,6 +76,8 @@ class Reflector {
  private:
   enum class Under { kNothing, kList, kWatch };
 
+  // What was under way has come to its end. Was it a watch that lived?
+  bool end(Time now);
   void list_anew();
   void pause(const ApiAnswer& fault, Time now);
   void note_fault(const ApiAnswer& fault, Time now);

@@ -36,17 +36,8 @@ std::string prefix_trouble(std::string_view prefix) {
   return {};
 }
 
-struct Present {
-  const Device* first = nullptr;
-  std::size_t count = 0;
-};
-
-template <typename Visit>
-void for_each_present(std::span<const Inventory> lists, Visit visit) {
-  for (const Inventory& list : lists)
-    for (const Device& device : list.devices())
-      if (!device.gone && !visit(device)) return;
-}
+// Of the lists, those that are there.
+using Present = std::vector<const Device*>;
 
 struct Value {
   std::string text;
@@ -72,19 +63,18 @@ Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t cou
   return value;
 }
 
-Value value_of(const LabelRecipe& recipe, std::span<const Inventory> lists, const Present& present) {
-  Value value = value_for(recipe, *present.first, present.count);
+Value value_of(const LabelRecipe& recipe, const Present& present) {
+  Value value = value_for(recipe, *present.front(), present.size());
   const std::vector<std::string_view> placeholders = recipe.value.placeholders();
   if (std::ranges::all_of(placeholders, [](std::string_view name) { return name == "count"; })) return value;
-  for_each_present(lists, [&](const Device& device) {
-    if (!value.trouble.empty()) return false;
-    const Value its = value_for(recipe, device, present.count);
+  for (const Device* const device : present) {
+    if (!value.trouble.empty()) break;
+    const Value its = value_for(recipe, *device, present.size());
     value.trouble = its.trouble;
     if (its.trouble.empty() && its.text != value.text)
-      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.first->id + ", \"" +
-                      its.text + "\" of " + device.id;
-    return true;
-  });
+      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.front()->id + ", \"" +
+                      its.text + "\" of " + device->id;
+  }
   return value;
 }
 
@@ -148,14 +138,15 @@ std::string label_value(std::string_view text) {
 
 Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory> lists) {
   Present present;
-  for_each_present(lists, [&](const Device& device) {
-    if (present.count++ == 0) present.first = &device;
-    return true;
-  });
+  for (const Inventory& list : lists) {
+    for (const Device& device : list.devices()) {
+      if (!device.gone) present.push_back(&device);
+    }
+  }
   Labels labels;
-  if (present.count == 0) return labels;
+  if (present.empty()) return labels;
   for (const LabelRecipe& recipe : recipes) {
-    const Value value = value_of(recipe, lists, present);
+    const Value value = value_of(recipe, present);
     if (value.trouble.empty())
       labels.pairs.emplace_back(label_name(recipe.key), value.text);
     else

@@ -67,9 +67,7 @@ class Lookup {
 }  // namespace
 
 const RecordedTree::Entry* File::entry(std::string_view name) const {
-  const auto found = std::lower_bound(
-      entries.begin(), entries.end(), name,
-      [](const Entry& entry, std::string_view wanted) { return std::string_view(entry.name) < wanted; });
+  const auto found = std::ranges::lower_bound(entries, name, {}, &Entry::name);
   return found != entries.end() && found->name == name ? &*found : nullptr;
 }
 

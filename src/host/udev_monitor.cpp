@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace plughost {
 namespace {
@@ -23,10 +22,8 @@ constexpr int kMostAtOnce = 256;
 }  // namespace
 
 UdevWatch::~UdevWatch() {
-  auto& watches = monitor_.watches_;
-  const auto [first, last] = watches.equal_range(subsystem_);
-  watches.erase(std::find_if(first, last, [this](const auto& item) { return item.second == this; }));
-  if (!monitor_.wants(subsystem_)) monitor_.adjust();
+  watch_.reset();
+  if (watches_.empty()) monitor_.adjust();
 }
 
 UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
@@ -43,9 +40,9 @@ UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoo
 UdevMonitor::~UdevMonitor() { close(); }
 
 std::unique_ptr<UdevWatch> UdevMonitor::watch(std::string subsystem, std::function<void()> callback) {
-  const bool known = wants(subsystem);
-  std::unique_ptr<UdevWatch> watch(new UdevWatch(*this, std::move(subsystem), std::move(callback)));
-  watches_.emplace(watch->subsystem_, watch.get());
+  Subscribers& watches = watches_[std::move(subsystem)];
+  const bool known = !watches.empty();
+  std::unique_ptr<UdevWatch> watch(new UdevWatch(*this, watches, std::move(callback)));
   if (!known) adjust();
   return watch;
 }
@@ -56,14 +53,15 @@ UdevMonitor::Group UdevMonitor::group_to_use() const {
                                                                                  : Group::kKernel;
 }
 
-bool UdevMonitor::wants(const std::string& subsystem) const { return watches_.contains(subsystem); }
-
 void UdevMonitor::adjust() {
-  if (watches_.empty()) return close();
+  const auto wanted = [](const auto& item) { return !item.second.empty(); };
+  if (std::ranges::none_of(watches_, wanted)) return close();
   if (!monitor_ && !open(group_to_use())) return;
   ::udev_monitor_filter_remove(monitor_.get());
-  for (auto item = watches_.begin(); item != watches_.end(); item = watches_.upper_bound(item->first))
-    ::udev_monitor_filter_add_match_subsystem_devtype(monitor_.get(), item->first.c_str(), nullptr);
+  for (const auto& item : watches_) {
+    if (wanted(item))
+      ::udev_monitor_filter_add_match_subsystem_devtype(monitor_.get(), item.first.c_str(), nullptr);
+  }
   if (::udev_monitor_filter_update(monitor_.get()) < 0)
     trouble_("the udev monitor takes no filter: every event of the machine will wake this process");
 }
@@ -121,14 +119,8 @@ void UdevMonitor::on_readable() {
 }
 
 void UdevMonitor::tell(const std::set<std::string>* subsystems) {
-  std::vector<UdevWatch*> told;
-  for (const auto& [subsystem, watch] : watches_) {
-    if (!subsystems || subsystems->contains(subsystem)) told.push_back(watch);
-  }
-  for (UdevWatch* watch : told) {
-    // A callback may have ended watches.
-    const bool lives = std::ranges::any_of(watches_, [&](const auto& item) { return item.second == watch; });
-    if (lives) watch->callback_();
+  for (const auto& [subsystem, watches] : watches_) {
+    if (!subsystems || subsystems->contains(subsystem)) watches.tell();
   }
 }
 

@@ -33,24 +33,10 @@ std::map<std::string, std::string> capabilities(const HostRoot& host) {
   return minors;
 }
 
-// As NVIDIA's plugin scores them.
+// As NVIDIA's plugin scores them: 60 on one board, and 10 less for each level that they are further apart.
 constexpr unsigned kScoreOfALink = 100;
 unsigned score_of(NvmlLevel level) {
-  switch (level) {
-    case NvmlLevel::kCrossCpu:
-      return 10;
-    case NvmlLevel::kSameCpu:
-      return 20;
-    case NvmlLevel::kHostBridge:
-      return 30;
-    case NvmlLevel::kSeveralSwitches:
-      return 40;
-    case NvmlLevel::kOneSwitch:
-      return 50;
-    case NvmlLevel::kSameBoard:
-      return 60;
-  }
-  return 0;
+  return level > NvmlLevel::kCrossCpu ? 0 : 60 - static_cast<unsigned>(level);
 }
 
 // Keeps what a call gave. The failure otherwise.

@@ -15,35 +15,31 @@ namespace {
 
 constexpr const char* kBus = "usb";
 
-// A device that is plugged in.
-struct Plugged {
-  SysDevice device;
+// What a device says that it is; of one that is meant, empty: any.
+struct Identity {
   std::string vendor;
   std::string product;
   std::string serial;  // empty: it has none
   std::string port;    // "1-2.4": bus 1, port 2 of the root hub, port 4 of the hub there
+
+  bool fits(const Identity& found) const {
+    const auto fit = [&](std::string Identity::*part) {
+      return (this->*part).empty() || this->*part == found.*part;
+    };
+    return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
+           fit(&Identity::port);
+  }
 };
 
-// Which devices are meant. Empty: any, in each.
-struct Wanted {
-  std::string vendor;
-  std::string product;
-  std::string serial;
-  std::string port;
-
-  bool fits(const Plugged& plugged) const {
-    const auto fit = [](const std::string& wanted, const std::string& found) {
-      return wanted.empty() || wanted == found;
-    };
-    return fit(vendor, plugged.vendor) && fit(product, plugged.product) && fit(serial, plugged.serial) &&
-           fit(port, plugged.port);
-  }
+// A device that is plugged in.
+struct Plugged : Identity {
+  SysDevice device;
 };
 
 // A device's name is made of its serial number, unless that may change or is not its own.
 enum class Naming { kBySerial, kByPort };
 
-Wanted read_wanted(Fields& fields) {
+Identity read_wanted(Fields& fields) {
   return {.vendor = read_hex_id(fields, "vendor"),
           .product = read_hex_id(fields, "product"),
           .serial = fields.text("serial", ""),
@@ -67,8 +63,8 @@ class UsbPart final : public GroupPart {
   bool fits(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
 
-  Wanted wanted_;
-  std::vector<Wanted> any_of_;      // what the same hardware may say that it is; empty: it does not change
+  Identity wanted_;
+  std::vector<Identity> any_of_;    // what the same hardware may say that it is; empty: it does not change
   std::vector<std::string> nodes_;  // subsystems; kBus: the device's own node on the bus
   Template mount_path_;
   std::string permissions_;
@@ -110,7 +106,7 @@ void UsbPart::read_alternatives(Fields& fields) {
 }
 
 bool UsbPart::fits(const Plugged& plugged) const {
-  const auto fit = [&](const Wanted& wanted) { return wanted.fits(plugged); };
+  const auto fit = [&](const Identity& wanted) { return wanted.fits(plugged); };
   return wanted_.fits(plugged) && (any_of_.empty() || std::ranges::any_of(any_of_, fit));
 }
 
@@ -119,11 +115,11 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
   for (SysDevice& device : devices_of(host, kBus)) {
     const std::optional<std::string> vendor = device.attribute("idVendor");
     if (!vendor) continue;  // an interface of a device
-    Plugged plugged{.device = device,
-                    .vendor = *vendor,
-                    .product = device.attribute("idProduct").value_or(""),
-                    .serial = device.attribute("serial").value_or(""),
-                    .port = device.name()};
+    Plugged plugged{{.vendor = *vendor,
+                     .product = device.attribute("idProduct").value_or(""),
+                     .serial = device.attribute("serial").value_or(""),
+                     .port = device.name()},
+                    device};
     if (fits(plugged)) found.push_back(std::move(plugged));
   }
   return found;
