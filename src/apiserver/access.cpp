@@ -122,6 +122,7 @@ class Reader {
     }
     access_.certificate = pem_of(user, "client-certificate");
     access_.key = pem_of(user, "client-key");
+    access_.node = node_in_certificate(access_.certificate);
     if (access_.certificate.empty() != access_.key.empty())
       refuse(user, access_.key.empty() ? "there is a `client-certificate` and no `client-key`"
                                        : "there is a `client-key` and no `client-certificate`");
@@ -200,7 +201,7 @@ class Reader {
 
 namespace fs = std::filesystem;
 
-using Found = std::variant<FoundAccess, std::string>;
+using Found = std::variant<ApiAccess, std::string>;
 
 // The directories of a program's PATH, as our programs have it.
 constexpr const char* kProgramDirectories[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
@@ -234,26 +235,25 @@ Found in_kubeconfig(const HostRoot& host, const std::string& file) {
   const auto text = read(file);
   if (const auto* const trouble = std::get_if<FileTrouble>(&text))
     return "the kubeconfig " + file + ' ' + trouble->what;
-  auto access = read_kubeconfig(std::get<std::string>(text), file, read);
-  if (auto* const why = std::get_if<std::string>(&access)) return std::move(*why);
-  FoundAccess found{.access = std::get<ApiAccess>(std::move(access))};
-  found.node = node_in_certificate(found.access.certificate);
-  if (ApiAccess& own = found.access; own.ca.empty() && !own.insecure && own.server.starts_with("https://")) {
-    if (std::string trouble = take_system_authorities(host, own); !trouble.empty()) return trouble;
+  auto read_access = read_kubeconfig(std::get<std::string>(text), file, read);
+  auto* const access = std::get_if<ApiAccess>(&read_access);
+  if (!access) return read_access;
+  if (access->ca.empty() && !access->insecure && access->server.starts_with("https://")) {
+    if (std::string trouble = take_system_authorities(host, *access); !trouble.empty()) return trouble;
   }
-  if (found.access.exec && found.access.exec->command[0].find('/') == std::string::npos) {
-    std::string& program = found.access.exec->command[0];
+  if (access->exec && access->exec->command[0].find('/') == std::string::npos) {
+    std::string& program = access->exec->command[0];
     const auto* const directory = std::ranges::find_if(kProgramDirectories, [&](const char* each) {
       return ::access(host.at(fs::path(each) / program).c_str(), X_OK) == 0;
     });
     if (directory == std::end(kProgramDirectories)) {
-      return found.access.exec->where + ": the program '" + program +
+      return access->exec->where + ": the program '" + program +
              "' is in none of the directories that programs are looked for in; write its whole path" +
-             (found.access.exec->install_hint.empty() ? "" : ". " + found.access.exec->install_hint);
+             (access->exec->install_hint.empty() ? "" : ". " + access->exec->install_hint);
     }
     program = fs::path(*directory) / program;
   }
-  return found;
+  return read_access;
 }
 
 Found in_cluster(const HostRoot& host, const WhereAccess& where) {
@@ -274,7 +274,7 @@ Found in_cluster(const HostRoot& host, const WhereAccess& where) {
   access.token = std::get<std::string>(std::move(token));
   access.token.erase(access.token.find_last_not_of(" \t\r\n") + 1);
   if (access.token.empty()) return "the pod's account: " + token_file + " is empty";
-  return FoundAccess{.access = std::move(access)};
+  return access;
 }
 
 // Of the one that runs here, where several were here once.

@@ -41,6 +41,7 @@ struct ApiAccess {
   std::string user;  // with password
   std::string password;
   std::optional<ExecPlugin> exec;  // gives certificate and key, or the token
+  std::string node;                // whose they are; empty: of none, or they do not say
   std::vector<std::string> warnings;
 
   bool operator==(const ApiAccess&) const = default;
@@ -63,16 +64,9 @@ struct WhereAccess {
   std::string service_port;  // $KUBERNETES_SERVICE_PORT
 };
 
-struct FoundAccess {
-  ApiAccess access;
-  std::string node;  // that the credentials are of; empty: of none, or they do not say
-
-  bool operator==(const FoundAccess&) const = default;
-};
-
 inline constexpr const char* kServiceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 // What is there now, all files read. Or why there is nothing that can be used, as a sentence.
-std::variant<FoundAccess, std::string> find_access(const HostRoot& host, const WhereAccess& where);
+std::variant<ApiAccess, std::string> find_access(const HostRoot& host, const WhereAccess& where);
 
 }  // namespace plughost

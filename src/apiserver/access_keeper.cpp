@@ -122,7 +122,7 @@ void AccessKeeper::want(bool anew, Wanted wanted) {
 
 void AccessKeeper::read() {
   reading_ = true;
-  auto found = std::make_shared<std::variant<FoundAccess, std::string>>();
+  auto found = std::make_shared<std::variant<ApiAccess, std::string>>();
   workers_.run([found, host = options_.host, where = options_.where] { *found = find_access(host, where); },
                lifetime_.bound([this, found] {
                  if (!std::exchange(hangs_, false)) on_found(std::move(*found));
@@ -135,10 +135,9 @@ void AccessKeeper::read() {
                }));
 }
 
-void AccessKeeper::on_found(std::variant<FoundAccess, std::string> found) {
+void AccessKeeper::on_found(std::variant<ApiAccess, std::string> found) {
   if (auto* const trouble = std::get_if<std::string>(&found)) return finish(std::move(*trouble));
-  auto& [access, node] = std::get<FoundAccess>(found);
-  node_ = std::move(node);
+  auto& access = std::get<ApiAccess>(found);
   const bool same = found_ == access;
   found_ = std::move(access);
   if (!found_->exec) {
@@ -178,7 +177,7 @@ void AccessKeeper::on_plugin(const Ending& ending) {
   access.certificate = std::move(credential.certificate);
   access.key = std::move(credential.key);
   expires_ = credential.expires;
-  if (std::string node = node_in_certificate(access.certificate); !node.empty()) node_ = std::move(node);
+  access.node = node_in_certificate(access.certificate);
   if (!credentials_ || *credentials_ != access)
     credentials_ = std::make_shared<const ApiAccess>(std::move(access));
   finish({});

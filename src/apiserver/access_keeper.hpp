@@ -63,8 +63,6 @@ class AccessKeeper {
 
   // The same object for as long as nothing has changed. nullptr: not known yet.
   const Credentials& credentials() const { return credentials_; }
-  // Whose node's credentials they are; empty: of none.
-  const std::string& node() const { return node_; }
   // Why they could not be read when that was last tried; empty: they could.
   const std::string& trouble() const { return trouble_; }
 
@@ -73,7 +71,7 @@ class AccessKeeper {
 
   bool fresh() const;
   void read();
-  void on_found(std::variant<FoundAccess, std::string> found);
+  void on_found(std::variant<ApiAccess, std::string> found);
   void run_plugin();
   void on_plugin(const Ending& ending);
   void finish(std::string trouble);
@@ -87,7 +85,6 @@ class AccessKeeper {
   bool refused_ = false;  // what is known
   std::optional<Clock::time_point> read_at_;
   std::optional<ApiAccess> found_;  // as the files have it, before the plugin
-  std::string node_;
   Credentials credentials_;
   std::optional<std::chrono::system_clock::time_point> expires_;  // what the plugin gave
   std::string trouble_;

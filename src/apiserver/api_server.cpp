@@ -146,9 +146,9 @@ void ApiClient::name_node() {
     node_ = options_.config.node;
   } else if (std::string told = options_.host.node_name(); !told.empty()) {
     node_ = std::move(told);
-  } else if (keeper_.credentials()) {
+  } else if (const auto& credentials = keeper_.credentials()) {
     static const std::string kHostName = host_name();
-    node_ = keeper_.node().empty() ? kHostName : keeper_.node();
+    node_ = credentials->node.empty() ? kHostName : credentials->node;
   }
 }
 

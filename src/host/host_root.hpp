@@ -18,7 +18,7 @@ namespace plughost {
 
 struct NvmlView;
 struct RecordedMachine;
-class SysfsMemory;
+struct SysfsMemory;
 
 // A directory whose changes can change a scan's result: entries whose name matches the pattern come or go, or
 // are written.
