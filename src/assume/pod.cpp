@@ -18,8 +18,8 @@ std::string quantity(const Json& value) {
 
 void add(const Json& containers, bool init, Pod& pod) {
   for (const Json& container : containers.array()) {
-    Pod::Container& added = pod.containers.emplace_back(
-        Pod::Container{.name = container["name"].text(), .init = init, .limits = {}});
+    Pod::Container& added =
+        pod.containers.emplace_back(Pod::Container{.name = container["name"].text(), .init = init});
     for (const auto& [resource, limit] : container["resources"]["limits"].object())
       added.limits.emplace(resource, quantity(limit));
   }
@@ -54,9 +54,7 @@ Pod pod_of(const Json& json) {
           .name = metadata["name"].text(),
           .created = metadata["creationTimestamp"].text(),
           .deleted = !metadata["deletionTimestamp"].is_null(),
-          .phase = json["status"]["phase"].text(),
-          .annotations = {},
-          .containers = {}};
+          .phase = json["status"]["phase"].text()};
   for (const auto& [key, value] : metadata["annotations"].object())
     pod.annotations.emplace(key, value.text());
   add(json["spec"]["initContainers"], true, pod);
@@ -87,11 +85,7 @@ std::optional<AskingPod> asking_pod(const Pod& from, std::string_view resource, 
                 .phase = cut(from.phase),
                 .created = cut(from.created),
                 .deleted = from.deleted,
-                .containers = {},
-                .names = terms.names.front(),
-                .time = {},
-                .assigned = {},
-                .card = {}};
+                .names = terms.names.front()};
   for (const Pod::Container& container : from.containers) {
     const std::uint64_t units = units_of(container, resource);
     if (units == 0 || pod.containers.size() == AskingPod::kMostContainers) continue;

@@ -53,10 +53,10 @@ Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t cou
         return attribute ? std::optional(*attribute) : std::nullopt;
       },
       &missing);
-  if (!text) return {.text = {}, .trouble = '{' + missing + "} is not known of " + device.id};
+  if (!text) return {.trouble = '{' + missing + "} is not known of " + device.id};
   // What the configuration says itself was checked when it was read.
-  if (recipe.value.literal()) return {.text = *text, .trouble = {}};
-  Value value{.text = label_value(*text), .trouble = {}};
+  if (recipe.value.literal()) return {.text = *text};
+  Value value{.text = label_value(*text)};
   if (value.text.empty()) value.trouble = "nothing of \"" + *text + "\" may stand in a label's value";
   if (const std::string trouble = label_value_trouble(value.text); !trouble.empty())
     value.trouble = '"' + value.text + "\": " + trouble;

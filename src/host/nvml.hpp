@@ -73,7 +73,6 @@ enum class NvmlLevel : unsigned {
 };
 
 struct NvmlEvent {
-  static constexpr std::uint64_t kSingleBitError = 1;
   static constexpr std::uint64_t kDoubleBitError = 2;
   static constexpr std::uint64_t kXid = 8;
   static constexpr std::uint64_t kMigChanged = 0x100;

@@ -52,8 +52,7 @@ PciFunction pci_function(const SysDevice& device) {
                        .path = path_from_host_bridge(device),
                        .physical_function = whole,
                        .virtual_number = physical ? number_of(device.name(), *physical) : "",
-                       .virtual_functions = number_of_virtual_functions(device),
-                       .physical_name = {}};
+                       .virtual_functions = number_of_virtual_functions(device)};
   if (function.is_network())
     function.physical_name = joined((physical ? *physical : device).names_in("net"), ",");
   return function;

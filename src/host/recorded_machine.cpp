@@ -92,8 +92,8 @@ void RecordedTree::add(std::string_view path, File file) {
 RecordedTree::Found RecordedTree::find(std::string_view path, LastLink last) const {
   Lookup lookup(root_);
   if (const std::errc failed = lookup.go(path, last); failed != std::errc())
-    return {.file = nullptr, .failed = std::make_error_code(failed)};
-  return {.file = &lookup.here(), .failed = {}};
+    return {.failed = std::make_error_code(failed)};
+  return {.file = &lookup.here()};
 }
 
 FileType RecordedTree::type(const std::string& path, LastLink last) const {

@@ -217,6 +217,6 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
 
 }  // namespace
 
-Kind pci_kind() { return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci}; }
+Kind pci_kind() { return {.key = "pci", .attributes = kPciAttributes, .read = read_pci}; }
 
 }  // namespace plughost

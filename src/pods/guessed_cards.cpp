@@ -69,8 +69,7 @@ GuessedCards::GuessedCards(Assuming& assuming, const Offer& offer)
     : AssumedCards(assuming, offer), settling_(assuming.loop(), [this] { settle_later(); }) {}
 
 void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) {
-  const auto ask = std::make_shared<Ask>(
-      Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done), .held = {}, .why = {}});
+  const auto ask = std::make_shared<Ask>(Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done)});
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       settle(*checkpoint);

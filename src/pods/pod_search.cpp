@@ -96,12 +96,10 @@ void PodSearch::until(const std::string& uid, Attempt attempt, GiveUp give_up,
   const bool by_kubelet = source_.by_kubelet();
   if (!by_kubelet && attempt()) return;
   const auto now = Clock::now();
-  const auto waiting = waiting_.insert(waiting_.end(), Waiting{.uid = uid,
-                                                               .attempt = std::move(attempt),
-                                                               .give_up = std::move(give_up),
-                                                               .until = now + patience,
-                                                               .next = nullptr,
-                                                               .question = nullptr});
+  const auto waiting = waiting_.insert(
+      waiting_.end(),
+      Waiting{
+          .uid = uid, .attempt = std::move(attempt), .give_up = std::move(give_up), .until = now + patience});
   waiting->next = std::make_unique<Timer>(loop_, [this, waiting] { ask(waiting); });
   waiting->next->arm_at(by_kubelet ? now : waiting->until);
 }

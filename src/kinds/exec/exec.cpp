@@ -214,8 +214,6 @@ std::vector<std::string_view> declared(const Node& value) {
 
 }  // namespace
 
-Kind exec_kind() {
-  return {.key = "exec", .attributes = {}, .default_id = "", .read = read_exec, .declared = declared};
-}
+Kind exec_kind() { return {.key = "exec", .read = read_exec, .declared = declared}; }
 
 }  // namespace plughost

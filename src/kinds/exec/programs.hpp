@@ -30,7 +30,7 @@ class Newest {
   void take_document(std::string document, std::string errors) {
     auto shared = std::make_shared<const std::string>(std::move(document));
     const std::lock_guard lock(mutex_);
-    said_ = {.document = std::move(shared), .errors = std::move(errors), .trouble = {}};
+    said_ = {.document = std::move(shared), .errors = std::move(errors)};
   }
   void take_trouble(std::string trouble) {
     const std::lock_guard lock(mutex_);

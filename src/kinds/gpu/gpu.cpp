@@ -93,13 +93,9 @@ Scan Gpu::scan(const HostRoot& host) const {
                   .shared_nodes = {"/dev/kfd"}},
                  scan));
   if (wants(GpuVendor::kIntel))  // its processing accelerators (1200) are NPUs
-    add(drm_gpus(host,
-                 {.name = "intel",
-                  .id = "8086",
-                  .classes = {"0300", "0302", "0380"},
-                  .drivers = {"i915", "xe"},
-                  .shared_nodes = {}},
-                 scan));
+    add(drm_gpus(
+        host, {.name = "intel", .id = "8086", .classes = {"0300", "0302", "0380"}, .drivers = {"i915", "xe"}},
+        scan));
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
   if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
   return scan;
@@ -250,11 +246,7 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
 }
 
 Kind gpu_kind() {
-  return {.key = "gpu",
-          .attributes = kGpuAttributes,
-          .default_id = "",
-          .read = read_gpu_entry,
-          .of_allocation = unit_names};
+  return {.key = "gpu", .attributes = kGpuAttributes, .read = read_gpu_entry, .of_allocation = unit_names};
 }
 
 }  // namespace plughost

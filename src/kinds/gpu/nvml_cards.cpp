@@ -268,8 +268,8 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
   }
   const auto now = std::chrono::steady_clock::now;
   NvidiaHealth health;
-  NvmlCards cards(std::get<std::unique_ptr<Nvml>>(std::move(opened)),
-                  {.parts = true, .health_checks = false, .xids = {}}, health, now);
+  NvmlCards cards(std::get<std::unique_ptr<Nvml>>(std::move(opened)), {.parts = true, .health_checks = false},
+                  health, now);
   Scan scan;
   const auto found = cards.look(host, scan);
   if (!found) {
