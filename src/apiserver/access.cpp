@@ -199,8 +199,6 @@ class Reader {
   ApiAccess access_;
 };
 
-namespace fs = std::filesystem;
-
 using Found = std::variant<ApiAccess, std::string>;
 
 // The directories of a program's PATH, as our programs have it.
