@@ -1,15 +1,17 @@
 #pragma once
-// Our credentials, which change while we run. Loop thread only.
+// Our credentials, which change while we run, and what an exec plugin is told and answers:
+// client.authentication.k8s.io. Loop thread only, but for the functions, which are pure.
 
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "apiserver/access.hpp"
-#include "apiserver/find_access.hpp"
 #include "base/event_loop.hpp"
 #include "base/workers.hpp"
 #include "host/host_root.hpp"
@@ -17,6 +19,24 @@
 #include "programs/subprocess.hpp"
 
 namespace plughost {
+
+// KUBERNETES_EXEC_INFO for the plugin of access.
+std::string exec_info(const ApiAccess& access);
+
+struct ExecCredential {
+  std::string token;
+  std::string certificate;  // PEM, with key
+  std::string key;
+  std::optional<std::chrono::system_clock::time_point> expires;
+};
+
+// Or why the output is none, as a sentence.
+std::variant<ExecCredential, std::string> read_exec_credential(std::string_view output,
+                                                               const ExecPlugin& plugin);
+
+// "2026-11-21T18:00:00Z", with fractions and other zones; at least 1970, at most 2200. nullopt: it is no such
+// text.
+std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339);
 
 class AccessKeeper {
  public:
@@ -41,8 +61,6 @@ class AccessKeeper {
 
   // The same object for as long as nothing has changed. nullptr: not known yet.
   const Credentials& credentials() const { return credentials_; }
-  // Whose node's credentials they are; empty: of none.
-  const std::string& node() const { return node_; }
   // Why they could not be read when that was last tried; empty: they could.
   const std::string& trouble() const { return trouble_; }
 
@@ -51,7 +69,7 @@ class AccessKeeper {
 
   bool fresh() const;
   void read();
-  void on_found(std::variant<FoundAccess, std::string> found);
+  void on_found(std::variant<ApiAccess, std::string> found);
   void run_plugin();
   void on_plugin(const Ending& ending);
   void finish(std::string trouble);
@@ -65,7 +83,6 @@ class AccessKeeper {
   bool refused_ = false;  // what is known
   std::optional<Clock::time_point> read_at_;
   std::optional<ApiAccess> found_;  // as the files have it, before the plugin
-  std::string node_;
   Credentials credentials_;
   std::optional<std::chrono::system_clock::time_point> expires_;  // what the plugin gave
   std::string trouble_;

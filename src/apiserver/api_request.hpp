@@ -1,12 +1,16 @@
 #pragma once
-// A request of the API server's and its answer. Plain values.
+// A request of the API server's and its answer, and what an answer means: in JSON and in words. Plain values
+// and pure functions, thread-safe.
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
+
+#include "base/json.hpp"
 
 namespace plughost {
 
@@ -62,5 +66,16 @@ struct ApiAnswer {
 
 // As it stands in a path or in the value of a query: what is not a letter, a digit or one of -._~ as %XX.
 std::string url_encoded(std::string_view text);
+
+// The value without `managedFields`, which nobody here reads and which are a third of an object; a number
+// that is no integer of 64 bits is its text. Or why it is none, as a sentence.
+std::variant<Json, std::string> parse_api_json(std::string_view text);
+
+// "403 Forbidden: pods is forbidden: …" of a code and a body, which is a Status object or anything else; cut
+// and printable.
+std::string refusal_text(int code, std::string_view body);
+
+// "to list /api/v1/pods": what was wanted, without the query.
+std::string wanted_text(ApiVerb verb, std::string_view path);
 
 }  // namespace plughost

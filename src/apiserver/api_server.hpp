@@ -1,15 +1,138 @@
 #pragma once
-// The API server, as the configuration in force says that it is reached. Loop thread only.
+// The API server, as the configuration in force says that it is reached, and the one client of it: who we
+// are, our connections, our requests. Loop thread only.
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
-#include "apiserver/api_client.hpp"
+#include "apiserver/access_keeper.hpp"
+#include "apiserver/api_request.hpp"
+#include "apiserver/api_tally.hpp"
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
 #include "base/subscribers.hpp"
+#include "base/workers.hpp"
+#include "config/config.hpp"
+#include "host/host_root.hpp"
+#include "programs/programs.hpp"
 
 namespace plughost {
 
+class CurlTransport;
+struct CurlLibrary;
+
+// A request that is under way; who drops it does not want to know any more. Its client outlives it.
+class ApiCall {
+ public:
+  virtual ~ApiCall() = default;
+};
+
+// For the status and the doctor.
+struct ApiClientState {
+  std::string server;    // "https://10.0.0.1:6443"; empty: not known yet
+  std::string identity;  // where the credentials are from: "/etc/kubernetes/kubelet.conf"
+  std::string node;
+  std::optional<EventLoop::Clock::time_point> heard;  // its last answer
+  std::string trouble;                // why it cannot be asked now; empty: it can, or nobody has
+  std::vector<std::string> warnings;  // of the credentials: "insecure-skip-tls-verify"
+  std::vector<ApiTally::Watched> watches;
+};
+
+// One for a daemon, made when something first needs it: it opens libcurl and reads the credentials then. The
+// credentials are read again when they are a minute old and somebody asks, and at once after a 401.
+class ApiClient {
+ public:
+  // What stream() tells. None of it comes from within stream(), and any of it may drop the call.
+  struct StreamHooks {
+    std::function<void()> began;  // a 200: what follows is the stream
+    std::function<void(std::string_view bytes)> bytes;
+    std::function<void(ApiAnswer)> ended;  // code 200: the server has ended it
+  };
+  struct Options {
+    ApiServerConfig config;
+    HostRoot host = HostRoot();
+    // How the in-cluster account is told of; as our environment has it.
+    std::string service_host;
+    std::string service_port;
+    std::string library = "libcurl.so.4";
+    std::chrono::milliseconds access_age = std::chrono::minutes(1);  // then it is read again
+    std::chrono::milliseconds file_deadline = std::chrono::seconds(5);
+    std::chrono::milliseconds plugin_deadline = std::chrono::seconds(20);  // of an exec plugin
+    std::chrono::milliseconds idle = std::chrono::seconds(30);             // then the connection is closed
+    std::chrono::milliseconds silence = std::chrono::minutes(7);  // then a watch is dead, and made anew
+    std::size_t most_list = std::size_t{64} << 20u;               // bytes of all pages of a list
+    static Options of(ApiServerConfig config);                    // with our environment
+  };
+
+  // All outlive it, and it outlives its calls.
+  ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log& log, std::shared_ptr<ApiTally> tally,
+            Options options);
+  ApiClient& operator=(ApiClient&&) = delete;
+
+  // done comes later, once, unless the call is dropped before; it may drop it. A 401 has been tried once more
+  // with credentials that were read anew; every other answer is handed out.
+  std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
+  // An answer without end, on a connection of its own. request.deadline is for its beginning.
+  std::unique_ptr<ApiCall> stream(ApiRequest request, StreamHooks hooks);
+
+  // Our node's name; empty until the credentials have been read. $NODE_NAME wins over the kubelet's
+  // certificate, and what is configured over both.
+  const std::string& node() const { return node_; }
+  ApiClientState state() const;
+
+  EventLoop& loop() const { return loop_; }
+  Workers& workers() const { return workers_; }
+  ApiTally& tally() const { return *tally_; }
+
+ private:
+  friend class ApiWatch;
+  class Call;
+  using Ready = std::function<void(const std::string& trouble)>;
+  using Opened = std::variant<std::shared_ptr<const CurlLibrary>, std::string>;
+
+  // When the library is open and the credentials are known; trouble says why they are not.
+  void prepare(bool anew, Ready ready);
+  void open_library();
+  void on_library(Opened opened);
+  void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
+                      const Ready& ready);
+  void name_node();
+  // Of a request, or of a stream alone. prepare() has called. Throws std::runtime_error.
+  std::shared_ptr<CurlTransport> transport(bool alone);
+  void note_request_end();
+  void note_answer(const ApiAnswer& answer);
+  std::string server() const;
+
+  EventLoop& loop_;
+  Workers& workers_;
+  const std::shared_ptr<ApiTally> tally_;
+  Log& log_;
+  Options options_;
+  AccessKeeper keeper_;
+  std::shared_ptr<const CurlLibrary> library_;
+  bool opening_ = false;
+  bool opening_hangs_ = false;
+  std::vector<Ready> awaiting_library_;
+  std::string node_;
+  std::shared_ptr<CurlTransport> transport_;  // of requests
+  std::size_t requests_ = 0;                  // that are under way
+  Timer idle_;
+  std::optional<EventLoop::Clock::time_point> heard_;
+  std::string trouble_;
+  bool told_ = false;  // how it is, to the log
+  std::set<std::string> told_warnings_;
+  Lifetime lifetime_;
+};
+
+// The client of the configuration in force.
 class ApiServer {
  public:
   // All outlive it.

@@ -22,10 +22,13 @@ class ApiTally {
     int code = 0;      // 0: there was no answer
     std::uint64_t count = 0;
   };
+  // What is known of one watch.
   struct Watched {
     std::string collection;                  // "/api/v1/pods"
-    std::optional<Clock::time_point> heard;  // the last word of the server about it; nullopt: none yet
+    bool listed = false;                     // its objects are known
     std::uint64_t objects = 0;               // that match, as far as it is known
+    std::optional<Clock::time_point> heard;  // the last word of the server about it; nullopt: none yet
+    std::string trouble;                     // empty: it goes well
   };
   struct Reading {
     std::vector<Requests> requests;
@@ -36,10 +39,12 @@ class ApiTally {
     const std::lock_guard lock(mutex_);
     ++requests_[{std::string(verb), code}];
   }
-  // Watches are told apart by their number.
-  void watch(std::uint64_t number, Watched now) {
+  // Watches are told apart by their number; 0: a new one. Returns its number.
+  std::uint64_t watch(std::uint64_t number, Watched now) {
     const std::lock_guard lock(mutex_);
+    if (number == 0) number = ++last_watch_;
     watches_[number] = std::move(now);
+    return number;
   }
   void forget(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
@@ -58,6 +63,7 @@ class ApiTally {
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, std::uint64_t> requests_;
   std::map<std::uint64_t, Watched> watches_;
+  std::uint64_t last_watch_ = 0;
 };
 
 }  // namespace plughost

@@ -1,5 +1,6 @@
 #include "apiserver/curl_transport.hpp"
 
+#include <dlfcn.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -16,6 +18,13 @@
 
 namespace plughost {
 namespace {
+
+// false: the library has none of these.
+template <typename Function>
+bool find(void* library, Function& function, const char* name) {
+  function = reinterpret_cast<Function>(::dlsym(library, name));
+  return function != nullptr;
+}
 
 constexpr long kKeepAliveIdle = 30;  // seconds
 constexpr long kKeepAliveInterval = 15;
@@ -35,6 +44,40 @@ std::string_view port_of(std::string_view authority) {
 }
 
 }  // namespace
+
+std::variant<std::shared_ptr<const CurlLibrary>, std::string> CurlLibrary::open(const std::string& name) {
+  void* const handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char* const why = ::dlerror();
+    return "libcurl is needed to talk to the API server, and cannot be opened: " +
+           std::string(why ? why : name) + "; install the package libcurl4 (Debian, Ubuntu) or libcurl";
+  }
+  const auto library = std::make_shared<CurlLibrary>();
+  decltype(&::curl_global_init) global_init = nullptr;
+  const bool all = find(handle, global_init, "curl_global_init") &&
+                   find(handle, library->easy_init, "curl_easy_init") &&
+                   find(handle, library->easy_setopt, "curl_easy_setopt") &&
+                   find(handle, library->easy_getinfo, "curl_easy_getinfo") &&
+                   find(handle, library->easy_strerror, "curl_easy_strerror") &&
+                   find(handle, library->easy_cleanup, "curl_easy_cleanup") &&
+                   find(handle, library->multi_init, "curl_multi_init") &&
+                   find(handle, library->multi_setopt, "curl_multi_setopt") &&
+                   find(handle, library->multi_add_handle, "curl_multi_add_handle") &&
+                   find(handle, library->multi_remove_handle, "curl_multi_remove_handle") &&
+                   find(handle, library->multi_socket_action, "curl_multi_socket_action") &&
+                   find(handle, library->multi_info_read, "curl_multi_info_read") &&
+                   find(handle, library->multi_strerror, "curl_multi_strerror") &&
+                   find(handle, library->multi_cleanup, "curl_multi_cleanup") &&
+                   find(handle, library->slist_append, "curl_slist_append") &&
+                   find(handle, library->slist_free_all, "curl_slist_free_all");
+  if (!all) return name + " is no libcurl: it lacks one of its functions";
+  // Before 7.84 two threads must not do this at once.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  if (const CURLcode code = global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK)
+    return name + " does not begin: " + library->easy_strerror(code);
+  return std::shared_ptr<const CurlLibrary>(library);
+}
 
 CurlTransport::CurlTransport(EventLoop& loop, std::shared_ptr<const CurlLibrary> library,
                              std::shared_ptr<const ApiAccess> access, long most_connections)
@@ -251,8 +294,8 @@ void CurlTransfer::add_header(const std::string& line) {
   headers_ = longer;
 }
 
-void CurlTransfer::end(CurlEnd end) {
-  if (!end_) end_ = std::move(end);
+void CurlTransfer::end(ApiAnswer answer) {
+  if (!end_) end_ = std::move(answer);
 }
 
 std::size_t CurlTransfer::on_header(char* bytes, std::size_t size, std::size_t count, void* transfer) {
@@ -272,7 +315,9 @@ void CurlTransfer::on_header_line(std::string_view line) {
     if (from == std::string_view::npos) return;
     // A date is not understood.
     const std::string_view text = line.substr(from, line.find_last_not_of(" \t\r\n") + 1 - from);
-    if (const auto seconds = number_in<std::uint32_t>(text)) retry_after_ = std::chrono::seconds(*seconds);
+    if (const auto seconds = number_in<std::uint32_t>(text))
+      retry_after_ =
+          std::min<std::chrono::seconds>(std::chrono::seconds(*seconds), ApiAnswer::kLongestRetryAfter);
   }
   if (line != "\r\n" && line != "\n") return;
   long code = 0;
@@ -288,7 +333,7 @@ std::size_t CurlTransfer::on_bytes(char* bytes, std::size_t size, std::size_t co
 void CurlTransfer::on_done(CURLcode result) {
   long code = 0;
   curl_.easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &code);
-  CurlEnd ending{.code = static_cast<int>(code), .retry_after = retry_after_};
+  ApiAnswer ending{.code = static_cast<int>(code), .retry_after = retry_after_};
   if (result != CURLE_OK) {
     const std::string said = printable(error_.c_str());
     ending.trouble = said.empty() ? curl_.easy_strerror(result) : said;

@@ -1,5 +1,8 @@
 #pragma once
-// libcurl's transfers in our loop. Loop thread only.
+// libcurl, opened when it is first needed, and its transfers in our loop. Loop thread only, but for what
+// opens it.
+
+#include <curl/curl.h>
 
 #include <chrono>
 #include <cstdint>
@@ -9,28 +12,44 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "apiserver/access.hpp"
-#include "apiserver/curl_library.hpp"
+#include "apiserver/api_request.hpp"
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
 
 namespace plughost {
+
+// libcurl.so.4 and no other: libcurl-gnutls.so.4 takes certificates from files only. What was opened stays
+// open, because OpenSSL cannot be unloaded.
+struct CurlLibrary {
+  decltype(&::curl_easy_init) easy_init;
+  decltype(&::curl_easy_setopt) easy_setopt;
+  decltype(&::curl_easy_getinfo) easy_getinfo;
+  decltype(&::curl_easy_strerror) easy_strerror;
+  decltype(&::curl_easy_cleanup) easy_cleanup;
+  decltype(&::curl_multi_init) multi_init;
+  decltype(&::curl_multi_setopt) multi_setopt;
+  decltype(&::curl_multi_add_handle) multi_add_handle;
+  decltype(&::curl_multi_remove_handle) multi_remove_handle;
+  decltype(&::curl_multi_socket_action) multi_socket_action;
+  decltype(&::curl_multi_info_read) multi_info_read;
+  decltype(&::curl_multi_strerror) multi_strerror;
+  decltype(&::curl_multi_cleanup) multi_cleanup;
+  decltype(&::curl_slist_append) slist_append;
+  decltype(&::curl_slist_free_all) slist_free_all;
+
+  // Or why there is none, as a sentence. May block on the file system.
+  static std::variant<std::shared_ptr<const CurlLibrary>, std::string> open(const std::string& name);
+};
 
 struct CurlRequest {
   std::string method;  // "GET", "POST", "PATCH"
   std::string path;    // after the server's URL, with its query
   std::string content_type;
   std::string body;
-};
-
-// How a transfer has ended.
-struct CurlEnd {
-  int code = 0;         // of HTTP; 0: there was no answer
-  std::string trouble;  // why the answer is missing or is not whole; empty: it is whole
-  std::optional<std::chrono::seconds> retry_after;
-  bool nobody = false;  // see ApiAnswer
 };
 
 class CurlTransfer;
@@ -78,7 +97,8 @@ class CurlTransfer {
   struct Hooks {
     std::function<void(int code)> began;  // the head of the answer is there
     std::function<void(std::string_view bytes)> bytes;
-    std::function<void(CurlEnd end)> ended;
+    // Without its body. trouble: why the answer is missing or is not whole.
+    std::function<void(ApiAnswer answer)> ended;
   };
 
   // None of the hooks comes from within, and each may drop the transfer.
@@ -94,7 +114,7 @@ class CurlTransfer {
   void set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem);
   void set_access(const ApiAccess& access);
   void add_header(const std::string& line);
-  void end(CurlEnd end);
+  void end(ApiAnswer answer);
   static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* transfer);
   static std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* transfer);
   void on_header_line(std::string_view line);
@@ -115,9 +135,9 @@ class CurlTransfer {
 
   std::size_t head_ = 0;  // bytes of it
   std::optional<std::chrono::seconds> retry_after_;
-  std::optional<int> began_;    // and not told yet
-  std::string bytes_;           // likewise
-  std::optional<CurlEnd> end_;  // likewise
+  std::optional<int> began_;      // and not told yet
+  std::string bytes_;             // likewise
+  std::optional<ApiAnswer> end_;  // likewise
 };
 
 }  // namespace plughost

@@ -6,7 +6,7 @@
 #include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
-#include "device/hash.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 namespace {
@@ -30,11 +30,9 @@ std::string time_text(WallClock::time_point time) {
 std::string event_name(const EventDraft& draft, const std::string& object) {
   const std::uint64_t hash = fnv1a(std::string(word_of(draft.reason)) + ' ' + draft.subject.pod_namespace +
                                    ' ' + time_text(draft.first));
-  std::string digits;
-  for (std::size_t i = 0; i < kHashDigits; ++i) digits += "0123456789abcdef"[hash >> (60 - 4 * i) & 15u];
   std::string name = object.substr(0, kLongestObject - kHashDigits - 1);
   while (!name.empty() && !is_letter(name.back()) && !is_digit(name.back())) name.pop_back();
-  return name + '.' + digits;
+  return name + '.' + hex_digits(hash);
 }
 
 }  // namespace

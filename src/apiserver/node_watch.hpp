@@ -2,16 +2,29 @@
 // Our Node in the API server: one watch of it, for all that want to know it. Loop thread only.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "apiserver/api_server.hpp"
 #include "apiserver/api_watch.hpp"
-#include "apiserver/node_object.hpp"
+#include "base/json.hpp"
 #include "base/subscribers.hpp"
 
 namespace plughost {
+
+struct NodeObject {
+  std::string name;
+  std::string uid;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> capacity;  // of its status: "2" of "example.com/gpu"
+
+  bool operator==(const NodeObject&) const = default;
+};
+
+// Of a v1 Node. What is not there, or is no text, is left out.
+NodeObject node_object_of(const Json& node);
 
 class NodeWatch {
  public:

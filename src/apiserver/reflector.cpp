@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "apiserver/api_request.hpp"
-
 namespace plughost {
 namespace {
 
@@ -61,30 +59,28 @@ void Reflector::event(const std::string& resource_version, Time now) {
   well();
 }
 
-void Reflector::ended(Time now) {
+bool Reflector::end(Time now) {
   under_ = Under::kNothing;
-  const bool lived = began_ && now - *began_ >= kLived;
-  began_.reset();
-  brief_ = !lived;
-  if (lived) {
-    pauses_.reset();
-    expired_ = false;
-    well();
-  } else {
-    pause({}, now);
-  }
-}
-
-void Reflector::failed(const Fault& fault, Time now) {
-  const Under was = std::exchange(under_, Under::kNothing);
   const bool had_begun = began_.has_value();
   const bool lived = began_ && now - *began_ >= kLived;
   began_.reset();
+  brief_ = had_begun && !lived;
   if (lived) {
     pauses_.reset();
     expired_ = false;
   }
-  brief_ = had_begun && !lived;
+  return lived;
+}
+
+void Reflector::ended(Time now) {
+  if (end(now)) return well();
+  brief_ = true;
+  pause({}, now);
+}
+
+void Reflector::failed(const ApiAnswer& fault, Time now) {
+  const Under was = under_;
+  const bool lived = end(now);
   if (fault.code == ApiAnswer::kGone) {
     // Once at once: that is how a list or a watch grows old. Again: something is wrong.
     list_anew();
@@ -113,7 +109,7 @@ void Reflector::list_anew() {
   continue_token_.clear();
 }
 
-void Reflector::pause(const Fault& fault, Time now) {
+void Reflector::pause(const ApiAnswer& fault, Time now) {
   const auto longest = fault.nobody ? kFirstPause : pauses_.next();
   std::uniform_int_distribution<std::int64_t> part(longest.count() / 2, longest.count());
   std::chrono::milliseconds wait(part(random_));
@@ -121,14 +117,14 @@ void Reflector::pause(const Fault& fault, Time now) {
   not_before_ = now + wait;
 }
 
-void Reflector::note_fault(const Fault& fault, Time now) {
+void Reflector::note_fault(const ApiAnswer& fault, Time now) {
   if (fault.code != ApiAnswer::kForbidden) {
     forbidden_since_.reset();
-    trouble_ = fault.sentence;
+    trouble_ = fault.trouble;
     return;
   }
   if (!forbidden_since_) forbidden_since_ = now;
-  if (now - *forbidden_since_ >= kForbiddenMayPass) trouble_ = fault.sentence;
+  if (now - *forbidden_since_ >= kForbiddenMayPass) trouble_ = fault.trouble;
 }
 
 void Reflector::well() {

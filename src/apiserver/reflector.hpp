@@ -9,6 +9,7 @@
 #include <string>
 #include <variant>
 
+#include "apiserver/api_request.hpp"
 #include "base/rate.hpp"
 
 namespace plughost {
@@ -53,20 +54,15 @@ class Reflector {
   // A List or Watch that is returned is under way.
   Step next(Time now);
 
-  struct Fault {
-    int code = 0;  // of HTTP, or of an event ERROR; 0: no answer, or none that makes sense
-    std::string sentence;
-    std::optional<std::chrono::seconds> retry_after;
-    bool nobody = false;  // see ApiAnswer
-  };
   void page(const std::string& resource_version, const std::string& continue_token, Time now);
   void began(Time now);
   // ADDED, MODIFIED, DELETED or BOOKMARK.
   void event(const std::string& resource_version, Time now);
   // By the server, in order.
   void ended(Time now);
-  // The page, or the watch, whether it began or not.
-  void failed(const Fault& fault, Time now);
+  // The page, or the watch, whether it began or not. fault: its body does not matter; code: of HTTP, or of an
+  // event ERROR.
+  void failed(const ApiAnswer& fault, Time now);
 
   // All objects are known, as of some time.
   bool listed() const { return listed_; }
@@ -80,9 +76,11 @@ class Reflector {
  private:
   enum class Under { kNothing, kList, kWatch };
 
+  // What was under way has come to its end. Was it a watch that lived?
+  bool end(Time now);
   void list_anew();
-  void pause(const Fault& fault, Time now);
-  void note_fault(const Fault& fault, Time now);
+  void pause(const ApiAnswer& fault, Time now);
+  void note_fault(const ApiAnswer& fault, Time now);
   void well();
 
   std::minstd_rand random_;

@@ -83,7 +83,7 @@ std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods
     return PodMatch{.pod = pod, .containers = {pod->next(answered)->name}};
   }
   if (by_sum.empty()) return nobody(pods, units, answered, terms);
-  PodMatch found{.pod = std::ranges::min_element(by_sum, sooner)->pod, .containers = {}};
+  PodMatch found{.pod = std::ranges::min_element(by_sum, sooner)->pod};
   for (const AskingContainer& each : found.pod->containers) found.containers.push_back(each.name);
   return found;
 }

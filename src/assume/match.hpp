@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "assume/asking_pod.hpp"
+#include "assume/pod.hpp"
 #include "device/assume_terms.hpp"
 
 namespace plughost {

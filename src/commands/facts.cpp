@@ -10,7 +10,7 @@
 #include "config/config.hpp"
 #include "document/fields.hpp"
 #include "fleet/recording.hpp"
-#include "kinds/gpu/nvml_view.hpp"
+#include "kinds/gpu/nvml_cards.hpp"
 
 namespace plughost {
 namespace {

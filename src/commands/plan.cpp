@@ -12,7 +12,7 @@
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 namespace {

@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "assume/answer.hpp"
-#include "assume/card.hpp"
-#include "assume/mark.hpp"
 #include "assume/match.hpp"
+#include "assume/pod.hpp"
 #include "base/text.hpp"
 #include "commands/output.hpp"
 #include "device/allocation_text.hpp"
 #include "host/device_nodes.hpp"
 #include "pods/held_units.hpp"
-#include "pods/pods_now.hpp"
+#include "pods/pod_source.hpp"
 
 namespace plughost {
 namespace {

@@ -11,7 +11,7 @@
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "device/names.hpp"
-#include "device/same_card.hpp"
+#include "device/one_container.hpp"
 
 namespace plughost {
 namespace {

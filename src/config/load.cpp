@@ -19,7 +19,6 @@
 #include "config/read_settings.hpp"
 #include "config/text_file.hpp"
 #include "config/yaml.hpp"
-#include "device/hash.hpp"
 #include "device/names.hpp"
 #include "document/fields.hpp"
 

@@ -12,7 +12,7 @@
 #include "config/read_choice.hpp"
 #include "config/read_node_resources.hpp"
 #include "device/cdi.hpp"
-#include "device/feature_file.hpp"
+#include "device/label.hpp"
 #include "device/names.hpp"
 #include "document/fields.hpp"
 #include "programs/program.hpp"

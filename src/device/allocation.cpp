@@ -11,10 +11,8 @@
 
 #include "base/ascii.hpp"
 #include "device/cdi.hpp"
-#include "device/hash.hpp"
 #include "device/names.hpp"
-#include "device/same_card.hpp"
-#include "device/shares.hpp"
+#include "device/one_container.hpp"
 
 namespace plughost {
 namespace {
@@ -22,12 +20,9 @@ namespace {
 // A UUID (version 4 in form) that is the same for the same text, by FNV-1a with two starts.
 std::string uuid_of(std::string_view text) {
   const std::uint64_t high = (fnv1a(text) & ~0xf000ull) | 0x4000u;
-  const std::uint64_t low = (fnv1a(text, 0x84222325cbf29ce4u) & ~(3ull << 62)) | (2ull << 62);
-  std::string uuid;
-  for (int nibble = 0; nibble < 32; ++nibble) {
-    if (nibble == 8 || nibble == 12 || nibble == 16 || nibble == 20) uuid += '-';
-    uuid += lower_hex((nibble < 16 ? high : low) >> (60 - 4 * (nibble % 16)));
-  }
+  const std::uint64_t low = (fnv1a(text, kOtherFnvStart) & ~(3ull << 62)) | (2ull << 62);
+  std::string uuid = hex_digits(high) + hex_digits(low);
+  for (const std::size_t at : {20u, 16u, 12u, 8u}) uuid.insert(at, 1, '-');
   return uuid;
 }
 

@@ -181,15 +181,10 @@ enum class Standing { kListed, kNew, kNewSick };
 std::vector<Standing> standings(const std::vector<Device>& devices, std::span<const Device> listed) {
   std::vector<Standing> all;
   all.reserve(devices.size());
-  auto old = listed.begin();
-  for (const Device& device : devices) {
-    while (old != listed.end() && old->id < device.id) ++old;
+  for_each_pair(listed, devices, [&](const Device* old, const Device* device) {
     using enum Standing;
-    if (old != listed.end() && old->id == device.id)
-      all.push_back(kListed);
-    else
-      all.push_back(device.healthy() ? kNew : kNewSick);
-  }
+    if (device) all.push_back(old ? kListed : device->healthy() ? kNew : kNewSick);
+  });
   return all;
 }
 

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <compare>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "device/position_text.hpp"
+#include "device/template.hpp"
 
 namespace plughost {
 
@@ -96,6 +97,12 @@ struct Device {
     if (trouble.empty() || taken_by.empty()) return trouble + taken_by;
     return trouble + "; and " + taken_by;
   }
+  // An attribute; none if the value is empty.
+  void add(std::string name, std::string value);
+  // The attribute `numa`, too. nullopt: nobody knows it.
+  void add_numa_node(std::optional<int> node);
+  // A node that has the same path in the container.
+  void add_node(const std::string& path, std::string permissions = "rw");
   // nullptr if the device has no such attribute. "id" is one.
   const std::string* attribute(std::string_view name) const;
   bool operator==(const Device&) const = default;

@@ -1,8 +1,6 @@
 #include "device/device_changes.hpp"
 
-#include <algorithm>
-
-#include "device/first_names.hpp"
+#include "device/inventory.hpp"
 
 namespace plughost {
 namespace {
@@ -32,14 +30,7 @@ void compare(const Device* before, const Device* after, std::vector<DeviceChange
 
 std::vector<DeviceChange> device_changes(std::span<const Device> before, std::span<const Device> after) {
   std::vector<DeviceChange> changes;
-  auto old = before.begin();
-  for (const Device& device : after) {
-    for (; old != before.end() && old->id < device.id; ++old) compare(&*old, nullptr, changes);
-    const bool listed = old != before.end() && old->id == device.id;
-    compare(listed ? &*old : nullptr, &device, changes);
-    if (listed) ++old;
-  }
-  for (; old != before.end(); ++old) compare(&*old, nullptr, changes);
+  for_each_pair(before, after, [&](const Device* old, const Device* now) { compare(old, now, changes); });
   return changes;
 }
 

@@ -57,75 +57,53 @@ std::string reason_trouble(std::string_view reason) {
   return {};
 }
 
-void Drains::set(const Name& name, Drain drain) { all_[name.resource][name.device] = std::move(drain); }
-
-bool Drains::remove(const Name& name) {
-  const auto resource = all_.find(name.resource);
-  if (resource == all_.end() || resource->second.erase(name.device) == 0) return false;
-  if (resource->second.empty()) all_.erase(resource);
-  return true;
-}
-
 std::vector<Drains::Name> Drains::expire(Drain::Clock::time_point now) {
   std::vector<Name> over;
-  for (const auto& [resource, devices] : all_) {
-    for (const auto& [device, drain] : devices) {
-      if (drain.until && *drain.until <= now) over.push_back({resource, device});
-    }
-  }
-  for (const Name& name : over) remove(name);
+  std::erase_if(all_, [&](const auto& item) {
+    if (!item.second.until || *item.second.until > now) return false;
+    over.push_back(item.first);
+    return true;
+  });
   return over;
 }
 
 std::optional<Drain::Clock::time_point> Drains::next_end() const {
   std::optional<Drain::Clock::time_point> first;
-  for (const auto& [resource, devices] : all_) {
-    for (const auto& [device, drain] : devices) {
-      if (drain.until) first = std::min(first.value_or(*drain.until), *drain.until);
-    }
+  for (const auto& [name, drain] : all_) {
+    if (drain.until) first = std::min(first.value_or(*drain.until), *drain.until);
   }
   return first;
 }
 
 const Drain* Drains::find(const Name& name) const {
-  const OfResource& devices = of(name.resource);
-  const auto found = devices.find(name.device);
-  return found == devices.end() ? nullptr : &found->second;
+  const auto found = all_.find(name);
+  return found == all_.end() ? nullptr : &found->second;
 }
 
-const Drains::OfResource& Drains::of(std::string_view resource) const {
-  static const OfResource kNone;
-  const auto found = all_.find(resource);
-  return found == all_.end() ? kNone : found->second;
-}
-
-std::size_t Drains::count() const {
-  std::size_t count = 0;
-  for (const auto& [resource, devices] : all_) count += devices.size();
-  return count;
+bool Drains::touches(std::string_view resource) const {
+  const auto first = all_.lower_bound({.resource = std::string(resource), .device = {}});
+  return first != all_.end() && first->first.resource == resource;
 }
 
 void Drains::apply(std::string_view resource, std::vector<Device>& devices) const {
-  const OfResource& drained = of(resource);
+  if (!touches(resource)) return;
   for (Device& device : devices) {
-    const auto found = drained.find(device.id);
-    if (found == drained.end()) continue;
+    const Drain* const drain = find({.resource = std::string(resource), .device = device.id});
+    if (!drain) continue;
     device.drained = true;
-    device.trouble = found->second.text() + (device.healthy() ? "" : "; and by itself: " + device.trouble);
+    device.trouble = drain->text() + (device.healthy() ? "" : "; and by itself: " + device.trouble);
   }
 }
 
 std::string Drains::text() const {
   Json items = Json::Array();
-  for (const auto& [resource, devices] : all_) {
-    for (const auto& [device, drain] : devices) {
-      Json item{{"resource", resource},
-                {"device", device},
-                {"reason", drain.reason},
-                {"since", utc_of(drain.since)}};
-      if (drain.until) item["until"] = utc_of(*drain.until);
-      items.push_back(std::move(item));
-    }
+  for (const auto& [name, drain] : all_) {
+    Json item{{"resource", name.resource},
+              {"device", name.device},
+              {"reason", drain.reason},
+              {"since", utc_of(drain.since)}};
+    if (drain.until) item["until"] = utc_of(*drain.until);
+    items.push_back(std::move(item));
   }
   return Json{{"version", kVersion}, {"drains", std::move(items)}}.dump_indented() + '\n';
 }

@@ -3,10 +3,12 @@
 // not thread-safe.
 
 #include <chrono>
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/device.hpp"
@@ -33,31 +35,30 @@ std::string reason_trouble(std::string_view reason);
 class Drains {
  public:
   using Clock = Drain::Clock;
-  using OfResource = std::map<std::string, Drain, std::less<>>;  // by the device's id
 
   // A device that nobody lists is drained, too: it may come back.
   struct Name {
     std::string resource;
     std::string device;
-    bool operator==(const Name&) const = default;
+    auto operator<=>(const Name&) const = default;
   };
   // What a document of text() says, as far as it can be understood.
   struct Parsed;
 
   // Takes the place of a former one.
-  void set(const Name& name, Drain drain);
+  void set(const Name& name, Drain drain) { all_[name] = std::move(drain); }
   // False: it was not drained.
-  bool remove(const Name& name);
+  bool remove(const Name& name) { return all_.erase(name) > 0; }
   // Those whose time is over are drained no more.
   std::vector<Name> expire(Clock::time_point now);
   // When the first one's time is over; nullopt: there is none with an end.
   std::optional<Clock::time_point> next_end() const;
 
   const Drain* find(const Name& name) const;
-  const OfResource& of(std::string_view resource) const;
-  // By resource, none of which is empty.
-  const std::map<std::string, OfResource, std::less<>>& all() const { return all_; }
-  std::size_t count() const;
+  // Is a device of that resource drained?
+  bool touches(std::string_view resource) const;
+  const std::map<Name, Drain>& all() const { return all_; }
+  std::size_t count() const { return all_.size(); }
   // Makes those of the resource's devices Unhealthy; a trouble of their own is told behind.
   void apply(std::string_view resource, std::vector<Device>& devices) const;
 
@@ -68,7 +69,7 @@ class Drains {
   bool operator==(const Drains&) const = default;
 
  private:
-  std::map<std::string, OfResource, std::less<>> all_;
+  std::map<Name, Drain> all_;
 };
 
 struct Drains::Parsed {

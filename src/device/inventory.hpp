@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/device.hpp"
@@ -31,6 +32,31 @@ const Device* find_device(std::span<const Device> devices, std::string_view id);
 // Which of the device's shares the id stands for: an id of its own.
 unsigned share_of(const Device& device, std::string_view id);
 
+// The id of a device's n-th replica; the id itself if it has just one.
+std::string replica_id(const Device& device, unsigned n);
+
+// What "<id>::<n>" says. Views into the text.
+struct ReplicaName {
+  std::string_view id;
+  unsigned n;
+};
+// nullopt if the text is not of that form; n has no leading zeros.
+std::optional<ReplicaName> parse_replica_id(std::string_view text);
+
+// Calls visit(before, after) for each id of two lists that are sorted by id, in that order: nullptr where one
+// of them does not have it.
+template <typename Visit>
+void for_each_pair(std::span<const Device> before, std::span<const Device> after, Visit visit) {
+  const Device* const none = nullptr;
+  auto old = before.begin();
+  for (const Device& device : after) {
+    for (; old != before.end() && old->id < device.id; ++old) visit(&*old, none);
+    const bool known = old != before.end() && old->id == device.id;
+    visit(known ? &*old++ : none, &device);
+  }
+  for (; old != before.end(); ++old) visit(&*old, none);
+}
+
 class Inventory {
  public:
   Inventory() = default;
@@ -42,13 +68,19 @@ class Inventory {
   }
   bool empty() const { return !devices_; }
 
-  // Calls visit(id, device) for every id that the kubelet is told, in order: a device with replicas has
-  // several.
+  // Calls visit(id, device, healthy) for every id that the kubelet is told, in order, with its health: a
+  // device with replicas has several.
   template <typename Visit>
-  void for_each_id(Visit visit) const;
-  // The same, with the health that it is told: visit(id, device, healthy).
+  void for_each_share(Visit visit) const {
+    for (const Device& device : devices()) {
+      for (unsigned n = 0; n < device.replicas; ++n)
+        visit(replica_id(device, n), device, device.healthy_share(n));
+    }
+  }
   template <typename Visit>
-  void for_each_share(Visit visit) const;
+  void for_each_id(Visit visit) const {
+    for_each_share([&](std::string id, const Device& device, bool) { visit(std::move(id), device); });
+  }
   std::size_t id_count() const;
   // The device behind an id that the kubelet was told; nullptr if there is none.
   const Device* find(std::string_view id) const { return find_device(devices(), id); }
@@ -61,31 +93,7 @@ class Inventory {
   std::shared_ptr<const std::vector<Device>> devices_;  // nullptr: there are none
 };
 
-// The id of a device's n-th replica; the id itself if it has just one.
-std::string replica_id(const Device& device, unsigned n);
-
-// What "<id>::<n>" says. Views into the text.
-struct ReplicaName {
-  std::string_view id;
-  unsigned n;
-};
-// nullopt if the text is not of that form; n has no leading zeros.
-std::optional<ReplicaName> parse_replica_id(std::string_view text);
-
 // Upper bound, in bytes, of what the device takes in a ListAndWatch message, all its replicas counted.
 std::size_t wire_size(const Device& device);
-
-template <typename Visit>
-void Inventory::for_each_share(Visit visit) const {
-  for (const Device& device : devices()) {
-    for (unsigned n = 0; n < device.replicas; ++n)
-      visit(replica_id(device, n), device, device.healthy_share(n));
-  }
-}
-
-template <typename Visit>
-void Inventory::for_each_id(Visit visit) const {
-  for_each_share([&](std::string id, const Device& device, bool) { visit(std::move(id), device); });
-}
 
 }  // namespace plughost

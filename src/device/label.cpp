@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.hpp"
 #include "device/names.hpp"
 
 namespace plughost {
@@ -35,17 +36,8 @@ std::string prefix_trouble(std::string_view prefix) {
   return {};
 }
 
-struct Present {
-  const Device* first = nullptr;
-  std::size_t count = 0;
-};
-
-template <typename Visit>
-void for_each_present(std::span<const Inventory> lists, Visit visit) {
-  for (const Inventory& list : lists)
-    for (const Device& device : list.devices())
-      if (!device.gone && !visit(device)) return;
-}
+// Of the lists, those that are there.
+using Present = std::vector<const Device*>;
 
 struct Value {
   std::string text;
@@ -61,30 +53,41 @@ Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t cou
         return attribute ? std::optional(*attribute) : std::nullopt;
       },
       &missing);
-  if (!text) return {.text = {}, .trouble = '{' + missing + "} is not known of " + device.id};
+  if (!text) return {.trouble = '{' + missing + "} is not known of " + device.id};
   // What the configuration says itself was checked when it was read.
-  if (recipe.value.literal()) return {.text = *text, .trouble = {}};
-  Value value{.text = label_value(*text), .trouble = {}};
+  if (recipe.value.literal()) return {.text = *text};
+  Value value{.text = label_value(*text)};
   if (value.text.empty()) value.trouble = "nothing of \"" + *text + "\" may stand in a label's value";
   if (const std::string trouble = label_value_trouble(value.text); !trouble.empty())
     value.trouble = '"' + value.text + "\": " + trouble;
   return value;
 }
 
-Value value_of(const LabelRecipe& recipe, std::span<const Inventory> lists, const Present& present) {
-  Value value = value_for(recipe, *present.first, present.count);
+Value value_of(const LabelRecipe& recipe, const Present& present) {
+  Value value = value_for(recipe, *present.front(), present.size());
   const std::vector<std::string_view> placeholders = recipe.value.placeholders();
   if (std::ranges::all_of(placeholders, [](std::string_view name) { return name == "count"; })) return value;
-  for_each_present(lists, [&](const Device& device) {
-    if (!value.trouble.empty()) return false;
-    const Value its = value_for(recipe, device, present.count);
+  for (const Device* const device : present) {
+    if (!value.trouble.empty()) break;
+    const Value its = value_for(recipe, *device, present.size());
     value.trouble = its.trouble;
     if (its.trouble.empty() && its.text != value.text)
-      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.first->id + ", \"" +
-                      its.text + "\" of " + device.id;
-    return true;
-  });
+      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.front()->id + ", \"" +
+                      its.text + "\" of " + device->id;
+  }
   return value;
+}
+
+constexpr std::string_view kHead = "# plughost writes this file. What others write into it is lost.\n";
+constexpr std::string_view kExpiry = "# +expiry-time=";
+
+std::optional<FeatureTime> expiry_of(const std::string& text) {
+  const std::size_t at = text.find(kExpiry);
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t begin = at + kExpiry.size();
+  const auto time = microseconds_of(text.substr(begin, text.find('\n', begin) - begin));
+  if (!time) return std::nullopt;
+  return FeatureTime(std::chrono::microseconds(*time));
 }
 
 }  // namespace
@@ -135,20 +138,45 @@ std::string label_value(std::string_view text) {
 
 Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory> lists) {
   Present present;
-  for_each_present(lists, [&](const Device& device) {
-    if (present.count++ == 0) present.first = &device;
-    return true;
-  });
+  for (const Inventory& list : lists) {
+    for (const Device& device : list.devices()) {
+      if (!device.gone) present.push_back(&device);
+    }
+  }
   Labels labels;
-  if (present.count == 0) return labels;
+  if (present.empty()) return labels;
   for (const LabelRecipe& recipe : recipes) {
-    const Value value = value_of(recipe, lists, present);
+    const Value value = value_of(recipe, present);
     if (value.trouble.empty())
       labels.pairs.emplace_back(label_name(recipe.key), value.text);
     else
       labels.remarks.push_back(label_name(recipe.key) + ": " + value.trouble);
   }
   return labels;
+}
+
+std::string feature_file_name(std::string_view owner, std::string_view entry) {
+  const std::string part = resource_name_part(entry.substr(entry.find('/') + 1));
+  return std::string(owner) + '-' + part + '-' + hex_digits(fnv1a(entry));
+}
+
+bool is_feature_file(std::string_view owner, std::string_view file) {
+  if (file.starts_with('.')) file.remove_prefix(1);
+  return file.starts_with(std::string(owner) + '-');
+}
+
+std::string feature_file_text(const Labels::Pairs& labels, FeatureTime expiry) {
+  std::string text(kHead);
+  text.append(kExpiry).append(utc_text(expiry.time_since_epoch().count())).append("\n");
+  for (const auto& [key, value] : labels) text.append(key).append("=").append(value).append("\n");
+  return text;
+}
+
+bool is_fresh(const std::string& text, const Labels::Pairs& labels, FeatureTime now) {
+  const auto expiry = expiry_of(text);
+  // A clock that was set back makes it last for too long.
+  return expiry && *expiry >= now + kFeaturesRenewed && *expiry <= now + kFeaturesLast &&
+         text == feature_file_text(labels, *expiry);
 }
 
 }  // namespace plughost

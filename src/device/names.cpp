@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdint>
 
 #include "base/ascii.hpp"
 #include "base/text.hpp"
-#include "device/hash.hpp"
 
 namespace plughost {
 namespace {
@@ -21,15 +19,19 @@ bool stands_for_itself(std::string_view character) {
   return !(character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0);
 }
 
-std::string hex(std::uint64_t value) {
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    digits += lower_hex(value >> shift);
-  }
-  return digits;
-}
+// The kubelet checks the name with "requests." before it, as a quota would call it: 253 - 9.
+constexpr std::size_t kLongestDomain = 244;
+constexpr std::size_t kLongestPart = 63;
+
+bool is_part_character(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
 
 }  // namespace
+
+std::string hex_digits(std::uint64_t value) {
+  std::string digits;
+  for (int shift = 60; shift >= 0; shift -= 4) digits += lower_hex(value >> shift);
+  return digits;
+}
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
 
@@ -69,18 +71,8 @@ std::string stable_id(std::string_view name, std::size_t longest) {
   }
   if (characters <= longest) return id;
   id.resize(kept);
-  return id + '-' + hex(fnv1a(name));
+  return id + '-' + hex_digits(fnv1a(name));
 }
-
-namespace {
-
-// The kubelet checks the name with "requests." before it, as a quota would call it: 253 - 9.
-constexpr std::size_t kLongestDomain = 244;
-constexpr std::size_t kLongestPart = 63;
-
-bool is_part_character(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
-
-}  // namespace
 
 bool is_domain(std::string_view text) {
   while (true) {

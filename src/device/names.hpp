@@ -1,10 +1,26 @@
 #pragma once
 // Ids of devices, and names of resources. Pure functions, thread-safe.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace plughost {
+
+// FNV-1a, 64 bits: no secret, but the same on every machine and in every version. Source: G. Fowler, L. C.
+// Noll, K.-P. Vo, the FNV non-cryptographic hash algorithm.
+inline constexpr std::uint64_t kFnvStart = 0xcbf29ce484222325u;
+// For a second hash of the same text.
+inline constexpr std::uint64_t kOtherFnvStart = 0x84222325cbf29ce4u;
+
+// Goes on from a former text's value.
+constexpr std::uint64_t fnv1a(std::string_view text, std::uint64_t value = kFnvStart) {
+  for (const char c : text) value = (value ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return value;
+}
+
+// Its 16 hexadecimal digits, in lower case.
+std::string hex_digits(std::uint64_t value);
 
 // The device API's limit for an id, in characters, a replica's suffix included.
 inline constexpr std::size_t kLongestId = 63;

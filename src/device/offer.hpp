@@ -5,10 +5,8 @@
 #include <string>
 
 #include "device/inventory.hpp"
-#include "device/near.hpp"
+#include "device/one_container.hpp"
 #include "device/recipe.hpp"
-#include "device/same_card.hpp"
-#include "device/shares.hpp"
 
 namespace plughost {
 

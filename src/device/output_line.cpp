@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
-#include "device/names.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {
@@ -17,18 +17,14 @@ constexpr std::string_view kBlank = " \t\r\n";
 std::string shown(std::string_view text) {
   std::string line;
   while (!text.empty() && line.size() + kLongestCharacter <= kLongestLine) {
-    std::size_t length = 1;
-    while (length < kLongestCharacter && !valid_utf8(text.substr(0, length))) ++length;
-    const std::string_view character = text.substr(0, length);
-    if (!valid_utf8(character)) {
-      length = 1;
+    const std::size_t length = first_character(text).length;
+    if (length == 0)
       line += '?';
-    } else if (is_control(character[0])) {
+    else if (is_control(text[0]))
       line += ' ';
-    } else {
-      line += character;
-    }
-    text.remove_prefix(length);
+    else
+      line += text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line;

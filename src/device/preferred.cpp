@@ -12,13 +12,13 @@
 #include <unordered_set>
 #include <utility>
 
-#include "device/near.hpp"
+#include "device/one_container.hpp"
 
 namespace plughost {
 namespace {
 
 // A device and those of its ids that may be chosen still, in the order in which they were offered.
-struct Choice {
+struct Offered {
   std::vector<const std::string*> free;
   std::size_t next = 0;
   std::size_t in_use = 0;
@@ -35,7 +35,7 @@ class BondedSearch {
 
   // fixed: those that are in the set anyway. All are positions in the inventory.
   BondedSearch(const Inventory& inventory, const std::vector<std::size_t>& fixed,
-               std::vector<std::size_t> candidates, const std::vector<Choice>& choices)
+               std::vector<std::size_t> candidates, const std::vector<Offered>& choices)
       : candidates_(std::move(candidates)) {
     const auto devices = inventory.devices();
     for (const std::size_t i : candidates_) {
@@ -158,7 +158,7 @@ class Chooser {
         unknown_.push_back(&id);
         continue;
       }
-      Choice& choice = choices_[position(device)];
+      Offered& choice = choices_[position(device)];
       if (choice.in_use > 0) --choice.in_use;
       const bool another = choice.free.empty() && choice.given == 0;
       if (!is_among(*device, terms.same) || (terms.of == SharesOf::kDifferentDevices && !another)) {
@@ -262,15 +262,15 @@ class Chooser {
     using Load = std::tuple<std::size_t, std::size_t, unsigned, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::ranges::greater> least;
     const std::size_t own = different_first ? 1 : 0;
-    const auto far = [](const Choice& choice) { return std::numeric_limits<unsigned>::max() - choice.near; };
+    const auto far = [](const Offered& choice) { return std::numeric_limits<unsigned>::max() - choice.near; };
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      const Choice& choice = choices_[i];
+      const Offered& choice = choices_[i];
       if (!choice.free.empty()) least.emplace(own * choice.given, choice.in_use, far(choice), i);
     }
     while (!least.empty() && chosen_.size() < size_) {
       const auto [has, in_use, distance, i] = least.top();
       least.pop();
-      Choice& choice = choices_[i];
+      Offered& choice = choices_[i];
       choose(*choice.free[choice.next++]);
       if (choice.next < choice.free.size()) least.emplace(has + own, in_use + 1, distance, i);
     }
@@ -329,7 +329,7 @@ class Chooser {
   }
 
   const Inventory& inventory_;
-  std::vector<Choice> choices_;  // by the device's position in the inventory
+  std::vector<Offered> choices_;  // by the device's position in the inventory
   std::vector<const std::string*> known_;
   std::vector<const std::string*> elsewhere_;
   std::vector<const std::string*> unknown_;

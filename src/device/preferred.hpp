@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "device/inventory.hpp"
+#include "device/one_container.hpp"
 #include "device/recipe.hpp"
-#include "device/same_card.hpp"
 
 namespace plughost {
 

@@ -1,19 +1,51 @@
 #pragma once
-// What an entry of the configuration says on top of its kind: how ids and resources are named, and what an
-// allocated device brings into a container. A plain value.
+// What an entry of the configuration says on top of its kind: which devices it takes, how ids and resources
+// are named, and what an allocated device brings into a container. Plain values.
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "device/assume_terms.hpp"
-#include "device/choice.hpp"
+#include "device/device.hpp"
 #include "device/template.hpp"
 
 namespace plughost {
+
+// Of attributes, "id" among them, each with patterns of which one has to match; a device has to match all of
+// the attributes. A pattern matches a value that it is, and what fnmatch(3) says; nothing matches the value
+// that a device does not have, or that is empty.
+struct DevicePattern {
+  std::map<std::string, std::vector<std::string>> attributes;
+  std::string where;  // "only[0]", for messages
+
+  bool matches(const Device& device) const;
+  bool operator==(const DevicePattern&) const = default;
+};
+
+struct Choice {
+  std::vector<DevicePattern> only;    // one has to match; none: every device does
+  std::vector<DevicePattern> except;  // none may match
+
+  bool operator==(const Choice&) const = default;
+};
+
+// A number of replicas for the devices that match one of the patterns.
+struct ReplicaRule {
+  std::vector<DevicePattern> devices;
+  unsigned replicas = 1;
+  std::string where;  // "replicas.*T4*"
+
+  bool matches(const Device& device) const;
+  bool operator==(const ReplicaRule&) const = default;
+};
+
+// Takes out of the devices what is not chosen, and returns where the patterns stand that match none of them.
+std::vector<std::string> choose(const Choice& choice, std::vector<Device>& devices);
 
 enum class AllocationPolicy {
   kNone,         // the kubelet chooses, at random

@@ -6,9 +6,9 @@
 #include <utility>
 #include <variant>
 
-#include "apiserver/api_client.hpp"
-#include "apiserver/api_json.hpp"
-#include "apiserver/find_access.hpp"
+#include "apiserver/access.hpp"
+#include "apiserver/api_request.hpp"
+#include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"

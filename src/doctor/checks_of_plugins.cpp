@@ -6,7 +6,7 @@
 #include "base/ascii.hpp"
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/unix_socket.hpp"
 #include "supervisor/allocatable_check.hpp"

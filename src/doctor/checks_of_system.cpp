@@ -8,7 +8,7 @@
 #include "base/text.hpp"
 #include "doctor/checks.hpp"
 #include "doctor/known_processes.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "setup/needs.hpp"
 #include "system/kubernetes.hpp"
 #include "system/unit_file.hpp"

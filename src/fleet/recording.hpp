@@ -8,7 +8,7 @@
 #include "config/config.hpp"
 #include "fleet/facts.hpp"
 #include "host/host_root.hpp"
-#include "host/nvml_view.hpp"
+#include "host/nvml.hpp"
 
 namespace plughost {
 

@@ -67,6 +67,13 @@ Look look(const HostRoot& host, const std::string& node) {
   return {.found = Found::kNothing};
 }
 
+std::optional<std::string> link_in(const SysDevice& device, std::string_view directory) {
+  for (const std::string& link : device.links()) {
+    if (link.find(directory) != std::string::npos) return link;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation) {
@@ -105,17 +112,6 @@ void follow_links(const HostRoot& host, const std::string& resource, const Recip
     }
   }
 }
-
-namespace {
-
-std::optional<std::string> link_in(const SysDevice& device, std::string_view directory) {
-  for (const std::string& link : device.links()) {
-    if (link.find(directory) != std::string::npos) return link;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<std::string> link_by_id(const SysDevice& device) {
   return device.property("ID_SERIAL_SHORT").empty() ? std::nullopt : link_in(device, "/by-id/");

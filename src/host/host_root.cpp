@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "base/files.hpp"
-#include "host/live_files.hpp"
 #include "host/recorded_machine.hpp"
 #include "host/sysfs.hpp"
 
@@ -132,7 +131,7 @@ class Walk {
 HostRoot::HostRoot(fs::path prefix) : prefix_(std::move(prefix)) {
   std::string beginning = prefix_.native();
   while (beginning.ends_with('/')) beginning.pop_back();
-  files_ = std::make_shared<const LiveFiles>(std::move(beginning));
+  files_ = live_files(std::move(beginning));
 }
 
 HostRoot::HostRoot(std::shared_ptr<const RecordedMachine> machine)

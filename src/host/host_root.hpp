@@ -11,15 +11,14 @@
 #include <system_error>
 #include <vector>
 
-#include "base/dir_watch.hpp"
-#include "host/file_text.hpp"
+#include "base/inotify.hpp"
 #include "host/machine_files.hpp"
 
 namespace plughost {
 
 struct NvmlView;
 struct RecordedMachine;
-class SysfsMemory;
+struct SysfsMemory;
 
 // A directory whose changes can change a scan's result: entries whose name matches the pattern come or go, or
 // are written.

@@ -3,7 +3,8 @@
 #include <sys/utsname.h>
 
 #include <string_view>
-#include <utility>
+
+#include "base/words.hpp"
 
 namespace plughost {
 namespace {
@@ -32,12 +33,9 @@ MachineFacts machine_facts(const HostRoot& host) {
 }
 
 std::string kubernetes_arch(const std::string& arch) {
-  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+  static constexpr Word<std::string_view> kWords[] = {
       {"x86_64", "amd64"}, {"aarch64", "arm64"}, {"armv7l", "arm"}, {"armv6l", "arm"}, {"i686", "386"}};
-  for (const auto& [ours, theirs] : kWords) {
-    if (arch == ours) return std::string(theirs);
-  }
-  return arch;
+  return std::string(value_of(kWords, arch).value_or(arch));
 }
 
 }  // namespace plughost

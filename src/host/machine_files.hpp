@@ -1,13 +1,23 @@
 #pragma once
-// The files of a machine. Thread-safe; its calls may block.
+// The files of a machine, and of this one. Thread-safe; what is called may block where a file system or a
+// driver hangs.
 
+#include <cstddef>
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 namespace plughost {
+
+inline constexpr std::size_t kMostFileText = 64u << 10;  // sysfs gives a page; binary files more
+
+// A file's bytes, such as the kernel's own files in /proc and /sys, whose size nobody knows before: at most
+// so many, rounded up to a whole read. nullopt: there is no such file, or it cannot be read.
+std::optional<std::string> file_text(const std::filesystem::path& file, std::size_t most = kMostFileText);
 
 // What stands at a path. A value.
 enum class FileType { kNothing, kDirectory, kRegular, kLink, kCharacter, kBlock, kSocket, kFifo, kOther };
@@ -35,5 +45,9 @@ class MachineFiles {
   using Entry = std::function<void(std::string_view name, FileType type)>;
   virtual std::error_code list(const std::string& directory, const Entry& entry) const = 0;
 };
+
+// This machine's, or those of a tree below a prefix, which has no '/' at its end: what a link out of it leads
+// to is called as on this machine.
+std::shared_ptr<const MachineFiles> live_files(std::string prefix);
 
 }  // namespace plughost

@@ -13,22 +13,11 @@ namespace {
 constexpr std::size_t kMostText = 1 << 20;
 constexpr const char* kName = "kubernetes.io/hostname";
 
-struct IsText {
-  bool operator()(const std::string&) const { return true; }
-  template <typename Other>
-  bool operator()(const Other&) const {
-    return false;
-  }
-};
-
 std::map<std::string, std::string> labels_of(const Json& map) {
   std::map<std::string, std::string> labels;
-  IsText is_text;
   for (const auto& [key, value] : map.object()) {
-    bool text = false;
-    auto look = [&](const auto& each) { text = is_text(each); };
-    value.visit(look);
-    if (!text) throw std::runtime_error("the value of " + one_word(key) + " is no text");
+    if (value != Json(value.text()))
+      throw std::runtime_error("the value of " + one_word(key) + " is no text");
     labels[key] = value.text();
   }
   return labels;
@@ -37,8 +26,8 @@ std::map<std::string, std::string> labels_of(const Json& map) {
 NodeLabels of_json(const Json& json) {
   const Json& metadata = json["metadata"].object().empty() ? json : json["metadata"];
   const bool is_metadata = !metadata["labels"].object().empty() || &metadata != &json;
-  if (!is_metadata) return {.node = {}, .labels = labels_of(json), .trouble = {}};
-  return {.node = metadata["name"].text(), .labels = labels_of(metadata["labels"]), .trouble = {}};
+  if (!is_metadata) return {.labels = labels_of(json)};
+  return {.node = metadata["name"].text(), .labels = labels_of(metadata["labels"])};
 }
 
 NodeLabels of_lines(std::string_view text) {
@@ -67,15 +56,14 @@ NodeLabels node_labels_of(std::string_view text) {
       found.node = name->second;
     return found;
   } catch (const std::runtime_error& error) {
-    return {.node = {}, .labels = {}, .trouble = error.what()};
+    return {.trouble = error.what()};
   }
 }
 
 NodeLabels read_node_labels(const HostRoot& host, const std::string& file) {
-  if (file.empty()) return {.node = {}, .labels = {}, .trouble = "`nodeLabels` names no file"};
+  if (file.empty()) return {.trouble = "`nodeLabels` names no file"};
   const auto text = host.text(file, kMostText);
-  NodeLabels found =
-      text ? node_labels_of(*text) : NodeLabels{.node = {}, .labels = {}, .trouble = "it cannot be read"};
+  NodeLabels found = text ? node_labels_of(*text) : NodeLabels{.trouble = "it cannot be read"};
   if (!found.trouble.empty()) found.trouble = file + ": " + found.trouble;
   return found;
 }

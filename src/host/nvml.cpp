@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstdio>
+#include <initializer_list>
+#include <type_traits>
 
 namespace plughost {
 namespace {
@@ -65,17 +67,31 @@ std::string address_of(const PciInfo& info) {
   return text.data();
 }
 
-// nullptr: the library has none of these.
-template <typename Function>
-void find(void* library, Function*& function, const char* name, const char* older = nullptr) {
-  void* symbol = ::dlsym(library, name);
-  if (!symbol && older) symbol = ::dlsym(library, older);
-  function = reinterpret_cast<Function*>(symbol);
-}
+// One of the library's functions, by the newest of its versions that it has; without any it fails.
+template <typename... Arguments>
+struct Call {
+  Call(void* library, const char* called, std::initializer_list<const char*> versions = {""}) : name(called) {
+    for (const std::string each : versions) {
+      function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(library, (name + each).c_str()));
+      is_first = each.empty();
+      if (function) return;
+    }
+  }
 
-template <typename Function, typename... Arguments>
-int call(Function* function, Arguments... arguments) {
-  return function ? function(arguments...) : kFunctionNotFound;
+  int operator()(Arguments... arguments) const {
+    return function ? function(arguments...) : kFunctionNotFound;
+  }
+
+  const char* name;
+  bool is_first = true;  // of its versions
+  int (*function)(Arguments...) = nullptr;
+};
+
+// What make makes of what a call has given.
+template <typename From, typename Make>
+NvmlResult<std::invoke_result_t<Make, From>> made(NvmlResult<From> result, Make make) {
+  if (auto* const failure = std::get_if<NvmlFailure>(&result)) return std::move(*failure);
+  return make(std::get<From>(result));
 }
 
 }  // namespace
@@ -89,60 +105,56 @@ bool NvmlFailure::lost() const { return code == kGpuIsLost || code == kResetRequ
 bool NvmlFailure::timed_out() const { return code == kTimeout; }
 
 struct Nvml::Functions {
-  int (*init)();
-  int (*shutdown)();
-  const char* (*error_string)(int);
-  int (*count)(unsigned*);
-  int (*by_index)(unsigned, void**);
-  int (*uuid)(void*, char*, unsigned);
-  int (*name)(void*, char*, unsigned);
-  int (*minor_number)(void*, unsigned*);
-  int (*pci_info)(void*, PciInfo*);
-  int (*memory_info)(void*, MemoryInfo*);
-  int (*field_values)(void*, int, FieldValue*);
-  int (*mig_mode)(void*, unsigned*, unsigned*);
-  int (*most_mig_devices)(void*, unsigned*);
-  int (*mig_by_index)(void*, unsigned, void**);
-  int (*gpu_instance)(void*, unsigned*);
-  int (*compute_instance)(void*, unsigned*);
-  int (*common_ancestor)(void*, void*, unsigned*);
-  int (*link_state)(void*, unsigned, unsigned*);
-  int (*link_peer)(void*, unsigned, PciInfo*);
-  int (*make_events)(void**);
-  int (*supported_events)(void*, unsigned long long*);
-  int (*register_events)(void*, unsigned long long, void*);
-  int (*wait_for_event)(void*, EventData*, unsigned);
-  int (*free_events)(void*);
-  bool instances_in_events;  // the older wait leaves them as they were
+  using Device = void*;
 
-  explicit Functions(void* library) {
-    find(library, init, "nvmlInit_v2", "nvmlInit");
-    find(library, shutdown, "nvmlShutdown");
-    find(library, error_string, "nvmlErrorString");
-    find(library, count, "nvmlDeviceGetCount_v2", "nvmlDeviceGetCount");
-    find(library, by_index, "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex");
-    find(library, uuid, "nvmlDeviceGetUUID");
-    find(library, name, "nvmlDeviceGetName");
-    find(library, minor_number, "nvmlDeviceGetMinorNumber");
-    find(library, pci_info, "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2");
-    if (!pci_info) find(library, pci_info, "nvmlDeviceGetPciInfo");
-    find(library, memory_info, "nvmlDeviceGetMemoryInfo");
-    find(library, field_values, "nvmlDeviceGetFieldValues");
-    find(library, mig_mode, "nvmlDeviceGetMigMode");
-    find(library, most_mig_devices, "nvmlDeviceGetMaxMigDeviceCount");
-    find(library, mig_by_index, "nvmlDeviceGetMigDeviceHandleByIndex");
-    find(library, gpu_instance, "nvmlDeviceGetGpuInstanceId");
-    find(library, compute_instance, "nvmlDeviceGetComputeInstanceId");
-    find(library, common_ancestor, "nvmlDeviceGetTopologyCommonAncestor");
-    find(library, link_state, "nvmlDeviceGetNvLinkState");
-    find(library, link_peer, "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemotePciInfo");
-    find(library, make_events, "nvmlEventSetCreate");
-    find(library, supported_events, "nvmlDeviceGetSupportedEventTypes");
-    find(library, register_events, "nvmlDeviceRegisterEvents");
-    find(library, wait_for_event, "nvmlEventSetWait_v2");
-    instances_in_events = wait_for_event != nullptr;
-    if (!wait_for_event) find(library, wait_for_event, "nvmlEventSetWait");
-    find(library, free_events, "nvmlEventSetFree");
+  void* library;
+  Call<> init{library, "nvmlInit", {"_v2", ""}};
+  Call<> shutdown{library, "nvmlShutdown"};
+  Call<unsigned*> count{library, "nvmlDeviceGetCount", {"_v2", ""}};
+  Call<unsigned, Device*> by_index{library, "nvmlDeviceGetHandleByIndex", {"_v2", ""}};
+  Call<Device, char*, unsigned> uuid{library, "nvmlDeviceGetUUID"};
+  Call<Device, char*, unsigned> name{library, "nvmlDeviceGetName"};
+  Call<Device, unsigned*> minor_number{library, "nvmlDeviceGetMinorNumber"};
+  Call<Device, PciInfo*> pci_info{library, "nvmlDeviceGetPciInfo", {"_v3", "_v2", ""}};
+  Call<Device, MemoryInfo*> memory_info{library, "nvmlDeviceGetMemoryInfo"};
+  Call<Device, int, FieldValue*> field_values{library, "nvmlDeviceGetFieldValues"};
+  Call<Device, unsigned*, unsigned*> mig_mode{library, "nvmlDeviceGetMigMode"};
+  Call<Device, unsigned*> most_mig_devices{library, "nvmlDeviceGetMaxMigDeviceCount"};
+  Call<Device, unsigned, Device*> mig_by_index{library, "nvmlDeviceGetMigDeviceHandleByIndex"};
+  Call<Device, unsigned*> gpu_instance{library, "nvmlDeviceGetGpuInstanceId"};
+  Call<Device, unsigned*> compute_instance{library, "nvmlDeviceGetComputeInstanceId"};
+  Call<Device, Device, unsigned*> common_ancestor{library, "nvmlDeviceGetTopologyCommonAncestor"};
+  Call<Device, unsigned, unsigned*> link_state{library, "nvmlDeviceGetNvLinkState"};
+  Call<Device, unsigned, PciInfo*> link_peer{library, "nvmlDeviceGetNvLinkRemotePciInfo", {"_v2", ""}};
+  Call<void**> make_events{library, "nvmlEventSetCreate"};
+  Call<Device, unsigned long long*> supported_events{library, "nvmlDeviceGetSupportedEventTypes"};
+  Call<Device, unsigned long long, void*> register_events{library, "nvmlDeviceRegisterEvents"};
+  Call<void*, EventData*, unsigned> wait_for_event{library, "nvmlEventSetWait", {"_v2", ""}};
+  Call<void*> free_events{library, "nvmlEventSetFree"};
+
+  std::string words(int code) const {
+    const auto error_string = reinterpret_cast<const char* (*)(int)>(::dlsym(library, "nvmlErrorString"));
+    const char* const words = error_string ? error_string(code) : nullptr;
+    return (words ? words : "error") + (" (" + std::to_string(code) + ')');
+  }
+  NvmlFailure failure(const char* call, int code) const {
+    const std::string why = code == kFunctionNotFound
+                                ? "this driver's library does not have it (" + std::to_string(code) + ')'
+                                : words(code);
+    return {.code = code, .what = std::string(call) + ": " + why};
+  }
+  // What the call puts where its last argument points.
+  template <typename T, typename... All, typename... Arguments>
+  NvmlResult<T> get(const Call<All...>& call, Arguments... arguments) const {
+    T value{};
+    if (const int code = call(arguments..., &value); code != kSuccess) return failure(call.name, code);
+    return value;
+  }
+  NvmlResult<std::string> text(const Call<Device, char*, unsigned>& call, Device device) const {
+    std::array<char, kTextSize> text{};
+    const int code = call(device, text.data(), kTextSize - 1);
+    if (code != kSuccess) return failure(call.name, code);
+    return std::string(text.data());
   }
 };
 
@@ -152,133 +164,90 @@ std::variant<std::unique_ptr<Nvml>, std::string> Nvml::open(const std::string& l
     const char* const why = ::dlerror();
     return std::string(why ? why : library + " cannot be loaded");
   }
-  auto functions = std::make_unique<const Functions>(handle);
-  const int code = call(functions->init);
-  if (code == kSuccess) return std::unique_ptr<Nvml>(new Nvml(handle, std::move(functions)));
-  const char* const words = functions->error_string ? functions->error_string(code) : nullptr;
-  std::string why =
-      library + " does not begin: " + (words ? words : "error") + " (" + std::to_string(code) + ')';
+  std::unique_ptr<const Functions> functions(new Functions{handle});
+  const int code = functions->init();
+  if (code == kSuccess) return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
+  std::string why = library + " does not begin: " + functions->words(code);
   ::dlclose(handle);
   return why;
 }
 
-Nvml::Nvml(void* library, std::unique_ptr<const Functions> functions)
-    : library_(library), functions_(std::move(functions)) {}
+Nvml::Nvml(std::unique_ptr<const Functions> functions) : functions_(std::move(functions)) {}
 
 Nvml::~Nvml() {
-  if (events_) call(functions_->free_events, events_);
-  call(functions_->shutdown);
-  ::dlclose(library_);
+  if (events_) functions_->free_events(events_);
+  functions_->shutdown();
+  ::dlclose(functions_->library);
 }
 
-NvmlFailure Nvml::failure(const char* name, int code) const {
-  const char* const words = functions_->error_string ? functions_->error_string(code) : nullptr;
-  const char* const text = code == kFunctionNotFound ? "this driver's library does not have it" : words;
-  return {.code = code,
-          .what = std::string(name) + ": " + (text ? text : "error") + " (" + std::to_string(code) + ')'};
-}
-
-NvmlResult<unsigned> Nvml::count() const {
-  unsigned count = 0;
-  const int code = call(functions_->count, &count);
-  if (code != kSuccess) return failure("nvmlDeviceGetCount", code);
-  return count;
-}
+NvmlResult<unsigned> Nvml::count() const { return functions_->get<unsigned>(functions_->count); }
 
 NvmlResult<NvmlDevice> Nvml::device(unsigned index) const {
-  NvmlDevice device;
-  const int code = call(functions_->by_index, index, &device.handle);
-  if (code != kSuccess) return failure("nvmlDeviceGetHandleByIndex", code);
-  return device;
+  return made(functions_->get<void*>(functions_->by_index, index),
+              [](void* handle) { return NvmlDevice{handle}; });
 }
 
 NvmlResult<std::string> Nvml::uuid(NvmlDevice device) const {
-  std::array<char, kTextSize> text{};
-  const int code = call(functions_->uuid, device.handle, text.data(), kTextSize - 1);
-  if (code != kSuccess) return failure("nvmlDeviceGetUUID", code);
-  return std::string(text.data());
+  return functions_->text(functions_->uuid, device.handle);
 }
 
 NvmlResult<std::string> Nvml::name(NvmlDevice device) const {
-  std::array<char, kTextSize> text{};
-  const int code = call(functions_->name, device.handle, text.data(), kTextSize - 1);
-  if (code != kSuccess) return failure("nvmlDeviceGetName", code);
-  return std::string(text.data());
+  return functions_->text(functions_->name, device.handle);
 }
 
 NvmlResult<unsigned> Nvml::minor_number(NvmlDevice device) const {
-  unsigned number = 0;
-  const int code = call(functions_->minor_number, device.handle, &number);
-  if (code != kSuccess) return failure("nvmlDeviceGetMinorNumber", code);
-  return number;
+  return functions_->get<unsigned>(functions_->minor_number, device.handle);
 }
 
 NvmlResult<std::string> Nvml::pci_address(NvmlDevice device) const {
-  PciInfo info{};
-  const int code = call(functions_->pci_info, device.handle, &info);
-  if (code != kSuccess) return failure("nvmlDeviceGetPciInfo", code);
-  return address_of(info);
+  return made(functions_->get<PciInfo>(functions_->pci_info, device.handle), address_of);
 }
 
 NvmlResult<std::uint64_t> Nvml::memory(NvmlDevice device) const {
-  MemoryInfo info{};
-  const int code = call(functions_->memory_info, device.handle, &info);
-  if (code != kSuccess) return failure("nvmlDeviceGetMemoryInfo", code);
-  return std::uint64_t{info.total};
+  return made(functions_->get<MemoryInfo>(functions_->memory_info, device.handle),
+              [](const MemoryInfo& info) { return std::uint64_t{info.total}; });
 }
 
 NvmlResult<std::uint64_t> Nvml::recovery_action(NvmlDevice device) const {
   FieldValue value{};
   value.field = kRecoveryActionField;
-  int code = call(functions_->field_values, device.handle, 1, &value);
+  int code = functions_->field_values(device.handle, 1, &value);
   if (code == kSuccess) code = value.result;
-  if (code != kSuccess) return failure("nvmlDeviceGetFieldValues", code);
+  if (code != kSuccess) return functions_->failure(functions_->field_values.name, code);
   const bool wide = value.value_type == kUnsignedLong || value.value_type == kUnsignedLongLong;
   return wide ? std::uint64_t{value.value.whole} : std::uint64_t{value.value.small};
 }
 
 NvmlResult<bool> Nvml::mig_enabled(NvmlDevice card) const {
   unsigned current = 0;
-  unsigned pending = 0;
-  const int code = call(functions_->mig_mode, card.handle, &current, &pending);
-  if (code != kSuccess) return failure("nvmlDeviceGetMigMode", code);
-  return current == 1;
+  const auto pending = functions_->get<unsigned>(functions_->mig_mode, card.handle, &current);
+  return made(pending, [current](unsigned) { return current == 1; });
 }
 
 NvmlResult<std::vector<NvmlDevice>> Nvml::mig_devices(NvmlDevice card) const {
-  unsigned most = 0;
-  if (const int code = call(functions_->most_mig_devices, card.handle, &most); code != kSuccess)
-    return failure("nvmlDeviceGetMaxMigDeviceCount", code);
+  const auto most = functions_->get<unsigned>(functions_->most_mig_devices, card.handle);
+  if (const auto* const failure = std::get_if<NvmlFailure>(&most)) return *failure;
   std::vector<NvmlDevice> devices;
-  for (unsigned i = 0; i < most; ++i) {
-    NvmlDevice device;
-    const int code = call(functions_->mig_by_index, card.handle, i, &device.handle);
-    if (code == kNotFound) continue;
-    if (code != kSuccess) return failure("nvmlDeviceGetMigDeviceHandleByIndex", code);
-    devices.push_back(device);
+  for (unsigned i = 0; i < std::get<unsigned>(most); ++i) {
+    const auto mig = functions_->get<void*>(functions_->mig_by_index, card.handle, i);
+    const auto* const failure = std::get_if<NvmlFailure>(&mig);
+    if (failure && !failure->not_found()) return *failure;
+    if (!failure) devices.push_back({std::get<void*>(mig)});
   }
   return devices;
 }
 
 NvmlResult<unsigned> Nvml::gpu_instance(NvmlDevice mig) const {
-  unsigned id = 0;
-  const int code = call(functions_->gpu_instance, mig.handle, &id);
-  if (code != kSuccess) return failure("nvmlDeviceGetGpuInstanceId", code);
-  return id;
+  return functions_->get<unsigned>(functions_->gpu_instance, mig.handle);
 }
 
 NvmlResult<unsigned> Nvml::compute_instance(NvmlDevice mig) const {
-  unsigned id = 0;
-  const int code = call(functions_->compute_instance, mig.handle, &id);
-  if (code != kSuccess) return failure("nvmlDeviceGetComputeInstanceId", code);
-  return id;
+  return functions_->get<unsigned>(functions_->compute_instance, mig.handle);
 }
 
 NvmlResult<NvmlLevel> Nvml::common_ancestor(NvmlDevice one, NvmlDevice other) const {
-  unsigned level = 0;
-  const int code = call(functions_->common_ancestor, one.handle, other.handle, &level);
-  if (code != kSuccess) return failure("nvmlDeviceGetTopologyCommonAncestor", code);
-  return static_cast<NvmlLevel>(level);
+  return made(functions_->get<unsigned>(functions_->common_ancestor, one.handle, other.handle),
+              [](unsigned level) { return static_cast<NvmlLevel>(level); });
 }
 
 std::vector<std::string> Nvml::link_peers(NvmlDevice card) const {
@@ -286,36 +255,34 @@ std::vector<std::string> Nvml::link_peers(NvmlDevice card) const {
   for (unsigned link = 0; link < kMostLinks; ++link) {
     unsigned active = 0;
     PciInfo peer{};
-    if (call(functions_->link_state, card.handle, link, &active) != kSuccess || active == 0) continue;
-    if (call(functions_->link_peer, card.handle, link, &peer) == kSuccess) peers.push_back(address_of(peer));
+    if (functions_->link_state(card.handle, link, &active) != kSuccess || active == 0) continue;
+    if (functions_->link_peer(card.handle, link, &peer) == kSuccess) peers.push_back(address_of(peer));
   }
   return peers;
 }
 
 std::optional<NvmlFailure> Nvml::follow(NvmlDevice card, std::uint64_t events) {
   if (!events_) {
-    if (const int code = call(functions_->make_events, &events_); code != kSuccess)
-      return failure("nvmlEventSetCreate", code);
+    if (const int code = functions_->make_events(&events_); code != kSuccess)
+      return functions_->failure(functions_->make_events.name, code);
   }
-  unsigned long long supported = 0;
-  if (const int code = call(functions_->supported_events, card.handle, &supported); code != kSuccess)
-    return failure("nvmlDeviceGetSupportedEventTypes", code);
-  const int code = call(functions_->register_events, card.handle, supported & events, events_);
-  if (code != kSuccess) return failure("nvmlDeviceRegisterEvents", code);
+  const auto supported = functions_->get<unsigned long long>(functions_->supported_events, card.handle);
+  if (const auto* const failure = std::get_if<NvmlFailure>(&supported)) return *failure;
+  const int code =
+      functions_->register_events(card.handle, std::get<unsigned long long>(supported) & events, events_);
+  if (code != kSuccess) return functions_->failure(functions_->register_events.name, code);
   return std::nullopt;
 }
 
 NvmlResult<NvmlEvent> Nvml::next_event(std::chrono::milliseconds wait) const {
   EventData data{};
-  const int code = events_
-                       ? call(functions_->wait_for_event, events_, &data, static_cast<unsigned>(wait.count()))
-                       : kTimeout;
-  if (code != kSuccess) return failure("nvmlEventSetWait", code);
+  const auto& wait_for_event = functions_->wait_for_event;
+  const int code = events_ ? wait_for_event(events_, &data, static_cast<unsigned>(wait.count())) : kTimeout;
+  if (code != kSuccess) return functions_->failure(wait_for_event.name, code);
   NvmlEvent event{.handle = data.device, .type = data.type, .code = data.data};
-  if (functions_->instances_in_events) {
-    event.gpu_instance = data.gpu_instance;
-    event.compute_instance = data.compute_instance;
-  }
+  if (wait_for_event.is_first) return event;  // it leaves the rest as it was
+  event.gpu_instance = data.gpu_instance;
+  event.compute_instance = data.compute_instance;
   return event;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // NVIDIA's management library, loaded when it is wanted: nothing of it is needed to build. Every call can
 // block for as long as the driver likes: worker threads only, and one at a time. Source: nvml.h of the CUDA
-// toolkit.
+// toolkit. And what it says of a machine's cards, for a look at it later or elsewhere: a value.
 
 #include <chrono>
 #include <cstdint>
@@ -12,7 +12,36 @@
 #include <variant>
 #include <vector>
 
+#include "device/device.hpp"
+
 namespace plughost {
+
+struct NvmlView {
+  // A card, or a part that it is divided into (a MIG device).
+  struct Unit {
+    std::string uuid;
+    std::string name;
+    std::string index;               // "0"; of a part "0:1"
+    std::string pci;                 // of the card; empty: unknown
+    std::string profile;             // of a part: "1g.5gb", with '.' for '+'; empty: a card
+    std::optional<unsigned> minor;   // of the card's node
+    std::uint64_t memory = 0;        // bytes; 0: unknown
+    std::vector<std::string> nodes;  // in /dev, without those that all cards share
+    std::vector<Bond> bonds;         // to the other cards, and of a part to those of its own card
+
+    bool operator==(const Unit&) const = default;
+  };
+  struct Card : Unit {
+    bool mig_enabled = false;
+    std::vector<Unit> parts;
+
+    bool operator==(const Card&) const = default;
+  };
+  std::vector<Card> cards;
+  std::string trouble;  // why the library cannot be used; empty: it can
+
+  bool operator==(const NvmlView&) const = default;
+};
 
 // A call that did not succeed. Errors are values here: one lost card must not cost the others.
 struct NvmlFailure {
@@ -44,7 +73,6 @@ enum class NvmlLevel : unsigned {
 };
 
 struct NvmlEvent {
-  static constexpr std::uint64_t kSingleBitError = 1;
   static constexpr std::uint64_t kDoubleBitError = 2;
   static constexpr std::uint64_t kXid = 8;
   static constexpr std::uint64_t kMigChanged = 0x100;
@@ -98,10 +126,8 @@ class Nvml {
 
  private:
   struct Functions;
-  Nvml(void* library, std::unique_ptr<const Functions> functions);
-  NvmlFailure failure(const char* call, int code) const;
+  explicit Nvml(std::unique_ptr<const Functions> functions);
 
-  void* library_;
   std::unique_ptr<const Functions> functions_;
   void* events_ = nullptr;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/json.hpp"
 #include "base/text.hpp"
 
 namespace plughost {
@@ -51,8 +52,7 @@ PciFunction pci_function(const SysDevice& device) {
                        .path = path_from_host_bridge(device),
                        .physical_function = whole,
                        .virtual_number = physical ? number_of(device.name(), *physical) : "",
-                       .virtual_functions = number_of_virtual_functions(device),
-                       .physical_name = {}};
+                       .virtual_functions = number_of_virtual_functions(device)};
   if (function.is_network())
     function.physical_name = joined((physical ? *physical : device).names_in("net"), ",");
   return function;
@@ -79,6 +79,14 @@ std::vector<Attribute> attributes_of(const PciFunction& function) {
                                        {.name = "pfName", .value = function.physical_name}};
   std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
   return attributes;
+}
+
+std::string pci_info(const std::string& address, const std::string& section,
+                     const std::map<std::string, std::string>& facts) {
+  Json info;
+  info["generic"]["deviceID"] = address;
+  if (!facts.empty()) info[section] = facts;
+  return json_string(address) + ':' + info.dump();
 }
 
 }  // namespace plughost

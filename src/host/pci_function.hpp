@@ -1,6 +1,7 @@
 #pragma once
 // A PCI function (a card has one or several), and what an entry can ask of it. Worker threads: reads /sys.
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,5 +46,11 @@ struct PciSelectors {
 // pci, vendor, device, class, driver, pciPath, physfn, vf, vfs and pfName; what is unknown is left out, so
 // that no template makes an empty text of it.
 std::vector<Attribute> attributes_of(const PciFunction& function);
+
+// What a container is told of a function, in the words of the SR-IOV network device plugin: a member of the
+// JSON object in that plugin's PCIDEVICE_…_INFO, without the object's braces:
+// "0000:03:00.0":{"generic":{"deviceID":"0000:03:00.0"},"<section>":{…}}.
+std::string pci_info(const std::string& address, const std::string& section,
+                     const std::map<std::string, std::string>& facts);
 
 }  // namespace plughost

@@ -42,36 +42,11 @@ struct SysDevice::Facts {
   std::vector<std::string> tags;
 };
 
-// Thread-safe.
-class SysfsMemory {
- public:
-  // nullptr: nobody has read them.
-  std::shared_ptr<const SysDevice::Facts> facts(const std::string& path) const {
-    const std::lock_guard lock(mutex_);
-    const auto known = facts_.find(path);
-    return known == facts_.end() ? nullptr : known->second;
-  }
-  void keep(const std::string& path, std::shared_ptr<const SysDevice::Facts> facts) {
-    const std::lock_guard lock(mutex_);
-    facts_[path] = std::move(facts);
-  }
-  // The paths of a subsystem's devices; nullopt: nobody has listed them.
-  std::optional<std::vector<std::string>> devices(std::string_view subsystem) const {
-    const std::lock_guard lock(mutex_);
-    const auto known = devices_.find(subsystem);
-    return known == devices_.end() ? std::nullopt : std::optional(known->second);
-  }
-  void keep(std::string_view subsystem, const std::vector<SysDevice>& devices) {
-    std::vector<std::string> paths;
-    for (const SysDevice& device : devices) paths.push_back(device.path());
-    const std::lock_guard lock(mutex_);
-    devices_.insert_or_assign(std::string(subsystem), std::move(paths));
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const SysDevice::Facts>> facts_;  // by path
-  std::map<std::string, std::vector<std::string>, std::less<>> devices_;            // by subsystem
+// What has been read, under the mutex.
+struct SysfsMemory {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::shared_ptr<const SysDevice::Facts>> facts;  // by path
+  std::map<std::string, std::vector<std::string>, std::less<>> devices;  // their paths, by subsystem
 };
 
 std::shared_ptr<SysfsMemory> make_sysfs_memory() { return std::make_shared<SysfsMemory>(); }
@@ -114,7 +89,10 @@ std::vector<std::string> SysDevice::names_in(std::string_view directory) const {
 const SysDevice::Facts& SysDevice::facts() const {
   if (facts_) return *facts_;
   SysfsMemory* const memory = host_->sysfs_memory();
-  if (memory && (facts_ = memory->facts(path_))) return *facts_;
+  if (memory) {
+    const std::lock_guard lock(memory->mutex);
+    if ((facts_ = memory->facts[path_])) return *facts_;
+  }
   const auto facts = std::make_shared<Facts>();
   Properties& known = facts->properties;
   read_properties(attribute("uevent").value_or(""), known);
@@ -154,7 +132,10 @@ const SysDevice::Facts& SysDevice::facts() const {
   std::ranges::sort(facts->links);
   std::ranges::sort(facts->tags);
   facts_ = facts;
-  if (memory) memory->keep(path_, facts_);
+  if (memory) {
+    const std::lock_guard lock(memory->mutex);
+    memory->facts[path_] = facts_;
+  }
   return *facts_;
 }
 
@@ -229,9 +210,12 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem) {
   std::vector<SysDevice> devices;
   SysfsMemory* const memory = host.sysfs_memory();
-  if (auto known = memory ? memory->devices(subsystem) : std::nullopt) {
-    for (std::string& path : *known) devices.push_back(SysDevice(host, std::move(path)));
-    return devices;
+  if (memory) {
+    const std::lock_guard lock(memory->mutex);
+    if (const auto known = memory->devices.find(subsystem); known != memory->devices.end()) {
+      for (const std::string& path : known->second) devices.push_back(SysDevice(host, path));
+      return devices;
+    }
   }
   std::string directory = "/sys/bus/" + std::string(subsystem) + "/devices";
   if (!host.exists(directory)) directory = "/sys/class/" + std::string(subsystem);
@@ -246,7 +230,11 @@ std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsyst
     std::optional<SysDevice> device = SysDevice::at(host, directory + '/' + name);
     if (device && host.type(device->path()) == FileType::kDirectory) devices.push_back(*std::move(device));
   }
-  if (memory) memory->keep(subsystem, devices);
+  if (!memory) return devices;
+  const std::lock_guard lock(memory->mutex);
+  std::vector<std::string>& paths = memory->devices[std::string(subsystem)];
+  paths.clear();
+  for (const SysDevice& device : devices) paths.push_back(device.path());
   return devices;
 }
 

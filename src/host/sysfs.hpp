@@ -60,7 +60,7 @@ class SysDevice {
   bool operator==(const SysDevice& other) const { return path_ == other.path_; }
 
  private:
-  friend class SysfsMemory;
+  friend struct SysfsMemory;
   friend std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
   struct Facts;
   SysDevice(const HostRoot& host, std::string path) : host_(&host), path_(std::move(path)) {}

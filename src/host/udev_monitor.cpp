@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace plughost {
 namespace {
@@ -20,26 +19,20 @@ constexpr int kReceiveBuffer = 4 << 20;
 // Datagrams that are read before the loop sees to others.
 constexpr int kMostAtOnce = 256;
 
-struct FreeDevice {
-  void operator()(udev_device* device) const { ::udev_device_unref(device); }
-};
-
 }  // namespace
 
 UdevWatch::~UdevWatch() {
-  auto& watches = monitor_.watches_;
-  const auto [first, last] = watches.equal_range(subsystem_);
-  watches.erase(std::find_if(first, last, [this](const auto& item) { return item.second == this; }));
-  if (!monitor_.wants(subsystem_)) monitor_.adjust();
+  watch_.reset();
+  if (watches_.empty()) monitor_.adjust();
 }
-
-void UdevMonitor::FreeContext::operator()(udev* context) const { ::udev_unref(context); }
-
-void UdevMonitor::FreeMonitor::operator()(udev_monitor* monitor) const { ::udev_monitor_unref(monitor); }
 
 UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoot& host,
                          std::function<void(std::string)> trouble)
-    : loop_(loop), host_(host), trouble_(std::move(trouble)), context_(::udev_new()) {
+    : loop_(loop),
+      host_(host),
+      trouble_(std::move(trouble)),
+      context_(::udev_new(), &::udev_unref),
+      monitor_(nullptr, &::udev_monitor_unref) {
   if (!context_) throw std::system_error(errno, std::generic_category(), "udev_new");
   udevd_ = directories.watch(host.at(kUdevDirectory), kUdevSocket, [this](std::string_view) { on_udevd(); });
 }
@@ -47,9 +40,9 @@ UdevMonitor::UdevMonitor(EventLoop& loop, DirWatcher& directories, const HostRoo
 UdevMonitor::~UdevMonitor() { close(); }
 
 std::unique_ptr<UdevWatch> UdevMonitor::watch(std::string subsystem, std::function<void()> callback) {
-  const bool known = wants(subsystem);
-  std::unique_ptr<UdevWatch> watch(new UdevWatch(*this, std::move(subsystem), std::move(callback)));
-  watches_.emplace(watch->subsystem_, watch.get());
+  Subscribers& watches = watches_[std::move(subsystem)];
+  const bool known = !watches.empty();
+  std::unique_ptr<UdevWatch> watch(new UdevWatch(*this, watches, std::move(callback)));
   if (!known) adjust();
   return watch;
 }
@@ -60,14 +53,15 @@ UdevMonitor::Group UdevMonitor::group_to_use() const {
                                                                                  : Group::kKernel;
 }
 
-bool UdevMonitor::wants(const std::string& subsystem) const { return watches_.contains(subsystem); }
-
 void UdevMonitor::adjust() {
-  if (watches_.empty()) return close();
+  const auto wanted = [](const auto& item) { return !item.second.empty(); };
+  if (std::ranges::none_of(watches_, wanted)) return close();
   if (!monitor_ && !open(group_to_use())) return;
   ::udev_monitor_filter_remove(monitor_.get());
-  for (auto item = watches_.begin(); item != watches_.end(); item = watches_.upper_bound(item->first))
-    ::udev_monitor_filter_add_match_subsystem_devtype(monitor_.get(), item->first.c_str(), nullptr);
+  for (const auto& item : watches_) {
+    if (wanted(item))
+      ::udev_monitor_filter_add_match_subsystem_devtype(monitor_.get(), item.first.c_str(), nullptr);
+  }
   if (::udev_monitor_filter_update(monitor_.get()) < 0)
     trouble_("the udev monitor takes no filter: every event of the machine will wake this process");
 }
@@ -111,7 +105,8 @@ void UdevMonitor::on_readable() {
   std::set<std::string> subsystems;
   for (int i = 0; i < kMostAtOnce; ++i) {
     errno = 0;
-    const std::unique_ptr<udev_device, FreeDevice> device(::udev_monitor_receive_device(monitor_.get()));
+    const std::unique_ptr<udev_device, udev_device* (*)(udev_device*)> device(
+        ::udev_monitor_receive_device(monitor_.get()), &::udev_device_unref);
     if (!device) {
       if (errno == EAGAIN || errno == EINTR) break;  // nothing, or of a sender that is not trusted
       ++overflows_;
@@ -124,14 +119,8 @@ void UdevMonitor::on_readable() {
 }
 
 void UdevMonitor::tell(const std::set<std::string>* subsystems) {
-  std::vector<UdevWatch*> told;
-  for (const auto& [subsystem, watch] : watches_) {
-    if (!subsystems || subsystems->contains(subsystem)) told.push_back(watch);
-  }
-  for (UdevWatch* watch : told) {
-    // A callback may have ended watches.
-    const bool lives = std::ranges::any_of(watches_, [&](const auto& item) { return item.second == watch; });
-    if (lives) watch->callback_();
+  for (const auto& [subsystem, watches] : watches_) {
+    if (!subsystems || subsystems->contains(subsystem)) watches.tell();
   }
 }
 

@@ -5,11 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "base/dir_watch.hpp"
 #include "base/event_loop.hpp"
+#include "base/subscribers.hpp"
 #include "host/host_root.hpp"
 
 struct udev;
@@ -27,12 +30,12 @@ class UdevWatch {
 
  private:
   friend class UdevMonitor;
-  UdevWatch(UdevMonitor& monitor, std::string subsystem, std::function<void()> callback)
-      : monitor_(monitor), subsystem_(std::move(subsystem)), callback_(std::move(callback)) {}
+  UdevWatch(UdevMonitor& monitor, Subscribers& watches, std::function<void()> callback)
+      : monitor_(monitor), watches_(watches), watch_(std::in_place, watches, std::move(callback)) {}
 
   UdevMonitor& monitor_;
-  std::string subsystem_;
-  std::function<void()> callback_;
+  Subscribers& watches_;  // of the subsystem
+  std::optional<Subscription> watch_;
 };
 
 class UdevMonitor {
@@ -57,7 +60,6 @@ class UdevMonitor {
   enum class Group { kKernel, kUdev };
 
   Group group_to_use() const;
-  bool wants(const std::string& subsystem) const;
   // Opens, closes or changes filters, as the watches and udevd ask for it.
   void adjust();
   bool open(Group group);
@@ -67,19 +69,12 @@ class UdevMonitor {
   // Tells those whose subsystem is among these; all of them, if nullptr.
   void tell(const std::set<std::string>* subsystems);
 
-  struct FreeContext {
-    void operator()(udev* context) const;
-  };
-  struct FreeMonitor {
-    void operator()(udev_monitor* monitor) const;
-  };
-
   EventLoop& loop_;
   const HostRoot& host_;
   std::function<void(std::string)> trouble_;
-  std::unique_ptr<udev, FreeContext> context_;
-  std::multimap<std::string, UdevWatch*> watches_;  // by subsystem
-  std::unique_ptr<udev_monitor, FreeMonitor> monitor_;
+  std::unique_ptr<udev, udev* (*)(udev*)> context_;
+  std::map<std::string, Subscribers> watches_;  // by subsystem, even where nobody watches any more
+  std::unique_ptr<udev_monitor, udev_monitor* (*)(udev_monitor*)> monitor_;
   Group group_ = Group::kKernel;
   std::uint64_t events_ = 0;
   std::uint64_t overflows_ = 0;

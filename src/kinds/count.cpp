@@ -11,9 +11,7 @@ class Count final : public DeviceSource {
  public:
   explicit Count(unsigned count) : count_(count) {}
 
-  Scan scan(const HostRoot&) const override {
-    return {.devices = fixed_devices(), .watch = {}, .remarks = {}};
-  }
+  Scan scan(const HostRoot&) const override { return {.devices = fixed_devices()}; }
 
   std::vector<Device> fixed_devices() const override {
     std::vector<Device> devices(count_);
@@ -31,8 +29,6 @@ std::unique_ptr<const DeviceSource> read_count(Fields& entry) {
 
 }  // namespace
 
-Kind count_kind() {
-  return {.key = "count", .attributes = {}, .default_id = "{resource}-{n}", .read = read_count};
-}
+Kind count_kind() { return {.key = "count", .default_id = "{resource}-{n}", .read = read_count}; }
 
 }  // namespace plughost

@@ -144,7 +144,6 @@ std::vector<std::string_view> declared_by_directory(const Node& value) {
 Kind directory_kind() {
   return {.key = "directory",
           .attributes = kDirectoryAttributes,
-          .default_id = "",
           .read = read_directory,
           .declared = declared_by_directory};
 }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "device/pci_info.hpp"
 #include "document/hex_id.hpp"
 #include "host/pci_function.hpp"
 #include "kinds/kind.hpp"
@@ -74,26 +73,17 @@ Device device_of(const Card& card, const std::string& permissions) {
   device.id = card.function.address;
   device.trouble = card.trouble;
   device.attributes = attributes_of(card.function);
-  const auto add = [&](std::string name, std::string value) {
-    device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
-  };
-  if (card.numa_node) {
-    device.numa_nodes = {*card.numa_node};
-    add("numa", std::to_string(*card.numa_node));
-  }
+  device.add_numa_node(card.numa_node);
   if (!card.nodes.empty()) {
-    add("name", card.nodes.front().name);
-    add("path", card.nodes.front().path);
+    device.add("name", card.nodes.front().name);
+    device.add("path", card.nodes.front().path);
   }
-  if (!card.group.empty()) add("iommuGroup", card.group);
+  device.add("iommuGroup", card.group);
   std::map<std::string, std::string> facts;
   if (!card.group.empty() && !card.nodes.empty())
     facts = {{"dev-mount", card.nodes.front().path}, {"mount", std::string(kVfioContainer)}};
-  add("pciInfo", pci_info(card.function.address, "vfio", facts));
-  for (const Found& node : card.nodes) {
-    device.nodes.push_back(
-        {.host_path = node.path, .container_path = Template::escape(node.path), .permissions = permissions});
-  }
+  device.add("pciInfo", pci_info(card.function.address, "vfio", facts));
+  for (const Found& node : card.nodes) device.add_node(node.path, permissions);
   return device;
 }
 
@@ -132,11 +122,7 @@ void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const
 }
 
 Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const {
-  Card card{.function = std::move(function),
-            .nodes = {},
-            .numa_node = device.numa_node(),
-            .group = {},
-            .trouble = {}};
+  Card card{.function = std::move(function), .numa_node = device.numa_node()};
   const std::string& driver = card.function.driver;
   if (is_vfio(driver) && takes_nodes_of("vfio")) add_group(host, device, card);
   add_nodes_below(device, card, scan);
@@ -231,6 +217,6 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
 
 }  // namespace
 
-Kind pci_kind() { return {.key = "pci", .attributes = kPciAttributes, .default_id = "", .read = read_pci}; }
+Kind pci_kind() { return {.key = "pci", .attributes = kPciAttributes, .read = read_pci}; }
 
 }  // namespace plughost

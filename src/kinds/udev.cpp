@@ -164,8 +164,6 @@ std::unique_ptr<const DeviceSource> read_udev(Fields& entry) {
 
 }  // namespace
 
-Kind udev_kind() {
-  return {.key = "udev", .attributes = kUdevAttributes, .default_id = "", .read = read_udev};
-}
+Kind udev_kind() { return {.key = "udev", .attributes = kUdevAttributes, .read = read_udev}; }
 
 }  // namespace plughost

@@ -61,7 +61,7 @@ std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
   auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
   if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
     const bool other = refusal->reason == Refusal::Reason::kOtherShares && offer.free;
-    const std::string free = other ? offer.free->just_now(offer.resource, FreeShares::Clock::now()) : "";
+    const std::string free = other ? offer.free->just_now(FreeShares::Clock::now())[offer.resource] : "";
     return grpc::Status(code_of(refusal->reason), refusal->text + (free.empty() ? "" : ". Free are " + free));
   }
   if (!offer.stall.empty())

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "device/first_names.hpp"
+#include "device/device_changes.hpp"
 #include "device/preferred.hpp"
 #include "kubelet/container_answer.hpp"
 #include "kubelet/pending_call.hpp"
@@ -95,7 +95,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
         preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near, terms);
     // What is refused then says what was free.
     if (offer->free && !fulfils(terms.of, offer->inventory, chosen))
-      offer->free->note(offer->resource, free_shares(offer->inventory, available), now);
+      offer->free->note({{offer->resource, free_shares(offer->inventory, available)}}, now);
     auto& ids = *response->add_container_responses()->mutable_deviceids();
     for (std::string& id : chosen) ids.Add(std::move(id));
   }

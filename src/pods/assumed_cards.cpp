@@ -3,10 +3,8 @@
 #include <chrono>
 #include <utility>
 
-#include "assume/mark.hpp"
-#include "pods/assumed_holdings.hpp"
-#include "pods/guessed_cards.hpp"
-#include "pods/late_cards.hpp"
+#include "assume/pod.hpp"
+#include "pods/held_units.hpp"
 
 namespace plughost {
 namespace {
@@ -23,8 +21,7 @@ std::int64_t nanoseconds_now() {
 }  // namespace
 
 std::unique_ptr<AssumedCards> AssumedCards::of(Assuming& assuming, const Offer& offer) {
-  if (offer.recipe->assume->late()) return std::make_unique<LateCards>(assuming, offer);
-  return std::make_unique<GuessedCards>(assuming, offer);
+  return offer.recipe->assume->late() ? late_cards(assuming, offer) : guessed_cards(assuming, offer);
 }
 
 AssumedCards::AssumedCards(Assuming& assuming, const Offer& offer)

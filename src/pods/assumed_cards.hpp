@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "assume/answer.hpp"
-#include "assume/card.hpp"
 #include "base/event_loop.hpp"
 #include "device/assume_terms.hpp"
 #include "kubelet/endpoint_owner.hpp"
@@ -61,5 +60,9 @@ class AssumedCards {
   // A former process may have been killed between its answer and the mark.
   void look_for_unmarked();
 };
+
+// As Identify has it. assuming outlives them.
+std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const Offer& offer);
+std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const Offer& offer);
 
 }  // namespace plughost

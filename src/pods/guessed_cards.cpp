@@ -1,15 +1,60 @@
-#include "pods/guessed_cards.hpp"
+// Cards that are found while the kubelet waits, from the pods alone: which pod it is, is a guess, until the
+// kubelet's checkpoint says it. Loop thread only.
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
-#include "assume/exchange.hpp"
-#include "assume/late.hpp"
-#include "assume/mark.hpp"
+#include "assume/holders.hpp"
 #include "assume/match.hpp"
+#include "assume/pod.hpp"
 #include "base/text.hpp"
+#include "pods/assumed_cards.hpp"
 
 namespace plughost {
+namespace {
+
+class GuessedCards final : public AssumedCards {
+ public:
+  // Where a node has one card, and it is that: a pod that its scheduler has chosen for may be seen a bit
+  // later.
+  static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
+  // The kubelet writes its checkpoint when it has our answer: looked for so often, and for so long.
+  static constexpr std::chrono::milliseconds kSettling{100};
+  static constexpr std::chrono::seconds kUnsettled{10};
+
+  GuessedCards(Assuming& assuming, const Offer& offer);
+
+  void allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) override;
+  void prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) override;
+
+ private:
+  struct Ask;
+  struct Unsettled {
+    Guess guess;
+    EventLoop::Clock::time_point at;
+  };
+
+  void look_for_pod(const std::shared_ptr<Ask>& ask);
+  std::chrono::milliseconds patience_of(const Offer& offer) const;
+  // Has the ask been answered, well or not?
+  bool try_to_answer(Ask& ask);
+  void answer_without_pod(Ask& ask, const std::string& trouble);
+  void settle_later();
+  // By the checkpoint: pods that were taken for each other have their annotations exchanged, who has its
+  // units is marked, and a pod whose units nobody has got is a candidate again.
+  void settle(const Checkpoint& checkpoint);
+  // Without a checkpoint a guess that is old is taken to be right.
+  void give_up_unsettled();
+  void forget(const Guess& guess);
+  // What the holder has been given is its card.
+  void put_right(const Checkpoint& checkpoint, const HeldUnits& holder, const std::string& meant);
+  void on_pods() override;
+
+  AnsweredContainers answered_;               // of pods that are Pending still
+  std::map<std::string, Unsettled> guesses_;  // by late_device() of the ids
+  Timer settling_;
+};
 
 struct GuessedCards::Ask {
   std::shared_ptr<const Offer> offer;
@@ -24,8 +69,7 @@ GuessedCards::GuessedCards(Assuming& assuming, const Offer& offer)
     : AssumedCards(assuming, offer), settling_(assuming.loop(), [this] { settle_later(); }) {}
 
 void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) {
-  const auto ask = std::make_shared<Ask>(
-      Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done), .held = {}, .why = {}});
+  const auto ask = std::make_shared<Ask>(Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done)});
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       settle(*checkpoint);
@@ -171,6 +215,12 @@ void GuessedCards::on_pods() {
     const AskingPod* const pod = pods_.book().find(answered.first);
     return !pod || pod->phase != "Pending";
   });
+}
+
+}  // namespace
+
+std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const Offer& offer) {
+  return std::make_unique<GuessedCards>(assuming, offer);
 }
 
 }  // namespace plughost

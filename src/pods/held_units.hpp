@@ -1,15 +1,19 @@
 #pragma once
-// Who holds a resource's units, in the kubelet's checkpoint. Pure functions of values, thread-safe.
+// Who holds a resource's units, in the kubelet's checkpoint, and which card, where the kubelet's ids do not
+// say it. Pure functions of values, thread-safe.
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "assume/asking_pod.hpp"
-#include "assume/late.hpp"
+#include "assume/holders.hpp"
+#include "assume/pod.hpp"
+#include "device/inventory.hpp"
 #include "kubelet/checkpoint.hpp"
+#include "kubelet/pod_resources.hpp"
 
 namespace plughost {
 
@@ -20,5 +24,14 @@ const Allocation* answer_for(const Checkpoint& checkpoint, std::string_view reso
                              const HeldUnits& holder);
 // The late devices of every resource that somebody holds.
 std::set<std::string> late_devices(const Checkpoint& checkpoint);
+
+// The same holders of a resource, each with as many ids, but of the card that card() says: nullptr is 'nobody
+// knows', and leaves the ids as they are, as far as no other holder has them by then.
+Holdings by_card(Holdings holdings, const std::string& resource, const Inventory& inventory,
+                 const std::function<const Device*(const Holder& holder)>& card);
+
+// The same holders of a resource, each as known_as() says.
+Holdings by_name(Holdings holdings, const std::string& resource,
+                 const std::function<Holder(const Holder& holder)>& known_as);
 
 }  // namespace plughost

@@ -1,9 +1,11 @@
-#include "pods/late_cards.hpp"
+// Cards that are found when the container starts, by the kubelet's checkpoint: nothing is guessed. Loop
+// thread only.
 
 #include <utility>
 
-#include "assume/late.hpp"
+#include "assume/holders.hpp"
 #include "device/cdi.hpp"
+#include "pods/assumed_cards.hpp"
 
 namespace plughost {
 namespace {
@@ -22,7 +24,22 @@ Allocation named(const Recipe& recipe, const std::string& resource, const std::s
   return answer;
 }
 
-}  // namespace
+class LateCards final : public AssumedCards {
+ public:
+  LateCards(Assuming& assuming, const Offer& offer) : AssumedCards(assuming, offer) {}
+
+  // At once, and without the API server: a CDI name.
+  void allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) override;
+  // Writes what the name stands for. A start that comes too early fails, and the kubelet tries it again.
+  void prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) override;
+
+ private:
+  struct Start;
+
+  void find_pod(const std::shared_ptr<const Start>& start, const std::string& uid);
+  void specify(const std::shared_ptr<const Start>& start, const AskingPod& pod);
+  void on_pods() override { assuming_.tidy_later(); }
+};
 
 struct LateCards::Start {
   std::shared_ptr<const Offer> offer;
@@ -78,6 +95,12 @@ void LateCards::specify(const std::shared_ptr<const Start>& start, const AskingP
         start->done(trouble);
         if (trouble.empty()) mark(start->held);
       }));
+}
+
+}  // namespace
+
+std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const Offer& offer) {
+  return std::make_unique<LateCards>(assuming, offer);
 }
 
 }  // namespace plughost

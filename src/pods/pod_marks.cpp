@@ -6,12 +6,6 @@
 #include "base/text.hpp"
 
 namespace plughost {
-namespace {
-
-constexpr int kUnprocessable = 422;  // the API server's word for another UID
-
-}  // namespace
-
 PodMarks::PodMarks(EventLoop& loop, ApiServer& server, Log& log)
     : loop_(loop), server_(server), log_(log), user_(server.users(), [this] {
         for (Mark& mark : marks_) {
@@ -54,7 +48,8 @@ void PodMarks::write(Marks::iterator mark) {
 
 void PodMarks::on_answer(Marks::iterator mark, const ApiAnswer& answer) {
   const std::unique_ptr<ApiCall> call = std::move(mark->call);
-  const bool gone = answer.code == ApiAnswer::kNotFound || answer.code == kUnprocessable;
+  // The last is the word for another UID.
+  const bool gone = answer.code == ApiAnswer::kNotFound || answer.code == ApiAnswer::kUnprocessable;
   if (answer.ok() && std::exchange(mark->stale, false)) return write(mark);
   if (answer.ok() || gone) {
     if (mark->told && !gone)

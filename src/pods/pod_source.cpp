@@ -2,10 +2,16 @@
 
 #include <utility>
 
-#include "apiserver/api_json.hpp"
+#include "apiserver/api_request.hpp"
+#include "base/event_loop.hpp"
+#include "base/log.hpp"
+#include "base/workers.hpp"
+#include "programs/programs.hpp"
 
 namespace plughost {
 namespace {
+
+using Outcome = std::variant<std::vector<Pod>, std::string>;
 
 // Of those that wait on one node.
 constexpr std::size_t kLongestList = std::size_t{16} << 20u;
@@ -17,15 +23,18 @@ std::vector<Pod> pods_of(const std::vector<Json>& objects) {
   return pods;
 }
 
-}  // namespace
+constexpr std::size_t kMostBytes = std::size_t{64} << 20u;
 
-std::variant<std::vector<Pod>, std::string> pods_in(const ApiAnswer& list) {
+// The pods of a list by the API server.
+Outcome pods_in(const ApiAnswer& list) {
   if (!list.ok()) return list.trouble;
   const auto parsed = parse_api_json(list.body);
   if (const auto* const trouble = std::get_if<std::string>(&parsed))
     return "the API server's list of pods cannot be read: " + *trouble;
   return pods_of(std::get<Json>(parsed)["items"].array());
 }
+
+}  // namespace
 
 // No hook makes a follower or ends one: both come with a resource, whose lists are made elsewhere.
 template <typename Call>
@@ -168,6 +177,35 @@ void PodSource::watch() {
                             tell([&](const Hooks& to) { to.gone(uid); });
                           },
                       .trouble = [this](const std::string& sentence) { trouble_ = sentence; }});
+}
+
+Outcome pods_now(const std::filesystem::path& pods_api, const std::optional<ApiServerConfig>& server) {
+  Outcome outcome = "`apiServer` is not there: nobody is asked for pods";
+  EventLoop loop;
+  Log log(LogLevel::kError, LogFormat::kAuto);
+  Workers workers(loop, 1);
+  Programs programs(loop);
+  ApiServer api_server(loop, workers, programs, log);
+  api_server.use(server);
+  PodsApi kubelet(loop, pods_api);
+  std::unique_ptr<ApiCall> call;
+  kubelet.list([&](const PodsApi::Answer& answer) {
+    ApiClient* const client = api_server.client();
+    if (answer.outcome == PodsApi::Outcome::kTold) outcome = answer.pods;
+    if (answer.outcome == PodsApi::Outcome::kTold || !client) return loop.stop();
+    call = client->send({.verb = ApiVerb::kList,
+                         .path =
+                             [](const std::string& node) {
+                               return "/api/v1/pods?fieldSelector=" + url_encoded("spec.nodeName=" + node);
+                             },
+                         .most_answer = kMostBytes},
+                        [&](const ApiAnswer& told) {
+                          outcome = pods_in(told);
+                          loop.stop();
+                        });
+  });
+  loop.run();
+  return outcome;
 }
 
 }  // namespace plughost

@@ -1,6 +1,6 @@
 #pragma once
 // The pods of this node: the kubelet tells them, from Kubernetes 1.37 on, or else one watch of the API
-// server, for all that want to know them. Loop thread only.
+// server, for all that want to know them. Loop thread only, but for pods_now().
 
 #include <chrono>
 #include <cstdint>
@@ -15,13 +15,12 @@
 
 #include "apiserver/api_server.hpp"
 #include "apiserver/api_watch.hpp"
+#include "assume/pod.hpp"
 #include "base/event_loop.hpp"
+#include "config/config.hpp"
 #include "kubelet/pods_api.hpp"
 
 namespace plughost {
-
-// The pods of a list by the API server; or why there are none, as a sentence.
-std::variant<std::vector<Pod>, std::string> pods_in(const ApiAnswer& list);
 
 class PodSource {
  public:
@@ -94,5 +93,10 @@ class PodSource {
   Subscription user_;
   std::unique_ptr<ApiWatch> watch_;
 };
+
+// The pods of this node as they are now, for a command: as the kubelet tells them at that socket, or else the
+// API server; or why nobody does, as a sentence. Blocks; any thread.
+std::variant<std::vector<Pod>, std::string> pods_now(const std::filesystem::path& pods_api,
+                                                     const std::optional<ApiServerConfig>& server);
 
 }  // namespace plughost

@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "assume/late.hpp"
+#include "assume/holders.hpp"
 #include "base/files.hpp"
 #include "config/places.hpp"
 #include "device/cdi.hpp"
-#include "device/hash.hpp"
-#include "host/file_text.hpp"
+#include "device/names.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 

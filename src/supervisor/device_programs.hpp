@@ -11,7 +11,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/log.hpp"
-#include "device/bad_spells.hpp"
+#include "device/history.hpp"
 #include "device/offer.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "programs/subprocess.hpp"

@@ -23,8 +23,7 @@ std::string why_not(const DrainOrder& order, const Drains::Name& name, const Dra
   const Device* const listed = device_named(offers, name.resource, name.device);
   if (!order.terms && listed && listed->lasting) return {};
   if (!order.terms) {
-    for (const auto& [resource, devices] : drains.all())
-      for (const auto& [device, drain] : devices) known.push_back(resource + '=' + device);
+    for (const auto& [each, drain] : drains.all()) known.push_back(each.resource + '=' + each.device);
     return no_such("drained device", name.resource + '=' + name.device, known);
   }
   const auto offer = std::ranges::find(offers, name.resource, &Offer::resource);

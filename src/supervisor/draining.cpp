@@ -12,7 +12,7 @@
 #include "base/files.hpp"
 #include "base/text.hpp"
 #include "base/unique_fd.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 

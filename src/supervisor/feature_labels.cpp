@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/files.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 
 namespace plughost {
 

@@ -10,7 +10,6 @@
 
 #include "base/latest_write.hpp"
 #include "base/log.hpp"
-#include "device/feature_file.hpp"
 #include "device/inventory.hpp"
 #include "device/label.hpp"
 #include "host/host_root.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "apiserver/api_json.hpp"
+#include "apiserver/api_request.hpp"
 #include "base/text.hpp"
 #include "device/device_changes.hpp"
 #include "supervisor/status.hpp"

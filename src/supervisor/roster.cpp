@@ -69,7 +69,7 @@ std::vector<Roster::Listing> Roster::take(const Drains& drains, const AdoptedDev
 Roster::Listing Roster::list(const std::string& resource, Row& row, const Drains& drains,
                              const AdoptedDevices& adopted) {
   Inventory list = row.undrained;
-  if (!drains.of(resource).empty() || adopted.ids().contains(resource)) {
+  if (drains.touches(resource) || adopted.ids().contains(resource)) {
     std::vector<Device> devices(list.devices().begin(), list.devices().end());
     drains.apply(resource, devices);
     adopted.apply(resource, devices);
@@ -97,7 +97,7 @@ std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock:
 bool Roster::stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
                    Clock::time_point now) {
   if (asked_ >= due && !told_ && later > 0s) {
-    due = forget_at(due, later);
+    due = Remembered::forget_at(due, later);
     if (now < due) {
       next_change_ = std::min(next_change_, due);
       return true;

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/rate.hpp"
-#include "device/damping.hpp"
 #include "device/drains.hpp"
+#include "device/history.hpp"
 #include "device/inventory.hpp"
-#include "device/remembered.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "supervisor/adopting.hpp"
 

@@ -29,14 +29,12 @@ Json nodes_json(const Device& device) {
 
 Json drains_json(const Drains& drains) {
   Json::Array all;
-  for (const auto& [resource, devices] : drains.all()) {
-    for (const auto& [device, drain] : devices) {
-      all.push_back({{"resource", resource},
-                     {"device", device},
-                     {"reason", drain.reason},
-                     {"since", time_json(drain.since)},
-                     {"until", time_json(drain.until)}});
-    }
+  for (const auto& [name, drain] : drains.all()) {
+    all.push_back({{"resource", name.resource},
+                   {"device", name.device},
+                   {"reason", drain.reason},
+                   {"since", time_json(drain.since)},
+                   {"until", time_json(drain.until)}});
   }
   return all;
 }

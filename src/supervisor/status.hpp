@@ -18,7 +18,7 @@
 #include "base/tally.hpp"
 #include "config/selection.hpp"
 #include "device/drains.hpp"
-#include "device/health_times.hpp"
+#include "device/history.hpp"
 #include "device/offer.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "kubelet/served_resource.hpp"

@@ -39,7 +39,7 @@ std::optional<ApiServerStatus> api_server_status(const ApiServer& server) {
   status.heard_at = on_the_wall(state.heard);
   status.trouble = state.trouble;
   status.warnings = state.warnings;
-  for (const ApiWatchState& watch : state.watches)
+  for (const ApiTally::Watched& watch : state.watches)
     status.watches.push_back({.collection = watch.collection,
                               .objects = watch.objects,
                               .heard_at = on_the_wall(watch.heard),

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <variant>
 
-#include "apiserver/api_answer.hpp"
-#include "apiserver/exec_credential.hpp"
-#include "apiserver/kubeconfig.hpp"
-#include "apiserver/watch_stream.hpp"
+#include "apiserver/access.hpp"
+#include "apiserver/access_keeper.hpp"
+#include "apiserver/api_request.hpp"
+#include "apiserver/api_watch.hpp"
 
 using namespace plughost;
 

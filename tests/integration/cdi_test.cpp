@@ -11,7 +11,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "device/hash.hpp"
+#include "device/names.hpp"
 #include "integration/node.hpp"
 #include "unit/leased_program.hpp"
 

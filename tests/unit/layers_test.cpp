@@ -75,7 +75,7 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"CLI/", {"main.cpp", "standin/main.cpp"}},
     {"yaml.h", {"config/yaml.cpp"}},
     {"yaml-cpp/", {"config/yaml_text.cpp"}},
-    {"curl/", {"apiserver/curl_library.hpp"}},
+    {"curl/", {"apiserver/curl_transport.hpp"}},
     {"regex", {}},
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "base/words.hpp"
 #include "device/output_line.hpp"
 #include "device/template.hpp"
 #include "document/diagnostics.hpp"
@@ -26,27 +27,11 @@ constexpr std::string_view kNoReason = "its program says that it is Unhealthy";
   throw DocumentError((place.empty() ? "the document" : place) + ": " + what);
 }
 
-const char* name_of(const Json& value) {
-  switch (value.type()) {
-    case Json::value_t::null:
-      return "null";
-    case Json::value_t::object:
-      return "an object";
-    case Json::value_t::array:
-      return "a list";
-    case Json::value_t::string:
-      return "text";
-    case Json::value_t::boolean:
-      return "true or false";
-    case Json::value_t::number_integer:
-    case Json::value_t::number_unsigned:
-    case Json::value_t::number_float:
-      return "a number";
-    case Json::value_t::binary:
-    case Json::value_t::discarded:
-      break;
-  }
-  return "something else";
+std::string name_of(const Json& value) {
+  static constexpr Word<std::string_view> kNames[] = {
+      {"null", "null"},   {"object", "an object"},      {"array", "a list"},
+      {"string", "text"}, {"boolean", "true or false"}, {"number", "a number"}};
+  return std::string(value_of(kNames, value.type_name()).value_or("something else"));
 }
 
 [[noreturn]] void refuse_type(const std::string& place, const std::string& wanted, const Json& value) {
@@ -65,22 +50,10 @@ Json parse(std::string_view text) {
   std::vector<std::set<std::string>> objects;
   const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
     if (depth > static_cast<int>(kDeepest)) refuse("", "it is nested too deeply");
-    switch (event) {
-      case Json::parse_event_t::object_start:
-        objects.emplace_back();
-        break;
-      case Json::parse_event_t::object_end:
-        objects.pop_back();
-        break;
-      case Json::parse_event_t::key:
-        if (!objects.back().insert(parsed.get<std::string>()).second)
-          refuse("", "the key " + quote(parsed.get<std::string>()) + " is there twice in one object");
-        break;
-      case Json::parse_event_t::array_start:
-      case Json::parse_event_t::array_end:
-      case Json::parse_event_t::value:
-        break;
-    }
+    if (event == Json::parse_event_t::object_start) objects.emplace_back();
+    if (event == Json::parse_event_t::object_end) objects.pop_back();
+    if (event == Json::parse_event_t::key && !objects.back().insert(parsed.get<std::string>()).second)
+      refuse("", "the key " + quote(parsed.get<std::string>()) + " is there twice in one object");
     return true;
   };
   try {

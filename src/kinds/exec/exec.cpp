@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <filesystem>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
-#include "kinds/exec/source.hpp"
+#include "kinds/exec/document.hpp"
+#include "kinds/exec/programs.hpp"
 #include "programs/program.hpp"
+#include "programs/programs.hpp"
 
 namespace plughost {
 namespace {
@@ -21,6 +26,110 @@ constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(1);
 constexpr std::chrono::milliseconds kLongestSilence = std::chrono::days(1);
 // What templates may name whatever the kind; a program's attribute cannot take its place.
 constexpr std::array<std::string_view, 5> kTaken = {"resource", "resourceEnv", "count", "id", "n"};
+
+struct ExecSettings {
+  std::vector<std::string> command;
+  bool as_user = false;  // it becomes another user
+  bool stays = false;    // `watch`
+  // The longest run; of a program that stays the longest silence, and none is too long if it is not set.
+  std::optional<std::chrono::milliseconds> timeout;
+  // When a program of `discover` is run again.
+  std::chrono::seconds interval{0};
+  std::vector<std::string> subsystems;
+  std::vector<std::filesystem::path> paths;
+};
+
+class ExecSource final : public DeviceSource {
+ public:
+  explicit ExecSource(ExecSettings settings) : settings_(std::move(settings)) {}
+
+  Scan scan(const HostRoot& host) const override {
+    Scan scan = triggers(host);
+    if (!host.runs_programs()) {
+      scan.undecided = true;
+      scan.remarks.push_back("what " + settings_.command.front() +
+                             " says is not known here: no program is run");
+      return scan;
+    }
+    const Newest::Said said = watched_ ? newest_->get() : first_word();
+    if (!said.document && said.trouble.empty()) {
+      scan.undecided = true;
+      return scan;
+    }
+    read(said);
+    scan.devices = devices_;
+    if (said.trouble.empty()) return scan;
+    scan.remarks.push_back(said.trouble);
+    for (Device& device : scan.devices) {
+      if (device.healthy()) device.trouble = said.trouble;
+    }
+    return scan;
+  }
+
+  SandboxNeeds sandbox_needs() const override { return {.programs = true, .users = settings_.as_user}; }
+
+  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
+    watched_ = true;
+    return begin(programs, newest_, hint);
+  }
+
+ private:
+  std::unique_ptr<SourceWatch> begin(Programs& programs, std::shared_ptr<Newest> newest,
+                                     const std::function<void()>& hint) const {
+    Program program = document_program(settings_.command);
+    if (settings_.stays)
+      return keep_running(programs, std::move(program), settings_.timeout, std::move(newest), hint);
+    program.timeout = settings_.timeout.value();
+    return run_before_scans(programs, std::move(program), std::move(newest));
+  }
+
+  // For a look without a daemon: the program runs until it has said something.
+  Newest::Said first_word() const {
+    EventLoop loop;
+    Programs programs(loop);
+    const auto newest = std::make_shared<Newest>();
+    const auto stop = [&loop] { loop.stop(); };
+    const auto program = begin(programs, newest, stop);
+    if (!settings_.stays) program->before_scan(stop);
+    loop.run();
+    return newest->get();
+  }
+
+  Scan triggers(const HostRoot& host) const {
+    Scan scan;
+    scan.look_again = settings_.interval;
+    scan.subsystems = settings_.subsystems;
+    for (const std::filesystem::path& path : settings_.paths) {
+      scan.watch.push_back({.path = path.parent_path(), .name = path.filename()});
+      if (host.type(path) == FileType::kDirectory) scan.watch.push_back({.path = path});
+    }
+    return scan;
+  }
+
+  // Makes devices_ those of the document. A program that stays leaves them as they were where its end is the
+  // greater trouble; what `discover` runs has nothing to say then.
+  void read(const Newest::Said& said) const {
+    if (!settings_.stays && !said.trouble.empty()) throw std::runtime_error(said.trouble);
+    if (said.document && said.document != read_) {
+      try {
+        devices_ = read_exec_document(*said.document);
+        read_ = said.document;
+      } catch (const DocumentError& error) {
+        if (said.trouble.empty())
+          throw std::runtime_error("what the program printed cannot be used: " + std::string(error.what()) +
+                                   said.errors);
+      }
+    }
+    if (!read_) throw std::runtime_error(said.trouble);
+  }
+
+  ExecSettings settings_;
+  std::shared_ptr<Newest> newest_ = std::make_shared<Newest>();
+  mutable bool watched_ = false;  // set before the first scan
+  // The last document that could be read. Scans' alone: no two run at once.
+  mutable std::shared_ptr<const std::string> read_;
+  mutable std::vector<Device> devices_;
+};
 
 std::vector<std::string> read_command(Fields& fields, std::string_view key) {
   std::vector<std::string> command = fields.texts(key);
@@ -91,7 +200,7 @@ std::unique_ptr<const DeviceSource> read_exec(Fields& entry) {
     read_watch(fields, settings);
   else
     read_discovery(fields, settings);
-  return exec_source(std::move(settings));
+  return std::make_unique<ExecSource>(std::move(settings));
 }
 
 std::vector<std::string_view> declared(const Node& value) {
@@ -105,8 +214,6 @@ std::vector<std::string_view> declared(const Node& value) {
 
 }  // namespace
 
-Kind exec_kind() {
-  return {.key = "exec", .attributes = {}, .default_id = "", .read = read_exec, .declared = declared};
-}
+Kind exec_kind() { return {.key = "exec", .read = read_exec, .declared = declared}; }
 
 }  // namespace plughost

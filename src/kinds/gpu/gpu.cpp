@@ -12,9 +12,8 @@
 #include "device/inventory.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
-#include "kinds/gpu/driver_root.hpp"
 #include "kinds/gpu/nvidia_cdi.hpp"
-#include "kinds/gpu/nvidia_ctk.hpp"
+#include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/other_gpus.hpp"
 #include "kinds/gpu/terms.hpp"
 
@@ -42,8 +41,7 @@ class Gpu final : public DeviceSource {
       : terms_(std::move(terms)),
         name_(std::move(name)),
         recipe_(nvidia_recipe(terms_.injection)),
-        cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index, now,
-             [this](const Program& program) { return nvidia_ctk_.run(program); }),
+        cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index, now),
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
@@ -62,7 +60,7 @@ class Gpu final : public DeviceSource {
   }
   SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
-    return terms_.injection.by_cdi() ? nvidia_ctk_.watch(programs, hint) : nullptr;
+    return terms_.injection.by_cdi() ? cdi_.watch(programs, hint) : nullptr;
   }
 
  private:
@@ -76,7 +74,6 @@ class Gpu final : public DeviceSource {
   GpuTerms terms_;
   std::string name_;
   std::shared_ptr<const KindRecipe> recipe_;
-  mutable NvidiaCtk nvidia_ctk_;
   mutable NvidiaCdi cdi_;  // scans never overlap
   mutable NvidiaGpus nvidia_;
 };
@@ -96,13 +93,9 @@ Scan Gpu::scan(const HostRoot& host) const {
                   .shared_nodes = {"/dev/kfd"}},
                  scan));
   if (wants(GpuVendor::kIntel))  // its processing accelerators (1200) are NPUs
-    add(drm_gpus(host,
-                 {.name = "intel",
-                  .id = "8086",
-                  .classes = {"0300", "0302", "0380"},
-                  .drivers = {"i915", "xe"},
-                  .shared_nodes = {}},
-                 scan));
+    add(drm_gpus(
+        host, {.name = "intel", .id = "8086", .classes = {"0300", "0302", "0380"}, .drivers = {"i915", "xe"}},
+        scan));
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
   if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
   return scan;
@@ -139,31 +132,26 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   device.lasting = gpu.trouble_lasts;
   device.recipe = recipe_;
   device.bonds = gpu.bonds;
-  const auto add = [&](std::string name, std::string value) {
-    if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
-  };
   const std::string& visible = terms_.injection.by_index ? gpu.index : gpu.uuid;
-  add("vendor", "nvidia");
-  add("driver", "nvidia");
-  add("uuid", gpu.uuid);
-  add("index", gpu.index);
-  add("minor", gpu.minor ? std::to_string(*gpu.minor) : "");
-  add("name", gpu.name);
-  add("pci", gpu.pci);
+  device.add("vendor", "nvidia");
+  device.add("driver", "nvidia");
+  device.add("uuid", gpu.uuid);
+  device.add("index", gpu.index);
+  device.add("minor", gpu.minor ? std::to_string(*gpu.minor) : "");
+  device.add("name", gpu.name);
+  device.add("pci", gpu.pci);
   const auto host_path = [&](const std::string& node) { return node_below(host, terms_.driver_root, node); };
-  add("path", gpu.nodes.empty() ? "" : host_path(gpu.nodes.front()));
-  add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / CardUnit::kMiB) : "");
-  add("profile", gpu.profile);
-  add("type", gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
-  add("visible", visible);
-  add("cdi", nvidia_cdi_name(visible));
+  device.add("path", gpu.nodes.empty() ? "" : host_path(gpu.nodes.front()));
+  device.add("memory", gpu.memory > 0 ? std::to_string(gpu.memory / CardUnit::kMiB) : "");
+  device.add("profile", gpu.profile);
+  device.add("type",
+             gpu.profile.empty() || terms_.nvidia.mig != MigStrategy::kMixed ? "gpu" : "mig-" + gpu.profile);
+  device.add("visible", visible);
+  device.add("cdi", nvidia_cdi_name(visible));
   const auto function =
       gpu.pci.empty() ? std::nullopt : SysDevice::at(host, "/sys/bus/pci/devices/" + gpu.pci);
-  if (function) add("pciPath", pci_function(*function).path);
-  if (const auto node = function ? function->numa_node() : std::nullopt) {
-    device.numa_nodes = {*node};
-    add("numa", std::to_string(*node));
-  }
+  if (function) device.add("pciPath", pci_function(*function).path);
+  if (function) device.add_numa_node(function->numa_node());
   if (!terms_.injection.pass_device_specs) return device;
   for (const auto* nodes : {&shared, &gpu.nodes}) {
     for (const std::string& path : *nodes)
@@ -258,11 +246,7 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
 }
 
 Kind gpu_kind() {
-  return {.key = "gpu",
-          .attributes = kGpuAttributes,
-          .default_id = "",
-          .read = read_gpu_entry,
-          .of_allocation = unit_names};
+  return {.key = "gpu", .attributes = kGpuAttributes, .read = read_gpu_entry, .of_allocation = unit_names};
 }
 
 }  // namespace plughost

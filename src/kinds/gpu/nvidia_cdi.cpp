@@ -1,11 +1,14 @@
 #include "kinds/gpu/nvidia_cdi.hpp"
 
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "base/event_loop.hpp"
 #include "kinds/gpu/nvidia_injection.hpp"
 #include "programs/program.hpp"
+#include "programs/subprocess.hpp"
 
 namespace plughost {
 namespace {
@@ -49,13 +52,67 @@ std::string look_through(const std::string& text, const std::vector<NvidiaGpu>& 
 
 }  // namespace
 
-NvidiaCdi::NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now,
-                     Run run)
+// What the scans and the loop tell each other.
+struct NvidiaCdi::Shared {
+  std::mutex mutex;
+  std::function<void(Program)> begin;  // in the loop, from any thread; not set: nobody watches
+  bool runs = false;
+  std::optional<Ending> ended;
+};
+
+// Loop thread only.
+class NvidiaCdi::Runner final : public SourceWatch {
+ public:
+  Runner(Programs& programs, std::shared_ptr<Shared> shared, std::function<void()> hint)
+      : queue_(programs, Purpose::kList), shared_(std::move(shared)), hint_(std::move(hint)) {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->begin = [poster = programs.loop().poster(), start = lifetime_.bound([this](Program program) {
+      start_program(std::move(program));
+    })](Program program) { poster([start, program = std::move(program)] { start(program); }); };
+  }
+
+ private:
+  void start_program(Program program) {
+    process_.emplace(queue_, std::move(program), [this](Ending ending) {
+      {
+        const std::lock_guard lock(shared_->mutex);
+        shared_->runs = false;
+        shared_->ended = std::move(ending);
+      }
+      hint_();
+    });
+  }
+
+  ProgramQueue queue_;
+  std::shared_ptr<Shared> shared_;
+  std::function<void()> hint_;
+  Lifetime lifetime_;
+  std::optional<Subprocess> process_;  // the one that runs, or the last one
+};
+
+std::unique_ptr<SourceWatch> NvidiaCdi::watch(Programs& programs, const std::function<void()>& hint) {
+  return std::make_unique<Runner>(programs, shared_, hint);
+}
+
+std::optional<Ending> NvidiaCdi::run(const Program& program) {
+  {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->begin) {
+      if (shared_->ended || shared_->runs) return std::exchange(shared_->ended, std::nullopt);
+      shared_->runs = true;
+      shared_->begin(program);
+      return std::nullopt;
+    }
+  }
+  return run_program(program);
+}
+
+NvidiaCdi::NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now)
     : program_(std::move(program)),
       driver_root_(std::move(driver_root)),
       by_index_(by_index),
       now_(std::move(now)),
-      run_(std::move(run)) {}
+      shared_(std::make_shared<Shared>()) {}
 
 std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan) {
   if (!host.runs_programs()) return {};
@@ -75,10 +132,10 @@ std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGp
 void NvidiaCdi::look_at(const std::string& program, const std::string& cards,
                         const std::vector<NvidiaGpu>& gpus, const HostRoot& host) {
   if (running_.empty()) running_ = cards;
-  std::optional<Ending> ending = run_(command(host.at(program).string()));
+  std::optional<Ending> ending = run(command(host.at(program).string()));
   if (ending && running_ != cards) {  // other cards than now
     running_ = cards;
-    ending = run_(command(host.at(program).string()));
+    ending = run(command(host.at(program).string()));
   }
   if (!ending) return;
   described_ = std::exchange(running_, {});

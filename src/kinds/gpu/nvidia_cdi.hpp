@@ -1,18 +1,20 @@
 #pragma once
 // NVIDIA's CDI specification, which its own tool makes: nvidia-ctk cdi generate. Internal to the kind `gpu`.
-// Scans only: worker threads, never two at once.
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "kinds/gpu/nvidia_gpus.hpp"
+#include "kinds/kind.hpp"
 #include "programs/program.hpp"
 
 namespace plughost {
 
+// A scan's: worker threads, never two at once; but for watch().
 class NvidiaCdi {
  public:
   // The tool looks at every card, and a driver takes its time when it begins.
@@ -20,20 +22,26 @@ class NvidiaCdi {
   // After a failure, and with the same cards, it is tried again after this.
   static constexpr std::chrono::seconds kRetry{30};
 
-  // How a program ended; nullopt: it runs, and there will be another scan when it has ended.
-  using Run = std::function<std::optional<Ending>(const Program& program)>;
-
   // program: as on the machine; empty: wherever NVIDIA's packages put it. driver_root: where the driver's
   // files are; empty: where the tool looks. by_index: cards are named by their numbers, else by their UUIDs.
-  NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now, Run run);
+  NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now);
 
   // Has the tool describe the cards, if they are others than the last time, and adds the specification to
   // scan. Says why no container could get them by their CDI names; empty: it could, as far as is known. Where
   // the tool is not installed nothing is done: somebody else may have made a specification. While the tool
   // looks at cards that it has not described yet, the scan is undecided.
   std::string describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan);
+  // Loop thread, at most once: from then on the tool runs beside the scans, which are hinted at when it has
+  // ended. programs outlives what is returned.
+  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint);
 
  private:
+  class Runner;
+  struct Shared;
+
+  // How the tool ended, if it has since it was asked for; each end is told once. nullopt: it runs now. Blocks
+  // until it has where nobody watches.
+  std::optional<Ending> run(const Program& program);
   std::string find_program(const HostRoot& host) const;
   void look_at(const std::string& program, const std::string& cards, const std::vector<NvidiaGpu>& gpus,
                const HostRoot& host);
@@ -44,12 +52,12 @@ class NvidiaCdi {
   std::string driver_root_;
   bool by_index_;
   NvidiaGpus::Now now_;
-  Run run_;
   std::string running_;    // what the run that is under way is for; empty: there is none
   std::string described_;  // what the last run was for; empty: there was none
   std::string text_;       // what it printed; empty: it failed
   std::string trouble_;
   NvidiaHealth::Clock::time_point when_{};
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace plughost

@@ -1,9 +1,14 @@
 #pragma once
-// What is known of one NVIDIA card, or of a part of one. A value.
+// What is known of one NVIDIA card, or of a part of one: a value. And the cards where NVML cannot be used, by
+// what the driver shows in /proc and its files below a directory of their own, as a driver container's are.
+// Internal to the kind `gpu`. Worker threads: reads /proc, /sys and the file system.
 
 #include <string>
+#include <vector>
 
-#include "host/nvml_view.hpp"
+#include "host/host_root.hpp"
+#include "host/nvml.hpp"
+#include "kinds/kind.hpp"
 
 namespace plughost {
 
@@ -15,5 +20,17 @@ struct NvidiaGpu : NvmlView::Unit {
 
 // The node of the card with that minor number.
 inline std::string nvidia_node(unsigned minor) { return "/dev/nvidia" + std::to_string(minor); }
+
+// Where dlopen finds the library below root, as a path of the process; empty: it is not there.
+std::string library_below(const HostRoot& host, const std::string& root, const std::string& library);
+// The device node, as "/dev/nvidiactl", below root, or on the machine itself where root has none.
+std::string node_below(const HostRoot& host, const std::string& root, const std::string& node);
+
+// What there is without NVML, and why says why it is without. Adds remarks to scan.
+std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const std::string& why, Scan& scan);
+
+// The one device that NVIDIA's plugin has on a system on a chip: what its container runtime makes of it is in
+// files of its own.
+NvidiaGpu tegra_gpu();
 
 }  // namespace plughost

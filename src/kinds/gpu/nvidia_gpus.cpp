@@ -7,9 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "kinds/gpu/driver_root.hpp"
-#include "kinds/gpu/nvidia_without_nvml.hpp"
-#include "kinds/gpu/nvml_view.hpp"
+#include "kinds/gpu/nvidia_gpu.hpp"
+#include "kinds/gpu/nvml_cards.hpp"
 
 namespace plughost {
 namespace {

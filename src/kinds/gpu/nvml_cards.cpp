@@ -4,6 +4,7 @@
 #include <chrono>
 #include <sstream>
 #include <utility>
+#include <variant>
 
 #include "host/sysfs.hpp"
 
@@ -32,24 +33,10 @@ std::map<std::string, std::string> capabilities(const HostRoot& host) {
   return minors;
 }
 
-// As NVIDIA's plugin scores them.
+// As NVIDIA's plugin scores them: 60 on one board, and 10 less for each level that they are further apart.
 constexpr unsigned kScoreOfALink = 100;
 unsigned score_of(NvmlLevel level) {
-  switch (level) {
-    case NvmlLevel::kCrossCpu:
-      return 10;
-    case NvmlLevel::kSameCpu:
-      return 20;
-    case NvmlLevel::kHostBridge:
-      return 30;
-    case NvmlLevel::kSeveralSwitches:
-      return 40;
-    case NvmlLevel::kOneSwitch:
-      return 50;
-    case NvmlLevel::kSameBoard:
-      return 60;
-  }
-  return 0;
+  return level > NvmlLevel::kCrossCpu ? 0 : 60 - static_cast<unsigned>(level);
 }
 
 // Keeps what a call gave. The failure otherwise.
@@ -270,6 +257,43 @@ void NvmlCards::take_event(const NvmlEvent& event, const std::vector<NvmlCard>& 
         (event.compute_instance == NvmlEvent::kWholeCard || part.compute_instance == event.compute_instance);
     if (hit) note(part.facts.uuid);
   }
+}
+
+NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
+  NvmlView view;
+  auto opened = Nvml::open(library);
+  if (auto* const why = std::get_if<std::string>(&opened)) {
+    view.trouble = std::move(*why);
+    return view;
+  }
+  const auto now = std::chrono::steady_clock::now;
+  NvidiaHealth health;
+  NvmlCards cards(std::get<std::unique_ptr<Nvml>>(std::move(opened)), {.parts = true, .health_checks = false},
+                  health, now);
+  Scan scan;
+  const auto found = cards.look(host, scan);
+  if (!found) {
+    view.trouble = scan.remarks.empty() ? "NVML does not tell its cards" : scan.remarks.front();
+    return view;
+  }
+  for (const NvmlCard& card : *found) {
+    NvmlView::Card& seen = view.cards.emplace_back();
+    static_cast<NvmlView::Unit&>(seen) = card.facts;
+    seen.mig_enabled = card.divided;
+    for (const NvmlCard::Part& part : card.parts) seen.parts.push_back(part.facts);
+  }
+  return view;
+}
+
+std::vector<NvmlCard> cards_in(const NvmlView& view) {
+  std::vector<NvmlCard> cards;
+  for (const NvmlView::Card& seen : view.cards) {
+    NvmlCard& card = cards.emplace_back();
+    card.facts = NvidiaGpu{seen, {}};
+    card.divided = seen.mig_enabled;
+    for (const NvmlView::Unit& part : seen.parts) card.parts.emplace_back().facts = NvidiaGpu{part, {}};
+  }
+  return cards;
 }
 
 }  // namespace plughost

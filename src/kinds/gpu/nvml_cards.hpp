@@ -1,6 +1,6 @@
 #pragma once
-// NVIDIA's cards as NVML tells them, from the loading of its library until it lets the cards go. Worker
-// threads, never two at once.
+// NVIDIA's cards as NVML tells them, from the loading of its library until it lets the cards go; and as a
+// value that a recorded machine has. Worker threads, never two at once.
 
 #include <map>
 #include <memory>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "host/host_root.hpp"
 #include "host/nvml.hpp"
 #include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/nvidia_health.hpp"
@@ -69,5 +70,10 @@ class NvmlCards {
   std::set<std::string> measured_;                  // UUIDs
   std::map<std::string, std::vector<Bond>> bonds_;  // by UUID
 };
+
+// library: as dlopen takes it.
+NvmlView look_at_nvml(const HostRoot& host, const std::string& library = Nvml::kLibrary);
+
+std::vector<NvmlCard> cards_in(const NvmlView& view);
 
 }  // namespace plughost

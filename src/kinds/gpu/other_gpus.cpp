@@ -23,10 +23,6 @@ bool is_gpu(const PciFunction& function, const DrmVendor& vendor) {
          });
 }
 
-void add_node(Device& device, const std::string& path) {
-  device.nodes.push_back({.host_path = path, .container_path = Template::escape(path), .permissions = "rw"});
-}
-
 // "umc_err_count: 2 uncorrectable memory errors"; empty: it has none, or its driver does not tell. What
 // amdgpu shows in `ras` counts from the last reset.
 std::string uncorrectable_errors(const HostRoot& host, const SysDevice& card) {
@@ -54,18 +50,12 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
                const DrmVendor& vendor) {
   Device device;
   device.id = function.address;
-  const auto add = [&](std::string name, std::string value) {
-    if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
-  };
-  add("vendor", std::string(vendor.name));
-  add("pci", function.address);
-  add("pciPath", function.path);
-  add("driver", function.driver);
-  add("type", "gpu");
-  if (const auto node = card.numa_node()) {
-    device.numa_nodes = {*node};
-    add("numa", std::to_string(*node));
-  }
+  device.add("vendor", std::string(vendor.name));
+  device.add("pci", function.address);
+  device.add("pciPath", function.path);
+  device.add("driver", function.driver);
+  device.add("type", "gpu");
+  device.add_numa_node(card.numa_node());
   if (function.driver.empty()) {
     device.trouble = "no driver is bound to it";
     return device;
@@ -77,8 +67,8 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   for (const SysDevice& child : card.below("drm")) {
     const auto node = child.node();
     if (!node) continue;
-    if (device.nodes.empty()) add("path", *node);
-    add_node(device, *node);
+    if (device.nodes.empty()) device.add("path", *node);
+    device.add_node(*node);
   }
   if (device.nodes.empty()) device.trouble = "its driver " + function.driver + " has made no device node";
   for (const std::string_view shared : vendor.shared_nodes) {
@@ -129,7 +119,7 @@ std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
                          {.name = "type", .value = "gpu"},        {.name = "visible", .value = minor}};
     device.nodes.push_back({.host_path = path, .container_path = "/dev/iluvatar{n}"});
     const std::string control(kIluvatarControl);
-    if (host.exists(control)) add_node(device, control);
+    if (host.exists(control)) device.add_node(control);
     device.recipe = iluvatar_recipe();
     devices.push_back(std::move(device));
   }

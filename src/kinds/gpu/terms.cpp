@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <optional>
 #include <string_view>
 #include <vector>
 
+#include "assume/dialects.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
+#include "device/label.hpp"
 
 namespace plughost {
 namespace {
@@ -101,6 +102,22 @@ void read_channels(Fields& fields, NvidiaInjection& injection) {
   }
 }
 
+constexpr Word<CardIs> kCardIs[] = {{"uuid", CardIs::kUuid}, {"index", CardIs::kIndex}};
+constexpr Word<Identify> kIdentify[] = {{"late", Identify::kLate}, {"guess", Identify::kGuess}};
+
+void read_names(Fields& fields, AssumeTerms& terms) {
+  const auto read = [&](std::string_view key, std::string AssumeNames::*name) {
+    if (!fields.has(key)) return;
+    const std::string text = fields.require_text(key);
+    if (const std::string trouble = label_key_trouble(text); !text.empty() && !trouble.empty())
+      fields.error(key, quote(text) + " is no annotation's name. " + trouble);
+    for (AssumeNames& names : terms.names) names.*name = text;
+  };
+  read("time", &AssumeNames::time);
+  read("assigned", &AssumeNames::assigned);
+  read("card", &AssumeNames::card);
+}
+
 }  // namespace
 
 GpuTerms read_gpu_terms(Fields& fields) {
@@ -132,6 +149,31 @@ GpuTerms read_gpu_terms(Fields& fields) {
   if (injection.mps && terms.nvidia.mig != MigStrategy::kNone)
     fields.error("mps", "MPS and MIG exclude each other; leave one of them out");
   return terms;
+}
+
+std::optional<AssumeTerms> read_assume(Fields& entry, const GpuTerms& terms) {
+  const Node* const node = entry.node("assume");
+  if (!node) return std::nullopt;
+  if (terms.unit.memory == 0)
+    entry.error(
+        "assume",
+        "a scheduler that chooses cards counts units of their memory: say how large one is, as in gpu: "
+        "{unit: {memory: 1GiB}}");
+  Fields fields(*node, entry.path_of("assume"), entry.diagnostics());
+  if (!fields.has("dialect"))
+    fields.error("dialect", "say which scheduler's extender chooses: doslab, gpushare or volcano");
+  AssumeTerms assume = terms_of(fields.choice("dialect", kDialects, Dialect::kDoslab));
+  read_names(fields, assume);
+  assume.card_is = fields.choice("cardIs", kCardIs, assume.card_is);
+  if (fields.has("identify")) assume.identify = fields.choice("identify", kIdentify, Identify::kGuess);
+  assume.only_card = fields.flag("onlyCard", false);
+  assume.answer_without_card = fields.flag("answerWithoutCard", false);
+  if (assume.answer_without_card && assume.dialect != Dialect::kGpushare)
+    fields.error("answerWithoutCard",
+                 "only gpushare has such an answer; elsewhere a container that has no card does not start");
+  assume.sets_visible = terms.injection.envvar && !terms.injection.volume_mounts;
+  assume.unit = terms.unit.memory / CardUnit::kMiB;
+  return assume;
 }
 
 }  // namespace plughost

@@ -1,12 +1,13 @@
-// `groups`: paths and USB devices that belong together. The n-th match of each part of a group makes one
-// device.
+#include "kinds/groups/groups.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
-#include "kinds/groups/part.hpp"
+#include "base/ascii.hpp"
 
 namespace plughost {
 namespace {
@@ -40,9 +41,9 @@ class Groups final : public DeviceSource {
   std::vector<Group> groups_;
 };
 
-void add_piece(Device& device, const Piece& piece, std::size_t repetition) {
+void add_piece(Device& device, const Device& piece, std::size_t repetition) {
   if (device.id.empty()) {
-    device.id = repetition == 0 ? piece.name : piece.name + '-' + std::to_string(repetition);
+    device.id = repetition == 0 ? piece.id : piece.id + '-' + std::to_string(repetition);
     device.attributes = piece.attributes;
     device.numa_nodes = piece.numa_nodes;
   }
@@ -52,11 +53,11 @@ void add_piece(Device& device, const Piece& piece, std::size_t repetition) {
 }
 
 void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {
-  std::vector<std::vector<Piece>> found;
+  std::vector<std::vector<Device>> found;
   std::size_t most = 0;
   std::size_t fewest_required = std::numeric_limits<std::size_t>::max();
   for (const auto& part : group.parts) {
-    const std::vector<Piece>& pieces = found.emplace_back(part->find(host, scan));
+    const std::vector<Device>& pieces = found.emplace_back(part->find(host, scan));
     most = std::max(most, pieces.size());
     if (!part->optional) fewest_required = std::min(fewest_required, pieces.size() * part->limit);
   }
@@ -64,7 +65,7 @@ void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {
     Device device;
     device.replicas = group.count;
     for (std::size_t part = 0; part < found.size(); ++part) {
-      const std::vector<Piece>& pieces = found[part];
+      const std::vector<Device>& pieces = found[part];
       if (i < pieces.size() * group.parts[part]->limit)
         add_piece(device, pieces[i % pieces.size()], i / pieces.size());
     }
@@ -109,8 +110,39 @@ std::unique_ptr<const DeviceSource> read_groups(Fields& entry) {
 
 }  // namespace
 
-Kind groups_kind() {
-  return {.key = "groups", .attributes = kGroupsAttributes, .default_id = "", .read = read_groups};
+std::string plain_name(std::string name) {
+  std::ranges::replace_if(
+      name, [](char c) { return !is_letter_or_digit(c) && c != '-' && c != '_'; }, '_');
+  return name;
 }
+
+void read_terms(Fields& fields, GroupPart& part) {
+  constexpr unsigned kMost = 10'000;
+  part.optional = fields.flag("optional", false);
+  part.limit = fields.number("limit", 1, 1, kMost);
+}
+
+Template read_mount_path(Fields& fields) {
+  static constexpr std::string_view kNames[] = {"path", "name", "n"};
+  Template mount_path = fields.pattern("mountPath", "{path}", kNames);
+  if (fields.has("mountPath") && !mount_path.text().starts_with('/') &&
+      !mount_path.text().starts_with("{path}"))
+    fields.error("mountPath", "a path in the container begins with '/', as in /dev/modem");
+  return mount_path;
+}
+
+std::string place(const Template& mount_path, const std::string& name, const std::string& path) {
+  std::string placed = mount_path
+                           .bind([&](std::string_view placeholder) -> std::optional<std::string> {
+                             if (placeholder == "path") return path;
+                             if (placeholder == "name") return name;
+                             return std::nullopt;
+                           })
+                           .text();
+  if (placed.ends_with('/')) placed += Template::escape(std::filesystem::path(path).filename().string());
+  return placed;
+}
+
+Kind groups_kind() { return {.key = "groups", .attributes = kGroupsAttributes, .read = read_groups}; }
 
 }  // namespace plughost

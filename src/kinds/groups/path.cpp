@@ -7,7 +7,7 @@
 
 #include "base/text.hpp"
 #include "base/words.hpp"
-#include "kinds/groups/part.hpp"
+#include "kinds/groups/groups.hpp"
 
 namespace plughost {
 namespace {
@@ -49,14 +49,14 @@ std::string_view other_word(FileType type) {
 class PathPart final : public GroupPart {
  public:
   explicit PathPart(Fields& fields);
-  std::vector<Piece> find(const HostRoot& host, Scan& scan) const override;
+  std::vector<Device> find(const HostRoot& host, Scan& scan) const override;
 
  private:
-  Piece piece(const HostRoot& host, const std::string& path) const;
-  void add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const;
+  Device piece(const HostRoot& host, const std::string& path) const;
+  void add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Device& piece) const;
   void add_nodes_below(const HostRoot& host, Scan& scan, const std::string& path,
-                       const std::string& in_container, Piece& piece) const;
-  void add_node(const std::string& path, const std::string& container_path, Piece& piece) const {
+                       const std::string& in_container, Device& piece) const;
+  void add_node(const std::string& path, const std::string& container_path, Device& piece) const {
     piece.nodes.push_back({.host_path = path, .container_path = container_path, .permissions = permissions_});
   }
 
@@ -84,11 +84,11 @@ PathPart::PathPart(Fields& fields) {
   read_terms(fields, *this);
 }
 
-Piece PathPart::piece(const HostRoot& host, const std::string& path) const {
-  Piece piece{
-      .name = name_of(path), .attributes = {}, .nodes = {}, .mounts = {}, .numa_nodes = {}, .trouble = {}};
-  piece.attributes = {{.name = "name", .value = piece.name},
-                      {.name = "plainName", .value = plain_name(piece.name)},
+Device PathPart::piece(const HostRoot& host, const std::string& path) const {
+  Device piece;
+  piece.id = name_of(path);
+  piece.attributes = {{.name = "name", .value = piece.id},
+                      {.name = "plainName", .value = plain_name(piece.id)},
                       {.name = "path", .value = path},
                       {.name = "target", .value = host.canonical(path).value_or(path)}};
   return piece;
@@ -105,7 +105,7 @@ bool is_left_out(std::string_view name, FileType type) {
 // Who names a directory, such as /dev/snd or /dev/bus/usb, means the nodes in it and below, as the container
 // runtimes do. No link is followed, so that the way down has an end.
 void PathPart::add_nodes_below(const HostRoot& host, Scan& scan, const std::string& path,
-                               const std::string& in_container, Piece& piece) const {
+                               const std::string& in_container, Device& piece) const {
   if (piece.nodes.size() > kMostNodes) return;
   scan.watch.push_back({.path = path, .name = "*"});
   std::vector<std::pair<std::string, FileType>> entries;
@@ -123,8 +123,8 @@ void PathPart::add_nodes_below(const HostRoot& host, Scan& scan, const std::stri
   }
 }
 
-void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Piece& piece) const {
-  const std::string in_container = place(mount_path_, piece.name, path);
+void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& path, Device& piece) const {
+  const std::string in_container = place(mount_path_, piece.id, path);
   const FileType type = host.type(path);
   if (is_device_node(type)) return add_node(path, in_container, piece);
   if (type == FileType::kDirectory) add_nodes_below(host, scan, path, in_container, piece);
@@ -140,17 +140,16 @@ void PathPart::add_nodes(const HostRoot& host, Scan& scan, const std::string& pa
   }
 }
 
-std::vector<Piece> PathPart::find(const HostRoot& host, Scan& scan) const {
+std::vector<Device> PathPart::find(const HostRoot& host, Scan& scan) const {
   HostRoot::Match found = host.glob(pattern_);
   std::ranges::move(found.watch, std::back_inserter(scan.watch));
   std::ranges::move(found.remarks, std::back_inserter(scan.remarks));
-  std::vector<Piece> pieces;
+  std::vector<Device> pieces;
   for (const std::string& path : found.paths) {
     if (type_ == PathType::kMount) {
-      Piece& mount = pieces.emplace_back(piece(host, path));
-      mount.mounts.push_back({.host_path = path,
-                              .container_path = place(mount_path_, mount.name, path),
-                              .read_only = read_only_});
+      Device& mount = pieces.emplace_back(piece(host, path));
+      mount.mounts.push_back(
+          {.host_path = path, .container_path = place(mount_path_, mount.id, path), .read_only = read_only_});
       continue;
     }
     // A pattern may match directories beside the nodes; who names one path means that one.

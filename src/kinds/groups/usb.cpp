@@ -8,42 +8,38 @@
 #include "document/hex_id.hpp"
 #include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
-#include "kinds/groups/part.hpp"
+#include "kinds/groups/groups.hpp"
 
 namespace plughost {
 namespace {
 
 constexpr const char* kBus = "usb";
 
-// A device that is plugged in.
-struct Plugged {
-  SysDevice device;
+// What a device says that it is; of one that is meant, empty: any.
+struct Identity {
   std::string vendor;
   std::string product;
   std::string serial;  // empty: it has none
   std::string port;    // "1-2.4": bus 1, port 2 of the root hub, port 4 of the hub there
+
+  bool fits(const Identity& found) const {
+    const auto fit = [&](std::string Identity::*part) {
+      return (this->*part).empty() || this->*part == found.*part;
+    };
+    return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
+           fit(&Identity::port);
+  }
 };
 
-// Which devices are meant. Empty: any, in each.
-struct Wanted {
-  std::string vendor;
-  std::string product;
-  std::string serial;
-  std::string port;
-
-  bool fits(const Plugged& plugged) const {
-    const auto fit = [](const std::string& wanted, const std::string& found) {
-      return wanted.empty() || wanted == found;
-    };
-    return fit(vendor, plugged.vendor) && fit(product, plugged.product) && fit(serial, plugged.serial) &&
-           fit(port, plugged.port);
-  }
+// A device that is plugged in.
+struct Plugged : Identity {
+  SysDevice device;
 };
 
 // A device's name is made of its serial number, unless that may change or is not its own.
 enum class Naming { kBySerial, kByPort };
 
-Wanted read_wanted(Fields& fields) {
+Identity read_wanted(Fields& fields) {
   return {.vendor = read_hex_id(fields, "vendor"),
           .product = read_hex_id(fields, "product"),
           .serial = fields.text("serial", ""),
@@ -57,18 +53,18 @@ bool is_said(Fields& fields) {
 class UsbPart final : public GroupPart {
  public:
   explicit UsbPart(Fields& fields);
-  std::vector<Piece> find(const HostRoot& host, Scan& scan) const override;
+  std::vector<Device> find(const HostRoot& host, Scan& scan) const override;
 
  private:
   std::vector<Plugged> matches(const HostRoot& host) const;
-  Piece piece(const Plugged& plugged, Naming naming) const;
-  void add_nodes(const Plugged& plugged, Naming naming, Piece& piece) const;
+  Device piece(const Plugged& plugged, Naming naming) const;
+  void add_nodes(const Plugged& plugged, Naming naming, Device& piece) const;
   void read_alternatives(Fields& fields);
   bool fits(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
 
-  Wanted wanted_;
-  std::vector<Wanted> any_of_;      // what the same hardware may say that it is; empty: it does not change
+  Identity wanted_;
+  std::vector<Identity> any_of_;    // what the same hardware may say that it is; empty: it does not change
   std::vector<std::string> nodes_;  // subsystems; kBus: the device's own node on the bus
   Template mount_path_;
   std::string permissions_;
@@ -110,7 +106,7 @@ void UsbPart::read_alternatives(Fields& fields) {
 }
 
 bool UsbPart::fits(const Plugged& plugged) const {
-  const auto fit = [&](const Wanted& wanted) { return wanted.fits(plugged); };
+  const auto fit = [&](const Identity& wanted) { return wanted.fits(plugged); };
   return wanted_.fits(plugged) && (any_of_.empty() || std::ranges::any_of(any_of_, fit));
 }
 
@@ -119,23 +115,23 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
   for (SysDevice& device : devices_of(host, kBus)) {
     const std::optional<std::string> vendor = device.attribute("idVendor");
     if (!vendor) continue;  // an interface of a device
-    Plugged plugged{.device = device,
-                    .vendor = *vendor,
-                    .product = device.attribute("idProduct").value_or(""),
-                    .serial = device.attribute("serial").value_or(""),
-                    .port = device.name()};
+    Plugged plugged{{.vendor = *vendor,
+                     .product = device.attribute("idProduct").value_or(""),
+                     .serial = device.attribute("serial").value_or(""),
+                     .port = device.name()},
+                    device};
     if (fits(plugged)) found.push_back(std::move(plugged));
   }
   return found;
 }
 
-std::vector<Piece> UsbPart::find(const HostRoot& host, Scan& scan) const {
+std::vector<Device> UsbPart::find(const HostRoot& host, Scan& scan) const {
   scan.subsystems.emplace_back(kBus);
   scan.subsystems.insert(scan.subsystems.end(), nodes_.begin(), nodes_.end());
   const std::vector<Plugged> all = matches(host);
   std::map<std::string, unsigned> with_serial;
   for (const Plugged& plugged : all) ++with_serial[plugged.serial];
-  std::vector<Piece> pieces;
+  std::vector<Device> pieces;
   for (const Plugged& plugged : all) {
     const unsigned same = with_serial[plugged.serial];
     if (!plugged.serial.empty() && same > 1 && !may_change()) {
@@ -148,19 +144,14 @@ std::vector<Piece> UsbPart::find(const HostRoot& host, Scan& scan) const {
   return pieces;
 }
 
-Piece UsbPart::piece(const Plugged& plugged, Naming naming) const {
-  Piece piece{.name = naming == Naming::kBySerial
-                          ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
-                          : "usb-" + plugged.port,
-              .attributes = {},
-              .nodes = {},
-              .mounts = {},
-              .numa_nodes = {},
-              .trouble = {}};
+Device UsbPart::piece(const Plugged& plugged, Naming naming) const {
+  Device piece;
+  piece.id = naming == Naming::kBySerial ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
+                                         : "usb-" + plugged.port;
   add_nodes(plugged, naming, piece);
   const std::string path = piece.nodes.empty() ? "" : piece.nodes.front().host_path;
-  piece.attributes = {{.name = "name", .value = piece.name},
-                      {.name = "plainName", .value = plain_name(piece.name)},
+  piece.attributes = {{.name = "name", .value = piece.id},
+                      {.name = "plainName", .value = plain_name(piece.id)},
                       {.name = "path", .value = path},
                       {.name = "target", .value = path},
                       {.name = "vendor", .value = plugged.vendor},
@@ -171,7 +162,7 @@ Piece UsbPart::piece(const Plugged& plugged, Naming naming) const {
   return piece;
 }
 
-void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Piece& piece) const {
+void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Device& piece) const {
   for (const std::string& subsystem : nodes_) {
     std::vector<SysDevice> devices;
     if (subsystem == kBus)

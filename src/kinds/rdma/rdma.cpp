@@ -12,7 +12,6 @@
 #include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
-#include "device/pci_info.hpp"
 #include "document/hex_id.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/rdma/card.hpp"
@@ -189,25 +188,16 @@ std::map<std::string, std::string> facts_of(const RdmaCard& card, const RdmaNode
 Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   Device device;
   device.id = card.id();
-  for (const std::string& path : nodes.all()) {
-    device.nodes.push_back(
-        {.host_path = path, .container_path = Template::escape(path), .permissions = permissions_});
-  }
-  const std::optional<int> numa = card.numa_node();
-  if (numa) device.numa_nodes = {*numa};
-
-  const auto add = [&](std::string name, std::string value) {
-    if (!value.empty()) device.attributes.push_back({.name = std::move(name), .value = std::move(value)});
-  };
+  for (const std::string& path : nodes.all()) device.add_node(path, permissions_);
   if (card.pci()) {
     device.attributes = attributes_of(*card.pci());
-    add("pciInfo", pci_info(card.pci()->address, "rdma", facts_of(card, nodes)));
+    device.add("pciInfo", pci_info(card.pci()->address, "rdma", facts_of(card, nodes)));
   }
-  add("name", card.name());
-  add("guid", card.guid());
-  add("netdevs", joined(card.netdevs(), ","));
-  add("linkType", joined(card.link_types(), ","));
-  add("numa", numa ? std::to_string(*numa) : "");
+  device.add("name", card.name());
+  device.add("guid", card.guid());
+  device.add("netdevs", joined(card.netdevs(), ","));
+  device.add("linkType", joined(card.link_types(), ","));
+  device.add_numa_node(card.numa_node());
 
   if (nodes.uverbs.empty())
     device.trouble = card.name() + " has no node /dev/infiniband/uverbs*; is the module ib_uverbs loaded?";
@@ -278,8 +268,6 @@ std::unique_ptr<const DeviceSource> read_rdma_entry(Fields& entry) {
 
 }  // namespace
 
-Kind rdma_kind() {
-  return {.key = "rdma", .attributes = kRdmaAttributes, .default_id = "", .read = read_rdma_entry};
-}
+Kind rdma_kind() { return {.key = "rdma", .attributes = kRdmaAttributes, .read = read_rdma_entry}; }
 
 }  // namespace plughost

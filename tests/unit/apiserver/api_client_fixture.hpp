@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/api_client.hpp"
+#include "apiserver/api_server.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

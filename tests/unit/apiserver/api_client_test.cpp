@@ -1,4 +1,4 @@
-#include "apiserver/api_client.hpp"
+#include "apiserver/api_server.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,6 @@
 
 #include <atomic>
 
-#include "apiserver/watch_stream.hpp"
 #include "unit/apiserver/api_client_fixture.hpp"
 #include "unit/apiserver/fake_api_server.hpp"
 
@@ -111,7 +110,7 @@ TEST_CASE("a watch lists what there is, and then tells each change") {
   CHECK(test.heard.lines.empty());
   REQUIRE(test.until(4));
   CHECK(test.heard.lines == std::vector<std::string>{"listed a b", "changed c", "changed a", "gone b"});
-  const ApiWatchState seen = test.test.client->state().watches[0];
+  const ApiTally::Watched seen = test.test.client->state().watches[0];
   CHECK(seen.listed);
   REQUIRE(seen.heard);
   CHECK(EventLoop::Clock::now() - *seen.heard < 10s);

@@ -1,4 +1,4 @@
-#include "apiserver/exec_credential.hpp"
+#include "apiserver/access_keeper.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,9 @@
-#include "apiserver/kubeconfig.hpp"
+#include "apiserver/access.hpp"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
-#include "apiserver/find_access.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
@@ -326,10 +325,10 @@ TEST_CASE("a certificate of a node says its name, and any other nothing") {
 
 namespace {
 
-FoundAccess found(const HostRoot& host, const WhereAccess& where) {
+ApiAccess found(const HostRoot& host, const WhereAccess& where) {
   auto result = find_access(host, where);
   if (const auto* const trouble = std::get_if<std::string>(&result)) FAIL(*trouble);
-  return std::get<FoundAccess>(result);
+  return std::get<ApiAccess>(result);
 }
 
 std::string not_found(const HostRoot& host, const WhereAccess& where) {
@@ -354,9 +353,9 @@ TEST_CASE("auto finds the kubelet's own credentials of each distribution") {
     CAPTURE(file);
     const test::TempDir root;
     root.file(file, token_config("t"));
-    const FoundAccess access = found(HostRoot(root.path()), kAuto);
-    CHECK(access.access.source == file);
-    CHECK(access.access.token == "t");
+    const ApiAccess access = found(HostRoot(root.path()), kAuto);
+    CHECK(access.source == file);
+    CHECK(access.token == "t");
   }
 }
 
@@ -366,31 +365,31 @@ TEST_CASE("of several the one counts whose Kubernetes is here") {
   root.file("/var/lib/rancher/k3s/agent/kubelet.kubeconfig", token_config("k3s"));
   root.file("/etc/systemd/system/kubelet.service", "[Service]\nExecStart=/usr/bin/kubelet\n");
   root.file("/var/lib/kubelet/kubeadm-flags.env");
-  CHECK(found(HostRoot(root.path()), kAuto).access.token == "kubeadm");
+  CHECK(found(HostRoot(root.path()), kAuto).token == "kubeadm");
   root.remove("/etc/systemd/system/kubelet.service");
   root.file("/etc/systemd/system/k3s-agent.service", "[Service]\nExecStart=/usr/local/bin/k3s agent\n");
-  CHECK(found(HostRoot(root.path()), kAuto).access.token == "k3s");
+  CHECK(found(HostRoot(root.path()), kAuto).token == "k3s");
 }
 
 TEST_CASE("auto takes a pod's account where there is one, and its files are read") {
   const test::TempDir root;
   root.file("/etc/kubernetes/kubelet.conf", token_config("kubelet"));
   const WhereAccess in_pod{.kubeconfig = "auto", .service_host = "10.96.0.1", .service_port = "6443"};
-  CHECK(found(HostRoot(root.path()), in_pod).access.token == "kubelet");
+  CHECK(found(HostRoot(root.path()), in_pod).token == "kubelet");
   root.file("/var/run/secrets/kubernetes.io/serviceaccount/token", "pod-token\n");
   CHECK(not_found(HostRoot(root.path()), in_pod) ==
         "the pod's account: /var/run/secrets/kubernetes.io/serviceaccount/ca.crt cannot be opened: No such "
         "file or "
         "directory");
   root.file("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", kPemText);
-  const ApiAccess access = found(HostRoot(root.path()), in_pod).access;
+  const ApiAccess access = found(HostRoot(root.path()), in_pod);
   CHECK(access.token == "pod-token");
   CHECK(access.ca == kPemText);
   CHECK(access.server == "https://10.96.0.1:6443");
   CHECK(access.source == "/var/run/secrets/kubernetes.io/serviceaccount");
-  CHECK(found(HostRoot(root.path()), {.kubeconfig = "auto", .service_host = "fd00::1"}).access.server ==
+  CHECK(found(HostRoot(root.path()), {.kubeconfig = "auto", .service_host = "fd00::1"}).server ==
         "https://[fd00::1]:443");
-  CHECK(found(HostRoot(root.path()), kAuto).access.token == "kubelet");
+  CHECK(found(HostRoot(root.path()), kAuto).token == "kubelet");
   root.file("/var/run/secrets/kubernetes.io/serviceaccount/token", "\n");
   CHECK(not_found(HostRoot(root.path()), in_pod).ends_with("/token is empty"));
 }
@@ -419,7 +418,7 @@ TEST_CASE("a program without a directory is looked for where programs are") {
   root.file("/usr/bin/get-token");
   CHECK(not_found(HostRoot(root.path()), where).find("is in none of") != std::string::npos);
   fs::permissions(root.at("/usr/bin/get-token"), fs::perms::owner_all);
-  CHECK(found(HostRoot(root.path()), where).access.exec->command[0] == "/usr/bin/get-token");
+  CHECK(found(HostRoot(root.path()), where).exec->command[0] == "/usr/bin/get-token");
 }
 
 TEST_CASE(
@@ -435,11 +434,11 @@ TEST_CASE(
           "/k names no certificate-authority for https://10.0.0.1:6443, and this machine has no file of "
           "authorities that it trusts, such as /etc/ssl/certs/ca-certificates.crt");
     root.file(file, kPemText);
-    CHECK(found(HostRoot(root.path()), where).access.ca == kPemText);
+    CHECK(found(HostRoot(root.path()), where).ca == kPemText);
   }
   const test::TempDir bare;
   bare.file("/k", with(kServer + "    insecure-skip-tls-verify: true\n"));
-  CHECK(found(HostRoot(bare.path()), where).access.ca.empty());
+  CHECK(found(HostRoot(bare.path()), where).ca.empty());
   bare.file("/k", with("    server: http://127.0.0.1:8080\n"));
-  CHECK(found(HostRoot(bare.path()), where).access.ca.empty());
+  CHECK(found(HostRoot(bare.path()), where).ca.empty());
 }

@@ -1,4 +1,4 @@
-#include "apiserver/node_object.hpp"
+#include "apiserver/node_watch.hpp"
 
 #include <doctest/doctest.h>
 

@@ -38,7 +38,7 @@ struct Told {
     return left;
   }
   void fail(int code, std::optional<std::chrono::seconds> retry_after = std::nullopt) {
-    reflector.failed({.code = code, .sentence = "code " + std::to_string(code), .retry_after = retry_after},
+    reflector.failed({.code = code, .trouble = "code " + std::to_string(code), .retry_after = retry_after},
                      now);
   }
 };
@@ -120,7 +120,7 @@ TEST_CASE("where no server is the pauses do not grow, and those after other fail
   Told told;
   for (int i = 0; i < 40; ++i) {
     told.step<Reflector::List>();
-    told.reflector.failed({.sentence = "Connection refused", .nobody = true}, told.now);
+    told.reflector.failed({.trouble = "Connection refused", .nobody = true}, told.now);
     CHECK(told.reflector.trouble() == "Connection refused");
     const auto pause = told.pause();
     CHECK(pause >= 500ms);

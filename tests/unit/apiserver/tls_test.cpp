@@ -6,9 +6,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "apiserver/api_client.hpp"
+#include "apiserver/api_server.hpp"
 #include "base/text.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "places.hpp"
 #include "programs/subprocess.hpp"
 #include "unit/apiserver/api_client_fixture.hpp"

@@ -1,11 +1,10 @@
-#include "apiserver/watch_stream.hpp"
+#include "apiserver/api_watch.hpp"
 
 #include <doctest/doctest.h>
 
 #include <vector>
 
-#include "apiserver/api_answer.hpp"
-#include "apiserver/api_json.hpp"
+#include "apiserver/api_request.hpp"
 
 using namespace plughost;
 

@@ -1,4 +1,4 @@
-#include "assume/asking_pod.hpp"
+#include "assume/pod.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "assume/card.hpp"
+#include "assume/answer.hpp"
 
 #include <doctest/doctest.h>
 

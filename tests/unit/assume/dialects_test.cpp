@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "assume/card.hpp"
+#include "assume/answer.hpp"
 #include "base/json.hpp"
 #include "unit/assume/pods.hpp"
 

@@ -1,4 +1,4 @@
-#include "assume/guess.hpp"
+#include "assume/holders.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
-#include "assume/late.hpp"
+#include "assume/holders.hpp"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <variant>
 
-#include "assume/card.hpp"
+#include "assume/answer.hpp"
 #include "unit/assume/pods.hpp"
 
 using namespace plughost;

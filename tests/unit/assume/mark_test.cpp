@@ -1,4 +1,4 @@
-#include "assume/mark.hpp"
+#include "assume/pod.hpp"
 
 #include <doctest/doctest.h>
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "assume/asking_pod.hpp"
 #include "assume/dialects.hpp"
+#include "assume/pod.hpp"
 #include "device/inventory.hpp"
 
 namespace plughost {

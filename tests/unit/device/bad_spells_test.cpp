@@ -1,4 +1,4 @@
-#include "device/bad_spells.hpp"
+#include "device/history.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "device/choice.hpp"
+#include "device/recipe.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "device/damping.hpp"
+#include "device/history.hpp"
 
 #include <doctest/doctest.h>
 

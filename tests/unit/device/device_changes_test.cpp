@@ -4,8 +4,6 @@
 
 #include <vector>
 
-#include "device/first_names.hpp"
-
 namespace plughost {
 namespace {
 

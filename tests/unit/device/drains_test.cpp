@@ -44,7 +44,9 @@ TEST_CASE("what is drained goes once, and leaves nothing behind") {
   CHECK_FALSE(drains.remove({kB, "0"}));
   CHECK(drains.remove({kA, "0"}));
   CHECK_FALSE(drains.remove({kA, "0"}));
-  CHECK(drains.of(kA).size() == 1);
+  CHECK(drains.count() == 1);
+  CHECK(drains.touches(kA));
+  CHECK_FALSE(drains.touches(kB));
   CHECK(drains.remove({kA, "1"}));
   CHECK(drains == Drains());
 }

@@ -1,4 +1,4 @@
-#include "device/feature_file.hpp"
+#include "device/label.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "device/health_times.hpp"
+#include "device/history.hpp"
 
 #include <doctest/doctest.h>
 

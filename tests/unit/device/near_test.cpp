@@ -1,4 +1,4 @@
-#include "device/near.hpp"
+#include "device/one_container.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,6 @@
-#include "device/position_text.hpp"
+#include "device/template.hpp"
 
 #include <doctest/doctest.h>
-
-#include "device/template.hpp"
 
 namespace plughost {
 namespace {

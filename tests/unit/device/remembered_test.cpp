@@ -1,4 +1,4 @@
-#include "device/remembered.hpp"
+#include "device/history.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "device/same_card.hpp"
+#include "device/one_container.hpp"
 
 #include <doctest/doctest.h>
 

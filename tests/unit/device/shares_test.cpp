@@ -1,4 +1,4 @@
-#include "device/shares.hpp"
+#include "device/one_container.hpp"
 
 #include <doctest/doctest.h>
 
@@ -36,11 +36,11 @@ TEST_CASE("how many units are free is said by card, in the cards' order, and of 
 TEST_CASE("what was free is told for the container that comes right after, of that resource") {
   FreeShares free;
   const auto now = FreeShares::Clock::time_point(1h);
-  CHECK(free.just_now("example.com/a", now).empty());
-  free.note("example.com/a", "1 on GPU-a", now);
-  CHECK(free.just_now("example.com/a", now + 1s) == "1 on GPU-a");
-  CHECK(free.just_now("example.com/a", now + 1s + 1ns).empty());
-  CHECK(free.just_now("example.com/b", now).empty());
+  CHECK(free.just_now(now).empty());
+  free.note({{"example.com/a", "1 on GPU-a"}}, now);
+  CHECK(free.just_now(now + 1s)["example.com/a"] == "1 on GPU-a");
+  CHECK(free.just_now(now + 1s + 1ns)["example.com/a"].empty());
+  CHECK(free.just_now(now)["example.com/b"].empty());
 }
 
 }  // namespace

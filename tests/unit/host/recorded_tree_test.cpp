@@ -1,4 +1,4 @@
-#include "host/recorded_tree.hpp"
+#include "host/recorded_machine.hpp"
 
 #include <doctest/doctest.h>
 
@@ -22,7 +22,9 @@ std::string text_at(const RecordedTree& tree, const std::string& path) {
   return found.file ? found.file->text.value_or("(no text)") : '(' + found.failed.message() + ')';
 }
 
-std::string place_of(const RecordedTree& tree, const std::string& path) { return tree.resolve(path).path; }
+std::string place_of(const RecordedTree& tree, const std::string& path) {
+  return tree.canonical(path).value_or("");
+}
 
 TEST_CASE("what was put into the tree is found at its path, and its directories are there") {
   RecordedTree tree;

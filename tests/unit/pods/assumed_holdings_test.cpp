@@ -1,4 +1,4 @@
-#include "pods/assumed_holdings.hpp"
+#include "pods/held_units.hpp"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "assume/late.hpp"
+#include "assume/holders.hpp"
 #include "unit/pods/rig.hpp"
 
 namespace plughost {

@@ -1,4 +1,4 @@
-#include "pods/pod_book.hpp"
+#include "pods/pod_search.hpp"
 
 #include <doctest/doctest.h>
 

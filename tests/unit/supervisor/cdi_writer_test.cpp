@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "unit/leased_program.hpp"
 #include "unit/run_until.hpp"
 #include "unit/supervisor/camera_offer.hpp"

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;

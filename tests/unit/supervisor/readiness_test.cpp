@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 
 using namespace plughost;
 

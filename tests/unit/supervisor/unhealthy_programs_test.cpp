@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/json.hpp"
-#include "host/file_text.hpp"
+#include "host/machine_files.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

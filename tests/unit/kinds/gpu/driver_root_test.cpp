@@ -1,6 +1,6 @@
 // A driver whose files are below a directory of their own.
 
-#include "kinds/gpu/driver_root.hpp"
+#include "kinds/gpu/nvidia_gpu.hpp"
 
 #include <doctest/doctest.h>
 

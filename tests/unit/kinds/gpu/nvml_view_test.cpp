@@ -1,6 +1,6 @@
 // NVIDIA's cards of a machine that was recorded.
 
-#include "kinds/gpu/nvml_view.hpp"
+#include "kinds/gpu/nvml_cards.hpp"
 
 #include <doctest/doctest.h>
 

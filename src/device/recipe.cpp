@@ -1,0 +1,52 @@
+#include "device/recipe.hpp"
+
+#include <algorithm>
+
+#include "base/text.hpp"
+
+namespace plughost {
+namespace {
+
+// Which of the devices match one of the patterns. Each pattern is tried on all of them: does it match any?
+std::vector<bool> matching(const std::vector<DevicePattern>& patterns, const std::vector<Device>& devices,
+                           std::vector<std::string>& unmatched) {
+  std::vector<bool> matched(devices.size());
+  for (const DevicePattern& pattern : patterns) {
+    bool any = false;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (pattern.matches(devices[i])) any = matched[i] = true;
+    }
+    if (!any) unmatched.push_back(pattern.where);
+  }
+  return matched;
+}
+
+}  // namespace
+
+bool DevicePattern::matches(const Device& device) const {
+  return std::ranges::all_of(attributes, [&](const auto& wanted) {
+    const std::string* const value = device.attribute(wanted.first);
+    if (!value || value->empty()) return false;
+    return std::ranges::any_of(wanted.second, [&](const std::string& pattern) {
+      return pattern == *value || plughost::matches(pattern, *value);
+    });
+  });
+}
+
+bool ReplicaRule::matches(const Device& device) const {
+  return std::ranges::any_of(devices, [&](const DevicePattern& each) { return each.matches(device); });
+}
+
+std::vector<std::string> choose(const Choice& choice, std::vector<Device>& devices) {
+  std::vector<std::string> unmatched;
+  const std::vector<bool> only = matching(choice.only, devices, unmatched);
+  const std::vector<bool> except = matching(choice.except, devices, unmatched);
+  std::size_t i = 0;
+  std::erase_if(devices, [&](const Device&) {
+    const std::size_t at = i++;
+    return except[at] || (!choice.only.empty() && !only[at]);
+  });
+  return unmatched;
+}
+
+}  // namespace plughost

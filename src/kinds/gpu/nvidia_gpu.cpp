@@ -1,0 +1,127 @@
+#include "kinds/gpu/nvidia_gpu.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "base/ascii.hpp"
+#include "base/text.hpp"
+#include "host/pci_function.hpp"
+#include "host/sysfs.hpp"
+
+namespace plughost {
+namespace {
+
+// Where distributions have libraries.
+constexpr const char* kDirectories[] = {
+    "/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib",
+    "/lib64",     "/lib/x86_64-linux-gnu",     "/lib/aarch64-linux-gnu"};
+
+// "GPU-", and a UUID in lower-case or upper-case digits.
+bool is_uuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  if (!text.starts_with("GPU-") || text.size() != kForm.size() + 4) return false;
+  text.remove_prefix(4);
+  return std::ranges::equal(text, kForm,
+                            [](char c, char form) { return form == '-' ? c == '-' : is_hex_digit(c); });
+}
+
+// The lines "key: value" of a file that the driver shows.
+std::map<std::string, std::string> facts_in(const HostRoot& host, const std::string& file) {
+  std::map<std::string, std::string> facts;
+  std::istringstream text(host.text(file).value_or(""));
+  for (std::string line; std::getline(text, line);) {
+    const std::string_view whole = line;
+    const std::size_t colon = whole.find(':');
+    if (colon == std::string_view::npos) continue;
+    facts[std::string(without_blanks(whole.substr(0, colon)))] = without_blanks(whole.substr(colon + 1));
+  }
+  return facts;
+}
+
+// What the driver shows of its cards without NVML.
+std::vector<NvidiaGpu> cards_in_proc(const HostRoot& host, Scan& scan) {
+  std::vector<NvidiaGpu> cards;
+  for (const std::string& path : host.glob("/proc/driver/nvidia/gpus/*/information").paths) {
+    const auto facts = facts_in(host, path);
+    const auto value = [&](const char* key) {
+      const auto fact = facts.find(key);
+      return fact == facts.end() ? std::string() : fact->second;
+    };
+    NvidiaGpu card;
+    card.uuid = value("GPU UUID");
+    card.pci = value("Bus Location");
+    card.name = value("Model");
+    card.minor = number_in<unsigned>(value("Device Minor"));
+    card.index = std::to_string(cards.size());
+    if (!is_uuid(card.uuid)) {
+      scan.remarks.push_back(path + " has no well-formed UUID of a GPU: the card is left out");
+      continue;
+    }
+    if (card.minor) card.nodes = {nvidia_node(*card.minor)};
+    cards.push_back(std::move(card));
+  }
+  return cards;
+}
+
+// NVIDIA's systems on a chip have no NVML, or one that knows next to nothing. Source: go-nvlib's
+// pkg/nvlib/info.
+bool is_tegra(const HostRoot& host) {
+  if (host.exists("/etc/nv_tegra_release")) return true;
+  return to_lower(host.text("/sys/devices/soc0/family").value_or("")).find("tegra") != std::string::npos;
+}
+
+// Cards that are there, and no driver that could show them.
+void remark_on_driverless(const HostRoot& host, const std::string& why, Scan& scan) {
+  for (const SysDevice& device : devices_of(host, "pci")) {
+    const PciFunction function = pci_function(device);
+    const bool display = function.class_code.starts_with("0300") || function.class_code.starts_with("0302");
+    const bool idle = function.driver.empty() || function.driver == "nouveau" || function.driver == "nvidia";
+    if (function.vendor != "10de" || !display || !idle) continue;
+    scan.remarks.push_back(
+        function.address + " is a card of NVIDIA's that cannot be offered: " +
+        (function.driver.empty() ? "no driver is bound to it" : "its driver is " + function.driver) +
+        ", and NVML cannot be used (" + why + "); install NVIDIA's driver, or load it with modprobe nvidia");
+  }
+}
+
+}  // namespace
+
+std::string library_below(const HostRoot& host, const std::string& root, const std::string& library) {
+  const std::string name = std::filesystem::path(library).filename();
+  for (const char* const directory : kDirectories) {
+    const std::string path = root + directory + '/' + name;
+    if (host.exists(path)) return host.at(path).string();
+  }
+  return {};
+}
+
+std::string node_below(const HostRoot& host, const std::string& root, const std::string& node) {
+  return !root.empty() && host.exists(root + node) ? root + node : node;
+}
+
+std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const std::string& why, Scan& scan) {
+  std::vector<NvidiaGpu> cards = cards_in_proc(host, scan);
+  if (!cards.empty()) {
+    scan.remarks.push_back("NVML cannot be used (" + why +
+                           "): the cards are those that /proc/driver/nvidia shows, without MIG and health");
+    return cards;
+  }
+  if (is_tegra(host)) return {tegra_gpu()};
+  remark_on_driverless(host, why, scan);
+  return {};
+}
+
+NvidiaGpu tegra_gpu() {
+  NvidiaGpu gpu;
+  gpu.uuid = "tegra";
+  gpu.index = "0";
+  gpu.name = "Tegra";
+  return gpu;
+}
+
+}  // namespace plughost
