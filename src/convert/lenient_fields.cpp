@@ -1,11 +1,11 @@
 #include "convert/lenient_fields.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {
@@ -63,12 +63,9 @@ std::optional<bool> LenientFields::flag(std::string_view key) {
 std::optional<unsigned> LenientFields::number(std::string_view key) {
   const Node* const value = scalar(key);
   if (!value) return std::nullopt;
-  unsigned number = 0;
-  const char* const end = value->scalar.data() + value->scalar.size();
-  const auto [rest, trouble] = std::from_chars(value->scalar.data(), end, number);
-  if (rest != end || trouble == std::errc::invalid_argument)
+  if (!is_digits(value->scalar))
     error(*value, key, "a whole number is expected here, and this is " + quote(value->scalar));
-  return trouble == std::errc::result_out_of_range ? std::numeric_limits<unsigned>::max() : number;
+  return number_in<unsigned>(value->scalar).value_or(std::numeric_limits<unsigned>::max());
 }
 
 std::vector<std::string> LenientFields::texts(std::string_view key) {

@@ -5,8 +5,10 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.hpp"
+#include "base/words.hpp"
 #include "config/yaml.hpp"
-#include "convert/command_line.hpp"
+#include "convert/lenient_fields.hpp"
 #include "convert/running_plugin.hpp"
 
 namespace plughost {
@@ -19,46 +21,38 @@ constexpr unsigned kDeepestText = 3;
 // All texts inside of texts together: aliases can repeat one without end.
 constexpr std::size_t kMostText = 4u << 20;
 
-std::string scalar_of(const Node* node) {
-  return node && node->kind == Node::Kind::kScalar ? node->scalar : "";
-}
+// An empty one where there is none.
+const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
 
-std::string text_at(const Node& map, std::string_view key) { return scalar_of(map.find(key)); }
-
-const std::vector<Node>& items_at(const Node& map, std::string_view key) {
-  static const std::vector<Node> kNone;
-  const Node* const found = map.find(key);
-  return found ? found->items : kNone;
-}
+const std::string& text_at(const Node& map, std::string_view key) { return at(map, key).scalar; }
 
 bool is_object(const Node& node) {
   return !text_at(node, "kind").empty() && !text_at(node, "apiVersion").empty();
 }
 
-// "kube-system/gdp"
-std::string name_of_object(const Node& object) {
-  const Node* const metadata = object.find("metadata");
-  if (!metadata) return {};
-  const std::string space = text_at(*metadata, "namespace");
-  return (space.empty() ? "" : space + '/') + text_at(*metadata, "name");
-}
-
+// "ConfigMap kube-system/gdp"
 std::string title_of(const Node& object) {
-  const std::string name = name_of_object(object);
+  const Node& metadata = at(object, "metadata");
+  const std::string& space = text_at(metadata, "namespace");
+  const std::string name = (space.empty() ? "" : space + '/') + text_at(metadata, "name");
   return text_at(object, "kind") + (name.empty() ? "" : ' ' + name);
 }
 
 // "-n kube-system " for kubectl.
 std::string in_namespace(const Node& object) {
-  const Node* const metadata = object.find("metadata");
-  const std::string space = metadata ? text_at(*metadata, "namespace") : "";
+  const std::string& space = text_at(at(object, "metadata"), "namespace");
   return space.empty() ? "" : "-n " + space + ' ';
+}
+
+// How to get what is in ConfigMaps.
+std::string get_of(const std::string& from_where, const std::string& names) {
+  return "`kubectl get configmap " + from_where + names + " -o yaml | plughost convert -`";
 }
 
 // In a manifest many things have a list `devices`.
 bool has_groups(const Node& root) {
   for (const std::string_view key : {"devices", "device"}) {
-    if (std::ranges::any_of(items_at(root, key), [](const Node& item) { return item.find("groups"); }))
+    if (std::ranges::any_of(at(root, key).items, [](const Node& item) { return item.find("groups"); }))
       return true;
   }
   return false;
@@ -81,29 +75,28 @@ bool is_worth_reading(std::string_view text) {
 }
 
 bool is_ours(const Node& root) {
-  return !items_at(root, "resources").empty() &&
-         std::ranges::all_of(items_at(root, "resources"), [](const Node& item) { return item.find("name"); });
+  return !at(root, "resources").items.empty() &&
+         std::ranges::all_of(at(root, "resources").items, [](const Node& item) { return item.find("name"); });
 }
 
 std::string image_of(const Node& container) {
-  const Node* const image = container.find("image");
-  if (!image || image->kind == Node::Kind::kScalar) return scalar_of(image);
-  const std::string registry = text_at(*image, "registry");
-  const std::string tag = text_at(*image, "tag");
-  return (registry.empty() ? "" : registry + '/') + text_at(*image, "repository") +
+  const Node& image = at(container, "image");
+  if (image.kind != Node::Kind::kMap) return image.scalar;
+  const std::string& registry = text_at(image, "registry");
+  const std::string& tag = text_at(image, "tag");
+  return (registry.empty() ? "" : registry + '/') + text_at(image, "repository") +
          (tag.empty() ? "" : ':' + tag);
 }
 
 // A list of {name, value}, or a map, as Helm charts have it.
 std::map<std::string, std::string> environment_of(const Node& container) {
   std::map<std::string, std::string> all;
-  const Node* const env = container.find("env");
-  if (!env) return all;
-  for (const Node& item : env->items) {
+  const Node& env = at(container, "env");
+  for (const Node& item : env.items) {
     if (const std::string name = text_at(item, "name"); !name.empty()) all[name] = text_at(item, "value");
   }
-  for (const auto& [key, value] : env->members)
-    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : scalar_of(&value);
+  for (const auto& [key, value] : env.members)
+    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : value.scalar;
   return all;
 }
 
@@ -163,10 +156,8 @@ class Search {
   };
   // A configuration, and the ConfigMap that it is from.
   struct Configuration {
-    OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
-    std::string place;
+    FoundPlugin found;
     std::string config_map;
-    Node root;
   };
   // Where the search is.
   struct Here {
@@ -193,7 +184,6 @@ class Search {
   void members(const Node& node, const Here& here);
   void text(const Node& scalar, const Here& here);
   void container(const Node& node, const Here& here);
-  void nvidia_values(const Node& node, PluginCommand& line);
   void add(OtherPlugin plugin, const Node& root, const Here& here);
   void add(Starter starter);
   void look_elsewhere(const Node& object);
@@ -239,7 +229,7 @@ void Search::object(const Node& object, const Here& outer) {
   const std::string kind = text_at(object, "kind");
   Here here = outer;
   if (kind.ends_with("List") && object.find("items")) {
-    for (const Node& item : items_at(object, "items")) value(item, here);
+    for (const Node& item : at(object, "items").items) value(item, here);
     return;
   }
   here.title = (outer.title.empty() ? "" : outer.place() + ": ") + title_of(object);
@@ -249,26 +239,21 @@ void Search::object(const Node& object, const Here& outer) {
   if (const auto plugin = other_plugin(object)) return add(*plugin, object, here);
   look_elsewhere(object);
   if (kind == "ConfigMap") {
-    const Node* const metadata = object.find("metadata");
-    here.config_map = metadata ? text_at(*metadata, "name") : "";
-    const Node* const data = object.find("data");
-    if (!data) return;
-    for (const auto& [key, text] : data->members) {
+    here.config_map = text_at(at(object, "metadata"), "name");
+    for (const auto& [key, text] : at(object, "data").members) {
       here.keys = "key " + key.scalar;
       value(text, here);
     }
     return;
   }
   if (kind == "GpuDevicePlugin") {
-    const Node* const spec = object.find("spec");
+    static constexpr Word<std::string_view> kFlags[] = {{"sharedDevNum", "shared-dev-num"},
+                                                        {"preferredAllocationPolicy", "allocation-policy"},
+                                                        {"enableMonitoring", "enable_monitoring"}};
     Starter starter{.plugin = OtherPlugin::kIntelGpu, .place = here.title};
-    for (const auto& [key, value] : spec ? spec->members : std::vector<Node::Member>{}) {
-      const std::string& name = key.scalar;
-      const std::string flag = name == "sharedDevNum"                ? "shared-dev-num"
-                               : name == "preferredAllocationPolicy" ? "allocation-policy"
-                               : name == "enableMonitoring"          ? "enable_monitoring"
-                                                                     : "";
-      if (!flag.empty()) starter.line.words.push_back("--" + flag + '=' + scalar_of(&value));
+    for (const auto& [key, value] : at(object, "spec").members) {
+      if (const auto flag = value_of(kFlags, key.scalar))
+        starter.line.words.push_back("--" + std::string(*flag) + '=' + value.scalar);
     }
     return add(std::move(starter));
   }
@@ -277,7 +262,7 @@ void Search::object(const Node& object, const Here& outer) {
 
 void Search::members(const Node& node, const Here& here) {
   Here inner = here;
-  if (const auto& volumes = items_at(node, "volumes"); !volumes.empty()) {
+  if (const auto& volumes = at(node, "volumes").items; !volumes.empty()) {
     inner.mounted.clear();
     const auto mount = [&](const Node& source) {
       const Node* const map = source.find("configMap");
@@ -285,8 +270,7 @@ void Search::members(const Node& node, const Here& here) {
     };
     for (const Node& volume : volumes) {
       mount(volume);
-      const Node* const projected = volume.find("projected");
-      if (projected) std::ranges::for_each(items_at(*projected, "sources"), mount);
+      std::ranges::for_each(at(at(volume, "projected"), "sources").items, mount);
     }
   }
   const bool object = is_object(node);
@@ -320,24 +304,19 @@ void Search::text(const Node& scalar, const Here& here) {
   }
 }
 
-void Search::nvidia_values(const Node& node, PluginCommand& line) {
-  for (const auto& [key, variable] : kNvidiaValues) {
-    if (const Node* const value = node.find(key); value && value->kind == Node::Kind::kScalar)
-      line.environment.emplace(variable, value->scalar);
-  }
-}
-
 void Search::container(const Node& node, const Here& here) {
   PluginCommand line{.image = image_of(node), .words = {}, .environment = environment_of(node)};
   for (const char* key : {"command", "args"}) {
-    const Node* const words = node.find(key);
-    if (!words) continue;
-    if (words->kind == Node::Kind::kScalar) line.words.push_back(words->scalar);
-    for (const Node& word : words->items) line.words.push_back(expanded(word.scalar, line.environment));
+    const Node& words = at(node, key);
+    if (words.kind == Node::Kind::kScalar) line.words.push_back(words.scalar);
+    for (const Node& word : words.items) line.words.push_back(expanded(word.scalar, line.environment));
   }
   if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
     line.words = words_of(line.words[2], node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
-  nvidia_values(node, line);
+  for (const auto& [key, variable] : kNvidiaValues) {
+    const Node& value = at(node, key);
+    if (value.kind == Node::Kind::kScalar) line.environment.emplace(variable, value.scalar);
+  }
   const auto plugin = running_plugin(line);
   if (!plugin) return;
   if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
@@ -354,11 +333,11 @@ void Search::container(const Node& node, const Here& here) {
 void Search::add(OtherPlugin plugin, const Node& root, const Here& here) {
   const std::string content = content_of(root);
   const bool known = std::ranges::any_of(configurations_, [&](const Configuration& each) {
-    return each.plugin == plugin && content_of(each.root) == content;
+    return each.found.plugin == plugin && content_of(*each.found.configuration) == content;
   });
   if (!known)
     configurations_.push_back(
-        {.plugin = plugin, .place = here.place(), .config_map = here.config_map, .root = root});
+        {{.plugin = plugin, .place = here.place(), .configuration = root}, here.config_map});
 }
 
 // A DaemonSet, its pods and its revisions start the same.
@@ -372,24 +351,17 @@ void Search::add(Starter starter) {
 
 // Objects that only say where a configuration is.
 void Search::look_elsewhere(const Node& object) {
-  const Node* const spec = object.find("spec");
-  if (!spec) return;
-  const auto get = [&](const std::string& name) {
-    return "`kubectl get configmap " + in_namespace(object) + name + " -o yaml | plughost convert -`";
-  };
-  if (text_at(object, "kind") == "ClusterPolicy") {
-    const Node* const plugin = spec->find("devicePlugin");
-    const Node* const config = plugin ? plugin->find("config") : nullptr;
-    if (const std::string name = config ? text_at(*config, "name") : ""; !name.empty())
-      manifests_.advice.push_back(title_of(object) +
-                                  " takes the device plugin's configuration from the ConfigMap " + name +
-                                  " in the operator's namespace: `kubectl get configmap -n gpu-operator " +
-                                  name + " -o yaml | plughost convert -`");
-  }
-  for (const Node& from : items_at(*spec, "valuesFrom")) {
+  const Node& spec = at(object, "spec");
+  const std::string& of_policy = text_at(at(at(spec, "devicePlugin"), "config"), "name");
+  if (text_at(object, "kind") == "ClusterPolicy" && !of_policy.empty())
+    manifests_.advice.push_back(title_of(object) +
+                                " takes the device plugin's configuration from the ConfigMap " + of_policy +
+                                " in the operator's namespace: " + get_of("-n gpu-operator ", of_policy));
+  for (const Node& from : at(spec, "valuesFrom").items) {
+    const std::string& name = text_at(from, "name");
     if (text_at(from, "kind") == "ConfigMap")
-      manifests_.advice.push_back(title_of(object) + " takes values from the ConfigMap " +
-                                  text_at(from, "name") + ": " + get(text_at(from, "name")));
+      manifests_.advice.push_back(title_of(object) + " takes values from the ConfigMap " + name + ": " +
+                                  get_of(in_namespace(object), name));
   }
 }
 
@@ -397,7 +369,7 @@ Search::Starter* Search::starter_of(const Configuration& configuration) {
   std::vector<Starter*> mounting;
   std::vector<Starter*> others;
   for (Starter& starter : starters_) {
-    if (starter.plugin != configuration.plugin) continue;
+    if (starter.plugin != configuration.found.plugin) continue;
     const bool mounts =
         !configuration.config_map.empty() &&
         std::ranges::find(starter.config_maps, configuration.config_map) != starter.config_maps.end();
@@ -409,34 +381,26 @@ Search::Starter* Search::starter_of(const Configuration& configuration) {
 
 void Search::advise(const Starter& starter) {
   if (starter.config_maps.empty()) return;
-  std::string commands;
-  for (const std::string& name : starter.config_maps) commands += (commands.empty() ? "" : " ") + name;
   manifests_.advice.push_back(starter.place + " runs " + std::string(name_of(starter.plugin)) +
-                              ", whose configuration is not in this text: `kubectl get configmap " +
-                              starter.from_where + commands + " -o yaml | plughost convert -`");
+                              ", whose configuration is not in this text: " +
+                              get_of(starter.from_where, joined(starter.config_maps, " ")));
 }
 
 Manifests Search::take() {
   for (Configuration& each : configurations_) {
-    FoundPlugin found{
-        .plugin = each.plugin, .place = std::move(each.place), .configuration = std::move(each.root)};
-    each.place = found.place;
     if (Starter* const starter = starter_of(each)) {
       starter->used = true;
-      found.starter = starter->place;
-      found.line = starter->line;
+      each.found.starter = starter->place;
+      each.found.line = starter->line;
     }
-    manifests_.plugins.push_back(std::move(found));
+    manifests_.plugins.push_back(std::move(each.found));
   }
   for (const Starter& starter : starters_) {
     if (starter.used) continue;
     const Arguments arguments(starter.line, "", diagnostics_);
     if (runs_without_file(starter.plugin) || arguments.has("device"))
-      manifests_.plugins.push_back({.plugin = starter.plugin,
-                                    .place = {},
-                                    .configuration = {},
-                                    .starter = starter.place,
-                                    .line = starter.line});
+      manifests_.plugins.push_back(
+          {.plugin = starter.plugin, .starter = starter.place, .line = starter.line});
     else
       advise(starter);
   }

@@ -15,56 +15,48 @@ struct Sign {
 using enum OtherPlugin;
 
 // The end of an image's path: registries and mirrors put more before it.
-constexpr auto kImages = std::to_array<Sign>({
-    {kGenericDevicePlugin, "generic-device-plugin"},
-    {kGpushare, "gpushare-device-plugin"},
-    {kGpushare, "k8s-gpushare-plugin"},
-    {kIntelGpu, "intel-gpu-plugin"},
-    {kMini, "kube-device-plugin-mini"},
-    {kNvidia, "nvidia/k8s-device-plugin"},
-    {kRdmaShared, "k8s-rdma-shared-dev-plugin"},
-    {kRocm, "rocm/k8s-device-plugin"},
-    {kRocm, "amdgpu-device-plugin"},
-    {kSmarter, "smarter-device-manager"},
-    {kSriov, "sriov-network-device-plugin"},
-    {kVolcano, "volcano-device-plugin"},
-});
+constexpr auto kImages = std::to_array<Sign>({{kGenericDevicePlugin, "generic-device-plugin"},
+                                              {kGpushare, "gpushare-device-plugin"},
+                                              {kGpushare, "k8s-gpushare-plugin"},
+                                              {kIntelGpu, "intel-gpu-plugin"},
+                                              {kMini, "kube-device-plugin-mini"},
+                                              {kNvidia, "nvidia/k8s-device-plugin"},
+                                              {kRdmaShared, "k8s-rdma-shared-dev-plugin"},
+                                              {kRocm, "rocm/k8s-device-plugin"},
+                                              {kRocm, "amdgpu-device-plugin"},
+                                              {kSmarter, "smarter-device-manager"},
+                                              {kSriov, "sriov-network-device-plugin"},
+                                              {kVolcano, "volcano-device-plugin"}});
 
-constexpr auto kPrograms = std::to_array<Sign>({
-    {kGenericDevicePlugin, "generic-device-plugin"},
-    {kGpushare, "gpushare-device-plugin-v2"},
-    {kIntelGpu, "intel_gpu_device_plugin"},
-    {kMini, "kube-device-plugin-mini"},
-    {kNvidia, "nvidia-device-plugin"},
-    {kRdmaShared, "k8s-rdma-shared-dp"},
-    {kRocm, "amdgpu-device-plugin"},
-    {kSmarter, "smarter-device-management"},
-    {kSriov, "sriovdp"},
-    {kVolcano, "volcano-device-plugin"},
-});
+constexpr auto kPrograms = std::to_array<Sign>({{kGenericDevicePlugin, "generic-device-plugin"},
+                                                {kGpushare, "gpushare-device-plugin-v2"},
+                                                {kIntelGpu, "intel_gpu_device_plugin"},
+                                                {kMini, "kube-device-plugin-mini"},
+                                                {kNvidia, "nvidia-device-plugin"},
+                                                {kRdmaShared, "k8s-rdma-shared-dp"},
+                                                {kRocm, "amdgpu-device-plugin"},
+                                                {kSmarter, "smarter-device-management"},
+                                                {kSriov, "sriovdp"},
+                                                {kVolcano, "volcano-device-plugin"}});
 
-constexpr auto kFlags = std::to_array<Sign>({
-    {kGenericDevicePlugin, "device"},
-    {kGenericDevicePlugin, "domain"},
-    {kGpushare, "memory-unit"},
-    {kIntelGpu, "shared-dev-num"},
-    {kNvidia, "device-id-strategy"},
-    {kNvidia, "device-list-strategy"},
-    {kNvidia, "mig-strategy"},
-    {kNvidia, "pass-device-specs"},
-    {kRocm, "pulse"},
-    {kRocm, "resource_naming_strategy"},
-    {kVolcano, "gpu-strategy"},
-});
+constexpr auto kFlags = std::to_array<Sign>({{kGenericDevicePlugin, "device"},
+                                             {kGenericDevicePlugin, "domain"},
+                                             {kGpushare, "memory-unit"},
+                                             {kIntelGpu, "shared-dev-num"},
+                                             {kNvidia, "device-id-strategy"},
+                                             {kNvidia, "device-list-strategy"},
+                                             {kNvidia, "mig-strategy"},
+                                             {kNvidia, "pass-device-specs"},
+                                             {kRocm, "pulse"},
+                                             {kRocm, "resource_naming_strategy"},
+                                             {kVolcano, "gpu-strategy"}});
 
-constexpr auto kVariables = std::to_array<Sign>({
-    {kNvidia, "DEVICE_ID_STRATEGY"},
-    {kNvidia, "DEVICE_LIST_STRATEGY"},
-    {kNvidia, "MIG_STRATEGY"},
-    {kNvidia, "PASS_DEVICE_SPECS"},
-    {kRocm, "AMD_GPU_DEVICE_COUNT"},
-    {kVolcano, "GPU_STRATEGY"},
-});
+constexpr auto kVariables = std::to_array<Sign>({{kNvidia, "DEVICE_ID_STRATEGY"},
+                                                 {kNvidia, "DEVICE_LIST_STRATEGY"},
+                                                 {kNvidia, "MIG_STRATEGY"},
+                                                 {kNvidia, "PASS_DEVICE_SPECS"},
+                                                 {kRocm, "AMD_GPU_DEVICE_COUNT"},
+                                                 {kVolcano, "GPU_STRATEGY"}});
 
 // "registry.example/squat/generic-device-plugin:latest@sha256:…" without what follows its path.
 std::string_view path_of_image(std::string_view image) {
