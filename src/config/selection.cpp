@@ -26,7 +26,7 @@ class Asker {
   }
 
   Verdict ask(const Condition& condition) {
-    condition.for_each_path([this](const std::string& pattern) { look_at(pattern); });
+    for (const std::string& pattern : condition.paths()) look_at(pattern);
     if (condition.names_labels() || condition.names_node()) follow_labels();
     return condition.ask(view());
   }

@@ -83,12 +83,10 @@ std::vector<std::string> LenientFields::texts(std::string_view key) {
 }
 
 const std::vector<Node>& LenientFields::items(std::string_view key) {
-  static const std::vector<Node> kNone;
-  const Node* const value = node(key);
-  if (!value) return kNone;
-  if (value->kind == Node::Kind::kSequence) return value->items;
-  error(*value, key, std::string("a list is expected here, and this is ") + value->kind_name());
-  return kNone;
+  const Node& value = or_nothing(node(key));
+  if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull)
+    error(value, key, std::string("a list is expected here, and this is ") + value.kind_name());
+  return value.items;
 }
 
 void LenientFields::error(const Node& at, std::string_view key, std::string what) {
@@ -108,11 +106,6 @@ std::vector<std::string> LenientFields::notes() const {
   }
   if (keys.empty()) return {};
   return {keys + ": plughost has nothing of that name; left out."};
-}
-
-const Node& or_nothing(const Node* node) {
-  static const Node kNothing;
-  return node ? *node : kNothing;
 }
 
 }  // namespace plughost

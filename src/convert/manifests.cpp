@@ -8,7 +8,6 @@
 #include "base/text.hpp"
 #include "base/words.hpp"
 #include "config/yaml.hpp"
-#include "convert/lenient_fields.hpp"
 #include "convert/running_plugin.hpp"
 
 namespace plughost {

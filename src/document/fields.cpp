@@ -101,11 +101,7 @@ const Node* Fields::node(std::string_view key) {
 const Node* Fields::scalar(std::string_view key) {
   const Node* const value = node(key);
   if (!value || value->kind == Node::Kind::kScalar) return value;
-  if (value->kind == Node::Kind::kNull) {
-    refuse(key, "the key has no value");
-  } else {
-    refuse(key, not_a_scalar(*value));
-  }
+  refuse(key, value->kind == Node::Kind::kNull ? "the key has no value" : not_a_scalar(*value));
   return nullptr;
 }
 
@@ -218,25 +214,32 @@ std::vector<std::string> Fields::texts(std::string_view key) {
   if (!value || value->kind == Node::Kind::kNull) return {};
   if (value->kind == Node::Kind::kScalar) return {value->scalar};
   std::vector<std::string> texts;
-  const std::vector<Node>& all = items(key);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].kind == Node::Kind::kScalar) {
-      texts.push_back(all[i].scalar);
-    } else {
-      diagnostics_.error(all[i].mark, path_of(key) + '[' + std::to_string(i) + ']', not_a_scalar(all[i]));
-    }
+  for (std::size_t i = 0; const Node& item : items(key)) {
+    const std::string path = path_of(key) + '[' + std::to_string(i++) + ']';
+    if (item.kind == Node::Kind::kScalar)
+      texts.push_back(item.scalar);
+    else
+      diagnostics_.error(item.mark, path, not_a_scalar(item));
   }
   return texts;
 }
 
 const std::vector<Node>& Fields::items(std::string_view key) {
-  static const std::vector<Node> kNone;
-  const Node* const value = node(key);
-  if (!value || value->kind == Node::Kind::kNull) return kNone;
-  if (value->kind == Node::Kind::kSequence) return value->items;
-  refuse(key, "a list is expected here, each item after '- ', and this is " + shown(*value));
-  return kNone;
+  const Node& value = or_nothing(node(key));
+  if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull)
+    refuse(key, "a list is expected here, each item after '- ', and this is " + shown(value));
+  return value.items;
 }
+
+const std::vector<Node::Member>& Fields::members(std::string_view key, std::string_view values) {
+  const Node& value = or_nothing(node(key));
+  if (value.kind != Node::Kind::kMap && value.kind != Node::Kind::kNull)
+    error(key, "a map of names and " + std::string(values) + " is expected here, and this is " +
+                   value.kind_name());
+  return value.members;
+}
+
+Fields Fields::below(std::string_view key) { return {or_nothing(node(key)), path_of(key), diagnostics_}; }
 
 void Fields::error(std::string_view key, std::string what) {
   const Node* const value = node(key);

@@ -63,6 +63,11 @@ class Fields {
   std::vector<std::string> texts(std::string_view key);
   // The items of a list; absent or nothing: none. Anything but a list is reported.
   const std::vector<Node>& items(std::string_view key);
+  // The members of a map of names and, say, "counts"; absent or nothing: none. Anything but a map is
+  // reported.
+  const std::vector<Node::Member>& members(std::string_view key, std::string_view values);
+  // The map that stands there; absent: an empty one. It refers to what this one refers to.
+  Fields below(std::string_view key);
 
   // At the key's value, or at the map if absent. Of a value that a getter has refused no more is said.
   void error(std::string_view key, std::string what);

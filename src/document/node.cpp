@@ -70,6 +70,11 @@ const char* Node::kind_name() const {
   return "";
 }
 
+const Node& or_nothing(const Node* node) {
+  static const Node kNothing;
+  return node ? *node : kNothing;
+}
+
 std::string content_of(const Node& node, std::string_view except) {
   std::string text;
   append_content(node, except, text);

@@ -39,6 +39,9 @@ struct Node::Member {
   Node second;  // its value
 };
 
+// The node, or an empty one where there is none.
+const Node& or_nothing(const Node* node);
+
 // What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
 // order of keys do not count, nor what a map has under the key except.
 std::string content_of(const Node& node, std::string_view except = {});

@@ -338,8 +338,9 @@ class Recorder {
     survey(config, noted_);
     take_noted();
     for (const ResourceConfig& entry : config.resources) {
-      for (const auto& condition : entry.when)
-        condition->for_each_path([this](const std::string& pattern) { names(pattern); });
+      for (const auto& condition : entry.when) {
+        for (const std::string& pattern : condition->paths()) names(pattern);
+      }
     }
     if (!config.node_labels.empty()) labels(config.node_labels);
   }
