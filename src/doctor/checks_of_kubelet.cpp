@@ -1,9 +1,7 @@
 #include <sys/stat.h>
 
-#include <charconv>
-
+#include "base/text.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/known_processes.hpp"
 #include "system/kubernetes.hpp"
 
 namespace plughost {
@@ -29,11 +27,9 @@ fs::path root_of(const HostRoot& host, const std::optional<SeenProcess>& kubelet
 // The 26 of "Kubernetes v1.26.15" or "k3s version v1.26.15+k3s1 (…)".
 std::optional<int> minor_of(const std::string& version) {
   const std::size_t at = version.find("v1.");
-  int minor = 0;
   if (at == version.npos) return std::nullopt;
-  const char* const end = version.data() + version.size();
-  return std::from_chars(version.data() + at + 3, end, minor).ec == std::errc{} ? std::optional(minor)
-                                                                                : std::nullopt;
+  const std::string rest = version.substr(at + 3);
+  return number_in<int>(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
 Finding no_kubelet(const HostRoot& host, const Observed& observed, std::string where, std::string what) {

@@ -4,9 +4,8 @@
 #include <set>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/known_processes.hpp"
-#include "host/file_text.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/unix_socket.hpp"
 #include "supervisor/agreement.hpp"
@@ -54,7 +53,7 @@ std::string how_to_stop(const std::optional<SeenProcess>& process) {
   return "stop that plugin: `kill " + std::to_string(process->id) + "`, and see that nothing starts it again";
 }
 
-bool is_of_a_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; }
+bool is_of_a_name(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
 
 // Is the word there, and not a part of a longer one?
 bool has_word(std::string_view text, std::string_view word) {
@@ -96,9 +95,9 @@ bool named_after(const fs::path& socket, const std::string& resource) {
 }
 
 std::string texts_of(const std::vector<OtherPlugin>& plugins) {
-  std::string text;
-  for (const OtherPlugin& plugin : plugins) text += (text.empty() ? "" : ", ") + plugin.text();
-  return text;
+  std::vector<std::string> texts;
+  for (const OtherPlugin& plugin : plugins) texts.push_back(plugin.text());
+  return joined(texts, ", ");
 }
 
 // Ids of the resource that the kubelet knows, and the configuration does not.
@@ -120,13 +119,9 @@ std::set<std::string> unlisted_ids(const Checkpoint& checkpoint, const Offer& of
 }
 
 std::string some_of(const std::set<std::string>& ids) {
-  std::string text;
-  std::size_t shown = 0;
-  for (const std::string& id : ids) {
-    if (shown++ == kMostShown) return text + " and " + std::to_string(ids.size() - kMostShown) + " more";
-    text += (text.empty() ? "" : ", ") + id;
-  }
-  return text;
+  if (ids.size() <= kMostShown) return joined(ids, ", ");
+  const std::vector<std::string> some(ids.begin(), std::next(ids.begin(), kMostShown));
+  return joined(some, ", ") + " and " + std::to_string(ids.size() - kMostShown) + " more";
 }
 
 constexpr const char* kTwoOwners =
@@ -224,7 +219,7 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
   const std::vector<OtherPlugin> others = other_plugins(host, observed);
   Findings found = owners_by_name(others, observed);
   const fs::path path = observed.kubelet().directory / kCheckpointName;
-  if (const auto text = file_text(host.at(path), kMostCheckpoint)) {
+  if (const auto text = host.text(path, kMostCheckpoint)) {
     const Checkpoint checkpoint = Checkpoint::parse(*text);
     for (const Offer& offer : observed.devices.offers) {
       const std::set<std::string> unlisted = unlisted_ids(checkpoint, offer);

@@ -120,16 +120,14 @@ Findings check_dev_char(const HostRoot& host, const Observed& observed) {
   for (const auto& [path, numbers] : observed.numbers) {
     const std::string link = std::string(numbers.block ? "/dev/block/" : "/dev/char/") +
                              std::to_string(numbers.major) + ':' + std::to_string(numbers.minor);
-    std::error_code failed;
-    if (fs::is_symlink(host.at(link), failed)) continue;
+    if (host.own_type(link) == FileType::kLink) continue;
     if (first.empty()) first = "`ln -s " + path + ' ' + link + '`';
     if (missing.size() < kMostShown) missing.push_back(link + " (" + path + ")");
   }
   if (missing.empty())
     return {{.where = "/dev/char",
              .what = "every device node has its link there: " + std::to_string(observed.numbers.size())}};
-  std::error_code failed;
-  const bool systemd = fs::exists(host.at("/run/systemd/system"), failed);
+  const bool systemd = host.exists("/run/systemd/system");
   return {
       {.level = systemd ? Level::kWarning : Level::kNote,
        .where = "/dev/char",

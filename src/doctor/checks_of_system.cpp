@@ -7,8 +7,6 @@
 
 #include "base/text.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/known_processes.hpp"
-#include "host/file_text.hpp"
 #include "setup/needs.hpp"
 #include "system/kubernetes.hpp"
 #include "system/unit_file.hpp"
@@ -28,7 +26,7 @@ constexpr std::uint64_t kWatchesWanted = 512;
 constexpr std::time_t kEarliest = 1'704'067'200;
 
 std::string first_line(const HostRoot& host, const fs::path& file) {
-  const std::string text = file_text(host.at(file)).value_or("");
+  const std::string text = host.text(file).value_or("");
   return text.substr(0, text.find('\n'));
 }
 
@@ -43,7 +41,7 @@ fs::path proc_of(const SeenProcess& process) { return fs::path("/proc") / std::t
 
 // The hard limit of "Max open files  1024  524288  files".
 std::optional<std::uint64_t> descriptors_of(const HostRoot& host, const SeenProcess& process) {
-  const std::string text = file_text(host.at(proc_of(process) / "limits")).value_or("");
+  const std::string text = host.text(proc_of(process) / "limits").value_or("");
   const std::size_t at = text.find("Max open files");
   if (at == text.npos) return std::nullopt;
   std::istringstream line(text.substr(at));
@@ -65,16 +63,12 @@ InotifyUse inotify_use(const HostRoot& host, uid_t user) {
   for (const SeenProcess& process : processes(host)) {
     struct stat status {};
     if (::stat(host.at(proc_of(process)).c_str(), &status) != 0 || status.st_uid != user) continue;
-    std::error_code failed;
-    fs::directory_iterator entry(host.at(proc_of(process) / "fd"), failed);
-    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-      std::error_code gone;
-      if (fs::read_symlink(entry->path(), gone) != "anon_inode:inotify") continue;
+    host.list(proc_of(process) / "fd", [&](std::string_view fd, FileType) {
+      if (host.link_target(proc_of(process) / "fd" / fd) != "anon_inode:inotify") return;
       ++use.instances;
-      const auto info = file_text(host.at(proc_of(process) / "fdinfo" / entry->path().filename()), 16u << 20);
-      std::istringstream lines(info.value_or(""));
+      std::istringstream lines(host.text(proc_of(process) / "fdinfo" / fd, 16u << 20).value_or(""));
       for (std::string line; std::getline(lines, line);) use.watches += line.starts_with("inotify ") ? 1 : 0;
-    }
+    });
   }
   return use;
 }
@@ -97,8 +91,7 @@ std::vector<std::string> kubelet_units(const HostRoot& host, const Observed& obs
 }  // namespace
 
 Findings check_systemd(const HostRoot& host, const Observed& observed) {
-  std::error_code failed;
-  if (!fs::exists(host.at("/run/systemd/system"), failed))
+  if (!host.exists("/run/systemd/system"))
     return {{.level = Level::kNote,
              .where = "/run/systemd/system",
              .what = "systemd does not run this node, or cannot be seen from here",
@@ -163,8 +156,7 @@ Findings check_sandbox(const HostRoot& host, const Observed& observed) {
 
 Findings check_udevd(const HostRoot& host, const Observed&) {
   constexpr const char* kControl = "/run/udev/control";
-  std::error_code failed;
-  if (fs::exists(host.at(kControl), failed)) return {{.where = kControl, .what = "udevd is there"}};
+  if (host.exists(kControl)) return {{.where = kControl, .what = "udevd is there"}};
   return {{.level = Level::kWarning,
            .where = kControl,
            .what = "udevd does not run, or its /run/udev cannot be seen from here",
@@ -199,7 +191,7 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
          .advice = "`restorecon -Rv " + path + "`, with the package container-selinux installed"});
   }
   for (const SeenProcess& daemon : daemons(host)) {
-    std::string domain = file_text(host.at(proc_of(daemon) / "attr/current")).value_or("");
+    std::string domain = host.text(proc_of(daemon) / "attr/current").value_or("");
     domain = type_of(domain.substr(0, domain.find_first_of(std::string_view("\0\n", 2))));
     if (domain == "container_t")
       found.push_back(

@@ -17,6 +17,7 @@
 #include "host/host_root.hpp"
 #include "kubelet/allocatable.hpp"
 #include "supervisor/survey.hpp"
+#include "system/process.hpp"
 
 namespace plughost {
 
@@ -66,6 +67,11 @@ struct Observed {
   // Where the configuration wants the daemon's control socket; the default without one.
   std::string control() const;
 };
+
+// The process that listens on the kubelet's socket; nullopt: none, or it may not be seen.
+std::optional<SeenProcess> kubelet_process(const HostRoot& host, const Observed& observed);
+// Every `plughost run`.
+std::vector<SeenProcess> daemons(const HostRoot& host);
 
 // Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices
 // as `plughost discover` does, asks the kubelet's program for its version, the kubelet what it counts, and

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <optional>
 #include <set>
 
 #include "base/text.hpp"
-#include "setup/sandbox.hpp"
+#include "programs/command.hpp"
 
 namespace plughost {
 namespace {
@@ -86,6 +87,16 @@ void add_directories(const Config& config, std::vector<Need>& needs) {
     needs.push_back(writable(config.labels.directory, "`labels`: Node Feature Discovery looks there"));
   if (const std::string& textfile = config.telemetry.metrics.textfile; !textfile.empty())
     needs.push_back(writable(textfile, "`metrics.textfile`: node_exporter looks there"));
+}
+
+void add(const std::vector<Template>& command, SandboxNeeds& needs) {
+  needs.programs = true;
+  // Of any user the first word is the same.
+  if (!command.empty() && command.front().text() == words_as("nobody").front()) needs.users = true;
+}
+
+void add(const std::optional<ProgramRecipe>& program, SandboxNeeds& needs) {
+  if (program) add(program->command, needs);
 }
 
 void add_devices(const Config& config, std::vector<Need>& needs) {
@@ -194,6 +205,21 @@ bool is_met(const Need& need, const UnitSettings& unit) {
 }
 
 }  // namespace
+
+SandboxNeeds sandbox_needs(const Config& config) {
+  SandboxNeeds all;
+  for (const ResourceConfig& entry : config.resources) {
+    const SandboxNeeds own = entry.source->sandbox_needs();
+    const Recipe& recipe = *entry.recipe;
+    all.nvml = all.nvml || own.nvml;
+    all.programs = all.programs || own.programs;
+    all.users = all.users || own.users;
+    if (recipe.health) add(recipe.health->command, all);
+    if (recipe.when_unhealthy) add(recipe.when_unhealthy->program.command, all);
+    for (const auto* program : {&recipe.pre_start, &recipe.allocate, &recipe.on_remove}) add(*program, all);
+  }
+  return all;
+}
 
 std::vector<Need> needs_of(const Config& config, const NodeTerms& node) {
   std::vector<Need> needs{order(node.kubernetes)};
