@@ -47,10 +47,8 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   Fields fields(node, path, diagnostics);
   const auto read = [&all](Fields& map, std::string_view key, Subject subject, const char* above = "") {
     if (map.has(key))
-      all.terms.push_back({.subject = subject,
-                           .name = above + std::string(key),
-                           .label = {},
-                           .patterns = read_patterns(map, key)});
+      all.terms.push_back(
+          {.subject = subject, .name = above + std::string(key), .patterns = read_patterns(map, key)});
   };
   read(fields, "hostname", Subject::kHostname);
   read(fields, "arch", Subject::kArch);

@@ -86,7 +86,7 @@ Preset::Link Presets::state(const Preset& preset) const {
 }
 
 Preset Presets::described(std::string name) const {
-  Preset preset{.name = std::move(name), .file = {}, .what = {}};
+  Preset preset{.name = std::move(name)};
   preset.file = directory_ / (preset.name + ".yaml");
   preset.what = purpose(preset.file);
   std::error_code failed;

@@ -146,7 +146,7 @@ Arguments::Arguments(const PluginCommand& line, const std::string& name, Diagnos
     }
     const std::string bare = word.substr(std::min(word.find_first_not_of('-'), word.size()));
     const std::size_t equals = bare.find('=');
-    Given given{.flag = bare.substr(0, equals), .value = {}};
+    Given given{.flag = bare.substr(0, equals)};
     if (equals != std::string::npos) {
       given.value = bare.substr(equals + 1);
     } else if (i + 1 < words.size() && !words[i + 1].starts_with('-')) {

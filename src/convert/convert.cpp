@@ -212,7 +212,7 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   Manifests manifests = look_through(documents, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
   if (documents.empty()) {
-    if (const auto plugin = running_plugin({.image = {}, .words = words, .environment = {}}))
+    if (const auto plugin = running_plugin({.words = words}))
       manifests.plugins.push_back({.plugin = *plugin});
   }
   if (manifests.plugins.empty()) {

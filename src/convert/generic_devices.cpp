@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,19 +21,9 @@ constexpr const char* kDefaultPermissions = "mrw";
 
 // Without "//", "." and "..", as the kernel reads a path without links.
 std::string plain_path(std::string_view path) {
-  std::vector<std::string_view> parts;
-  for (std::string_view rest = path; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    if (part == "..") {
-      if (!parts.empty()) parts.pop_back();
-    } else if (!part.empty() && part != ".") {
-      parts.push_back(part);
-    }
-  }
-  std::string plain;
-  for (const std::string_view part : parts) plain += '/' + std::string(part);
-  return plain.empty() ? "/" : plain;
+  std::string plain = std::filesystem::path(path).lexically_normal();
+  if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  return plain;
 }
 
 // In a pattern of Go's a class of other characters begins with '^' alone, and '!' is a character like any.

@@ -304,7 +304,7 @@ class Search {
   }
 
   void container(const Node& node, const Here& here) {
-    PluginCommand line{.image = image_of(node), .words = {}, .environment = environment_of(node)};
+    PluginCommand line{.image = image_of(node), .environment = environment_of(node)};
     for (const char* key : {"command", "args"}) {
       const Node& words = at(node, key);
       if (words.kind == Node::Kind::kScalar) line.words.push_back(words.scalar);

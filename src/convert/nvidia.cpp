@@ -1,6 +1,6 @@
 // NVIDIA's k8s-device-plugin: `version: v1` with `flags`, `sharing` and `resources`, and its command line.
 
-#include <algorithm>
+#include <sstream>
 #include <utility>
 
 #include "base/text.hpp"
@@ -42,12 +42,9 @@ class Settings {
     const std::vector<std::string> given = arguments_.values("device-list-strategy");
     if (given.empty()) return all;
     all.clear();
-    for (std::string_view list : given) {  // "envvar,cdi-cri", or the flag several times
-      while (!list.empty()) {
-        const std::string_view one = list.substr(0, list.find(','));
-        all.emplace_back(one);
-        list.remove_prefix(std::min(one.size() + 1, list.size()));
-      }
+    for (const std::string& list : given) {  // "envvar,cdi-cri", or the flag several times
+      std::istringstream words(list);
+      for (std::string one; std::getline(words, one, ',');) all.push_back(one);
     }
     return all;
   }

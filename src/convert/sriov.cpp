@@ -78,7 +78,7 @@ std::vector<Root> roots_of(LenientFields& theirs, const char* key) {
   std::vector<Root> roots;
   for (const std::string& text : theirs.texts(key)) {
     const std::size_t mark = text.find('#');
-    Root root{.name = text.substr(0, mark), .numbers = {}};
+    Root root{.name = text.substr(0, mark)};
     if (mark != std::string::npos) {
       if (auto numbers = numbers_of(std::string_view(text).substr(mark + 1)))
         root.numbers = *std::move(numbers);

@@ -82,8 +82,7 @@ Findings check_kubelet_directory(const HostRoot& host, const Observed& observed)
                      .what = "we are not root, and it belongs to another user",
                      .why = "what is in it cannot be judged well, and `plughost run` could not serve from it",
                      .advice = "run this as root"});
-  if (found.empty()) found.push_back({.where = directory, .what = "its owner and its mode are right"});
-  return found;
+  return or_ok(std::move(found), directory, "its owner and its mode are right");
 }
 
 Findings check_kubelet(const HostRoot& host, const Observed& observed) {
@@ -118,12 +117,10 @@ Findings check_kubelet(const HostRoot& host, const Observed& observed) {
          .why = "it never finds our sockets: its --root-dir is " + root_of(host, process).string(),
          .advice = "`plughost setup` writes it down; or set `kubelet.pluginsRegistry: " + registry.string() +
                    "` in " + observed.file.string()});
-  if (found.empty())
-    found.push_back({.where = path,
-                     .what = (observed.kubelet_version.empty() ? "a kubelet of unknown version"
-                                                               : observed.kubelet_version) +
-                             ", " + who});
-  return found;
+  return or_ok(
+      std::move(found), path,
+      (observed.kubelet_version.empty() ? "a kubelet of unknown version" : observed.kubelet_version) + ", " +
+          who);
 }
 
 Findings check_pod_resources(const HostRoot& host, const Observed& observed) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "base/ascii.hpp"
 #include "base/text.hpp"
@@ -84,12 +85,10 @@ bool named_after(const fs::path& socket, const std::string& resource) {
     std::ranges::replace(plain, '/', instead);
     if (has_word(name, plain) || name.starts_with(plain) || name.ends_with(plain)) return true;
   }
-  for (std::string_view rest = name; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('-'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  std::istringstream parts(name);
+  for (std::string part; std::getline(parts, part, '-');) {
     std::string decoded;
-    if (absl::Base64Unescape(absl::string_view(part.data(), part.size()), &decoded) && decoded == resource)
-      return true;
+    if (absl::Base64Unescape(part, &decoded) && decoded == resource) return true;
   }
   return false;
 }
@@ -208,10 +207,8 @@ Findings check_stale_sockets(const HostRoot&, const Observed& observed) {
                           : "that plugin does not run, and the node lacks its devices",
            .advice = "start the plugin that made it, or `rm " + path + "` if it is not used any more"});
   }
-  if (found.empty())
-    found.push_back({.where = observed.kubelet().socket_directory(),
-                     .what = "no stale socket; plugins that listen: " + std::to_string(alive)});
-  return found;
+  return or_ok(std::move(found), observed.kubelet().socket_directory(),
+               "no stale socket; plugins that listen: " + std::to_string(alive));
 }
 
 Findings check_owners(const HostRoot& host, const Observed& observed) {
@@ -244,12 +241,9 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
       found.push_back(std::move(finding));
     }
   }
-  if (found.empty())
-    found.push_back({.where = observed.kubelet().directory,
-                     .what = others.empty()
-                                 ? "no other plugin is here"
-                                 : "no sign that these serve a resource of ours: " + texts_of(others)});
-  return found;
+  return or_ok(std::move(found), observed.kubelet().directory,
+               others.empty() ? "no other plugin is here"
+                              : "no sign that these serve a resource of ours: " + texts_of(others));
 }
 
 Findings check_counts(const HostRoot& host, const Observed& observed) {

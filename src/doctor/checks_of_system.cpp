@@ -130,9 +130,7 @@ Findings check_systemd(const HostRoot& host, const Observed& observed) {
                      "`Before=" +
                      each + "`"});
   }
-  if (found.empty())
-    found.push_back({.where = unit->path, .what = "enabled, and it starts before " + joined(units, ", ")});
-  return found;
+  return or_ok(std::move(found), unit->path, "enabled, and it starts before " + joined(units, ", "));
 }
 
 Findings check_sandbox(const HostRoot& host, const Observed& observed) {
@@ -149,9 +147,7 @@ Findings check_sandbox(const HostRoot& host, const Observed& observed) {
                      .why = "systemd keeps it from the daemon, and what asks for it fails",
                      .advice = "`plughost setup` writes it, and says how it comes into force"});
   }
-  if (found.empty())
-    found.push_back({.where = unit->path, .what = "it gives plughost what the configuration needs"});
-  return found;
+  return or_ok(std::move(found), unit->path, "it gives plughost what the configuration needs");
 }
 
 Findings check_udevd(const HostRoot& host, const Observed&) {
@@ -171,7 +167,7 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
   if (!enforcing) return {{.where = "/sys/fs/selinux", .what = "SELinux is off"}};
   const Level level = *enforcing == 1 ? Level::kWarning : Level::kNote;
   Findings found;
-  if (number_of(host, "/sys/fs/selinux/booleans/container_use_devices") == 0u && !observed.numbers.empty())
+  if (number_of(host, "/sys/fs/selinux/booleans/container_use_devices") == 0u && !observed.links.empty())
     found.push_back(
         {.level = level,
          .where = "container_use_devices",
@@ -204,11 +200,9 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
                "s0}}`, and on the node `semodule -i /usr/share/plughost/selinux/plughost.cil`; "
                "docs/security.md says what for"});
   }
-  if (found.empty())
-    found.push_back({.where = "/sys/fs/selinux",
-                     .what = *enforcing == 1 ? "SELinux enforces, and nothing stands in the way"
-                                             : "SELinux is permissive, and would not stand in the way"});
-  return found;
+  return or_ok(std::move(found), "/sys/fs/selinux",
+               *enforcing == 1 ? "SELinux enforces, and nothing stands in the way"
+                               : "SELinux is permissive, and would not stand in the way");
 }
 
 Findings check_apparmor(const HostRoot& host, const Observed& observed) {
@@ -230,10 +224,8 @@ Findings check_apparmor(const HostRoot& host, const Observed& observed) {
                          "look for 'apparmor=\"DENIED\"' in `journalctl -k`; allow what is denied in the "
                          "profile, or run it unconfined"});
   }
-  if (found.empty())
-    found.push_back({.where = "/sys/module/apparmor",
-                     .what = "AppArmor is on, and confines neither plughost nor the kubelet"});
-  return found;
+  return or_ok(std::move(found), "/sys/module/apparmor",
+               "AppArmor is on, and confines neither plughost nor the kubelet");
 }
 
 Findings check_descriptors(const HostRoot& host, const Observed& observed) {
@@ -274,12 +266,10 @@ Findings check_inotify(const HostRoot& host, const Observed& observed) {
   if (use.watches + kWatchesWanted > *most_watches) report("max_user_watches", use.watches, *most_watches);
   // One more than now, so that plughost can start again while the old one ends.
   if (use.instances + 1 > *most_instances) report("max_user_instances", use.instances, *most_instances);
-  if (found.empty())
-    found.push_back({.where = directory,
-                     .what = std::to_string(use.watches) + " of " + std::to_string(*most_watches) +
-                             " watches in use, and " + std::to_string(use.instances) + " of " +
-                             std::to_string(*most_instances) + " instances"});
-  return found;
+  return or_ok(std::move(found), directory,
+               std::to_string(use.watches) + " of " + std::to_string(*most_watches) +
+                   " watches in use, and " + std::to_string(use.instances) + " of " +
+                   std::to_string(*most_instances) + " instances");
 }
 
 Findings check_clock(const HostRoot&, const Observed& observed) {

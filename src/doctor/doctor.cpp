@@ -46,6 +46,11 @@ std::string_view name_of(Level level) {
 
 std::span<const Check> checks() { return kChecks; }
 
+Findings or_ok(Findings found, std::string where, std::string what) {
+  if (found.empty()) found.push_back({.where = std::move(where), .what = std::move(what)});
+  return found;
+}
+
 Findings examine(const HostRoot& host, const Observed& observed) {
   Findings all;
   for (const Check& check : kChecks) {

@@ -1,8 +1,6 @@
 #include "doctor/observed.hpp"
 
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/timex.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -61,12 +59,9 @@ void observe_devices(const HostRoot& host, Observed& observed) {
   for (const Offer& offer : observed.devices.offers) {
     for (const Device& device : offer.inventory.devices()) {
       for (const DeviceNode& node : device.nodes) {
-        struct stat status {};
-        if (::stat(host.at(node.host_path).c_str(), &status) != 0) continue;
-        if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) continue;
-        observed.numbers[node.host_path] = {.block = S_ISBLK(status.st_mode),
-                                            .major = ::major(status.st_rdev),
-                                            .minor = ::minor(status.st_rdev)};
+        const bool block = host.type(node.host_path) == FileType::kBlock;
+        if (const auto number = host.device_number(node.host_path))
+          observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
       }
     }
   }

@@ -80,10 +80,8 @@ NvmlView::Unit unit_of(const Json& json, std::string index) {
                       .index = json["index"].text(),
                       .pci = json["pci"].text(),
                       .profile = json["profile"].text(),
-                      .minor = {},
                       .memory = static_cast<std::uint64_t>(json["memory"].number()),
-                      .nodes = texts_of(json["nodes"]),
-                      .bonds = {}};
+                      .nodes = texts_of(json["nodes"])};
   if (unit.index.empty()) unit.index = std::move(index);
   if (!json["minor"].is_null()) unit.minor = static_cast<unsigned>(json["minor"].number());
   for (const Json& bond : json["bonds"].array())

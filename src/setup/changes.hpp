@@ -22,6 +22,9 @@ struct FileChange {
   std::optional<std::string> before;  // nullopt: there is no such file
   std::optional<std::string> after;   // nullopt: it is taken away
 
+  // As `diff -u` and patch(1) have it, with all of both texts, so that what stays is seen, too. Empty:
+  // nothing changes.
+  std::string diff() const;
   bool operator==(const FileChange&) const = default;
 };
 

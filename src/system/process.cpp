@@ -10,13 +10,10 @@ namespace {
 
 constexpr std::size_t kLongestCommandLine = 100;
 
-std::vector<std::string> arguments_of(std::string_view text) {
+std::vector<std::string> arguments_of(const std::string& text) {
   std::vector<std::string> arguments;
-  while (!text.empty()) {
-    const std::string_view argument = text.substr(0, text.find('\0'));
-    arguments.emplace_back(argument);
-    text.remove_prefix(std::min(argument.size() + 1, text.size()));
-  }
+  std::istringstream words(text);
+  for (std::string argument; std::getline(words, argument, '\0');) arguments.push_back(argument);
   // Who has given itself a title leaves zeros behind it.
   while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
   return arguments;
