@@ -11,7 +11,7 @@
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
-#include "setup/changes.hpp"
+#include "setup/files.hpp"
 #include "setup/plan.hpp"
 
 namespace plughost {

@@ -9,7 +9,7 @@
 #include "convert/manifests.hpp"
 #include "convert/running_plugin.hpp"
 #include "device/template.hpp"
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 
 namespace plughost {
 namespace {

@@ -48,6 +48,15 @@ std::string flag_hint(const Node& value) {
   return "";
 }
 
+constexpr std::size_t kIdDigits = 4;  // PCI and USB ids have 16 bits
+
+std::string id_of(Fields& fields, std::string_view key, const std::string& text) {
+  if (auto id = hex_digits(text, kIdDigits)) return *std::move(id);
+  fields.error(key,
+               quote(text) + " is no id of hardware; it has four hexadecimal digits, as in 15b3 or 0x15b3");
+  return {};
+}
+
 }  // namespace
 
 std::optional<milliseconds> duration_of(std::string_view text) {
@@ -288,6 +297,30 @@ std::string not_a_scalar(const Node& node) {
   std::string what = std::string("a single value is expected here, and this is ") + node.kind_name();
   if (node.kind == Node::Kind::kMap) what += "; a text that begins with '{' needs quotes";
   return what;
+}
+
+std::optional<std::string> hex_digits(std::string_view text, std::size_t digits) {
+  const bool prefixed = text.starts_with("0x") || text.starts_with("0X");
+  if (prefixed) text.remove_prefix(2);
+  if (text.empty() || text.size() > digits || (!prefixed && text.size() < digits)) return std::nullopt;
+  std::string normal(digits - text.size(), '0');
+  for (const char c : text) {
+    if (!is_hex_digit(c)) return std::nullopt;
+    normal += to_lower(c);
+  }
+  return normal;
+}
+
+std::string read_hex_id(Fields& fields, std::string_view key) {
+  const std::size_t errors = fields.diagnostics().error_count();
+  const std::string text = fields.text(key, "");
+  return fields.has(key) && fields.diagnostics().error_count() == errors ? id_of(fields, key, text) : "";
+}
+
+std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key) {
+  std::vector<std::string> ids;
+  for (const std::string& text : fields.texts(key)) ids.push_back(id_of(fields, key, text));
+  return ids;
 }
 
 std::string path_trouble(std::string_view path) {

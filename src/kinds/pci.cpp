@@ -10,7 +10,7 @@
 
 #include "base/pattern.hpp"
 #include "device/pci_info.hpp"
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 #include "host/pci_function.hpp"
 #include "kinds/kind.hpp"
 

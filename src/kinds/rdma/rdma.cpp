@@ -14,7 +14,7 @@
 #include "base/text.hpp"
 #include "base/words.hpp"
 #include "device/pci_info.hpp"
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/rdma/card.hpp"
 

@@ -1,4 +1,4 @@
-#include "setup/changes.hpp"
+#include "setup/files.hpp"
 
 #include <doctest/doctest.h>
 
