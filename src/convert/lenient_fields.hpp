@@ -37,6 +37,7 @@ class LenientFields {
 
  private:
   const Node* scalar(std::string_view key);
+  void refuse(const Node& at, std::string_view key, const char* wanted);
 
   const Node& node_;
   std::string path_;
