@@ -31,12 +31,9 @@ std::string purpose(const fs::path& file) {
 // The names of the directory's *.yaml, without that.
 std::set<std::string> names_in(const fs::path& directory) {
   std::set<std::string> names;
-  std::error_code failed;
-  for (fs::directory_iterator entry(directory, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed)) {
-    const fs::path& path = entry->path();
-    if (path.extension() == ".yaml" && !path.filename().string().starts_with('.')) names.insert(path.stem());
-  }
+  const std::error_code failed = HostRoot().list(directory, [&](std::string_view name, FileType) {
+    if (name.ends_with(".yaml") && !name.starts_with('.')) names.insert(fs::path(name).stem());
+  });
   if (failed && failed != std::errc::no_such_file_or_directory)
     throw PresetError(directory.string() + " cannot be read: " + failed.message());
   return names;

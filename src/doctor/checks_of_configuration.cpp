@@ -51,19 +51,17 @@ Findings check_drop_ins(const HostRoot&, const Observed& observed) {
   if (!observed.config) return {};
   const fs::path directory = observed.file.parent_path() / "plugins.d";
   Findings found;
-  std::error_code failed;
-  fs::directory_iterator entry(directory, failed);
-  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-    const fs::path& file = entry->path();
+  HostRoot().list(directory, [&](std::string_view name, FileType) {
+    const fs::path file = directory / name;
     if ((file.extension() != ".yaml" && file.extension() != ".yml") || is_read(*observed.config, file))
-      continue;
+      return;
     found.push_back({.level = Level::kWarning,
                      .where = file,
                      .what = "this file is not read",
                      .why = "its resources are not offered, though it lies where drop-ins are looked for",
                      .advice = "name it *.yaml, not hidden, or add its pattern to `include` in " +
                                observed.file.string() + "; move it elsewhere if it is not meant to be used"});
-  }
+  });
   std::ranges::sort(found, {}, &Finding::where);
   return or_ok(std::move(found), directory, "nothing lies there that is not read");
 }

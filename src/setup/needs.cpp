@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
-#include <optional>
 #include <set>
 
 #include "base/text.hpp"
@@ -93,10 +92,6 @@ void add(const std::vector<Template>& command, SandboxNeeds& needs) {
   needs.programs = true;
   // Of any user the first word is the same.
   if (!command.empty() && command.front().text() == words_as("nobody").front()) needs.users = true;
-}
-
-void add(const std::optional<ProgramRecipe>& program, SandboxNeeds& needs) {
-  if (program) add(program->command, needs);
 }
 
 void add_devices(const Config& config, std::vector<Need>& needs) {
@@ -216,7 +211,9 @@ SandboxNeeds sandbox_needs(const Config& config) {
     all.users = all.users || own.users;
     if (recipe.health) add(recipe.health->command, all);
     if (recipe.when_unhealthy) add(recipe.when_unhealthy->program.command, all);
-    for (const auto* program : {&recipe.pre_start, &recipe.allocate, &recipe.on_remove}) add(*program, all);
+    for (const auto* program : {&recipe.pre_start, &recipe.allocate, &recipe.on_remove}) {
+      if (*program) add((*program)->command, all);
+    }
   }
   return all;
 }
