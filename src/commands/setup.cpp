@@ -11,9 +11,8 @@
 #include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
-#include "setup/changes.hpp"
+#include "setup/files.hpp"
 #include "setup/plan.hpp"
-#include "setup/text_diff.hpp"
 
 namespace plughost {
 namespace {
@@ -57,7 +56,7 @@ void print_plan(const SetupPlan& plan) {
 }
 
 void print_diff(std::span<const FileChange> changes) {
-  for (const FileChange& change : changes) std::cout << text_diff(change.path, change.before, change.after);
+  for (const FileChange& change : changes) std::cout << change.diff();
 }
 
 void tell(std::span<const FileChange> changes) {

@@ -1,7 +1,5 @@
 #include "config/condition.hpp"
 
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <string_view>
 
@@ -11,9 +9,8 @@
 namespace plughost {
 namespace {
 
-bool matches(const std::vector<std::string>& patterns, const std::string& text) {
-  return std::ranges::any_of(
-      patterns, [&](const std::string& pattern) { return ::fnmatch(pattern.c_str(), text.c_str(), 0) == 0; });
+bool any_matches(const std::vector<std::string>& patterns, const std::string& text) {
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches(pattern, text); });
 }
 
 // At least one.
@@ -35,14 +32,11 @@ Condition Condition::read(const Node& node, const std::string& path, Diagnostics
 
 std::vector<Condition::Case> Condition::read_cases(const Node& node, const std::string& path,
                                                    Diagnostics& diagnostics) {
-  std::vector<Case> cases;
-  if (node.kind != Node::Kind::kSequence) {
-    cases.push_back(read_case(node, path, diagnostics));
-    return cases;
-  }
+  if (node.kind != Node::Kind::kSequence) return {read_case(node, path, diagnostics)};
   if (node.items.empty()) diagnostics.error(node.mark, path, "the list has no condition in it");
-  for (std::size_t i = 0; i < node.items.size(); ++i)
-    cases.push_back(read_case(node.items[i], path + '[' + std::to_string(i) + ']', diagnostics));
+  std::vector<Case> cases;
+  for (std::size_t i = 0; const Node& item : node.items)
+    cases.push_back(read_case(item, path + '[' + std::to_string(i++) + ']', diagnostics));
   return cases;
 }
 
@@ -52,10 +46,8 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
   Fields fields(node, path, diagnostics);
   const auto read = [&all](Fields& map, std::string_view key, Subject subject, const char* above = "") {
     if (map.has(key))
-      all.terms.push_back({.subject = subject,
-                           .name = above + std::string(key),
-                           .label = {},
-                           .patterns = read_patterns(map, key)});
+      all.terms.push_back(
+          {.subject = subject, .name = above + std::string(key), .patterns = read_patterns(map, key)});
   };
   read(fields, "hostname", Subject::kHostname);
   read(fields, "arch", Subject::kArch);
@@ -68,17 +60,15 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
         fields.error("exists", trouble);
     }
   }
-  if (const Node* const dmi = fields.node("dmi")) {
-    Fields table(*dmi, fields.path_of("dmi"), diagnostics);
-    read(table, "vendor", Subject::kVendor, "dmi.");
-    read(table, "product", Subject::kProduct, "dmi.");
+  {
+    Fields dmi = fields.below("dmi");
+    read(dmi, "vendor", Subject::kVendor, "dmi.");
+    read(dmi, "product", Subject::kProduct, "dmi.");
   }
-  if (const Node* const labels = fields.node("label")) {
-    Fields map(*labels, fields.path_of("label"), diagnostics);
-    for (const auto& [key, value] : labels->members) {
-      read(map, key.scalar, Subject::kLabel, "label ");
-      all.terms.back().label = key.scalar;
-    }
+  Fields labels = fields.below("label");
+  for (const auto& [key, value] : or_nothing(fields.node("label")).members) {
+    read(labels, key.scalar, Subject::kLabel, "label ");
+    all.terms.back().label = key.scalar;
   }
   if (const Node* const excluded = fields.node("not"))
     all.excluded = read_cases(*excluded, fields.path_of("not"), diagnostics);
@@ -90,7 +80,7 @@ Condition::Case Condition::read_case(const Node& node, const std::string& path, 
 
 Verdict Condition::Term::ask(const NodeView& node) const {
   const auto compare = [&](const std::string& is, const std::string& also = {}) -> Verdict {
-    if (matches(patterns, is) || (!also.empty() && matches(patterns, also))) return {};
+    if (any_matches(patterns, is) || (!also.empty() && any_matches(patterns, also))) return {};
     return {Verdict::Kind::kDoesNot, name + " is " + quote(is) + ", not " + joined(patterns, " or ")};
   };
   switch (subject) {
@@ -172,29 +162,26 @@ std::string Condition::text_of(const std::vector<Case>& cases) {
 
 std::string Condition::text() const { return text_of(cases_); }
 
-void Condition::Case::for_each_term(const std::function<void(const Term&)>& take) const {
-  for (const Term& term : terms) take(term);
-  for (const Case& other : excluded) other.for_each_term(take);
+std::vector<const Condition::Term*> Condition::terms_of(const std::vector<Case>& cases) {
+  std::vector<const Term*> all;
+  for (const Case& each : cases) {
+    for (const Term& term : each.terms) all.push_back(&term);
+    std::ranges::copy(terms_of(each.excluded), std::back_inserter(all));
+  }
+  return all;
 }
 
-void Condition::for_each_term(const std::function<void(const Term&)>& take) const {
-  for (const Case& each : cases_) each.for_each_term(take);
-}
-
-void Condition::for_each_path(const std::function<void(const std::string& pattern)>& take) const {
-  for_each_term([&](const Term& term) {
-    if (term.subject == Subject::kExists) std::ranges::for_each(term.patterns, take);
-  });
+std::vector<std::string> Condition::paths() const {
+  std::vector<std::string> paths;
+  for (const Term* const term : terms_of(cases_)) {
+    if (term->subject == Subject::kExists) std::ranges::copy(term->patterns, std::back_inserter(paths));
+  }
+  return paths;
 }
 
 bool Condition::has(Subject subject) const {
-  bool found = false;
-  for_each_term([&](const Term& term) { found = found || term.subject == subject; });
-  return found;
+  const std::vector<const Term*> terms = terms_of(cases_);
+  return std::ranges::find(terms, subject, &Term::subject) != terms.end();
 }
-
-bool Condition::names_labels() const { return has(Subject::kLabel); }
-
-bool Condition::names_node() const { return has(Subject::kNode); }
 
 }  // namespace plughost

@@ -37,9 +37,9 @@ class Condition {
   // In a few words: "hostname gpu-* or big-*, arch amd64".
   std::string text() const;
   // The patterns of `exists`, those below `not` included.
-  void for_each_path(const std::function<void(const std::string& pattern)>& take) const;
-  bool names_labels() const;
-  bool names_node() const;
+  std::vector<std::string> paths() const;
+  bool names_labels() const { return has(Subject::kLabel); }
+  bool names_node() const { return has(Subject::kNode); }
   // Where it stands.
   const Mark& mark() const { return mark_; }
   const std::string& path() const { return path_; }
@@ -62,14 +62,14 @@ class Condition {
 
     Verdict ask(const NodeView& node) const;
     std::string text() const;
-    void for_each_term(const std::function<void(const Term&)>& take) const;
   };
 
   static Verdict any_of(const std::vector<Case>& cases, const NodeView& node);
   static std::string text_of(const std::vector<Case>& cases);
   static std::vector<Case> read_cases(const Node& node, const std::string& path, Diagnostics& diagnostics);
   static Case read_case(const Node& node, const std::string& path, Diagnostics& diagnostics);
-  void for_each_term(const std::function<void(const Term&)>& take) const;
+  // Those below `not` included.
+  static std::vector<const Term*> terms_of(const std::vector<Case>& cases);
   bool has(Subject subject) const;
 
   Mark mark_;

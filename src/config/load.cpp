@@ -12,6 +12,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.hpp"
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/other_plugin.hpp"
@@ -28,7 +29,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kDefaultInclude = "plugins.d/*.yaml";
-constexpr std::string_view kWildcards = "*?[";
 constexpr std::string_view kListWords[] = {"resources", "devices"};  // of the entries
 
 std::string texts_of(const std::vector<Diagnostic>& diagnostics) {
@@ -45,7 +45,7 @@ std::string pattern_below(const fs::path& base, const fs::path& pattern) {
   std::string whole;
   if (pattern.is_relative() && !base.empty()) {
     for (const char c : (base / "").string()) {
-      if (kWildcards.find(c) != std::string_view::npos || c == '\\') whole += '\\';
+      if (std::string_view("*?[\\").find(c) != std::string_view::npos) whole += '\\';
       whole += c;
     }
   }
@@ -77,8 +77,55 @@ bool is_empty_on_purpose(const Node& root) {
 
 class Loader {
  public:
-  Config load(const fs::path& file, const Overrides& overrides);
-  std::vector<Diagnostic> check(const std::string& text, const std::string& name);
+  Config load(const fs::path& file, const Overrides& overrides) {
+    supposed_ = overrides.supposed;
+    is_new(file);
+    if (const Node* const root = read_document(file, nullptr)) {
+      read_node_file(file.parent_path() / kNodeFile, overrides.node_file);
+      read_main(*root, file, overrides);
+      if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
+        diagnostics_.error(
+            {.file = file.string()}, "resources",
+            "nothing to do: neither this file nor what it includes has an entry in `resources`; "
+            "a node that offers nothing yet says `resources: []`");
+      }
+    }
+    settings_.check(entries_);
+    check_entries(entries_, diagnostics_);
+
+    std::vector<Diagnostic> errors;
+    for (const Diagnostic& diagnostic : diagnostics_.all()) {
+      const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
+      (is_error ? errors : config_.warnings).push_back(diagnostic);
+    }
+    // As somebody who goes through the files would find them.
+    const auto position = [this](const Diagnostic& diagnostic) {
+      const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
+      return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
+    };
+    std::ranges::stable_sort(errors, {}, position);
+    std::ranges::stable_sort(config_.warnings, {}, position);
+    if (const std::size_t more = diagnostics_.error_count() - errors.size(); more > 0)
+      errors.push_back({.mark = {.file = file.string()}, .what = std::to_string(more) + " more errors"});
+    if (!errors.empty()) throw ConfigError(with_hint(std::move(errors), file), std::move(config_.files));
+
+    if (!config_.watch) config_.files.sources.clear();
+    for (EntryDraft& entry : entries_) config_.resources.push_back(std::move(entry.config));
+    return std::move(config_);
+  }
+
+  std::vector<Diagnostic> check(const std::string& text, const std::string& name) {
+    // What lies beside a file is not beside a text.
+    if (const Node* const root = parse_document(text + "include: []\n", name, true))
+      read_main(*root, name, {});
+    settings_.check(entries_);
+    check_entries(entries_, diagnostics_);
+    std::vector<Diagnostic> errors;
+    std::ranges::copy_if(diagnostics_.all(), std::back_inserter(errors), [](const Diagnostic& each) {
+      return each.severity == Diagnostic::Severity::kError;
+    });
+    return errors;
+  }
 
  private:
   // A place that a message about a file points at.
@@ -87,24 +134,196 @@ class Loader {
     std::string path;
   };
 
-  // nullopt: reported, at the place if the file cannot be read.
-  std::optional<std::string> read_text(const fs::path& file, const Place* included_at);
-  // nullptr: reported likewise.
-  const Node* read_document(const fs::path& file, const Place* included_at);
-  const Node* parse_document(const std::string& text, const std::string& name, bool is_main);
-  void read_node_file(const fs::path& file, const std::optional<std::string>& supposed);
-  void read_main(const Node& root, const fs::path& file, const Overrides& overrides);
-  std::string read_domain(Fields& top, std::string_view fallback);
   using When = std::shared_ptr<const Condition>;  // of an `include`; nullptr: on every node
-  void read_resources(Fields& top, std::string_view domain, const When& when);
-  void read_includes(Fields& top, const fs::path& file, std::string_view domain);
+
+  // nullopt: reported, at the place if the file cannot be read.
+  std::optional<std::string> read_text(const fs::path& file, const Place* included_at) {
+    config_.files.paths.push_back(file);
+    follow(file);
+    auto text = read_text_file(file);
+    if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
+      if (included_at)
+        diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + trouble->what);
+      else
+        diagnostics_.error({.file = file.string()}, "", "the file " + trouble->what);
+      return std::nullopt;
+    }
+    std::uint64_t& hash = config_.files.hash;
+    hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
+    return std::get<std::string>(std::move(text));
+  }
+
+  // nullptr: reported likewise.
+  const Node* read_document(const fs::path& file, const Place* included_at) {
+    const auto text = read_text(file, included_at);
+    return text ? parse_document(*text, file.string(), !included_at) : nullptr;
+  }
+
+  const Node* parse_document(const std::string& text, const std::string& name, bool is_main) {
+    auto parsed = parse_yaml(text, name, diagnostics_);
+    if (!parsed) return nullptr;
+    const Node* const root = &documents_.emplace_back(*std::move(parsed));
+    if (is_main) {
+      other_plugin_ = other_plugin(*root);
+      is_manifest_ = root->find("apiVersion") && root->find("kind");
+    }
+    if (root->kind == Node::Kind::kMap) return root;
+    if (root->kind == Node::Kind::kNull)
+      diagnostics_.error({.file = name}, "",
+                         "the file is empty; it should have a map with `resources:` in it");
+    else
+      diagnostics_.error(root->mark, "",
+                         std::string("the file should have a map with `resources:` in it, and this is ") +
+                             root->kind_name());
+    return nullptr;
+  }
+
+  // Before the main file, whose words win.
+  void read_node_file(const fs::path& file, const std::optional<std::string>& supposed) {
+    std::error_code failed;
+    if (supposed ? supposed->empty() : !fs::exists(file, failed)) return follow(file);
+    is_new(file);  // it is none of those with entries, whatever `include` says
+    const auto text = supposed ? supposed : read_text(file, nullptr);
+    auto root = text ? parse_yaml(*text, file.string(), diagnostics_) : std::nullopt;
+    if (!root || root->kind == Node::Kind::kNull) return;
+    if (root->kind != Node::Kind::kMap)
+      return diagnostics_.error(root->mark, "", "the file should have a map with `kubelet:` or `cdi:` in it");
+    settings_.read_node_file(documents_.emplace_back(*std::move(root)));
+  }
+
+  void read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
+    Fields top(root, "", diagnostics_);
+    base_ = file.parent_path();
+    domain_ = read_domain(top, "");
+    settings_.read_main(top, overrides);
+    read_resources(top, domain_, nullptr);
+    read_includes(top, file);
+  }
+
+  std::string read_domain(Fields& top, std::string_view fallback) {
+    if (!top.has("domain")) return std::string(fallback);
+    const std::string domain = top.text("domain", "");
+    const std::string trouble = resource_name_trouble(domain + "/x");
+    if (trouble.empty()) return domain;
+    top.error("domain", quote(domain) + " is no valid domain. " + trouble);
+    // With a valid one in its place, the names that need it are not reported as well.
+    return "vendor.example";
+  }
+
+  void read_resources(Fields& top, std::string_view domain, const When& when) {
+    if (top.has("resources") && top.has("devices"))
+      top.error("devices",
+                "this is another word for `resources`, which is here already; move its entries there");
+    for (const std::string_view key : kListWords) {
+      const std::vector<Node>& items = top.items(key);
+      entries_.reserve(entries_.size() + items.size());
+      for (std::size_t i = 0; const Node& item : items) {
+        const std::string path = std::string(key) + '[' + std::to_string(i++) + ']';
+        EntryDraft& entry = entries_.emplace_back(read_entry(item, path, domain, diagnostics_));
+        if (when) entry.config.when.insert(entry.config.when.begin(), when);
+      }
+    }
+  }
+
+  // A pattern, or a map of one and the nodes where it counts.
+  void read_includes(Fields& top, const fs::path& file) {
+    const Node* const node = top.node("include");
+    if (!node) {
+      const Place place{{.file = file.string()}, "include"};
+      return include_all(top, "include", std::string(kDefaultInclude), place, nullptr);
+    }
+    const bool has_maps =
+        node->kind == Node::Kind::kSequence &&
+        std::ranges::any_of(node->items, [](const Node& item) { return item.kind == Node::Kind::kMap; });
+    if (!has_maps) {
+      for (const std::string& pattern : top.texts("include"))
+        include_all(top, "include", pattern, {node->mark, "include"}, nullptr);
+      return;
+    }
+    for (std::size_t i = 0; const Node& item : node->items) {
+      const Place place{item.mark, "include[" + std::to_string(i++) + ']'};
+      if (item.kind == Node::Kind::kScalar) {
+        include_all(top, "include", item.scalar, place, nullptr);
+        continue;
+      }
+      Fields fields(item, place.path, diagnostics_);
+      const std::string pattern = fields.require_text("file");
+      When when;
+      if (const Node* const condition = fields.node("when"))
+        when = std::make_shared<const Condition>(
+            Condition::read(*condition, fields.path_of("when"), diagnostics_));
+      if (!pattern.empty()) include_all(fields, "file", pattern, place, when);
+    }
+  }
+
   void include_all(Fields& where, const std::string& key, const std::string& pattern, const Place& place,
-                   const fs::path& base, std::string_view domain, const When& when);
-  void include(const fs::path& path, const Place& place, std::string_view domain, const When& when);
-  std::vector<fs::path> suppose(const std::string& pattern, std::vector<fs::path> paths) const;
-  bool is_new(const fs::path& file);
-  void follow(const fs::path& pattern);
-  std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const;
+                   const When& when) {
+    if (!has_wildcards(pattern)) return include(base_ / pattern, place, when);
+    follow(base_ / pattern);
+    try {
+      const std::string whole = pattern_below(base_, pattern);
+      for (const fs::path& path : suppose(whole, expand(whole))) include(path, place, when);
+    } catch (const std::system_error& error) {
+      where.error(key, "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
+    }
+  }
+
+  // The paths that would match the pattern if the supposed ones were as it is supposed, sorted.
+  std::vector<fs::path> suppose(const std::string& pattern, std::vector<fs::path> paths) const {
+    for (const auto& [path, file] : supposed_) {
+      if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
+      std::erase(paths, path);
+      if (file) paths.insert(std::ranges::lower_bound(paths, path), path);
+    }
+    return paths;
+  }
+
+  void include(const fs::path& path, const Place& place, const When& when) {
+    const auto supposed = supposed_.find(path);
+    if (supposed != supposed_.end() && !supposed->second)
+      return diagnostics_.error(place.mark, place.path, quote(path.string()) + " would not be there");
+    const fs::path& file = supposed == supposed_.end() ? path : *supposed->second;
+    if (!is_new(file)) return;
+    const Node* const root = read_document(file, &place);
+    if (!root) return;
+    Fields top(*root, "", diagnostics_);
+    const std::string domain = read_domain(top, domain_);
+    settings_.read_included(top);
+    read_resources(top, domain, when);
+    settings_.refuse_main_only(*root, top);
+  }
+
+  // The directories that lead to the files, links included.
+  void follow(const fs::path& pattern) {
+    std::error_code failed;
+    for (WatchedDirectory& each : HostRoot().glob(fs::absolute(pattern, failed).lexically_normal()).watch) {
+      each.what = WatchFor::kContents;
+      config_.files.sources.push_back(std::move(each));
+    }
+  }
+
+  bool is_new(const fs::path& file) {
+    std::error_code failed;
+    const fs::path path = fs::canonical(file, failed);
+    return seen_.insert(failed ? file : path).second;
+  }
+
+  // What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
+  std::vector<Diagnostic> with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
+    if (is_manifest_) {
+      return {{.mark = {.file = file.string()},
+               .what = "this is a manifest of Kubernetes', not a configuration; `plughost convert " +
+                       file.string() +
+                       "` prints the one of another plugin that is in it as one of plughost's"}};
+    }
+    if (!other_plugin_) return errors;
+    if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();
+    Diagnostic hint{.mark = {.file = file.string()}};
+    hint.what = "this looks like the configuration of " + std::string(name_of(*other_plugin_)) +
+                "; `plughost convert " + file.string() + "` prints it as one of plughost's";
+    errors.push_back(std::move(hint));
+    return errors;
+  }
 
   decltype(Overrides::supposed) supposed_;
   Diagnostics diagnostics_;
@@ -112,249 +331,12 @@ class Loader {
   SettingsReader settings_{config_, diagnostics_};
   std::list<Node> documents_;        // of all files
   std::vector<EntryDraft> entries_;  // refer to them
+  fs::path base_;                    // of the main file
+  std::string domain_;               // likewise
   std::set<fs::path> seen_;
   std::optional<OtherPlugin> other_plugin_;  // what the main file looks like
   bool is_manifest_ = false;                 // the main file is an object of Kubernetes'
 };
-
-std::optional<std::string> Loader::read_text(const fs::path& file, const Place* included_at) {
-  config_.files.paths.push_back(file);
-  follow(file);
-  const Mark whole{.file = file.string()};
-  auto text = read_text_file(file);
-  if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
-    if (included_at) {
-      diagnostics_.error(included_at->mark, included_at->path, quote(file.string()) + ' ' + trouble->what);
-    } else {
-      diagnostics_.error(whole, "", "the file " + trouble->what);
-    }
-    return std::nullopt;
-  }
-  std::uint64_t& hash = config_.files.hash;
-  hash = fnv1a(std::get<std::string>(text), hash == 0 ? kFnvStart : hash);
-  return std::get<std::string>(std::move(text));
-}
-
-const Node* Loader::read_document(const fs::path& file, const Place* included_at) {
-  const auto text = read_text(file, included_at);
-  return text ? parse_document(*text, file.string(), !included_at) : nullptr;
-}
-
-const Node* Loader::parse_document(const std::string& text, const std::string& name, bool is_main) {
-  auto parsed = parse_yaml(text, name, diagnostics_);
-  if (!parsed) return nullptr;
-  const Node* const root = &documents_.emplace_back(*std::move(parsed));
-  if (is_main) {
-    other_plugin_ = other_plugin(*root);
-    is_manifest_ = root->find("apiVersion") && root->find("kind");
-  }
-  if (root->kind == Node::Kind::kMap) return root;
-  if (root->kind == Node::Kind::kNull) {
-    diagnostics_.error({.file = name}, "", "the file is empty; it should have a map with `resources:` in it");
-  } else {
-    diagnostics_.error(
-        root->mark, "",
-        std::string("the file should have a map with `resources:` in it, and this is ") + root->kind_name());
-  }
-  return nullptr;
-}
-
-// Before the main file, whose words win.
-void Loader::read_node_file(const fs::path& file, const std::optional<std::string>& supposed) {
-  std::error_code failed;
-  if (supposed ? supposed->empty() : !fs::exists(file, failed)) return follow(file);
-  is_new(file);  // it is none of those with entries, whatever `include` says
-  const auto text = supposed ? supposed : read_text(file, nullptr);
-  auto root = text ? parse_yaml(*text, file.string(), diagnostics_) : std::nullopt;
-  if (!root || root->kind == Node::Kind::kNull) return;
-  if (root->kind != Node::Kind::kMap)
-    return diagnostics_.error(root->mark, "", "the file should have a map with `kubelet:` or `cdi:` in it");
-  settings_.read_node_file(documents_.emplace_back(*std::move(root)));
-}
-
-void Loader::read_main(const Node& root, const fs::path& file, const Overrides& overrides) {
-  Fields top(root, "", diagnostics_);
-  const std::string domain = read_domain(top, "");
-  settings_.read_main(top, overrides);
-  read_resources(top, domain, nullptr);
-  read_includes(top, file, domain);
-}
-
-std::string Loader::read_domain(Fields& top, std::string_view fallback) {
-  if (!top.has("domain")) return std::string(fallback);
-  const std::string domain = top.text("domain", "");
-  const std::string trouble = resource_name_trouble(domain + "/x");
-  if (trouble.empty()) return domain;
-  top.error("domain", quote(domain) + " is no valid domain. " + trouble);
-  // With a valid one in its place, the names that need it are not reported as well.
-  return "vendor.example";
-}
-
-void Loader::read_resources(Fields& top, std::string_view domain, const When& when) {
-  if (top.has("resources") && top.has("devices"))
-    top.error("devices",
-              "this is another word for `resources`, which is here already; move its entries there");
-  for (const std::string_view key : kListWords) {
-    const std::vector<Node>& items = top.items(key);
-    entries_.reserve(entries_.size() + items.size());
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      entries_.push_back(
-          read_entry(items[i], std::string(key) + '[' + std::to_string(i) + ']', domain, diagnostics_));
-      if (when) entries_.back().config.when.insert(entries_.back().config.when.begin(), when);
-    }
-  }
-}
-
-// A pattern, or a map of one and the nodes where it counts.
-void Loader::read_includes(Fields& top, const fs::path& file, std::string_view domain) {
-  const fs::path base = file.parent_path();
-  const Node* const node = top.node("include");
-  if (!node) {
-    const Place place{{.file = file.string()}, "include"};
-    return include_all(top, "include", std::string(kDefaultInclude), place, base, domain, nullptr);
-  }
-  const bool has_maps =
-      node->kind == Node::Kind::kSequence &&
-      std::ranges::any_of(node->items, [](const Node& item) { return item.kind == Node::Kind::kMap; });
-  if (!has_maps) {
-    for (const std::string& pattern : top.texts("include"))
-      include_all(top, "include", pattern, {node->mark, "include"}, base, domain, nullptr);
-    return;
-  }
-  for (std::size_t i = 0; i < node->items.size(); ++i) {
-    const Node& item = node->items[i];
-    const Place place{item.mark, "include[" + std::to_string(i) + ']'};
-    if (item.kind == Node::Kind::kScalar) {
-      include_all(top, "include", item.scalar, place, base, domain, nullptr);
-      continue;
-    }
-    Fields fields(item, place.path, diagnostics_);
-    const std::string pattern = fields.require_text("file");
-    When when;
-    if (const Node* const condition = fields.node("when"))
-      when = std::make_shared<const Condition>(
-          Condition::read(*condition, fields.path_of("when"), diagnostics_));
-    if (!pattern.empty()) include_all(fields, "file", pattern, place, base, domain, when);
-  }
-}
-
-void Loader::include_all(Fields& where, const std::string& key, const std::string& pattern,
-                         const Place& place, const fs::path& base, std::string_view domain,
-                         const When& when) {
-  if (pattern.find_first_of(kWildcards) == std::string::npos)
-    return include(base / pattern, place, domain, when);
-  follow(base / pattern);
-  try {
-    const std::string whole = pattern_below(base, pattern);
-    for (const fs::path& path : suppose(whole, expand(whole))) include(path, place, domain, when);
-  } catch (const std::system_error& error) {
-    where.error(key, "the files of " + quote(pattern) + " cannot be listed: " + error.code().message());
-  }
-}
-
-// The paths that would match the pattern if the supposed ones were as it is supposed, sorted.
-std::vector<fs::path> Loader::suppose(const std::string& pattern, std::vector<fs::path> paths) const {
-  for (const auto& [path, file] : supposed_) {
-    if (::fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) != 0) continue;
-    std::erase(paths, path);
-    if (file) paths.insert(std::ranges::lower_bound(paths, path), path);
-  }
-  return paths;
-}
-
-void Loader::include(const fs::path& path, const Place& place, std::string_view domain, const When& when) {
-  const auto supposed = supposed_.find(path);
-  if (supposed != supposed_.end() && !supposed->second)
-    return diagnostics_.error(place.mark, place.path, quote(path.string()) + " would not be there");
-  const fs::path& file = supposed == supposed_.end() ? path : *supposed->second;
-  if (!is_new(file)) return;
-  const Node* const root = read_document(file, &place);
-  if (!root) return;
-  Fields top(*root, "", diagnostics_);
-  const std::string own_domain = read_domain(top, domain);
-  settings_.read_included(top);
-  read_resources(top, own_domain, when);
-  settings_.refuse_main_only(*root, top);
-}
-
-// The directories that lead to the files, links included.
-void Loader::follow(const fs::path& pattern) {
-  std::error_code failed;
-  for (WatchedDirectory& each : HostRoot().glob(fs::absolute(pattern, failed).lexically_normal()).watch) {
-    each.what = WatchFor::kContents;
-    config_.files.sources.push_back(std::move(each));
-  }
-}
-
-bool Loader::is_new(const fs::path& file) {
-  std::error_code failed;
-  const fs::path path = fs::canonical(file, failed);
-  return seen_.insert(failed ? file : path).second;
-}
-
-// What is wrong with another plugin's configuration is not worth saying, unless its words are plughost's.
-std::vector<Diagnostic> Loader::with_hint(std::vector<Diagnostic> errors, const fs::path& file) const {
-  if (is_manifest_) {
-    return {{.mark = {.file = file.string()},
-             .what = "this is a manifest of Kubernetes', not a configuration; `plughost convert " +
-                     file.string() +
-                     "` prints the one of another plugin that is in it as one of plughost's"}};
-  }
-  if (!other_plugin_) return errors;
-  if (*other_plugin_ != OtherPlugin::kGenericDevicePlugin) errors.clear();
-  Diagnostic hint{.mark = {.file = file.string()}};
-  hint.what = "this looks like the configuration of " + std::string(name_of(*other_plugin_)) +
-              "; `plughost convert " + file.string() + "` prints it as one of plughost's";
-  errors.push_back(std::move(hint));
-  return errors;
-}
-
-Config Loader::load(const fs::path& file, const Overrides& overrides) {
-  supposed_ = overrides.supposed;
-  is_new(file);
-  if (const Node* const root = read_document(file, nullptr)) {
-    read_node_file(file.parent_path() / kNodeFile, overrides.node_file);
-    read_main(*root, file, overrides);
-    if (entries_.empty() && !is_empty_on_purpose(*root) && !diagnostics_.has_errors()) {
-      diagnostics_.error({.file = file.string()}, "resources",
-                         "nothing to do: neither this file nor what it includes has an entry in `resources`; "
-                         "a node that offers nothing yet says `resources: []`");
-    }
-  }
-  settings_.check(entries_);
-  check_entries(entries_, diagnostics_);
-
-  std::vector<Diagnostic> errors;
-  for (const Diagnostic& diagnostic : diagnostics_.all()) {
-    const bool is_error = diagnostic.severity == Diagnostic::Severity::kError;
-    (is_error ? errors : config_.warnings).push_back(diagnostic);
-  }
-  // As somebody who goes through the files would find them.
-  const auto position = [this](const Diagnostic& diagnostic) {
-    const auto in = std::ranges::find(config_.files.paths, fs::path(diagnostic.mark.file.text()));
-    return std::tuple(in - config_.files.paths.begin(), diagnostic.mark.line, diagnostic.mark.column);
-  };
-  std::ranges::stable_sort(errors, {}, position);
-  std::ranges::stable_sort(config_.warnings, {}, position);
-  if (const std::size_t more = diagnostics_.error_count() - errors.size(); more > 0)
-    errors.push_back({.mark = {.file = file.string()}, .what = std::to_string(more) + " more errors"});
-  if (!errors.empty()) throw ConfigError(with_hint(std::move(errors), file), std::move(config_.files));
-
-  if (!config_.watch) config_.files.sources.clear();
-  for (EntryDraft& entry : entries_) config_.resources.push_back(std::move(entry.config));
-  return std::move(config_);
-}
-
-std::vector<Diagnostic> Loader::check(const std::string& text, const std::string& name) {
-  // What lies beside a file is not beside a text.
-  if (const Node* const root = parse_document(text + "include: []\n", name, true)) read_main(*root, name, {});
-  settings_.check(entries_);
-  check_entries(entries_, diagnostics_);
-  std::vector<Diagnostic> errors;
-  std::ranges::copy_if(diagnostics_.all(), std::back_inserter(errors),
-                       [](const Diagnostic& each) { return each.severity == Diagnostic::Severity::kError; });
-  return errors;
-}
 
 }  // namespace
 

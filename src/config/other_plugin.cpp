@@ -1,12 +1,29 @@
 #include "config/other_plugin.hpp"
 
 #include <algorithm>
-#include <array>
+#include <initializer_list>
 
 #include "base/ascii.hpp"
+#include "base/words.hpp"
 
 namespace plughost {
 namespace {
+
+using enum OtherPlugin;
+
+constexpr Word<OtherPlugin> kNames[] = {{"Akri", kAkri},
+                                        {"generic-device-plugin", kGenericDevicePlugin},
+                                        {"gpushare-device-plugin", kGpushare},
+                                        {"Intel's GPU plugin", kIntelGpu},
+                                        {"KubeVirt's permittedHostDevices", kKubeVirt},
+                                        {"MicroShift's genericDevicePlugin", kMicroShift},
+                                        {"kube-device-plugin-mini", kMini},
+                                        {"NVIDIA's k8s-device-plugin", kNvidia},
+                                        {"k8s-rdma-shared-dev-plugin", kRdmaShared},
+                                        {"ROCm's k8s-device-plugin", kRocm},
+                                        {"smarter-device-manager", kSmarter},
+                                        {"sriov-network-device-plugin", kSriov},
+                                        {"Volcano's device plugin", kVolcano}};
 
 bool has(const Node& root, std::string_view key, Node::Kind kind) {
   const Node* const value = root.find(key);
@@ -21,40 +38,35 @@ const Node* find_any_case(const Node& root, std::string_view key) {
   return found == root.members.end() ? nullptr : &found->second;
 }
 
-template <std::size_t n>
-bool has_any_of(const Node* map, const std::array<std::string_view, n>& keys) {
-  return map && std::ranges::any_of(keys, [&](std::string_view key) { return find_any_case(*map, key); });
+bool has_any_of(const Node& root, std::string_view map, std::initializer_list<std::string_view> keys) {
+  const Node* const found = find_any_case(root, map);
+  return found && std::ranges::any_of(keys, [&](std::string_view key) { return find_any_case(*found, key); });
 }
 
 bool is_generic(const Node& root) {
-  static constexpr std::array<std::string_view, 4> kOurs = {"resources", "kubelet", "log", "include"};
-  if (std::ranges::any_of(kOurs, [&](std::string_view key) { return root.find(key); })) return false;
-  static constexpr std::array<std::string_view, 2> kTheirs = {"devices", "device"};
-  return std::ranges::any_of(kTheirs, [&](std::string_view key) {
-    const Node* const value = find_any_case(root, key);
-    return value && value->kind == Node::Kind::kSequence;
-  });
+  for (const std::string_view ours : {"resources", "kubelet", "log", "include"}) {
+    if (root.find(ours)) return false;
+  }
+  for (const std::string_view theirs : {"devices", "device"}) {
+    const Node* const value = find_any_case(root, theirs);
+    if (value && value->kind == Node::Kind::kSequence) return true;
+  }
+  return false;
 }
 
 // `version` may be missing. Charts have a version and resources, too.
 bool is_nvidia(const Node& root) {
-  static constexpr std::array<std::string_view, 2> kSharing = {"timeSlicing", "mps"};
-  static constexpr std::array<std::string_view, 8> kFlags = {
-      "migStrategy",  "plugin", "failOnInitError", "nvidiaDriverRoot", "gdsEnabled",
-      "mofedEnabled", "gfd",    "imexRequired"};
-  static constexpr std::array<std::string_view, 3> kResources = {"gpus", "mig", "migs"};
   const Node* const version = find_any_case(root, "version");
   const bool versioned = version && version->scalar == "v1";
-  return has_any_of(find_any_case(root, "sharing"), kSharing) ||
-         has_any_of(find_any_case(root, "flags"), kFlags) ||
-         has_any_of(find_any_case(root, "resources"), kResources) ||
+  return has_any_of(root, "sharing", {"timeSlicing", "mps"}) ||
+         has_any_of(root, "flags",
+                    {"migStrategy", "plugin", "failOnInitError", "nvidiaDriverRoot", "gdsEnabled",
+                     "mofedEnabled", "gfd", "imexRequired"}) ||
+         has_any_of(root, "resources", {"gpus", "mig", "migs"}) ||
          (versioned && (find_any_case(root, "flags") || find_any_case(root, "sharing")));
 }
 
-bool is_volcano(const Node& root) {
-  static constexpr std::array<std::string_view, 2> kFlags = {"GPUStrategy", "GPUMemoryFactor"};
-  return has_any_of(find_any_case(root, "flags"), kFlags);
-}
+bool is_volcano(const Node& root) { return has_any_of(root, "flags", {"GPUStrategy", "GPUMemoryFactor"}); }
 
 bool is_akri(const Node& root) {
   const Node* const version = root.find("apiVersion");
@@ -67,7 +79,6 @@ bool has_devicematch(const Node& item) { return item.find("devicematch") != null
 }  // namespace
 
 std::optional<OtherPlugin> other_plugin(const Node& root) {
-  using enum OtherPlugin;
   if (root.kind == Node::Kind::kSequence)
     return std::ranges::any_of(root.items, has_devicematch) ? std::optional(kSmarter) : std::nullopt;
   if (has(root, "configList", Node::Kind::kSequence)) return kRdmaShared;
@@ -81,36 +92,6 @@ std::optional<OtherPlugin> other_plugin(const Node& root) {
   return std::nullopt;
 }
 
-std::string_view name_of(OtherPlugin plugin) {
-  switch (plugin) {
-    case OtherPlugin::kAkri:
-      return "Akri";
-    case OtherPlugin::kGenericDevicePlugin:
-      return "generic-device-plugin";
-    case OtherPlugin::kGpushare:
-      return "gpushare-device-plugin";
-    case OtherPlugin::kIntelGpu:
-      return "Intel's GPU plugin";
-    case OtherPlugin::kKubeVirt:
-      return "KubeVirt's permittedHostDevices";
-    case OtherPlugin::kMicroShift:
-      return "MicroShift's genericDevicePlugin";
-    case OtherPlugin::kMini:
-      return "kube-device-plugin-mini";
-    case OtherPlugin::kNvidia:
-      return "NVIDIA's k8s-device-plugin";
-    case OtherPlugin::kRdmaShared:
-      return "k8s-rdma-shared-dev-plugin";
-    case OtherPlugin::kRocm:
-      return "ROCm's k8s-device-plugin";
-    case OtherPlugin::kSmarter:
-      return "smarter-device-manager";
-    case OtherPlugin::kSriov:
-      return "sriov-network-device-plugin";
-    case OtherPlugin::kVolcano:
-      return "Volcano's device plugin";
-  }
-  return "";
-}
+std::string_view name_of(OtherPlugin plugin) { return word_of(kNames, plugin); }
 
 }  // namespace plughost

@@ -31,16 +31,19 @@ std::string purpose(const fs::path& file) {
 // The names of the directory's *.yaml, without that.
 std::set<std::string> names_in(const fs::path& directory) {
   std::set<std::string> names;
-  std::error_code failed;
-  for (fs::directory_iterator entry(directory, failed); !failed && entry != fs::directory_iterator();
-       entry.increment(failed)) {
-    const fs::path& path = entry->path();
-    if (path.extension() == ".yaml" && !path.filename().string().starts_with('.')) names.insert(path.stem());
-  }
+  const std::error_code failed = HostRoot().list(directory, [&](std::string_view name, FileType) {
+    if (name.ends_with(".yaml") && !name.starts_with('.')) names.insert(fs::path(name).stem());
+  });
   if (failed && failed != std::errc::no_such_file_or_directory)
     throw PresetError(directory.string() + " cannot be read: " + failed.message());
   return names;
 }
+
+void make_link(const fs::path& file, const fs::path& link, std::error_code& failed) {
+  fs::create_symlink(file, link, failed);
+}
+
+void remove_link(const fs::path&, const fs::path& link, std::error_code& failed) { fs::remove(link, failed); }
 
 bool same_file(const fs::path& a, const fs::path& b) {
   std::error_code failed;
@@ -49,6 +52,20 @@ bool same_file(const fs::path& a, const fs::path& b) {
 }
 
 }  // namespace
+
+// All, or none: what was changed before the one that fails is changed back.
+void Presets::change_all(const std::vector<Preset>& presets, Change change, Change back,
+                         const char* what) const {
+  std::error_code failed;
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    change(presets[i].file, link_of(presets[i]), failed);
+    if (!failed) continue;
+    const std::string why = failed.message();
+    for (std::size_t done = 0; done < i; ++done) back(presets[done].file, link_of(presets[done]), failed);
+    throw PresetError(link_of(presets[i]).string() + " cannot be " + what + ": " + why +
+                      "; nothing was changed");
+  }
+}
 
 Presets::Presets(const fs::path& directory, fs::path config)
     : directory_(fs::absolute(directory).lexically_normal()),
@@ -66,7 +83,7 @@ Preset::Link Presets::state(const Preset& preset) const {
 }
 
 Preset Presets::described(std::string name) const {
-  Preset preset{.name = std::move(name), .file = {}, .what = {}};
+  Preset preset{.name = std::move(name)};
   preset.file = directory_ / (preset.name + ".yaml");
   preset.what = purpose(preset.file);
   std::error_code failed;
@@ -128,13 +145,7 @@ std::vector<Preset> Presets::enable(std::span<const std::string> names) const {
   }
   std::error_code failed;
   fs::create_directory(links_, failed);  // if it cannot be, no link can
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    fs::create_symlink(missing[i].file, link_of(missing[i]), failed);
-    if (!failed) continue;
-    const std::string why = failed.message();
-    for (std::size_t made = 0; made < i; ++made) fs::remove(link_of(missing[made]), failed);
-    throw PresetError(link_of(missing[i]).string() + " cannot be made: " + why + "; nothing was changed");
-  }
+  change_all(missing, make_link, remove_link, "made");
   return missing;
 }
 
@@ -153,15 +164,7 @@ std::vector<Preset> Presets::disable(std::span<const std::string> names) const {
   if (linked.empty()) return linked;
 
   load_config(config_, after);
-  for (std::size_t i = 0; i < linked.size(); ++i) {
-    std::error_code failed;
-    fs::remove(link_of(linked[i]), failed);
-    if (!failed) continue;
-    const std::string why = failed.message();
-    for (std::size_t gone = 0; gone < i; ++gone)
-      fs::create_symlink(linked[gone].file, link_of(linked[gone]), failed);
-    throw PresetError(link_of(linked[i]).string() + " cannot be removed: " + why + "; nothing was changed");
-  }
+  change_all(linked, remove_link, make_link, "removed");
   return linked;
 }
 

@@ -43,6 +43,9 @@ class Presets {
   std::vector<Preset> disable(std::span<const std::string> names) const;
 
  private:
+  using Change = void (*)(const std::filesystem::path& file, const std::filesystem::path& link,
+                          std::error_code& failed);
+  void change_all(const std::vector<Preset>& presets, Change change, Change back, const char* what) const;
   std::filesystem::path link_of(const Preset& preset) const { return links_ / (preset.name + ".yaml"); }
   Preset::Link state(const Preset& preset) const;
   Preset described(std::string name) const;

@@ -64,7 +64,7 @@ void read_replicas_by_name(Fields& fields, const Node& node, Recipe& recipe) {
     if (device.scalar == "default") continue;
     ReplicaRule& rule = recipe.replicas_of.emplace_back();
     for (const std::string_view name : kDeviceNames)
-      rule.devices.push_back({.attributes = {{std::string(name), {device.scalar}}}, .where = {}});
+      rule.devices.push_back({.attributes = {{std::string(name), {device.scalar}}}});
     rule.replicas = fields.number(device.scalar, 1, 1, kMostReplicas);
     rule.where = "replicas." + device.scalar;
   }

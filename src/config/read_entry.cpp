@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <chrono>
-#include <initializer_list>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/text.hpp"
 #include "base/words.hpp"
 #include "config/read_choice.hpp"
-#include "config/read_node_resources.hpp"
 #include "device/cdi.hpp"
 #include "device/label.hpp"
 #include "device/names.hpp"
+#include "device/node_resources.hpp"
 #include "document/fields.hpp"
 #include "programs/program.hpp"
 
@@ -35,6 +35,7 @@ constexpr Word<CdiNames> kCdiNames[] = {{"false", CdiNames::kNone},
                                         {"cri", CdiNames::kCri},
                                         {"annotations", CdiNames::kAnnotations},
                                         {"true", CdiNames::kCri}};
+constexpr Word<CardCount> kCounts[] = {{"{cards}", CardCount::kCards}, {"{cores}", CardCount::kCores}};
 constexpr std::chrono::seconds kShortestForgetAfter{0};
 constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
 constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
@@ -55,17 +56,11 @@ constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count",
 constexpr std::string_view kPodNames[] = {"podUnits", "pod", "namespace"};
 
 // Each of them once.
-Words both(std::span<const std::string_view> names, std::span<const std::string_view> more) {
-  Words all;
-  all.reserve(names.size() + more.size());
-  all.assign(names.begin(), names.end());
+Words both(Words names, std::span<const std::string_view> more) {
   for (const std::string_view name : more) {
-    if (std::ranges::find(all, name) == all.end()) all.push_back(name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
-  return all;
-}
-Words with(std::initializer_list<std::string_view> names, const Words& attributes) {
-  return both({names.begin(), names.size()}, attributes);
+  return names;
 }
 
 // The template with x for every placeholder: what can be checked before the values are known.
@@ -73,10 +68,10 @@ std::string sample(const Template& pattern) {
   return *pattern.expand([](std::string_view) { return std::optional<std::string>("x"); });
 }
 
-std::string joined_kinds() {
-  std::string list;
-  for (const Kind& kind : kinds()) list += (list.empty() ? "" : ", ") + std::string(kind.key);
-  return list;
+std::string kind_names() {
+  Words keys;
+  for (const Kind& kind : kinds()) keys.push_back(kind.key);
+  return joined(keys, ", ");
 }
 
 // The kinds whose keys the entry has: one, or it is reported.
@@ -86,12 +81,12 @@ std::vector<const Kind*> find_kinds(Fields& entry, const std::string& path) {
     if (entry.has(kind.key)) found.push_back(&kind);
   }
   if (found.empty()) {
-    entry.diagnostics().error(
-        entry.mark(), path, "the entry does not say what its devices are; it needs one of " + joined_kinds());
+    entry.diagnostics().error(entry.mark(), path,
+                              "the entry does not say what its devices are; it needs one of " + kind_names());
   }
   for (std::size_t i = 1; i < found.size(); ++i) {
     entry.error(found[i]->key, "the entry has '" + std::string(found[0]->key) +
-                                   "' already, and its devices come from one of " + joined_kinds() +
+                                   "' already, and its devices come from one of " + kind_names() +
                                    "; make two entries");
   }
   return found;
@@ -193,24 +188,20 @@ void read_sharing(Fields& entry, const Words& attributes, Recipe& recipe) {
     entry.error("renameByDefault", quote(recipe.name.text() + ".shared") + " is no valid name. " + trouble);
 }
 
+void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnostics& diagnostics) {
+  if (value.kind == Node::Kind::kNull)
+    diagnostics.error(value.mark, path, "the key has no value; write \"\" for an empty text");
+  else if (value.kind != Node::Kind::kScalar)
+    diagnostics.error(value.mark, path, not_a_scalar(value));
+}
+
 // A map from text to text. Always as many pairs as the document has, in its order.
 Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
-  const Node* const map = entry.node(key);
-  if (!map || map->kind == Node::Kind::kNull) return {};
-  if (map->kind != Node::Kind::kMap) {
-    entry.error(key,
-                std::string("a map of names and values is expected here, and this is ") + map->kind_name());
-    return {};
-  }
   Recipe::Pairs pairs;
-  for (const auto& [name, value] : map->members) {
+  for (const auto& [name, value] : entry.members(key, "values")) {
     const std::string path = entry.path_of(key) + '.' + name.scalar;
     if (name.scalar.empty()) entry.diagnostics().error(name.mark, entry.path_of(key), "a name is empty");
-    if (value.kind == Node::Kind::kNull) {
-      entry.diagnostics().error(value.mark, path, "the key has no value; write \"\" for an empty text");
-    } else if (value.kind != Node::Kind::kScalar) {
-      entry.diagnostics().error(value.mark, path, not_a_scalar(value));
-    }
+    refuse_what_is_no_text(value, path, entry.diagnostics());
     pairs.emplace_back(read_template(name.scalar, known, name.mark, path, entry.diagnostics()),
                        read_template(value.scalar, known, value.mark, path, entry.diagnostics()));
   }
@@ -250,9 +241,8 @@ Template read_path(Fields& fields, std::string_view key, const Template* fallbac
 template <class Item, class Read>
 std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
   std::vector<Item> read_items;
-  const std::vector<Node>& items = entry.items(key);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    Fields fields(items[i], entry.path_of(key) + '[' + std::to_string(i) + ']', entry.diagnostics());
+  for (std::size_t i = 0; const Node& item : entry.items(key)) {
+    Fields fields(item, entry.path_of(key) + '[' + std::to_string(i++) + ']', entry.diagnostics());
     read(fields, read_items.emplace_back());
   }
   return read_items;
@@ -301,9 +291,8 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
 }
 
 std::optional<HealthRecipe> read_health(Fields& entry, const Words& known) {
-  const Node* const node = entry.node("health");
-  if (!node) return std::nullopt;
-  Fields fields(*node, entry.path_of("health"), entry.diagnostics());
+  if (!entry.has("health")) return std::nullopt;
+  Fields fields = entry.below("health");
   HealthRecipe health;
   health.command = read_command(fields, known);
   health.interval = fields.duration("interval", health.interval, kShortestInterval, kLongestInterval);
@@ -315,18 +304,16 @@ std::optional<HealthRecipe> read_health(Fields& entry, const Words& known) {
 std::optional<ProgramRecipe> read_program(Fields& entry, std::string_view key, const Words& known,
                                           std::chrono::milliseconds usual,
                                           std::chrono::milliseconds longest) {
-  const Node* const node = entry.node(key);
-  if (!node) return std::nullopt;
-  Fields fields(*node, entry.path_of(key), entry.diagnostics());
+  if (!entry.has(key)) return std::nullopt;
+  Fields fields = entry.below(key);
   std::vector<Template> command = read_command(fields, known);
   return ProgramRecipe{.command = std::move(command),
                        .timeout = fields.duration("timeout", usual, kShortestTimeout, longest)};
 }
 
 std::optional<UnhealthyRecipe> read_when_unhealthy(Fields& entry, const Words& known) {
-  const Node* const node = entry.node("whenUnhealthy");
-  if (!node) return std::nullopt;
-  Fields fields(*node, entry.path_of("whenUnhealthy"), entry.diagnostics());
+  if (!entry.has("whenUnhealthy")) return std::nullopt;
+  Fields fields = entry.below("whenUnhealthy");
   UnhealthyRecipe recipe;
   recipe.after = fields.duration("after", recipe.after, std::chrono::milliseconds(0), kLongestAfter);
   recipe.program.command = read_command(fields, known);
@@ -401,34 +388,50 @@ std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, 
 
 // As many as the document has, in its order.
 std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
-  const Node* const map = entry.node("labels");
-  if (!map || map->kind == Node::Kind::kNull) return {};
-  if (map->kind != Node::Kind::kMap) {
-    entry.error("labels",
-                std::string("a map of names and values is expected here, and this is ") + map->kind_name());
-    return {};
-  }
-  if (map->members.size() > kMostLabels)
-    entry.error("labels", "these are " + std::to_string(map->members.size()) + " labels; at most " +
+  const std::vector<Node::Member>& members = entry.members("labels", "values");
+  if (members.size() > kMostLabels)
+    entry.error("labels", "these are " + std::to_string(members.size()) + " labels; at most " +
                               std::to_string(kMostLabels) + " fit into a feature file");
+  Diagnostics& diagnostics = entry.diagnostics();
   std::vector<LabelRecipe> labels;
-  for (const auto& [key, value] : map->members) {
+  for (const auto& [key, value] : members) {
     const std::string path = entry.path_of("labels") + '.' + key.scalar;
-    Diagnostics& diagnostics = entry.diagnostics();
     if (std::string trouble = label_key_trouble(key.scalar); !trouble.empty())
       diagnostics.error(key.mark, path, quote(key.scalar) + " is no valid label. " + trouble);
-    LabelRecipe& label = labels.emplace_back(LabelRecipe{.key = key.scalar, .value = {}});
-    if (value.kind != Node::Kind::kScalar) {
-      diagnostics.error(value.mark, path,
-                        value.kind == Node::Kind::kNull ? "the key has no value; write \"\" for an empty text"
-                                                        : not_a_scalar(value));
-      continue;
-    }
+    LabelRecipe& label = labels.emplace_back(LabelRecipe{.key = key.scalar});
+    refuse_what_is_no_text(value, path, diagnostics);
+    if (value.kind != Node::Kind::kScalar) continue;
     label.value = read_template(value.scalar, known, value.mark, path, diagnostics);
     if (std::string trouble = label_value_trouble(sample(label.value)); !trouble.empty())
       diagnostics.error(value.mark, path, quote(value.scalar) + " is no valid value. " + trouble);
   }
   return labels;
+}
+
+// As many as the document has, in its order.
+std::vector<NodeResourceRecipe> read_node_resources(Fields& entry) {
+  const std::vector<Node::Member>& members = entry.members("nodeResources", "counts");
+  const bool is_map = or_nothing(entry.node("nodeResources")).kind == Node::Kind::kMap;
+  if (is_map && !or_nothing(entry.node("gpu")).find("unit"))
+    entry.error(
+        "nodeResources",
+        "cards are counted for an entry that divides them; give it `gpu: {unit: {memory: 1MiB}}`, or leave "
+        "this out: the kubelet counts whole cards itself");
+  Diagnostics& diagnostics = entry.diagnostics();
+  std::vector<NodeResourceRecipe> recipes;
+  for (const auto& [key, value] : members) {
+    const std::string path = entry.path_of("nodeResources") + '.' + key.scalar;
+    if (const std::string trouble = node_resource_trouble(key.scalar); !trouble.empty())
+      diagnostics.error(key.mark, path,
+                        quote(key.scalar) + " cannot be a resource of the node's. " + trouble);
+    const auto count = value.kind == Node::Kind::kScalar ? value_of(kCounts, value.scalar) : std::nullopt;
+    if (!count)
+      diagnostics.error(value.mark, path,
+                        "a count is expected here: \"{cards}\" for the healthy cards, or \"{cores}\" for " +
+                            std::to_string(kCoresOfACard) + " of each");
+    recipes.push_back({.key = key.scalar, .count = count.value_or(CardCount::kCards)});
+  }
+  return recipes;
 }
 
 }  // namespace
@@ -461,8 +464,9 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
       if (value && kind.of_allocation) of_allocation = both(of_allocation, kind.of_allocation(*value));
     }
     if (node.find("assume")) of_allocation = both(of_allocation, kPodNames);
-    const Words known = both(both(kCommonNames, of_allocation), attributes);
-    const Words of_kind = with({"id"}, attributes);
+    const Words known =
+        both(both({std::begin(kCommonNames), std::end(kCommonNames)}, of_allocation), attributes);
+    const Words of_kind = both({"id"}, attributes);
 
     recipe->name = read_name(entry, domain, of_kind);
     for (const Kind* kind : found) {
@@ -474,7 +478,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
       recipe->shares = units.value_or(SharesOf::kAny);
     }
     recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
-                         with({"resource", "n", "id"}, attributes));
+                         both({"resource", "n", "id"}, attributes));
     recipe->choice = read_choice(entry, of_kind);
     for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
     read_sharing(entry, of_kind, *recipe);
@@ -486,7 +490,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->required = entry.flag("required", false);
     recipe->forget_after =
         entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
-    const Words of_device = with({"resource", "id"}, attributes);
+    const Words of_device = both({"resource", "id"}, attributes);
     recipe->health = read_health(entry, of_device);
     recipe->pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
     recipe->allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
@@ -499,7 +503,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     recipe->cdi = read_cdi(entry, node, path, recipe->name);
     recipe->assume = assume_of(entry, draft.config.source.get(), *recipe);
     draft.config.node_resources = read_node_resources(entry);
-    draft.config.labels = read_labels(entry, with({"count", "id"}, attributes));
+    draft.config.labels = read_labels(entry, both({"count", "id"}, attributes));
     if (const Node* const when = entry.node("when"))
       draft.config.when.push_back(
           std::make_shared<const Condition>(Condition::read(*when, entry.path_of("when"), diagnostics)));

@@ -46,10 +46,8 @@ std::string address_trouble(std::string_view text) {
 void SettingsReader::read_node_file(const Node& root) {
   node_file_ = &root;
   Fields top(root, "", diagnostics_);
-  if (const Node* const kubelet = top.node("kubelet")) {
-    Fields fields(*kubelet, "kubelet", diagnostics_);
-    take_kubelet(fields);
-  }
+  Fields kubelet = top.below("kubelet");
+  take_kubelet(kubelet);
   read_cdi(top);
 }
 
@@ -60,7 +58,8 @@ void SettingsReader::read_main(Fields& top, const Overrides& overrides) {
   read_labels(top);
   read_telemetry(top, overrides);
   read_watch(top);
-  read_api_server(top);
+  config_.api_server = api_server_of(top);
+  main_has_api_server_ = config_.api_server.has_value();
   config_.events = top.flag("events", false);
   if (const Node* const events = top.node("events")) events_mark_ = events->mark;
   if (top.has("nodeLabels")) config_.node_labels = top.absolute_path("nodeLabels", "/");
@@ -78,7 +77,10 @@ void SettingsReader::refuse_main_only(const Node& root, Fields& top) {
 void SettingsReader::check(std::span<const EntryDraft> entries) {
   check_conditions(entries);
   check_api_server(entries);
-  check_registry();
+  const KubeletConfig& kubelet = config_.kubelet;
+  if (kubelet.registration == Registration::kPluginsRegistry)
+    check_socket_directory(kubelet.plugins_registry, kLongestSocketName, registry_mark_,
+                           "kubelet.pluginsRegistry", diagnostics_);
 }
 
 void SettingsReader::take_kubelet(Fields& fields) {
@@ -90,9 +92,7 @@ void SettingsReader::take_kubelet(Fields& fields) {
 }
 
 void SettingsReader::read_kubelet(Fields& top, const Overrides& overrides) {
-  static const Node kNothing;
-  const Node* const node = top.node("kubelet");
-  Fields fields(node ? *node : kNothing, "kubelet", diagnostics_);
+  Fields fields = top.below("kubelet");
   take_kubelet(fields);
 
   KubeletConfig& kubelet = config_.kubelet;
@@ -119,12 +119,10 @@ void SettingsReader::read_kubelet(Fields& top, const Overrides& overrides) {
 
 void SettingsReader::read_watch(Fields& top) {
   const Node* const node = top.node("watch");
-  config_.watch = node && node->kind == Node::Kind::kMap;
-  if (!config_.watch) {
-    config_.watch = top.flag("watch", false);
-    return;
-  }
-  Fields fields(*node, "watch", diagnostics_);
+  const bool is_map = node && node->kind == Node::Kind::kMap;
+  config_.watch = is_map || top.flag("watch", false);
+  if (!is_map) return;
+  Fields fields = top.below("watch");
   if (fields.has("confirm"))
     config_.confirm = fields.seconds("confirm", kShortestTrial, kShortestTrial, kLongestTrial);
 }
@@ -132,7 +130,7 @@ void SettingsReader::read_watch(Fields& top) {
 std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
   const Node* const node = top.node("apiServer");
   if (!node) return std::nullopt;
-  Fields fields(*node, "apiServer", diagnostics_);
+  Fields fields = top.below("apiServer");
   ApiServerConfig server;
   server.where = node->mark.text();
   if (fields.text("kubeconfig", server.kubeconfig) != server.kubeconfig)
@@ -145,37 +143,24 @@ std::optional<ApiServerConfig> SettingsReader::api_server_of(Fields& top) {
   return server;
 }
 
-void SettingsReader::read_api_server(Fields& top) {
-  config_.api_server = api_server_of(top);
-  main_has_api_server_ = config_.api_server.has_value();
-}
-
 void SettingsReader::read_log(Fields& top) {
-  const Node* const node = top.node("log");
-  if (!node) return;
-  Fields fields(*node, "log", diagnostics_);
+  Fields fields = top.below("log");
   config_.log.level = fields.choice("level", kLogLevels, LogLevel::kInfo);
   config_.log.format = fields.choice("format", kFormats, LogFormat::kAuto);
 }
 
 void SettingsReader::read_cdi(Fields& top) {
-  const Node* const node = top.node("cdi");
-  if (!node) return;
-  Fields fields(*node, "cdi", diagnostics_);
+  Fields fields = top.below("cdi");
   config_.cdi.directory = fields.absolute_path("directory", config_.cdi.directory.native());
 }
 
 void SettingsReader::read_labels(Fields& top) {
-  const Node* const node = top.node("labels");
-  if (!node) return;
-  Fields fields(*node, "labels", diagnostics_);
+  Fields fields = top.below("labels");
   config_.labels.directory = fields.absolute_path("directory", config_.labels.directory.native());
 }
 
 void SettingsReader::read_metrics(Fields& top) {
-  const Node* const node = top.node("metrics");
-  if (!node) return;
-  Fields fields(*node, "metrics", diagnostics_);
+  Fields fields = top.below("metrics");
   config_.telemetry.metrics = {.devices = fields.flag("devices", false),
                                .textfile = fields.absolute_path("textfile", "")};
 }
@@ -191,13 +176,17 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
       top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
   }
   telemetry.control = top.absolute_path("control", telemetry.control.native());
-  const Node* const control = top.node("control");
-  check_socket(telemetry.control, control ? control->mark : top.mark(), "control", diagnostics_);
-  if (!overrides.control.empty()) telemetry.control = overrides.control;
-  const Node* const listen = top.node("listen");
-  telemetry.listen_where = (listen ? listen->mark : top.mark()).text();
-  telemetry.control_where =
-      overrides.control.empty() ? (control ? control->mark : top.mark()).text() : "--control";
+  const auto mark_of = [&](std::string_view key) {
+    const Node* const value = top.node(key);
+    return value ? value->mark : top.mark();
+  };
+  check_socket(telemetry.control, mark_of("control"), "control", diagnostics_);
+  telemetry.listen_where = mark_of("listen").text();
+  telemetry.control_where = mark_of("control").text();
+  if (!overrides.control.empty()) {
+    telemetry.control = overrides.control;
+    telemetry.control_where = "--control";
+  }
   read_metrics(top);
 }
 
@@ -244,13 +233,6 @@ void SettingsReader::check_api_server(std::span<const EntryDraft> entries) {
                          "these are written to the API server; say in the main file how it is reached: "
                          "`apiServer: {}`");
   }
-}
-
-void SettingsReader::check_registry() {
-  const KubeletConfig& kubelet = config_.kubelet;
-  if (kubelet.registration == Registration::kPluginsRegistry)
-    check_socket_directory(kubelet.plugins_registry, kLongestSocketName, registry_mark_,
-                           "kubelet.pluginsRegistry", diagnostics_);
 }
 
 }  // namespace plughost

@@ -38,11 +38,9 @@ class SettingsReader {
   void read_metrics(Fields& top);
   void read_telemetry(Fields& top, const Overrides& overrides);
   void read_watch(Fields& top);
-  void read_api_server(Fields& top);
   std::optional<ApiServerConfig> api_server_of(Fields& top);
   void check_conditions(std::span<const EntryDraft> entries);
   void check_api_server(std::span<const EntryDraft> entries);
-  void check_registry();
 
   Config& config_;
   Diagnostics& diagnostics_;

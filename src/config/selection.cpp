@@ -20,13 +20,11 @@ class Asker {
       : host_(host), selection_(selection), labels_file_(config.node_labels) {
     if (!asks_for_node(config)) return;
     of_server_ =
-        of_server
-            ? *of_server
-            : NodeLabels{.node = {}, .labels = {}, .trouble = "only the daemon asks the API server for them"};
+        of_server ? *of_server : NodeLabels{.trouble = "only the daemon asks the API server for them"};
   }
 
   Verdict ask(const Condition& condition) {
-    condition.for_each_path([this](const std::string& pattern) { look_at(pattern); });
+    for (const std::string& pattern : condition.paths()) look_at(pattern);
     if (condition.names_labels() || condition.names_node()) follow_labels();
     return condition.ask(view());
   }
@@ -37,7 +35,6 @@ class Asker {
   const NodeView& view() {
     if (!view_) {
       view_ = NodeView{.machine = machine_facts(host_),
-                       .labels = {},
                        .exists = [this](const std::string& pattern) { return found_.at(pattern); }};
     }
     return *view_;

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 #include <system_error>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 #include "base/unique_fd.hpp"
-#include "device/names.hpp"
 
 namespace plughost {
 namespace {
@@ -20,30 +19,11 @@ constexpr std::size_t kLargestFile = 1u << 20;
 
 std::string reason(int error) { return std::generic_category().message(error); }
 
-// The first byte that no text has.
-std::optional<std::size_t> first_bad_byte(std::string_view text) {
-  // Most files have nothing but this.
-  const auto is_plain = [](char c) { return (c >= ' ' && c < 0x7F) || c == '\t' || c == '\n' || c == '\r'; };
-  const auto first = static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
-  // No character has a part on two lines.
-  for (std::size_t line = text.substr(0, first).rfind('\n') + 1; line < text.size();) {
-    const std::size_t end = std::min(text.find('\n', line), text.size() - 1) + 1;
-    const std::string_view rest = text.substr(line, end - line);
-    const auto control = std::ranges::find_if(
-        rest, [](char c) { return is_control(c) && c != '\t' && c != '\n' && c != '\r'; });
-    if (control != rest.end()) return line + static_cast<std::size_t>(control - rest.begin());
-    if (!valid_utf8(rest)) {
-      std::size_t valid = 0;
-      for (std::size_t length = 1; valid + length <= rest.size() && length <= 4;) {
-        const bool whole = valid_utf8(rest.substr(valid, length));
-        valid += whole ? length : 0;
-        length = whole ? 1 : length + 1;
-      }
-      return line + valid;
-    }
-    line = end;
-  }
-  return std::nullopt;
+// The first byte that no text has; the text's size: all of it is text.
+std::size_t first_bad_byte(std::string_view text) {
+  const auto is_wrong = [](char c) { return is_control(c) && c != '\t' && c != '\n' && c != '\r'; };
+  const auto control = static_cast<std::size_t>(std::ranges::find_if(text, is_wrong) - text.begin());
+  return whole_characters(text, control).size();
 }
 
 std::string describe_byte(std::string_view text, std::size_t at) {
@@ -82,8 +62,8 @@ std::variant<std::string, FileTrouble> read_text(int fd) {
     if (text.size() > kLargestFile) return FileTrouble{"is larger than 1 MiB, which no configuration is"};
   }
 
-  if (const auto at = first_bad_byte(text))
-    return FileTrouble{"is not a text file (" + describe_byte(text, *at) + ")"};
+  if (const std::size_t at = first_bad_byte(text); at < text.size())
+    return FileTrouble{"is not a text file (" + describe_byte(text, at) + ")"};
   return text;
 }
 

@@ -20,25 +20,28 @@ struct Stop {
   std::string what;
 };
 
-std::size_t node_count(const Node& node) {
-  std::size_t count = 1;
-  for (const Node& item : node.items) count += node_count(item);
-  for (const auto& [key, value] : node.members) count += 1 + node_count(value);
-  return count;
-}
+// What a copy of a node costs.
+struct Size {
+  std::size_t nodes = 1;
+  std::size_t bytes = 0;  // of text
+  std::size_t levels = 1;
+};
 
-std::size_t text_bytes(const Node& node) {
-  std::size_t bytes = node.scalar.size();
-  for (const Node& item : node.items) bytes += text_bytes(item);
-  for (const auto& [key, value] : node.members) bytes += key.scalar.size() + text_bytes(value);
-  return bytes;
-}
-
-std::size_t depth(const Node& node) {
-  std::size_t deepest = 0;
-  for (const Node& item : node.items) deepest = std::max(deepest, depth(item));
-  for (const auto& [key, value] : node.members) deepest = std::max(deepest, depth(value));
-  return deepest + 1;
+Size size_of(const Node& node) {
+  Size all{.bytes = node.scalar.size()};
+  const auto add = [&all](const Node& below) {
+    const Size its = size_of(below);
+    all.nodes += its.nodes;
+    all.bytes += its.bytes;
+    all.levels = std::max(all.levels, its.levels + 1);
+  };
+  for (const Node& item : node.items) add(item);
+  for (const auto& [key, value] : node.members) {
+    ++all.nodes;
+    all.bytes += key.scalar.size();
+    add(value);
+  }
+  return all;
 }
 
 // "" for none.
@@ -188,8 +191,9 @@ class Builder {
                            " is before it; quote a text that begins with *"};
     }
     const Node& node = found->second;
-    count(mark, node_count(node), text_bytes(node));
-    check_depth(mark, open_.size() + depth(node));
+    const Size size = size_of(node);
+    count(mark, size.nodes, size.bytes);
+    check_depth(mark, open_.size() + size.levels);
     add() = node;
   }
 
@@ -233,7 +237,8 @@ class Builder {
 
   void remember(const Node& node, std::string_view anchor) {
     if (anchor.empty()) return;
-    count(node.mark, node_count(node), text_bytes(node));
+    const Size size = size_of(node);
+    count(node.mark, size.nodes, size.bytes);
     anchored_.insert_or_assign(std::string(anchor), node);
   }
 
@@ -283,24 +288,16 @@ class Builder {
 
   // Of members with one key the first counts.
   void leave_out_repeated(std::vector<Node::Member>& members) {
-    std::vector<const Node::Member*> sorted;
-    sorted.reserve(members.size());
-    for (const Node::Member& member : members) sorted.push_back(&member);
-    std::ranges::sort(sorted, [](const Node::Member* a, const Node::Member* b) {
-      const int order = a->first.scalar.compare(b->first.scalar);
-      return order < 0 || (order == 0 && a < b);
-    });
+    std::map<std::string_view, const Mark*> first;
     std::set<const Node::Member*> repeated;
-    for (std::size_t first = 0, i = 1; i < sorted.size(); ++i) {
-      const Node& key = sorted[i]->first;
-      if (key.scalar != sorted[first]->first.scalar) {
-        first = i;
-        continue;
-      }
-      repeated.insert(sorted[i]);
+    for (const Node::Member& member : members) {
+      const Node& key = member.first;
+      const auto [other, is_new] = first.try_emplace(key.scalar, &key.mark);
+      if (is_new) continue;
+      repeated.insert(&member);
       diagnostics_.error(
           key.mark, "",
-          "the key " + quote(key.scalar) + " is there twice, first at " + sorted[first]->first.mark.text());
+          "the key " + quote(key.scalar) + " is there twice, first at " + other->second->text());
     }
     if (repeated.empty()) return;
     std::erase_if(members, [&](const Node::Member& member) { return repeated.contains(&member); });

@@ -1,13 +1,12 @@
 // Akri: a Configuration whose discovery handler is udev.
 
 #include <algorithm>
-#include <array>
+#include <map>
 #include <utility>
 
-#include "base/ascii.hpp"
+#include "base/words.hpp"
 #include "config/yaml.hpp"
 #include "convert/converter.hpp"
-#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -53,28 +52,15 @@ std::optional<std::vector<Match>> matches_of(std::string_view rule) {
 
 // Subsystems whose names tell them: a rule need not name one, and an entry of plughost's has to.
 std::string subsystem_of(std::string_view kernel_name) {
-  static constexpr auto kSubsystems = std::to_array<std::pair<std::string_view, std::string_view>>({
-      {"video", "video4linux"},
-      {"media", "media"},
-      {"hidraw", "hidraw"},
-      {"i2c-", "i2c-dev"},
-      {"gpiochip", "gpio"},
-      {"spidev", "spidev"},
-      {"event", "input"},
-      {"nvme", "block"},
-      {"renderD", "drm"},
-      {"card", "drm"},
-      {"tty", "tty"},
-      {"sd", "block"},
-      {"loop", "block"},
-      {"nbd", "block"},
-      {"snd", "sound"},
-      {"pcmC", "sound"},
-      {"controlC", "sound"},
-  });
-  const auto* const found = std::ranges::find_if(
-      kSubsystems, [&](const auto& each) { return kernel_name.starts_with(each.first); });
-  return found == kSubsystems.end() ? "" : std::string(found->second);
+  static constexpr Word<const char*> kSubsystems[] = {
+      {"video", "video4linux"}, {"media", "media"},   {"hidraw", "hidraw"}, {"i2c-", "i2c-dev"},
+      {"gpiochip", "gpio"},     {"spidev", "spidev"}, {"event", "input"},   {"nvme", "block"},
+      {"renderD", "drm"},       {"card", "drm"},      {"tty", "tty"},       {"sd", "block"},
+      {"loop", "block"},        {"nbd", "block"},     {"snd", "sound"},     {"pcmC", "sound"},
+      {"controlC", "sound"}};
+  const auto* const found =
+      std::ranges::find_if(kSubsystems, [&](const auto& each) { return kernel_name.starts_with(each.word); });
+  return found == std::end(kSubsystems) ? "" : found->value;
 }
 
 struct Udev {
@@ -82,57 +68,40 @@ struct Udev {
   std::string trouble;  // why it cannot be kept; empty: it can
 };
 
-class Rule {
- public:
-  Udev take(const std::vector<Match>& matches) {
-    for (const Match& match : matches) add(match);
-    Udev udev;
-    if (subsystem_.empty()) subsystem_ = subsystem_of(name_);
-    if (subsystem_.empty() && trouble_.empty())
-      trouble_ = "no SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
-    udev.draft.add("subsystem", YamlDraft::text(subsystem_.empty() ? "?" : subsystem_));
-    if (!name_.empty()) udev.draft.add("name", YamlDraft::text(name_));
-    const auto add_map = [&](const char* key, YamlDraft& map) {
-      if (!map.empty()) udev.draft.add(key, std::move(map));
-    };
-    add_map("properties", properties_);
-    add_map("attributes", attributes_);
-    add_map("attributesOfParents", parents_);
-    if (!tags_.empty()) udev.draft.add("tags", YamlDraft::texts(tags_));
-    udev.trouble = trouble_;
-    return udev;
-  }
-
- private:
-  void add(const Match& match) {
-    const YamlDraft value = YamlDraft::text(match.value);
+Udev udev_of(const std::vector<Match>& matches) {
+  static constexpr Word<const char*> kMaps[] = {
+      {"ENV", "properties"}, {"ATTR", "attributes"}, {"ATTRS", "attributesOfParents"}};
+  Udev udev;
+  std::string subsystem;
+  std::string name;
+  std::map<std::string_view, YamlDraft> maps;
+  std::vector<std::string> tags;
+  for (const Match& match : matches) {
     if (match.operation != "==" || match.value.find('|') != std::string::npos)
-      trouble_ = "its rule has " + match.key + match.operation + quote(match.value) +
-                 ", and plughost has neither `!=` nor `|`.";
+      udev.trouble = "its rule has " + match.key + match.operation + quote(match.value) +
+                     ", and plughost has neither `!=` nor `|`.";
     else if (match.key == "SUBSYSTEM")
-      subsystem_ = match.value;
+      subsystem = match.value;
     else if (match.key == "KERNEL")
-      name_ = match.value;
-    else if (match.key == "ENV")
-      properties_.add(match.attribute, value);
-    else if (match.key == "ATTR")
-      attributes_.add(match.attribute, value);
-    else if (match.key == "ATTRS")
-      parents_.add(match.attribute, value);
+      name = match.value;
     else if (match.key == "TAG")
-      tags_.push_back(match.value);
+      tags.push_back(match.value);
+    else if (const auto map = value_of(kMaps, match.key))
+      maps.try_emplace(*map, YamlDraft::map()).first->second.add(match.attribute, match.value);
     else
-      trouble_ = "its rule has " + quote(match.key) + ", which has no counterpart.";
+      udev.trouble = "its rule has " + quote(match.key) + ", which has no counterpart.";
   }
-
-  std::string subsystem_;
-  std::string name_;
-  YamlDraft properties_ = YamlDraft::map();
-  YamlDraft attributes_ = YamlDraft::map();
-  YamlDraft parents_ = YamlDraft::map();
-  std::vector<std::string> tags_;
-  std::string trouble_;
-};
+  if (subsystem.empty()) subsystem = subsystem_of(name);
+  if (subsystem.empty() && udev.trouble.empty())
+    udev.trouble = "no SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
+  udev.draft.add("subsystem", subsystem.empty() ? "?" : subsystem);
+  if (!name.empty()) udev.draft.add("name", name);
+  for (const auto& [key, ours] : kMaps) {
+    if (const auto map = maps.find(ours); map != maps.end()) udev.draft.add(ours, std::move(map->second));
+  }
+  if (!tags.empty()) udev.draft.add("tags", tags);
+  return udev;
+}
 
 // `discoveryDetails` is a text; before 0.1 the same stood below `protocol`.
 std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
@@ -153,6 +122,8 @@ std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
   const Node* const udev = protocol ? protocol->find("udev") : nullptr;
   return udev ? std::optional(*udev) : std::nullopt;
 }
+
+}  // namespace
 
 void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
   const std::size_t errors = diagnostics.error_count();
@@ -175,11 +146,9 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
         "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together.");
   const unsigned capacity = spec.number("capacity").value_or(1);
   for (const std::string& rule : rules) {
-    YamlDraft entry = YamlDraft::map();
-    entry.add("name", YamlDraft::text(literal_name("akri.sh", name)));
+    YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
     const auto matches = matches_of(rule);
-    Udev one = matches ? Rule().take(*matches)
-                       : Udev{.draft = YamlDraft::map(), .trouble = "it is no rule of udev's."};
+    Udev one = matches ? udev_of(*matches) : Udev{.trouble = "it is no rule of udev's."};
     entry.notes.push_back("udevRules: " + rule);
     if (!one.trouble.empty()) {
       entry.disabled = true;
@@ -187,10 +156,7 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
     }
     entry.add("udev", std::move(one.draft));
     if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
-    YamlDraft env = YamlDraft::map();
-    env.add("UDEV_DEVNODE", YamlDraft::text("{path}"));
-    entry.add("env", std::move(env));
-    draft.resources.add(std::move(entry));
+    entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}}));
   }
   for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
     if (spec.node(key))
@@ -203,14 +169,6 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   draft.notes.emplace_back(
       "akri.sh/" + name + " is what Akri calls all of its devices together; akri.sh/" + name +
       "-<id>, one for each device, is not offered, and neither are the variables that Akri names after one.");
-}
-
-}  // namespace
-
-Converter akri_converter() {
-  return {.plugin = OtherPlugin::kAkri,
-          .looked_for = "an object Configuration with rules of udev",
-          .convert = convert_akri};
 }
 
 }  // namespace plughost

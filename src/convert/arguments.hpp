@@ -1,5 +1,5 @@
 #pragma once
-// What another plugin was told on its command line and in its environment. Not thread-safe.
+// What another plugin was told on its command line and in its environment. Arguments is not thread-safe.
 
 #include <map>
 #include <optional>
@@ -49,5 +49,10 @@ class Arguments {
   std::vector<Given> given_;
   std::set<std::string, std::less<>> asked_;
 };
+
+// A list of words in JSON, as `kubectl -o jsonpath` prints one, or in YAML; or each flag at the beginning of
+// a line, and its value behind it or in the lines below; or words as a shell splits them: blanks, quotes and
+// backslashes, and nothing else. What cannot be split is reported at name.
+std::vector<std::string> words_of(std::string_view text, const std::string& name, Diagnostics& diagnostics);
 
 }  // namespace plughost

@@ -1,49 +1,51 @@
 #include "convert/convert.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "convert/command_line.hpp"
+#include "base/text.hpp"
+#include "config/other_plugin.hpp"
 #include "convert/converter.hpp"
 #include "convert/manifests.hpp"
 #include "convert/running_plugin.hpp"
 #include "device/template.hpp"
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 
 namespace plughost {
 namespace {
 
 using Texts = std::vector<std::string>;
 
-const std::array<Converter, 13>& converters() {
-  static const std::array<Converter, 13> rows = {akri_converter(),        generic_device_plugin_converter(),
-                                                 gpushare_converter(),    intel_gpu_converter(),
-                                                 kubevirt_converter(),    microshift_converter(),
-                                                 mini_converter(),        nvidia_converter(),
-                                                 rdma_shared_converter(), rocm_converter(),
-                                                 smarter_converter(),     sriov_converter(),
-                                                 volcano_converter()};
-  return rows;
-}
+struct Converter {
+  OtherPlugin plugin;
+  std::string_view looked_for;  // what in a file tells it; empty: it has no file
+  Convert* convert;
+};
 
-const Converter& converter_of(OtherPlugin plugin) {
-  return *std::ranges::find(converters(), plugin, &Converter::plugin);
-}
-
-std::string enumerated(const Texts& texts, std::string_view separator) {
-  std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : std::string(separator)) + text;
-  return all;
-}
+using enum OtherPlugin;
+constexpr Converter kConverters[] = {
+    {kAkri, "an object Configuration with rules of udev", convert_akri},
+    {kGenericDevicePlugin, "a list `devices` or `device`", convert_generic},
+    {kGpushare, "", convert_gpushare},
+    {kIntelGpu, "", convert_intel_gpu},
+    {kKubeVirt, "a map `permittedHostDevices`", convert_kubevirt},
+    {kMicroShift, "a map `genericDevicePlugin`", convert_microshift},
+    {kMini, "", convert_mini},
+    {kNvidia, "`version` with `flags` or `sharing`", convert_nvidia},
+    {kRdmaShared, "a list `configList`", convert_rdma_shared},
+    {kRocm, "", convert_rocm},
+    {kSmarter, "a list of maps with `devicematch`", convert_smarter},
+    {kSriov, "a list `resourceList`", convert_sriov},
+    {kVolcano, "`flags` with `GPUStrategy` or `GPUMemoryFactor`", convert_volcano},
+};
 
 std::string all_that_was_looked_for() {
   Texts list;
-  for (const Converter& converter : converters()) {
-    if (!converter.looked_for.empty())
-      list.push_back(std::string(converter.looked_for) + " (" + std::string(name_of(converter.plugin)) + ')');
+  for (const Converter& each : kConverters) {
+    if (!each.looked_for.empty())
+      list.push_back(std::string(each.looked_for) + " (" + std::string(name_of(each.plugin)) + ')');
   }
-  return enumerated(list, "; ");
+  return joined(list, "; ");
 }
 
 // Where nothing was found.
@@ -66,7 +68,7 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
     const std::string more = count > kMost ? " and " + std::to_string(count - kMost) + " more" : "";
     diagnostics.error(
         mark, "",
-        "this is " + enumerated(some, ", ") + more +
+        "this is " + joined(some, ", ") + more +
             ", and no plugin's configuration that plughost knows is in it; looked for a container that runs "
             "a plugin with its configuration on its command line, and anywhere for " +
             all_that_was_looked_for());
@@ -83,7 +85,7 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
 std::size_t notes_of(const YamlDraft& draft) {
   std::size_t count = draft.notes.size();
   for (const YamlDraft& item : draft.items) count += notes_of(item);
-  for (const YamlDraft::Member& member : draft.members) count += notes_of(member.value);
+  for (const auto& [key, value] : draft.members) count += notes_of(value);
   return count;
 }
 
@@ -98,9 +100,7 @@ std::string text_of(const ConfigDraft& draft, const Conversion& conversion) {
       std::ranges::any_of(draft.resources.items, [](const YamlDraft& entry) { return !entry.disabled; });
   text += kept ? "resources:\n" : "resources: []\n";
   for (std::size_t i = 0; i < draft.resources.items.size(); ++i) {
-    YamlDraft one = YamlDraft::list();
-    one.add(draft.resources.items[i]);
-    text += (i == 0 ? "" : "\n") + to_text(one);
+    text += (i == 0 ? "" : "\n") + to_text(YamlDraft::list({draft.resources.items[i]}));
   }
   return text;
 }
@@ -133,8 +133,8 @@ std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words
   Arguments given(line, found.starter.empty() ? "--args" : found.starter, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
   ConfigDraft draft;
-  converter_of(found.plugin)
-      .convert(found.configuration ? *found.configuration : kNothing, given, draft, diagnostics);
+  const Converter& converter = *std::ranges::find(kConverters, found.plugin, &Converter::plugin);
+  converter.convert(found.configuration ? *found.configuration : kNothing, given, draft, diagnostics);
   for (const std::string& flag : given.unused())
     draft.notes.push_back("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out.");
   if (diagnostics.error_count() > errors) return std::nullopt;
@@ -150,8 +150,8 @@ void spell_out_names(ConfigDraft& draft) {
     if (name && name->scalar.text().find('/') == std::string::npos)
       name->scalar = Template::escape(domain->scalar.text()) + '/' + name->scalar.text();
   }
-  for (const std::string& note : domain->notes) draft.notes.push_back(note);
-  std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.key == "domain"; });
+  add_notes(draft.notes, domain->notes);
+  std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.first == "domain"; });
 }
 
 // Several configurations as one: what is said of one of them stands before its entries.
@@ -212,9 +212,8 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   Manifests manifests = look_through(documents, diagnostics);
   if (diagnostics.error_count() > errors) return std::nullopt;
   if (documents.empty()) {
-    if (const auto plugin = running_plugin({.image = {}, .words = words, .environment = {}}))
-      manifests.plugins.push_back(
-          {.plugin = *plugin, .place = {}, .configuration = {}, .starter = {}, .line = {}});
+    if (const auto plugin = running_plugin({.words = words}))
+      manifests.plugins.push_back({.plugin = *plugin});
   }
   if (manifests.plugins.empty()) {
     refuse(documents, manifests, diagnostics);
@@ -243,11 +242,15 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
 }
 
 YamlDraft sharing_draft(unsigned theirs) {
-  YamlDraft draft = YamlDraft::number(std::min(theirs, kMostSharing));
+  YamlDraft draft = std::min(theirs, kMostSharing);
   if (theirs > kMostSharing)
     draft.notes.push_back("It was " + std::to_string(theirs) + "; plughost has at most " +
                           std::to_string(kMostSharing) + '.');
   return draft;
+}
+
+YamlDraft gpu_entry(const char* name, const char* vendor) {
+  return YamlDraft::map({{"name", name}, {"gpu", YamlDraft::map({{"vendor", vendor}})}});
 }
 
 std::string literal_name(std::string_view domain, std::string_view name) {
@@ -272,7 +275,14 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
 }
 
 void add_notes(std::vector<std::string>& to, std::vector<std::string> notes) {
-  for (std::string& note : notes) to.push_back(std::move(note));
+  std::ranges::move(notes, std::back_inserter(to));
+}
+
+std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
+                                   const char* flag) {
+  auto from_file = file.text(key);
+  auto from_flag = arguments.value(flag);
+  return from_flag ? from_flag : from_file;
 }
 
 }  // namespace plughost

@@ -1,12 +1,13 @@
 #pragma once
 // What the converters of single plugins are given, and what they give. Internal to convert.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "config/other_plugin.hpp"
 #include "convert/arguments.hpp"
+#include "convert/lenient_fields.hpp"
 #include "convert/yaml_draft.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
@@ -20,34 +21,30 @@ struct ConfigDraft {
   YamlDraft resources = YamlDraft::list();  // the entries
 };
 
-// A row of the list in convert.cpp.
-struct Converter {
-  OtherPlugin plugin;
-  std::string_view looked_for;  // what in a file tells it: "a list `resourceList`"; empty: it has no file
-  // root is a map or a list; without a file it is an empty map. Problems that leave nothing to work with are
-  // reported; all else is a note.
-  void (*convert)(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics);
-};
-
-// Each is defined in the file of its name; those of GPU memory in gpu_memory.cpp.
-Converter akri_converter();
-Converter generic_device_plugin_converter();
-Converter gpushare_converter();
-Converter intel_gpu_converter();
-Converter kubevirt_converter();
-Converter microshift_converter();
-Converter mini_converter();
-Converter nvidia_converter();
-Converter rdma_shared_converter();
-Converter rocm_converter();
-Converter smarter_converter();
-Converter sriov_converter();
-Converter volcano_converter();
+// root is a map or a list; without a file it is an empty map. Problems that leave nothing to work with are
+// reported; all else is a note.
+using Convert = void(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics);
+Convert convert_akri;
+Convert convert_generic;
+Convert convert_gpushare;
+Convert convert_intel_gpu;
+Convert convert_kubevirt;
+Convert convert_microshift;
+Convert convert_mini;
+Convert convert_nvidia;
+Convert convert_rdma_shared;
+Convert convert_rocm;
+Convert convert_smarter;
+Convert convert_sriov;
+Convert convert_volcano;
 
 // The bound of plughost's `replicas` and `count`.
 inline constexpr unsigned kMostSharing = 10'000;
 // At most kMostSharing; a note on the value says if it was more.
 YamlDraft sharing_draft(unsigned theirs);
+
+// An entry of the kind `gpu`.
+YamlDraft gpu_entry(const char* name, const char* vendor);
 
 // `domain`/`name`, both as they are: braces are no placeholders.
 std::string literal_name(std::string_view domain, std::string_view name);
@@ -59,6 +56,10 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
                                       const std::string& path, Diagnostics& diagnostics);
 
 void add_notes(std::vector<std::string>& to, std::vector<std::string> notes);
+
+// What the file says, or the command line, which wins.
+std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
+                                   const char* flag);
 
 // The entries of generic-device-plugin's `devices`, which MicroShift has, too.
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,

@@ -1,14 +1,14 @@
-// generic-device-plugin: `domain`, `devices` or `device`, and the flags that say the same.
+// generic-device-plugin: `domain`, `devices` or `device`, and the flags that say the same; and MicroShift,
+// which has it as `genericDevicePlugin: {status, domain, devices}` in its configuration.
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/ascii.hpp"
 #include "base/text.hpp"
+#include "base/words.hpp"
 #include "config/yaml.hpp"
 #include "convert/converter.hpp"
-#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -35,37 +35,13 @@ Form add_flag_device(const std::string& text, std::size_t index, ConfigDraft& dr
 }
 
 void add_log_level(const std::string& theirs, ConfigDraft& draft) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kLevels = {{
-      {"all", "debug"},
-      {"debug", "debug"},
-      {"info", "info"},
-      {"warn", "warn"},
-      {"error", "error"},
-      {"none", "error"},
-  }};
-  const auto* const level =
-      std::ranges::find(kLevels, theirs, &std::pair<std::string_view, std::string_view>::first);
-  if (level == kLevels.end()) {
-    draft.notes.push_back("The log level " + quote(theirs) + " is not known; left out.");
-    return;
-  }
-  YamlDraft log = YamlDraft::map();
-  log.add("level", YamlDraft::text(level->second));
-  if (level->first != level->second) log.notes.push_back("It was " + theirs + '.');
-  draft.top.add("log", std::move(log));
-}
-
-void add_directory(const std::string& theirs, ConfigDraft& draft) {
-  YamlDraft kubelet = YamlDraft::map();
-  kubelet.add("directory", YamlDraft::text(theirs));
-  draft.top.add("kubelet", std::move(kubelet));
-}
-
-// The command line's value, which wins, or the file's.
-std::optional<std::string> setting(const char* key, LenientFields& top, Arguments& arguments) {
-  auto from_file = top.text(key);
-  auto from_flag = arguments.value(key);
-  return from_flag ? from_flag : from_file;
+  static constexpr Word<std::string_view> kLevels[] = {{"all", "debug"},   {"debug", "debug"},
+                                                       {"info", "info"},   {"warn", "warn"},
+                                                       {"error", "error"}, {"none", "error"}};
+  const auto level = value_of(kLevels, theirs);
+  if (!level) return draft.notes.push_back("The log level " + quote(theirs) + " is not known; left out.");
+  YamlDraft& log = draft.top.add("log", YamlDraft::map({{"level", *level}}));
+  if (*level != theirs) log.notes.push_back("It was " + theirs + '.');
 }
 
 // The tag's minor version, as 1 in "example/generic-device-plugin:0.1.4"; nullopt: it has none.
@@ -82,7 +58,7 @@ std::optional<unsigned> minor_version(std::string_view image) {
 YamlDraft default_domain(Form form, const std::string& image) {
   const auto minor = minor_version(image);
   const bool before = form == Form::kOld || (minor && *minor < kMinorWithDefault);
-  YamlDraft domain = YamlDraft::text(before ? kDomainBefore : kDefaultDomain);
+  YamlDraft domain = before ? kDomainBefore : kDefaultDomain;
   if (form == Form::kOld)
     domain.notes.push_back("It is not said; " + domain.scalar.text() +
                            " was the default when --device had this form.");
@@ -96,9 +72,11 @@ YamlDraft default_domain(Form form, const std::string& image) {
   return domain;
 }
 
+}  // namespace
+
 void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields top(root, "", diagnostics);
-  const auto domain = setting("domain", top, arguments);
+  const auto domain = setting(top, "domain", arguments, "domain");
   arguments.value("config");
   const std::vector<std::string> flags =
       arguments.has("device") ? arguments.values("device") : std::vector<std::string>{};
@@ -115,21 +93,30 @@ void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft,
   }
   if (draft.resources.empty()) diagnostics.error(root.mark, "", "there is no device in it");
 
-  draft.top.add("domain", domain ? YamlDraft::text(*domain) : default_domain(form, arguments.image()));
-  if (const auto directory = setting("plugin-directory", top, arguments)) add_directory(*directory, draft);
-  if (const auto level = setting("log-level", top, arguments)) add_log_level(*level, draft);
-  if (const auto listen = setting("listen", top, arguments))
+  draft.top.add("domain", domain ? *domain : default_domain(form, arguments.image()));
+  const auto said = [&](const char* key) { return setting(top, key, arguments, key); };
+  if (const auto directory = said("plugin-directory"))
+    draft.top.add("kubelet", YamlDraft::map({{"directory", *directory}}));
+  if (const auto level = said("log-level")) add_log_level(*level, draft);
+  if (const auto listen = said("listen"))
     draft.notes.push_back("It served metrics at " + quote(*listen) + "; that is left out here.");
-  for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
+  add_notes(draft.notes, top.notes());
   add_device_notes(draft);
 }
 
-}  // namespace
-
-Converter generic_device_plugin_converter() {
-  return {.plugin = OtherPlugin::kGenericDevicePlugin,
-          .looked_for = "a list `devices` or `device`",
-          .convert = convert_generic};
+void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+  constexpr const char* kSection = "genericDevicePlugin";
+  LenientFields section(*root.find(kSection), kSection, diagnostics);
+  if (section.text("status").value_or("Disabled") != "Enabled")
+    draft.notes.emplace_back("Its `status` is not Enabled: MicroShift does not serve these devices.");
+  if (root.members.size() > 1) draft.notes.emplace_back("Only the section `genericDevicePlugin` was read.");
+  draft.top.add("domain", section.text("domain").value_or("device.microshift.io"));
+  add_devices(section.items("devices"), section.path_of("devices"), draft, diagnostics);
+  if (draft.resources.empty())
+    draft.notes.emplace_back(
+        "It has no `devices`; MicroShift has some by default, which `microshift show-config` prints.");
+  add_notes(draft.notes, section.notes());
+  add_device_notes(draft);
 }
 
 }  // namespace plughost

@@ -3,15 +3,14 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/ascii.hpp"
 #include "base/text.hpp"
-#include "convert/command_line.hpp"
 #include "convert/converter.hpp"
-#include "convert/lenient_fields.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
 
@@ -22,19 +21,9 @@ constexpr const char* kDefaultPermissions = "mrw";
 
 // Without "//", "." and "..", as the kernel reads a path without links.
 std::string plain_path(std::string_view path) {
-  std::vector<std::string_view> parts;
-  for (std::string_view rest = path; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('/'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-    if (part == "..") {
-      if (!parts.empty()) parts.pop_back();
-    } else if (!part.empty() && part != ".") {
-      parts.push_back(part);
-    }
-  }
-  std::string plain;
-  for (const std::string_view part : parts) plain += '/' + std::string(part);
-  return plain.empty() ? "/" : plain;
+  std::string plain = std::filesystem::path(path).lexically_normal();
+  if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  return plain;
 }
 
 // In a pattern of Go's a class of other characters begins with '^' alone, and '!' is a character like any.
@@ -49,9 +38,9 @@ std::string pattern_of(const std::string& theirs) {
 YamlDraft path_value(const std::string& theirs, LenientFields& path, const char* key) {
   if (!theirs.starts_with('/')) {
     path.error(*path.node(key), key, path_trouble(theirs));
-    return YamlDraft::text(theirs);
+    return theirs;
   }
-  YamlDraft value = YamlDraft::text(pattern_of(theirs));
+  YamlDraft value = pattern_of(theirs);
   if (theirs.find("..") != std::string::npos && value.scalar.text() != theirs)
     value.notes.push_back("It was " + quote(theirs) + '.');
   return value;
@@ -71,11 +60,10 @@ bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
   const std::string id = hardware_id(*text);
   if (id.empty())
     usb.error(*node, key, quote(*text) + " is no id of hardware; it has four hexadecimal digits");
-  YamlDraft value = YamlDraft::text(id);
+  YamlDraft& value = draft.add(key, id);
   if (was_a_number(*node))
     value.notes.push_back("Theirs read " + *text + ", without quotes, as a decimal or octal number; " +
                           "this is the hexadecimal one, as lsusb prints it.");
-  draft.add(key, std::move(value));
   return true;
 }
 
@@ -85,8 +73,7 @@ YamlDraft usb_draft(const Node& node, const std::string& path, Diagnostics& diag
   YamlDraft draft = YamlDraft::map();
   const bool vendor = add_usb_id(usb, "vendor", draft);
   const bool product = add_usb_id(usb, "product", draft);
-  if (const auto serial = usb.text("serial"); serial && !serial->empty())
-    draft.add("serial", YamlDraft::text(*serial));
+  if (const auto serial = usb.text("serial"); serial && !serial->empty()) draft.add("serial", *serial);
   if (!draft.empty() && !(vendor && product))
     draft.notes.push_back(std::string("Theirs took the missing ") + (vendor ? "product" : "vendor") +
                           " for 0000, which no device has, and offered none; here it is any.");
@@ -101,8 +88,8 @@ void add_type(LenientFields& path, YamlDraft& draft) {
   const auto permissions = path.text("permissions");
   const bool read_only = path.flag("readOnly").value_or(false);
   if (type == "Mount") {
-    draft.add("type", YamlDraft::text(type));
-    if (read_only) draft.add("readOnly", YamlDraft::flag());
+    draft.add("type", type);
+    if (read_only) draft.add("readOnly", true);
     if (permissions && !permissions->empty())
       draft.notes.emplace_back("`permissions` had no effect on a mount; left out.");
     return;
@@ -111,8 +98,7 @@ void add_type(LenientFields& path, YamlDraft& draft) {
     path.error(*node, "type", quote(type) + " is neither Device nor Mount");
   if (permissions && permissions->find_first_not_of("rwm") != std::string::npos)
     path.error(*path.node("permissions"), "permissions", quote(*permissions) + " has others than r, w and m");
-  draft.add("permissions",
-            YamlDraft::text(permissions.value_or("").empty() ? kDefaultPermissions : *permissions));
+  draft.add("permissions", permissions.value_or("").empty() ? kDefaultPermissions : *permissions);
   if (read_only) draft.notes.emplace_back("`readOnly` had no effect on a device node; left out.");
 }
 
@@ -130,13 +116,9 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   if (node.kind == Node::Kind::kScalar) {
     as_map.kind = Node::Kind::kMap;
     as_map.mark = node.mark;
-    as_map.members.push_back({Node{.kind = Node::Kind::kScalar,
-                                   .quoted = false,
-                                   .mark = node.mark,
-                                   .scalar = "path",
-                                   .items = {},
-                                   .members = {}},
-                              node});
+    Node key = node;
+    key.scalar = "path";
+    as_map.members.push_back({std::move(key), node});
   }
   LenientFields path(node.kind == Node::Kind::kScalar ? as_map : node, where, diagnostics);
   YamlDraft draft = YamlDraft::map();
@@ -144,7 +126,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   if (!host_path.empty()) draft.add("path", path_value(host_path, path, "path"));
   if (const std::string mount(without_blanks(path.text("mountPath").value_or(""))); !mount.empty()) {
     if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_trouble(mount));
-    draft.add("mountPath", YamlDraft::text(Template::escape(mount)));
+    draft.add("mountPath", Template::escape(mount));
     if (has_wildcards(host_path))
       draft.notes.emplace_back(
           "One place in the container for each device that matches: a pod that asks for two of them is "
@@ -154,7 +136,7 @@ YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& di
   if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
     draft.add("limit", sharing_draft(*limit));
   if (path.flag("optional").value_or(false)) {
-    draft.add("optional", YamlDraft::flag());
+    draft.add("optional", true);
     draft.notes.emplace_back(
         "With fewer matches than others have, theirs made as many devices as it has matches; here the others "
         "are devices without it.");
@@ -186,10 +168,7 @@ YamlDraft any_of(YamlDraft usbs) {
     usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
     return usbs;
   }
-  YamlDraft either = YamlDraft::map();
-  either.add("anyOf", std::move(usbs));
-  YamlDraft list = YamlDraft::list();
-  list.add(std::move(either));
+  YamlDraft list = YamlDraft::list({YamlDraft::map({{"anyOf", std::move(usbs)}})});
   list.notes.emplace_back(
       "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
       "one once it has its firmware; here each USB device is one. Things that belong together are items of "
@@ -307,15 +286,13 @@ void put_own_paths_first(YamlDraft& groups) {
   }
 }
 
+YamlDraft group_of(YamlDraft path) { return YamlDraft::map({{"paths", YamlDraft::list({std::move(path)})}}); }
+
 // Before `groups` there were `paths`, each of them a group.
 void add_old_paths(LenientFields& device, YamlDraft& groups) {
   for (std::size_t i = 0; const Node& item : device.items("paths")) {
-    YamlDraft paths = YamlDraft::list();
-    paths.add(
-        path_draft(item, device.path_of("paths") + '[' + std::to_string(i++) + ']', device.diagnostics()));
-    YamlDraft group = YamlDraft::map();
-    group.add("paths", std::move(paths));
-    groups.add(std::move(group));
+    const std::string place = device.path_of("paths") + '[' + std::to_string(i++) + ']';
+    groups.add(group_of(path_draft(item, place, device.diagnostics())));
   }
 }
 
@@ -326,11 +303,9 @@ bool has_items(const Node& group) {
 
 void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields device(node, path, diagnostics);
-  YamlDraft entry = YamlDraft::map();
   // `type` was the word for it until 2023.
   const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
   const std::string name(without_blanks(device.require_text(key)));
-  entry.add("name", YamlDraft::text(Template::escape(name)));
   YamlDraft groups = YamlDraft::list();
   bool has_empty = false;  // with items that say nothing, which MicroShift prints
   for (std::size_t i = 0; const Node& group : device.items("groups")) {
@@ -349,17 +324,16 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
   put_last_first(groups);
   put_own_paths_first(groups);
-  entry.add("groups", std::move(groups));
-  add_notes(entry.notes, device.notes());
-  draft.resources.add(std::move(entry));
+  draft.resources.add(YamlDraft::map({{"name", Template::escape(name)}, {"groups", std::move(groups)}}))
+      .notes = device.notes();
 }
 
 }  // namespace
 
 void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
                  Diagnostics& diagnostics) {
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    add_device(devices[i], path + '[' + std::to_string(i) + ']', draft, diagnostics);
+  for (std::size_t i = 0; const Node& device : devices)
+    add_device(device, path + '[' + std::to_string(i++) + ']', draft, diagnostics);
 }
 
 void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics) {
@@ -370,24 +344,15 @@ void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& 
     const std::size_t next = text.find(',', comma + 1);
     const std::string theirs(without_blanks(text.substr(comma + 1, next - comma - 1)));
     if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_trouble(theirs));
-    YamlDraft path = YamlDraft::map();
-    path.add("path", YamlDraft::text(pattern_of(theirs)));
-    path.add("permissions", YamlDraft::text(kDefaultPermissions));
-    YamlDraft paths = YamlDraft::list();
-    paths.add(std::move(path));
-    YamlDraft group = YamlDraft::map();
-    group.add("paths", std::move(paths));
-    groups.add(std::move(group));
+    groups.add(
+        group_of(YamlDraft::map({{"path", pattern_of(theirs)}, {"permissions", kDefaultPermissions}})));
     comma = next;
   }
   if (name.empty() || groups.empty())
     diagnostics.error({.file = "--device"}, "",
                       quote(text) + " is no device; it is JSON or YAML with a `name` and `groups`");
   put_last_first(groups);
-  YamlDraft entry = YamlDraft::map();
-  entry.add("name", YamlDraft::text(Template::escape(name)));
-  entry.add("groups", std::move(groups));
-  draft.resources.add(std::move(entry));
+  draft.resources.add(YamlDraft::map({{"name", Template::escape(name)}, {"groups", std::move(groups)}}));
 }
 
 void add_device_notes(ConfigDraft& draft) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {
@@ -30,7 +31,7 @@ Alternatives unique(Alternatives all) {
   return all;
 }
 
-Alternatives joined(const Alternatives& heads, const Alternatives& tails) {
+Alternatives followed(const Alternatives& heads, const Alternatives& tails) {
   if (heads.size() * tails.size() > kMostPatterns * 4) throw Untranslatable{};
   Alternatives all;
   for (const std::string& head : heads) {
@@ -103,8 +104,8 @@ class Translation {
       if (!items.empty()) items.front().repeat.most = items.front().repeat.least;
     }
     Alternatives all = {top && !from_start ? "*" : ""};
-    for (const Item& each : items) all = joined(all, repeated(each));
-    if (top && !to_end) all = joined(all, {"*"});
+    for (const Item& each : items) all = followed(all, repeated(each));
+    if (top && !to_end) all = followed(all, {"*"});
     if (top && !(from_start && to_end)) exact_ = false;
     return all;
   }
@@ -182,20 +183,17 @@ class Translation {
   }
 
   unsigned number() {
-    unsigned value = 0;
-    const std::string_view before = rest_;
-    while (!rest_.empty() && is_digit(rest_.front()) && value < 100) {
-      value = value * 10 + static_cast<unsigned>(rest_.front() - '0');
-      rest_.remove_prefix(1);
-    }
-    if (before.size() == rest_.size() || value > 20) throw Untranslatable{};
-    return value;
+    const std::string_view digits = rest_.substr(0, rest_.find_first_not_of("0123456789"));
+    rest_.remove_prefix(digits.size());
+    const auto value = number_in(digits, 20u);
+    if (!value) throw Untranslatable{};
+    return *value;
   }
 
   Alternatives repeated(const Item& item) {
     Alternatives head = {""};
-    for (unsigned i = 0; i < item.repeat.least; ++i) head = joined(head, item.alternatives);
-    if (item.any && item.repeat.most == kWithoutEnd) return joined(head, {"*"});
+    for (unsigned i = 0; i < item.repeat.least; ++i) head = followed(head, item.alternatives);
+    if (item.any && item.repeat.most == kWithoutEnd) return followed(head, {"*"});
     unsigned most = item.repeat.most;
     if (most == kWithoutEnd) {
       most = std::max(item.repeat.least, kMostRepeats);
@@ -203,7 +201,7 @@ class Translation {
     }
     Alternatives all = head;
     for (unsigned i = item.repeat.least; i < most; ++i) {
-      head = joined(head, item.alternatives);
+      head = followed(head, item.alternatives);
       all.insert(all.end(), head.begin(), head.end());
       all = unique(std::move(all));
     }

@@ -8,7 +8,6 @@
 
 #include "base/text.hpp"
 #include "convert/converter.hpp"
-#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -22,47 +21,28 @@ struct Memory {
   std::string resource;
   std::string dialect;
   std::string unit;
-  std::vector<std::pair<std::string, std::string>> counts;  // that the node shows
+  YamlDraft counts;  // that the node shows
   bool only_card = false;
   std::string id = {};  // empty: the kind's own
   bool empty_at_stop = false;
 };
 
-YamlDraft flow_map() {
-  YamlDraft map = YamlDraft::map();
-  map.flow = true;
-  return map;
-}
-
 void add_memory(const Memory& memory, ConfigDraft& draft) {
-  YamlDraft server = YamlDraft::map();
-  server.add("kubeconfig", YamlDraft::text("auto"));
-  server.notes.emplace_back(
+  draft.top.add("apiServer", YamlDraft::map({{"kubeconfig", "auto"}})).notes = {
       "The kubelet's own credentials: they need no RBAC rule. Theirs is needed no more once it runs "
-      "nowhere.");
-  draft.top.add("apiServer", std::move(server));
+      "nowhere."};
 
-  YamlDraft entry = YamlDraft::map();
-  entry.add("name", YamlDraft::text(memory.resource));
-  YamlDraft gpu = YamlDraft::map();
-  gpu.add("vendor", YamlDraft::text("nvidia"));
-  YamlDraft unit = flow_map();
-  unit.add("memory", YamlDraft::text(memory.unit));
-  gpu.add("unit", std::move(unit));
-  entry.add("gpu", std::move(gpu));
-  if (!memory.id.empty()) entry.add("id", YamlDraft::text(memory.id));
-  YamlDraft assume = flow_map();
-  assume.add("dialect", YamlDraft::text(memory.dialect));
-  if (memory.only_card) assume.add("onlyCard", YamlDraft::flag());
+  YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", memory.resource}}));
+  entry.add("gpu",
+            YamlDraft::map({{"vendor", "nvidia"}, {"unit", YamlDraft::flow_map({{"memory", memory.unit}})}}));
+  if (!memory.id.empty()) entry.add("id", memory.id);
+  YamlDraft& assume = entry.add("assume", YamlDraft::flow_map({{"dialect", memory.dialect}}));
+  if (memory.only_card) assume.add("onlyCard", true);
   assume.notes.emplace_back(
       "On Kubernetes before 1.37 the pod is guessed by its size, as theirs does. Where the container runtime "
       "knows CDI, `cdi: true` in the entry makes it certain: docs/gpu-memory.md.");
-  entry.add("assume", std::move(assume));
-  YamlDraft counts = flow_map();
-  for (const auto& [name, count] : memory.counts) counts.add(name, YamlDraft::text(count));
-  entry.add("nodeResources", std::move(counts));
-  if (memory.empty_at_stop) entry.add("emptyAtStop", YamlDraft::flag());
-  draft.resources.add(std::move(entry));
+  entry.add("nodeResources", memory.counts);
+  if (memory.empty_at_stop) entry.add("emptyAtStop", true);
 
   draft.notes.emplace_back(
       "Each card has as many units as its own memory. Theirs counts the first card's size for all cards.");
@@ -70,6 +50,8 @@ void add_memory(const Memory& memory, ConfigDraft& draft) {
       "Ids are others than theirs: drain the node of pods that hold units first, as docs/gpu-memory.md "
       "says.");
 }
+
+}  // namespace
 
 void convert_gpushare(const Node&, Arguments& arguments, ConfigDraft& draft, Diagnostics&) {
   for (const char* const flag : kLogFlags) arguments.value(flag);
@@ -84,7 +66,7 @@ void convert_gpushare(const Node&, Arguments& arguments, ConfigDraft& draft, Dia
   add_memory({.resource = "aliyun.com/gpu-mem",
               .dialect = "gpushare",
               .unit = known ? "1" + unit : "1GiB",
-              .counts = {{"aliyun.com/gpu-count", "{cards}"}},
+              .counts = YamlDraft::flow_map({{"aliyun.com/gpu-count", "{cards}"}}),
               .only_card = true},
              draft);
   if (const auto kubeconfig = arguments.variable("KUBECONFIG"))
@@ -97,8 +79,7 @@ void convert_gpushare(const Node&, Arguments& arguments, ConfigDraft& draft, Dia
   if (arguments.truth("mps").value_or(false) || pipe)
     draft.notes.emplace_back(
         "MPS is left out: theirs does nothing with the flag. `mps: true` below `gpu` gives containers the "
-        "pipe "
-        "of a control daemon that somebody else runs.");
+        "pipe of a control daemon that somebody else runs.");
   if (!arguments.truth("health-check").value_or(false))
     draft.notes.emplace_back(
         "Theirs looks at the cards' health with --health-check only. Here a sick card's units are Unhealthy "
@@ -110,37 +91,19 @@ void convert_gpushare(const Node&, Arguments& arguments, ConfigDraft& draft, Dia
 
 void convert_mini(const Node&, Arguments& arguments, ConfigDraft& draft, Diagnostics&) {
   for (const char* const flag : {"masterUrl", "token"}) arguments.value(flag);
-  add_memory({.resource = "doslab.io/gpu-memory",
-              .dialect = "doslab",
-              .unit = "1MiB",
-              .counts = {{"doslab.io/gpu-count", "{cards}"}, {"doslab.io/gpu-core", "{cores}"}},
-              .id = "{index}",
-              .empty_at_stop = true},
-             draft);
+  add_memory(
+      {.resource = "doslab.io/gpu-memory",
+       .dialect = "doslab",
+       .unit = "1MiB",
+       .counts = YamlDraft::flow_map({{"doslab.io/gpu-count", "{cards}"}, {"doslab.io/gpu-core", "{cores}"}}),
+       .id = "{index}",
+       .empty_at_stop = true},
+      draft);
   draft.notes.emplace_back(
       "--masterUrl and --token are left out. The token may do whatever its account may: take it away there.");
   draft.notes.emplace_back(
       "LD_PRELOAD, POD_MANAGER_IP and what else gem needs are left out: `env` and `mounts` of the entry can "
       "have what is the same for all pods.");
-}
-
-// What was said last of: the file, the variable, the flag.
-std::string setting(LenientFields& flags, const char* key, Arguments& arguments, const char* flag,
-                    std::string usual) {
-  const std::optional<std::string> of_file = flags.text(key);
-  return arguments.value(flag).value_or(of_file.value_or(std::move(usual)));
-}
-
-void add_whole_cards(ConfigDraft& draft) {
-  YamlDraft entry = YamlDraft::map();
-  entry.add("name", YamlDraft::text("volcano.sh/gpu-number"));
-  YamlDraft gpu = YamlDraft::map();
-  gpu.add("vendor", YamlDraft::text("nvidia"));
-  entry.add("gpu", std::move(gpu));
-  entry.notes.emplace_back(
-      "Theirs gives the cards that the scheduler wrote into the pod (volcano.sh/gpu-index). For whole cards "
-      "that has no counterpart: the kubelet chooses, and the annotation is not looked at.");
-  draft.resources.add(std::move(entry));
 }
 
 void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
@@ -149,8 +112,8 @@ void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft,
   LenientFields top(root, "", diagnostics);
   top.text("version");
   LenientFields flags(or_nothing(top.node("flags")), "flags", diagnostics);
-  const std::string strategy = setting(flags, "GPUStrategy", arguments, "gpu-strategy", "share");
-  const std::string factor = setting(flags, "GPUMemoryFactor", arguments, "gpu-memory-factor", "1");
+  const std::string strategy = setting(flags, "GPUStrategy", arguments, "gpu-strategy").value_or("share");
+  const std::string factor = setting(flags, "GPUMemoryFactor", arguments, "gpu-memory-factor").value_or("1");
   const auto mebibytes = number_in(factor, kLargestFactor);
   if (!mebibytes || *mebibytes == 0)
     diagnostics.error({.file = "--gpu-memory-factor"}, "",
@@ -159,12 +122,15 @@ void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft,
     diagnostics.error({.file = "--gpu-strategy"}, "",
                       quote(strategy) + " is no strategy of theirs; there are share and number");
   if (strategy == "number")
-    add_whole_cards(draft);
+    draft.resources.add(gpu_entry("volcano.sh/gpu-number", "nvidia")).notes = {
+        "Theirs gives the cards that the scheduler wrote into the pod (volcano.sh/gpu-index). For whole "
+        "cards "
+        "that has no counterpart: the kubelet chooses, and the annotation is not looked at."};
   else
     add_memory({.resource = "volcano.sh/gpu-memory",
                 .dialect = "volcano",
                 .unit = std::to_string(mebibytes.value_or(1)) + "MiB",
-                .counts = {{"volcano.sh/gpu-number", "{cards}"}},
+                .counts = YamlDraft::flow_map({{"volcano.sh/gpu-number", "{cards}"}}),
                 .id = "{index}"},
                draft);
   draft.notes.emplace_back(
@@ -172,22 +138,6 @@ void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft,
       "Unhealthy.");
   add_notes(draft.notes, flags.notes());
   add_notes(draft.notes, top.notes());
-}
-
-}  // namespace
-
-Converter gpushare_converter() {
-  return {.plugin = OtherPlugin::kGpushare, .looked_for = {}, .convert = convert_gpushare};
-}
-
-Converter mini_converter() {
-  return {.plugin = OtherPlugin::kMini, .looked_for = {}, .convert = convert_mini};
-}
-
-Converter volcano_converter() {
-  return {.plugin = OtherPlugin::kVolcano,
-          .looked_for = "`flags` with `GPUStrategy` or `GPUMemoryFactor`",
-          .convert = convert_volcano};
 }
 
 }  // namespace plughost

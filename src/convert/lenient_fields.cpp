@@ -1,11 +1,11 @@
 #include "convert/lenient_fields.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <utility>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 
 namespace plughost {
 namespace {
@@ -32,7 +32,7 @@ const Node* LenientFields::node(std::string_view key) {
 const Node* LenientFields::scalar(std::string_view key) {
   const Node* const value = node(key);
   if (!value || value->kind == Node::Kind::kScalar) return value;
-  error(*value, key, std::string("a single value is expected here, and this is ") + value->kind_name());
+  refuse(*value, key, "a single value");
   return nullptr;
 }
 
@@ -63,39 +63,36 @@ std::optional<bool> LenientFields::flag(std::string_view key) {
 std::optional<unsigned> LenientFields::number(std::string_view key) {
   const Node* const value = scalar(key);
   if (!value) return std::nullopt;
-  unsigned number = 0;
-  const char* const end = value->scalar.data() + value->scalar.size();
-  const auto [rest, trouble] = std::from_chars(value->scalar.data(), end, number);
-  if (rest != end || trouble == std::errc::invalid_argument)
+  if (!is_digits(value->scalar))
     error(*value, key, "a whole number is expected here, and this is " + quote(value->scalar));
-  return trouble == std::errc::result_out_of_range ? std::numeric_limits<unsigned>::max() : number;
+  return number_in<unsigned>(value->scalar).value_or(std::numeric_limits<unsigned>::max());
 }
 
 std::vector<std::string> LenientFields::texts(std::string_view key) {
   const Node* const value = node(key);
-  if (!value) return {};
-  if (value->kind == Node::Kind::kScalar) return {value->scalar};
+  if (value && value->kind == Node::Kind::kScalar) return {value->scalar};
   std::vector<std::string> texts;
   for (const Node& item : items(key)) {
     if (item.kind == Node::Kind::kScalar)
       texts.push_back(item.scalar);
     else
-      error(item, key, std::string("a list of texts is expected here, and this is ") + item.kind_name());
+      refuse(item, key, "a list of texts");
   }
   return texts;
 }
 
 const std::vector<Node>& LenientFields::items(std::string_view key) {
-  static const std::vector<Node> kNone;
-  const Node* const value = node(key);
-  if (!value) return kNone;
-  if (value->kind == Node::Kind::kSequence) return value->items;
-  error(*value, key, std::string("a list is expected here, and this is ") + value->kind_name());
-  return kNone;
+  const Node& value = or_nothing(node(key));
+  if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull) refuse(value, key, "a list");
+  return value.items;
 }
 
 void LenientFields::error(const Node& at, std::string_view key, std::string what) {
   diagnostics_.error(at.mark, path_of(key), std::move(what));
+}
+
+void LenientFields::refuse(const Node& at, std::string_view key, const char* wanted) {
+  error(at, key, std::string(wanted) + " is expected here, and this is " + at.kind_name());
 }
 
 std::string LenientFields::path_of(std::string_view key) const {
@@ -103,19 +100,14 @@ std::string LenientFields::path_of(std::string_view key) const {
 }
 
 std::vector<std::string> LenientFields::notes() const {
-  std::string keys;
+  std::vector<std::string> keys;
   for (const auto& [key, value] : node_.members) {
     const bool known = std::ranges::any_of(
         asked_, [&, &name = key.scalar](const std::string& asked) { return same_word(asked, name); });
-    if (!known) keys += (keys.empty() ? "" : ", ") + quote(key.scalar);
+    if (!known) keys.push_back(quote(key.scalar));
   }
   if (keys.empty()) return {};
-  return {keys + ": plughost has nothing of that name; left out."};
-}
-
-const Node& or_nothing(const Node* node) {
-  static const Node kNothing;
-  return node ? *node : kNothing;
+  return {joined(keys, ", ") + ": plughost has nothing of that name; left out."};
 }
 
 }  // namespace plughost

@@ -12,9 +12,6 @@
 
 namespace plughost {
 
-// The node, or an empty one where there is none.
-const Node& or_nothing(const Node* node);
-
 class LenientFields {
  public:
   // Refers to node and diagnostics, which outlive it. path is the map's place in the document, for messages.
@@ -40,6 +37,7 @@ class LenientFields {
 
  private:
   const Node* scalar(std::string_view key);
+  void refuse(const Node& at, std::string_view key, const char* wanted);
 
   const Node& node_;
   std::string path_;

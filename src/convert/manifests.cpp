@@ -5,8 +5,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.hpp"
+#include "base/words.hpp"
 #include "config/yaml.hpp"
-#include "convert/command_line.hpp"
 #include "convert/running_plugin.hpp"
 
 namespace plughost {
@@ -19,46 +20,38 @@ constexpr unsigned kDeepestText = 3;
 // All texts inside of texts together: aliases can repeat one without end.
 constexpr std::size_t kMostText = 4u << 20;
 
-std::string scalar_of(const Node* node) {
-  return node && node->kind == Node::Kind::kScalar ? node->scalar : "";
-}
+// An empty one where there is none.
+const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
 
-std::string text_at(const Node& map, std::string_view key) { return scalar_of(map.find(key)); }
-
-const std::vector<Node>& items_at(const Node& map, std::string_view key) {
-  static const std::vector<Node> kNone;
-  const Node* const found = map.find(key);
-  return found ? found->items : kNone;
-}
+const std::string& text_at(const Node& map, std::string_view key) { return at(map, key).scalar; }
 
 bool is_object(const Node& node) {
   return !text_at(node, "kind").empty() && !text_at(node, "apiVersion").empty();
 }
 
-// "kube-system/gdp"
-std::string name_of_object(const Node& object) {
-  const Node* const metadata = object.find("metadata");
-  if (!metadata) return {};
-  const std::string space = text_at(*metadata, "namespace");
-  return (space.empty() ? "" : space + '/') + text_at(*metadata, "name");
-}
-
+// "ConfigMap kube-system/gdp"
 std::string title_of(const Node& object) {
-  const std::string name = name_of_object(object);
+  const Node& metadata = at(object, "metadata");
+  const std::string& space = text_at(metadata, "namespace");
+  const std::string name = (space.empty() ? "" : space + '/') + text_at(metadata, "name");
   return text_at(object, "kind") + (name.empty() ? "" : ' ' + name);
 }
 
 // "-n kube-system " for kubectl.
 std::string in_namespace(const Node& object) {
-  const Node* const metadata = object.find("metadata");
-  const std::string space = metadata ? text_at(*metadata, "namespace") : "";
+  const std::string& space = text_at(at(object, "metadata"), "namespace");
   return space.empty() ? "" : "-n " + space + ' ';
+}
+
+// How to get what is in ConfigMaps.
+std::string get_of(const std::string& from_where, const std::string& names) {
+  return "`kubectl get configmap " + from_where + names + " -o yaml | plughost convert -`";
 }
 
 // In a manifest many things have a list `devices`.
 bool has_groups(const Node& root) {
   for (const std::string_view key : {"devices", "device"}) {
-    if (std::ranges::any_of(items_at(root, key), [](const Node& item) { return item.find("groups"); }))
+    if (std::ranges::any_of(at(root, key).items, [](const Node& item) { return item.find("groups"); }))
       return true;
   }
   return false;
@@ -81,29 +74,28 @@ bool is_worth_reading(std::string_view text) {
 }
 
 bool is_ours(const Node& root) {
-  return !items_at(root, "resources").empty() &&
-         std::ranges::all_of(items_at(root, "resources"), [](const Node& item) { return item.find("name"); });
+  return !at(root, "resources").items.empty() &&
+         std::ranges::all_of(at(root, "resources").items, [](const Node& item) { return item.find("name"); });
 }
 
 std::string image_of(const Node& container) {
-  const Node* const image = container.find("image");
-  if (!image || image->kind == Node::Kind::kScalar) return scalar_of(image);
-  const std::string registry = text_at(*image, "registry");
-  const std::string tag = text_at(*image, "tag");
-  return (registry.empty() ? "" : registry + '/') + text_at(*image, "repository") +
+  const Node& image = at(container, "image");
+  if (image.kind != Node::Kind::kMap) return image.scalar;
+  const std::string& registry = text_at(image, "registry");
+  const std::string& tag = text_at(image, "tag");
+  return (registry.empty() ? "" : registry + '/') + text_at(image, "repository") +
          (tag.empty() ? "" : ':' + tag);
 }
 
 // A list of {name, value}, or a map, as Helm charts have it.
 std::map<std::string, std::string> environment_of(const Node& container) {
   std::map<std::string, std::string> all;
-  const Node* const env = container.find("env");
-  if (!env) return all;
-  for (const Node& item : env->items) {
+  const Node& env = at(container, "env");
+  for (const Node& item : env.items) {
     if (const std::string name = text_at(item, "name"); !name.empty()) all[name] = text_at(item, "value");
   }
-  for (const auto& [key, value] : env->members)
-    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : scalar_of(&value);
+  for (const auto& [key, value] : env.members)
+    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : value.scalar;
   return all;
 }
 
@@ -148,8 +140,36 @@ class Search {
  public:
   explicit Search(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
-  void document(const Node& root, const std::string& place);
-  Manifests take();
+  void document(const Node& root, const std::string& place) {
+    Here here;
+    here.title = place;
+    if (const auto plugin = is_object(root) ? std::nullopt : other_plugin(root)) {
+      if (root.find("image") || root.find("env")) container(root, here);
+      return add(*plugin, root, here);
+    }
+    value(root, here);
+  }
+
+  Manifests take() {
+    for (Configuration& each : configurations_) {
+      if (Starter* const starter = starter_of(each)) {
+        starter->used = true;
+        each.found.starter = starter->place;
+        each.found.line = starter->line;
+      }
+      manifests_.plugins.push_back(std::move(each.found));
+    }
+    for (const Starter& starter : starters_) {
+      if (starter.used) continue;
+      const Arguments arguments(starter.line, "", diagnostics_);
+      if (runs_without_file(starter.plugin) || arguments.has("device"))
+        manifests_.plugins.push_back(
+            {.plugin = starter.plugin, .starter = starter.place, .line = starter.line});
+      else
+        advise(starter);
+    }
+    return std::move(manifests_);
+  }
 
  private:
   // What runs a plugin.
@@ -163,10 +183,8 @@ class Search {
   };
   // A configuration, and the ConfigMap that it is from.
   struct Configuration {
-    OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
-    std::string place;
+    FoundPlugin found;
     std::string config_map;
-    Node root;
   };
   // Where the search is.
   struct Here {
@@ -188,17 +206,184 @@ class Search {
     }
   };
 
-  void object(const Node& object, const Here& outer);
-  void value(const Node& node, const Here& here);
-  void members(const Node& node, const Here& here);
-  void text(const Node& scalar, const Here& here);
-  void container(const Node& node, const Here& here);
-  void nvidia_values(const Node& node, PluginCommand& line);
-  void add(OtherPlugin plugin, const Node& root, const Here& here);
-  void add(Starter starter);
-  void look_elsewhere(const Node& object);
-  Starter* starter_of(const Configuration& configuration);
-  void advise(const Starter& starter);
+  void value(const Node& node, const Here& here) {
+    switch (node.kind) {
+      case Node::Kind::kNull:
+        return;
+      case Node::Kind::kScalar:
+        return text(node, here);
+      case Node::Kind::kSequence:
+        if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
+        for (const Node& item : node.items) value(item, here);
+        return;
+      case Node::Kind::kMap:
+        if (is_object(node)) return object(node, here);
+        container(node, here);
+        if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
+        return members(node, here);
+    }
+  }
+
+  void object(const Node& object, const Here& outer) {
+    const std::string kind = text_at(object, "kind");
+    Here here = outer;
+    if (kind.ends_with("List") && object.find("items")) {
+      for (const Node& item : at(object, "items").items) value(item, here);
+      return;
+    }
+    here.title = (outer.title.empty() ? "" : outer.place() + ": ") + title_of(object);
+    here.keys.clear();
+    here.from_where = in_namespace(object);
+    manifests_.objects.push_back(here.title);
+    if (const auto plugin = other_plugin(object)) return add(*plugin, object, here);
+    look_elsewhere(object);
+    if (kind == "ConfigMap") {
+      here.config_map = text_at(at(object, "metadata"), "name");
+      for (const auto& [key, text] : at(object, "data").members) {
+        here.keys = "key " + key.scalar;
+        value(text, here);
+      }
+      return;
+    }
+    if (kind == "GpuDevicePlugin") {
+      static constexpr Word<std::string_view> kFlags[] = {{"sharedDevNum", "shared-dev-num"},
+                                                          {"preferredAllocationPolicy", "allocation-policy"},
+                                                          {"enableMonitoring", "enable_monitoring"}};
+      Starter starter{.plugin = OtherPlugin::kIntelGpu, .place = here.title};
+      for (const auto& [key, value] : at(object, "spec").members) {
+        if (const auto flag = value_of(kFlags, key.scalar))
+          starter.line.words.push_back("--" + std::string(*flag) + '=' + value.scalar);
+      }
+      return add(std::move(starter));
+    }
+    members(object, here);
+  }
+
+  void members(const Node& node, const Here& here) {
+    Here inner = here;
+    if (const auto& volumes = at(node, "volumes").items; !volumes.empty()) {
+      inner.mounted.clear();
+      const auto mount = [&](const Node& source) {
+        const Node* const map = source.find("configMap");
+        if (map) inner.mounted.push_back(text_at(*map, "name"));
+      };
+      for (const Node& volume : volumes) {
+        mount(volume);
+        std::ranges::for_each(at(at(volume, "projected"), "sources").items, mount);
+      }
+    }
+    const bool object = is_object(node);
+    for (const auto& [key, member] : node.members) {
+      // kubectl's annotations repeat the whole object; what prepares a pod is no plugin.
+      if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
+        continue;
+      value(member, inner.below(key.scalar));
+    }
+  }
+
+  void text(const Node& scalar, const Here& here) {
+    if (here.texts >= kDeepestText || !is_worth_reading(scalar.scalar)) return;
+    bytes_ += scalar.scalar.size();
+    if (bytes_ > kMostText) return;
+    Diagnostics own;
+    const std::string name = scalar.mark.file.text() + " (" + here.place() + ')';
+    const auto documents = parse_documents(scalar.scalar, name, own);
+    if (!documents) {
+      if (here.config_map.empty()) return;  // it need not be YAML at all
+      for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
+      return;
+    }
+    Here inner = here;
+    ++inner.texts;
+    for (const Node& root : *documents) {
+      if (is_ours(root))
+        manifests_.advice.push_back(here.place() +
+                                    " is a configuration of plughost's own; `plughost check` reads it");
+      if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kSequence) value(root, inner);
+    }
+  }
+
+  void container(const Node& node, const Here& here) {
+    PluginCommand line{.image = image_of(node), .environment = environment_of(node)};
+    for (const char* key : {"command", "args"}) {
+      const Node& words = at(node, key);
+      if (words.kind == Node::Kind::kScalar) line.words.push_back(words.scalar);
+      for (const Node& word : words.items) line.words.push_back(expanded(word.scalar, line.environment));
+    }
+    if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
+      line.words = words_of(line.words[2], node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
+    for (const auto& [key, variable] : kNvidiaValues) {
+      const Node& value = at(node, key);
+      if (value.kind == Node::Kind::kScalar) line.environment.emplace(variable, value.scalar);
+    }
+    const auto plugin = running_plugin(line);
+    if (!plugin) return;
+    if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
+      line.environment.emplace("DOMAIN", domain);
+    const std::string name = text_at(node, "name");
+    Starter starter{.plugin = *plugin, .place = here.title, .line = std::move(line)};
+    if (here.title.empty()) starter.place = here.keys.empty() ? "the values" : here.keys;
+    if (!name.empty() && here.keys.ends_with("containers")) starter.place += ", container " + name;
+    starter.config_maps = here.mounted;
+    starter.from_where = here.from_where;
+    add(std::move(starter));
+  }
+
+  void add(OtherPlugin plugin, const Node& root, const Here& here) {
+    const std::string content = content_of(root);
+    const bool known = std::ranges::any_of(configurations_, [&](const Configuration& each) {
+      return each.found.plugin == plugin && content_of(*each.found.configuration) == content;
+    });
+    if (!known)
+      configurations_.push_back(
+          {{.plugin = plugin, .place = here.place(), .configuration = root}, here.config_map});
+  }
+
+  // A DaemonSet, its pods and its revisions start the same.
+  void add(Starter starter) {
+    const bool known = std::ranges::any_of(starters_, [&](const Starter& each) {
+      return each.plugin == starter.plugin && each.line.words == starter.line.words &&
+             each.config_maps == starter.config_maps;
+    });
+    if (!known) starters_.push_back(std::move(starter));
+  }
+
+  // Objects that only say where a configuration is.
+  void look_elsewhere(const Node& object) {
+    const Node& spec = at(object, "spec");
+    const std::string& of_policy = text_at(at(at(spec, "devicePlugin"), "config"), "name");
+    if (text_at(object, "kind") == "ClusterPolicy" && !of_policy.empty())
+      manifests_.advice.push_back(title_of(object) +
+                                  " takes the device plugin's configuration from the ConfigMap " + of_policy +
+                                  " in the operator's namespace: " + get_of("-n gpu-operator ", of_policy));
+    for (const Node& from : at(spec, "valuesFrom").items) {
+      const std::string& name = text_at(from, "name");
+      if (text_at(from, "kind") == "ConfigMap")
+        manifests_.advice.push_back(title_of(object) + " takes values from the ConfigMap " + name + ": " +
+                                    get_of(in_namespace(object), name));
+    }
+  }
+
+  Starter* starter_of(const Configuration& configuration) {
+    std::vector<Starter*> mounting;
+    std::vector<Starter*> others;
+    for (Starter& starter : starters_) {
+      if (starter.plugin != configuration.found.plugin) continue;
+      const bool mounts =
+          !configuration.config_map.empty() &&
+          std::ranges::find(starter.config_maps, configuration.config_map) != starter.config_maps.end();
+      (mounts ? mounting : others).push_back(&starter);
+    }
+    if (!mounting.empty()) return mounting.front();
+    return others.size() == 1 ? others.front() : nullptr;
+  }
+
+  void advise(const Starter& starter) {
+    if (starter.config_maps.empty()) return;
+    manifests_.advice.push_back(starter.place + " runs " + std::string(name_of(starter.plugin)) +
+                                ", whose configuration is not in this text: " +
+                                get_of(starter.from_where, joined(starter.config_maps, " ")));
+  }
 
   Diagnostics& diagnostics_;
   std::size_t bytes_ = 0;
@@ -206,242 +391,6 @@ class Search {
   std::vector<Starter> starters_;
   Manifests manifests_;
 };
-
-void Search::document(const Node& root, const std::string& place) {
-  Here here;
-  here.title = place;
-  if (const auto plugin = is_object(root) ? std::nullopt : other_plugin(root)) {
-    if (root.find("image") || root.find("env")) container(root, here);
-    return add(*plugin, root, here);
-  }
-  value(root, here);
-}
-
-void Search::value(const Node& node, const Here& here) {
-  switch (node.kind) {
-    case Node::Kind::kNull:
-      return;
-    case Node::Kind::kScalar:
-      return text(node, here);
-    case Node::Kind::kSequence:
-      if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
-      for (const Node& item : node.items) value(item, here);
-      return;
-    case Node::Kind::kMap:
-      if (is_object(node)) return object(node, here);
-      container(node, here);
-      if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
-      return members(node, here);
-  }
-}
-
-void Search::object(const Node& object, const Here& outer) {
-  const std::string kind = text_at(object, "kind");
-  Here here = outer;
-  if (kind.ends_with("List") && object.find("items")) {
-    for (const Node& item : items_at(object, "items")) value(item, here);
-    return;
-  }
-  here.title = (outer.title.empty() ? "" : outer.place() + ": ") + title_of(object);
-  here.keys.clear();
-  here.from_where = in_namespace(object);
-  manifests_.objects.push_back(here.title);
-  if (const auto plugin = other_plugin(object)) return add(*plugin, object, here);
-  look_elsewhere(object);
-  if (kind == "ConfigMap") {
-    const Node* const metadata = object.find("metadata");
-    here.config_map = metadata ? text_at(*metadata, "name") : "";
-    const Node* const data = object.find("data");
-    if (!data) return;
-    for (const auto& [key, text] : data->members) {
-      here.keys = "key " + key.scalar;
-      value(text, here);
-    }
-    return;
-  }
-  if (kind == "GpuDevicePlugin") {
-    const Node* const spec = object.find("spec");
-    Starter starter{.plugin = OtherPlugin::kIntelGpu, .place = here.title};
-    for (const auto& [key, value] : spec ? spec->members : std::vector<Node::Member>{}) {
-      const std::string& name = key.scalar;
-      const std::string flag = name == "sharedDevNum"                ? "shared-dev-num"
-                               : name == "preferredAllocationPolicy" ? "allocation-policy"
-                               : name == "enableMonitoring"          ? "enable_monitoring"
-                                                                     : "";
-      if (!flag.empty()) starter.line.words.push_back("--" + flag + '=' + scalar_of(&value));
-    }
-    return add(std::move(starter));
-  }
-  members(object, here);
-}
-
-void Search::members(const Node& node, const Here& here) {
-  Here inner = here;
-  if (const auto& volumes = items_at(node, "volumes"); !volumes.empty()) {
-    inner.mounted.clear();
-    const auto mount = [&](const Node& source) {
-      const Node* const map = source.find("configMap");
-      if (map) inner.mounted.push_back(text_at(*map, "name"));
-    };
-    for (const Node& volume : volumes) {
-      mount(volume);
-      const Node* const projected = volume.find("projected");
-      if (projected) std::ranges::for_each(items_at(*projected, "sources"), mount);
-    }
-  }
-  const bool object = is_object(node);
-  for (const auto& [key, member] : node.members) {
-    // kubectl's annotations repeat the whole object; what prepares a pod is no plugin.
-    if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
-      continue;
-    value(member, inner.below(key.scalar));
-  }
-}
-
-void Search::text(const Node& scalar, const Here& here) {
-  if (here.texts >= kDeepestText || !is_worth_reading(scalar.scalar)) return;
-  bytes_ += scalar.scalar.size();
-  if (bytes_ > kMostText) return;
-  Diagnostics own;
-  const std::string name = scalar.mark.file.text() + " (" + here.place() + ')';
-  const auto documents = parse_documents(scalar.scalar, name, own);
-  if (!documents) {
-    if (here.config_map.empty()) return;  // it need not be YAML at all
-    for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
-    return;
-  }
-  Here inner = here;
-  ++inner.texts;
-  for (const Node& root : *documents) {
-    if (is_ours(root))
-      manifests_.advice.push_back(here.place() +
-                                  " is a configuration of plughost's own; `plughost check` reads it");
-    if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kSequence) value(root, inner);
-  }
-}
-
-void Search::nvidia_values(const Node& node, PluginCommand& line) {
-  for (const auto& [key, variable] : kNvidiaValues) {
-    if (const Node* const value = node.find(key); value && value->kind == Node::Kind::kScalar)
-      line.environment.emplace(variable, value->scalar);
-  }
-}
-
-void Search::container(const Node& node, const Here& here) {
-  PluginCommand line{.image = image_of(node), .words = {}, .environment = environment_of(node)};
-  for (const char* key : {"command", "args"}) {
-    const Node* const words = node.find(key);
-    if (!words) continue;
-    if (words->kind == Node::Kind::kScalar) line.words.push_back(words->scalar);
-    for (const Node& word : words->items) line.words.push_back(expanded(word.scalar, line.environment));
-  }
-  if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
-    line.words = words_of(line.words[2], node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
-  nvidia_values(node, line);
-  const auto plugin = running_plugin(line);
-  if (!plugin) return;
-  if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
-    line.environment.emplace("DOMAIN", domain);
-  const std::string name = text_at(node, "name");
-  Starter starter{.plugin = *plugin, .place = here.title, .line = std::move(line)};
-  if (here.title.empty()) starter.place = here.keys.empty() ? "the values" : here.keys;
-  if (!name.empty() && here.keys.ends_with("containers")) starter.place += ", container " + name;
-  starter.config_maps = here.mounted;
-  starter.from_where = here.from_where;
-  add(std::move(starter));
-}
-
-void Search::add(OtherPlugin plugin, const Node& root, const Here& here) {
-  const std::string content = content_of(root);
-  const bool known = std::ranges::any_of(configurations_, [&](const Configuration& each) {
-    return each.plugin == plugin && content_of(each.root) == content;
-  });
-  if (!known)
-    configurations_.push_back(
-        {.plugin = plugin, .place = here.place(), .config_map = here.config_map, .root = root});
-}
-
-// A DaemonSet, its pods and its revisions start the same.
-void Search::add(Starter starter) {
-  const bool known = std::ranges::any_of(starters_, [&](const Starter& each) {
-    return each.plugin == starter.plugin && each.line.words == starter.line.words &&
-           each.config_maps == starter.config_maps;
-  });
-  if (!known) starters_.push_back(std::move(starter));
-}
-
-// Objects that only say where a configuration is.
-void Search::look_elsewhere(const Node& object) {
-  const Node* const spec = object.find("spec");
-  if (!spec) return;
-  const auto get = [&](const std::string& name) {
-    return "`kubectl get configmap " + in_namespace(object) + name + " -o yaml | plughost convert -`";
-  };
-  if (text_at(object, "kind") == "ClusterPolicy") {
-    const Node* const plugin = spec->find("devicePlugin");
-    const Node* const config = plugin ? plugin->find("config") : nullptr;
-    if (const std::string name = config ? text_at(*config, "name") : ""; !name.empty())
-      manifests_.advice.push_back(title_of(object) +
-                                  " takes the device plugin's configuration from the ConfigMap " + name +
-                                  " in the operator's namespace: `kubectl get configmap -n gpu-operator " +
-                                  name + " -o yaml | plughost convert -`");
-  }
-  for (const Node& from : items_at(*spec, "valuesFrom")) {
-    if (text_at(from, "kind") == "ConfigMap")
-      manifests_.advice.push_back(title_of(object) + " takes values from the ConfigMap " +
-                                  text_at(from, "name") + ": " + get(text_at(from, "name")));
-  }
-}
-
-Search::Starter* Search::starter_of(const Configuration& configuration) {
-  std::vector<Starter*> mounting;
-  std::vector<Starter*> others;
-  for (Starter& starter : starters_) {
-    if (starter.plugin != configuration.plugin) continue;
-    const bool mounts =
-        !configuration.config_map.empty() &&
-        std::ranges::find(starter.config_maps, configuration.config_map) != starter.config_maps.end();
-    (mounts ? mounting : others).push_back(&starter);
-  }
-  if (!mounting.empty()) return mounting.front();
-  return others.size() == 1 ? others.front() : nullptr;
-}
-
-void Search::advise(const Starter& starter) {
-  if (starter.config_maps.empty()) return;
-  std::string commands;
-  for (const std::string& name : starter.config_maps) commands += (commands.empty() ? "" : " ") + name;
-  manifests_.advice.push_back(starter.place + " runs " + std::string(name_of(starter.plugin)) +
-                              ", whose configuration is not in this text: `kubectl get configmap " +
-                              starter.from_where + commands + " -o yaml | plughost convert -`");
-}
-
-Manifests Search::take() {
-  for (Configuration& each : configurations_) {
-    FoundPlugin found{
-        .plugin = each.plugin, .place = std::move(each.place), .configuration = std::move(each.root)};
-    each.place = found.place;
-    if (Starter* const starter = starter_of(each)) {
-      starter->used = true;
-      found.starter = starter->place;
-      found.line = starter->line;
-    }
-    manifests_.plugins.push_back(std::move(found));
-  }
-  for (const Starter& starter : starters_) {
-    if (starter.used) continue;
-    const Arguments arguments(starter.line, "", diagnostics_);
-    if (runs_without_file(starter.plugin) || arguments.has("device"))
-      manifests_.plugins.push_back({.plugin = starter.plugin,
-                                    .place = {},
-                                    .configuration = {},
-                                    .starter = starter.place,
-                                    .line = starter.line});
-    else
-      advise(starter);
-  }
-  return std::move(manifests_);
-}
 
 }  // namespace
 

@@ -1,17 +1,15 @@
 // k8s-rdma-shared-dev-plugin: `configList`.
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "convert/converter.hpp"
-#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
 
 void add_texts(YamlDraft& to, const char* key, const std::vector<std::string>& texts) {
-  if (!texts.empty()) to.add(key, YamlDraft::texts(texts));
+  if (!texts.empty()) to.add(key, texts);
 }
 
 YamlDraft selectors_of(LenientFields& entry, Diagnostics& diagnostics) {
@@ -39,8 +37,8 @@ void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft
   const unsigned count = theirs.number("rdmaHcaMax").value_or(0);
   YamlDraft selectors = selectors_of(theirs, diagnostics);
 
-  YamlDraft entry = YamlDraft::map();
-  entry.add("name", YamlDraft::text(literal_name(theirs.text("resourcePrefix").value_or("rdma"), name)));
+  YamlDraft& entry = draft.resources.add(
+      YamlDraft::map({{"name", literal_name(theirs.text("resourcePrefix").value_or("rdma"), name)}}));
   if (selectors.empty()) {
     entry.disabled = true;
     entry.notes.emplace_back(
@@ -51,16 +49,16 @@ void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft
     entry.disabled = true;
     entry.notes.emplace_back("`rdmaHcaMax` is missing or 0, and theirs offers none. For one container:");
   }
-  YamlDraft rdma = YamlDraft::map();
+  YamlDraft& rdma = entry.add("rdma", YamlDraft::map());
   if (!selectors.empty()) rdma.add("selectors", std::move(selectors));
-  rdma.add("portState", YamlDraft::text("ignore"));
-  rdma.add("pool", YamlDraft::flag());
-  rdma.add("permissions", YamlDraft::text("rwm"));
-  entry.add("rdma", std::move(rdma));
+  rdma.add("portState", "ignore");
+  rdma.add("pool", true);
+  rdma.add("permissions", "rwm");
   if (count > 1) entry.add("replicas", sharing_draft(count));
   add_notes(entry.notes, theirs.notes());
-  draft.resources.add(std::move(entry));
 }
+
+}  // namespace
 
 void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& draft,
                          Diagnostics& diagnostics) {
@@ -71,23 +69,14 @@ void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& dr
         "`periodicUpdateInterval` is not needed: cards that come and go are seen at once.");
   if (arguments.truth("use-cdi").value_or(false))
     draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
-  const std::vector<Node>& entries = top.items("configList");
-  for (std::size_t i = 0; i < entries.size(); ++i)
-    convert_entry(entries[i], "configList[" + std::to_string(i) + ']', draft, diagnostics);
-  for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
+  for (std::size_t i = 0; const Node& entry : top.items("configList"))
+    convert_entry(entry, "configList[" + std::to_string(i++) + ']', draft, diagnostics);
+  add_notes(draft.notes, top.notes());
   draft.notes.emplace_back(
       "`portState: ignore` offers cards whatever their links are; with `any` they are Unhealthy while all "
       "ports are down. Cards without umad or issm nodes, which theirs leaves out, are taken: `linkTypes: "
       "[infiniband]` is for those that have them. The kubelet is told the NUMA nodes of the cards.");
   draft.notes.emplace_back("`permissions: rwm` is what theirs gave; `rw` is enough.");
-}
-
-}  // namespace
-
-Converter rdma_shared_converter() {
-  return {.plugin = OtherPlugin::kRdmaShared,
-          .looked_for = "a list `configList`",
-          .convert = convert_rdma_shared};
 }
 
 }  // namespace plughost

@@ -7,64 +7,41 @@
 namespace plughost {
 namespace {
 
-struct Sign {
+using enum OtherPlugin;
+using SignWords = std::array<std::string_view, 4>;  // empty ones at the end
+
+struct Signs {
   OtherPlugin plugin;
-  std::string_view word;
+  SignWords images;  // the end of an image's path: registries and mirrors put more before it
+  SignWords programs;
+  SignWords flags;
+  SignWords variables;
 };
 
-using enum OtherPlugin;
-
-// The end of an image's path: registries and mirrors put more before it.
-constexpr auto kImages = std::to_array<Sign>({
-    {kGenericDevicePlugin, "generic-device-plugin"},
-    {kGpushare, "gpushare-device-plugin"},
-    {kGpushare, "k8s-gpushare-plugin"},
-    {kIntelGpu, "intel-gpu-plugin"},
-    {kMini, "kube-device-plugin-mini"},
-    {kNvidia, "nvidia/k8s-device-plugin"},
-    {kRdmaShared, "k8s-rdma-shared-dev-plugin"},
-    {kRocm, "rocm/k8s-device-plugin"},
-    {kRocm, "amdgpu-device-plugin"},
-    {kSmarter, "smarter-device-manager"},
-    {kSriov, "sriov-network-device-plugin"},
-    {kVolcano, "volcano-device-plugin"},
-});
-
-constexpr auto kPrograms = std::to_array<Sign>({
-    {kGenericDevicePlugin, "generic-device-plugin"},
-    {kGpushare, "gpushare-device-plugin-v2"},
-    {kIntelGpu, "intel_gpu_device_plugin"},
-    {kMini, "kube-device-plugin-mini"},
-    {kNvidia, "nvidia-device-plugin"},
-    {kRdmaShared, "k8s-rdma-shared-dp"},
-    {kRocm, "amdgpu-device-plugin"},
-    {kSmarter, "smarter-device-management"},
-    {kSriov, "sriovdp"},
-    {kVolcano, "volcano-device-plugin"},
-});
-
-constexpr auto kFlags = std::to_array<Sign>({
-    {kGenericDevicePlugin, "device"},
-    {kGenericDevicePlugin, "domain"},
-    {kGpushare, "memory-unit"},
-    {kIntelGpu, "shared-dev-num"},
-    {kNvidia, "device-id-strategy"},
-    {kNvidia, "device-list-strategy"},
-    {kNvidia, "mig-strategy"},
-    {kNvidia, "pass-device-specs"},
-    {kRocm, "pulse"},
-    {kRocm, "resource_naming_strategy"},
-    {kVolcano, "gpu-strategy"},
-});
-
-constexpr auto kVariables = std::to_array<Sign>({
-    {kNvidia, "DEVICE_ID_STRATEGY"},
-    {kNvidia, "DEVICE_LIST_STRATEGY"},
-    {kNvidia, "MIG_STRATEGY"},
-    {kNvidia, "PASS_DEVICE_SPECS"},
-    {kRocm, "AMD_GPU_DEVICE_COUNT"},
-    {kVolcano, "GPU_STRATEGY"},
-});
+constexpr Signs kSigns[] = {
+    {kGenericDevicePlugin, {"generic-device-plugin"}, {"generic-device-plugin"}, {"device", "domain"}, {}},
+    {kGpushare,
+     {"gpushare-device-plugin", "k8s-gpushare-plugin"},
+     {"gpushare-device-plugin-v2"},
+     {"memory-unit"},
+     {}},
+    {kIntelGpu, {"intel-gpu-plugin"}, {"intel_gpu_device_plugin"}, {"shared-dev-num"}, {}},
+    {kMini, {"kube-device-plugin-mini"}, {"kube-device-plugin-mini"}, {}, {}},
+    {kNvidia,
+     {"nvidia/k8s-device-plugin"},
+     {"nvidia-device-plugin"},
+     {"device-id-strategy", "device-list-strategy", "mig-strategy", "pass-device-specs"},
+     {"DEVICE_ID_STRATEGY", "DEVICE_LIST_STRATEGY", "MIG_STRATEGY", "PASS_DEVICE_SPECS"}},
+    {kRdmaShared, {"k8s-rdma-shared-dev-plugin"}, {"k8s-rdma-shared-dp"}, {}, {}},
+    {kRocm,
+     {"rocm/k8s-device-plugin", "amdgpu-device-plugin"},
+     {"amdgpu-device-plugin"},
+     {"pulse", "resource_naming_strategy"},
+     {"AMD_GPU_DEVICE_COUNT"}},
+    {kSmarter, {"smarter-device-manager"}, {"smarter-device-management"}, {}, {}},
+    {kSriov, {"sriov-network-device-plugin"}, {"sriovdp"}, {}, {}},
+    {kVolcano, {"volcano-device-plugin"}, {"volcano-device-plugin"}, {"gpu-strategy"}, {"GPU_STRATEGY"}},
+};
 
 // "registry.example/squat/generic-device-plugin:latest@sha256:…" without what follows its path.
 std::string_view path_of_image(std::string_view image) {
@@ -85,15 +62,17 @@ std::string_view flag_of(std::string_view word) {
   return word.substr(0, word.find('='));
 }
 
-template <std::size_t n, typename Matches>
-std::optional<OtherPlugin> first_of(const std::array<Sign, n>& signs, const Matches& matches) {
-  const auto found = std::ranges::find_if(signs, [&](const Sign& sign) { return matches(sign.word); });
-  return found == signs.end() ? std::nullopt : std::optional(found->plugin);
+template <typename Matches>
+std::optional<OtherPlugin> first_of(SignWords Signs::*words, const Matches& matches) {
+  const auto is_it = [&](std::string_view word) { return !word.empty() && matches(word); };
+  const auto* const found = std::ranges::find_if(
+      kSigns, [&](const Signs& signs) { return std::ranges::any_of(signs.*words, is_it); });
+  return found == std::end(kSigns) ? std::nullopt : std::optional(found->plugin);
 }
 
 std::optional<OtherPlugin> plugin_of_image(std::string_view image) {
   const std::string_view path = path_of_image(image);
-  return first_of(kImages, [&](std::string_view word) {
+  return first_of(&Signs::images, [&](std::string_view word) {
     if (!path.ends_with(word)) return false;
     const std::string_view before = path.substr(0, path.size() - word.size());
     return before.empty() || before.ends_with('/') || before.ends_with('-');
@@ -126,10 +105,11 @@ std::optional<OtherPlugin> running_plugin(const PluginCommand& line) {
     const bool flag = word.starts_with('-');
     const std::string_view name = flag ? flag_of(word) : base_name(word);
     if (flag && !line.image.empty() && is_common(name) && !has_groups(line)) continue;
-    const auto is_name = [&](std::string_view sign) { return sign == name; };
-    if (const auto plugin = flag ? first_of(kFlags, is_name) : first_of(kPrograms, is_name)) return plugin;
+    const auto plugin = first_of(flag ? &Signs::flags : &Signs::programs,
+                                 [&](std::string_view sign) { return sign == name; });
+    if (plugin) return plugin;
   }
-  return first_of(kVariables,
+  return first_of(&Signs::variables,
                   [&](std::string_view name) { return line.environment.contains(std::string(name)); });
 }
 

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/text.hpp"
 #include "convert/converter.hpp"
 #include "convert/globs.hpp"
-#include "convert/lenient_fields.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
 
@@ -18,32 +18,15 @@ namespace fs = std::filesystem;
 constexpr const char* kDomain = "smarter-devices";
 constexpr std::string_view kTegra = "nvidia-gpu";
 
-// Entries by the template of their name, in the order of their first row.
-class Entries {
- public:
-  void add(const std::string& name, YamlDraft group) {
-    for (auto& [known, groups] : entries_) {
-      if (known == name) return groups.add(std::move(group));
-    }
-    YamlDraft groups = YamlDraft::list();
-    groups.add(std::move(group));
-    entries_.emplace_back(name, std::move(groups));
-  }
-
-  void move_to(YamlDraft& resources) {
-    for (auto& [name, groups] : entries_) {
-      YamlDraft entry = YamlDraft::map();
-      entry.add("name", YamlDraft::text(name));
-      entry.add("groups", std::move(groups));
-      resources.add(std::move(entry));
-    }
-  }
-
- private:
-  std::vector<std::pair<std::string, YamlDraft>> entries_;
-};
-
-bool has_wildcard(const std::string& pattern) { return pattern.find_first_of("*?[") != std::string::npos; }
+// The groups of the entry of that name, which is made for the first of them.
+YamlDraft& groups_of(const std::string& name, YamlDraft& entries) {
+  const auto has_name = [&](const YamlDraft& entry) { return entry.find("name")->scalar.text() == name; };
+  const auto found = std::ranges::find_if(entries.items, has_name);
+  YamlDraft& entry = found != entries.items.end()
+                         ? *found
+                         : entries.add(YamlDraft::map({{"name", name}, {"groups", YamlDraft::list()}}));
+  return *entry.find("groups");
+}
 
 // In /dev/…/by-id and its like `{name}` is the link's name alone; theirs has the directories, too.
 bool in_link_directory(const std::string& pattern) {
@@ -56,7 +39,7 @@ bool may_have_dot(const std::string& pattern) { return pattern.find_first_of(".*
 std::string name_for(const std::string& pattern) {
   const std::string name = may_have_dot(pattern) ? "{plainName}" : "{name}";
   const fs::path parent = fs::path(pattern).parent_path();
-  if (!in_link_directory(pattern) || has_wildcard(parent)) return std::string(kDomain) + '/' + name;
+  if (!in_link_directory(pattern) || has_wildcards(parent.native())) return std::string(kDomain) + '/' + name;
   std::string prefix;
   for (const fs::path& part : parent) prefix += part.string() + '_';
   std::ranges::replace(prefix, '.', '_');
@@ -64,14 +47,9 @@ std::string name_for(const std::string& pattern) {
 }
 
 YamlDraft group_of(const std::string& path, unsigned count) {
-  YamlDraft item = YamlDraft::map();
-  item.add("path", YamlDraft::text(path));
-  YamlDraft paths = YamlDraft::list();
-  paths.add(std::move(item));
-  YamlDraft group = YamlDraft::map();
+  YamlDraft group = YamlDraft::flow_map();
   if (count != 1) group.add("count", sharing_draft(count));
-  group.add("paths", std::move(paths));
-  group.flow = true;
+  group.add("paths", YamlDraft::list({YamlDraft::map({{"path", path}})}));
   return group;
 }
 
@@ -84,7 +62,7 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
     notes.emplace_back(
         "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
   const bool nameless = std::ranges::any_of(globs.patterns, [](const std::string& pattern) {
-    return in_link_directory(pattern) && has_wildcard(fs::path(pattern).parent_path());
+    return in_link_directory(pattern) && has_wildcards(fs::path(pattern).parent_path().native());
   });
   if (nameless) notes.emplace_back("The names of these links' directories are not in the resources' names.");
   if (count > kMostSharing)
@@ -93,61 +71,44 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
   return notes;
 }
 
-void convert_row(const Node& node, const std::string& path, Entries& entries, ConfigDraft& draft,
-                 Diagnostics& diagnostics) {
+void convert_row(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields row(node, path, diagnostics);
   const auto regex = row.text("devicematch");
   const unsigned count = row.number("nummaxdevices").value_or(0);
   for (std::string& note : row.notes()) draft.notes.push_back(path + ": " + std::move(note));
-  if (!regex || regex->empty()) {
-    diagnostics.error(node.mark, path, "the key 'devicematch' is missing or empty");
-    return;
-  }
+  if (!regex || regex->empty())
+    return diagnostics.error(node.mark, path, "the key 'devicematch' is missing or empty");
   const std::string cannot = path + " (devicematch " + quote(*regex) + ") is left out: ";
-  if (*regex == kTegra) {
-    draft.notes.push_back(cannot + "GPUs of a Tegra have no device node of their own.");
-    return;
-  }
-  if (count == 0) {
-    draft.notes.push_back(cannot + "without `nummaxdevices` theirs offers none of it.");
-    return;
-  }
+  if (*regex == kTegra)
+    return draft.notes.push_back(cannot + "GPUs of a Tegra have no device node of their own.");
+  if (count == 0) return draft.notes.push_back(cannot + "without `nummaxdevices` theirs offers none of it.");
   auto globs = globs_of(*regex);
   if (globs)
     std::erase_if(globs->patterns, [](const std::string& each) {
       return each.empty() || !path_trouble("/dev/" + each).empty();
     });
-  if (!globs || globs->patterns.empty()) {
-    draft.notes.push_back(cannot +
-                          "this regular expression cannot be written with *, ? and [...]; add groups with "
-                          "paths for what it means.");
-    return;
-  }
+  if (!globs || globs->patterns.empty())
+    return draft.notes.push_back(
+        cannot +
+        "this regular expression cannot be written with *, ? and [...]; add groups with paths for what it "
+        "means.");
   bool first = true;
   for (const std::string& pattern : globs->patterns) {
     YamlDraft group = group_of("/dev/" + pattern, count);
     if (std::exchange(first, false)) group.notes = notes_of(*regex, *globs, count);
-    entries.add(name_for(pattern), std::move(group));
+    groups_of(name_for(pattern), draft.resources).add(std::move(group));
   }
-}
-
-void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
-  for (const char* flag : {"config", "v", "logtostderr", "stderrthreshold"}) arguments.value(flag);
-  Entries entries;
-  for (std::size_t i = 0; i < root.items.size(); ++i)
-    convert_row(root.items[i], '[' + std::to_string(i) + ']', entries, draft, diagnostics);
-  entries.move_to(draft.resources);
-  draft.notes.emplace_back(
-      "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
-      "looked once.");
 }
 
 }  // namespace
 
-Converter smarter_converter() {
-  return {.plugin = OtherPlugin::kSmarter,
-          .looked_for = "a list of maps with `devicematch`",
-          .convert = convert_smarter};
+void convert_smarter(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
+  for (const char* flag : {"config", "v", "logtostderr", "stderrthreshold"}) arguments.value(flag);
+  for (std::size_t i = 0; i < root.items.size(); ++i)
+    convert_row(root.items[i], '[' + std::to_string(i) + ']', draft, diagnostics);
+  draft.notes.emplace_back(
+      "Each device is a resource of its own, as theirs. Devices that come later are found, too; theirs "
+      "looked once.");
 }
 
 }  // namespace plughost

@@ -8,7 +8,6 @@
 
 #include "base/text.hpp"
 #include "convert/converter.hpp"
-#include "convert/lenient_fields.hpp"
 
 namespace plughost {
 namespace {
@@ -27,20 +26,17 @@ constexpr const char* kAddress = "pci";  // the attribute
 // Of a virtual function; PCI Express has 16 bits for it, and no card has as many.
 constexpr unsigned kLastNumber = 1023;
 
-// A list of theirs, what an entry's kind calls it, and what `only` does.
-struct Word {
+// A list of theirs, what the kind `rdma` calls it, and what `only` does.
+struct ListWords {
   const char* theirs;
-  const char* pci;   // nullptr: only `only` can say it
-  const char* rdma;  // likewise
+  const char* rdma;  // nullptr: only `only` can say it
   const char* only;
 };
-constexpr auto kSelectors = std::to_array<Word>({
-    {"vendors", "vendors", "vendors", "vendor"},
-    {"devices", "devices", "deviceIDs", "device"},
-    {"drivers", "drivers", "drivers", "driver"},
-    {"linkTypes", nullptr, "linkTypes", "linkType"},
-    {"pciAddresses", nullptr, nullptr, "pci"},
-});
+constexpr ListWords kSelectors[] = {{"vendors", "vendors", "vendor"},
+                                    {"devices", "deviceIDs", "device"},
+                                    {"drivers", "drivers", "driver"},
+                                    {"linkTypes", "linkTypes", "linkType"},
+                                    {"pciAddresses", nullptr, "pci"}};
 
 // A physical function of `pfNames` or `rootDevices`, and which of its virtual ones; no number: all of them.
 struct Root {
@@ -82,7 +78,7 @@ std::vector<Root> roots_of(LenientFields& theirs, const char* key) {
   std::vector<Root> roots;
   for (const std::string& text : theirs.texts(key)) {
     const std::size_t mark = text.find('#');
-    Root root{.name = text.substr(0, mark), .numbers = {}};
+    Root root{.name = text.substr(0, mark)};
     if (mark != std::string::npos) {
       if (auto numbers = numbers_of(std::string_view(text).substr(mark + 1)))
         root.numbers = *std::move(numbers);
@@ -181,9 +177,8 @@ Selector widened(const Selector& a, const Selector& b) {
 using Pattern = std::map<std::string, Texts>;
 
 YamlDraft draft_of(const Pattern& pattern) {
-  YamlDraft draft = YamlDraft::map();
-  draft.flow = true;
-  for (const auto& [attribute, values] : pattern) draft.add(attribute, YamlDraft::texts(values));
+  YamlDraft draft = YamlDraft::flow_map();
+  for (const auto& [attribute, values] : pattern) draft.add(attribute, values);
   return draft;
 }
 
@@ -238,7 +233,7 @@ class Resource {
   }
 
   YamlDraft draft() {
-    entry_.add("name", YamlDraft::text(name_));
+    entry_.add("name", name_);
     const Selector selector = read_selectors();
     if (theirs_.node("additionalInfo"))
       entry_.notes.emplace_back(
@@ -248,11 +243,19 @@ class Resource {
     add_notes(entry_.notes, theirs_.notes());
     add_notes(entry_.notes, selector.notes);
     for (const std::string& why : selector.without_words) refuse(why);
-    add_kind(selector);
+    if (type_ == "auxNetDevice") refuse("Auxiliary devices (subfunctions) have no counterpart.");
+    if (selector.rdma)
+      add_rdma(selector);
+    else
+      add_pci(selector);
     add_only(selector);
-    add_except();
-    add_env();
-    if (selector.vhost_net) add_vhost_net();
+    // As theirs, which looks at no such card.
+    entry_.add("except", YamlDraft::flow_map({{"vfs", "*"}}));
+    entry_.add("env", YamlDraft::map({{"PCIDEVICE_{resourceEnv}", "{pci}"},
+                                      {"PCIDEVICE_{resourceEnv}_INFO", "{{{pciInfo}}}"}}));
+    if (selector.vhost_net)
+      entry_.add("nodes", YamlDraft::list({YamlDraft::flow_map({{"hostPath", "/dev/vhost-net"}}),
+                                           YamlDraft::flow_map({{"hostPath", "/dev/net/tun"}})}));
     if (entry_.disabled) entry_.notes.emplace_back("This is what is left of it:");
     return std::move(entry_);
   }
@@ -294,30 +297,17 @@ class Resource {
     return all;
   }
 
-  void add_kind(const Selector& selector) {
-    if (type_ == "auxNetDevice") refuse("Auxiliary devices (subfunctions) have no counterpart.");
-    if (selector.rdma)
-      add_rdma(selector);
-    else
-      add_pci(selector);
-  }
-
-  static void add_lists(const Selector& selector, const char* Word::*ours, YamlDraft& to) {
-    for (const Word& word : kSelectors) {
-      const auto found = selector.lists.find(word.theirs);
-      if (word.*ours && found != selector.lists.end()) to.add(word.*ours, YamlDraft::texts(found->second));
-    }
-  }
-
   void add_rdma(const Selector& selector) {
     YamlDraft selectors = YamlDraft::map();
-    add_lists(selector, &Word::rdma, selectors);
-    YamlDraft rdma = YamlDraft::map();
+    for (const ListWords& word : kSelectors) {
+      const auto found = selector.lists.find(word.theirs);
+      if (word.rdma && found != selector.lists.end()) selectors.add(word.rdma, found->second);
+    }
+    YamlDraft& rdma = entry_.add("rdma", YamlDraft::map());
     rdma.notes.emplace_back(
         "The container gets the RDMA nodes. The network interface is a CNI plugin's affair, as before.");
     if (!selectors.empty()) rdma.add("selectors", std::move(selectors));
-    rdma.add("portState", YamlDraft::text("ignore"));
-    entry_.add("rdma", std::move(rdma));
+    rdma.add("portState", "ignore");
   }
 
   // What the kind's own lists cannot say.
@@ -338,21 +328,13 @@ class Resource {
     }
     for (const Selector& each : alternatives_) {
       Pattern pattern;
-      for (const Word& word : kSelectors) {
+      for (const ListWords& word : kSelectors) {
         const auto found = each.lists.find(word.theirs);
         if (found != each.lists.end()) pattern[word.only] = found->second;
       }
       add(with_roots(each, std::move(pattern)));
     }
     if (!only.empty()) entry_.add("only", std::move(only));
-  }
-
-  // As theirs, which looks at no such card.
-  void add_except() {
-    YamlDraft except = YamlDraft::map();
-    except.flow = true;
-    except.add("vfs", YamlDraft::text("*"));
-    entry_.add("except", std::move(except));
   }
 
   void add_pci(const Selector& selector) {
@@ -379,32 +361,13 @@ class Resource {
       entry_.notes.emplace_back(
           "The container gets the nodes that the driver made; theirs gave those of vfio and uio only.");
     }
-    YamlDraft pci = YamlDraft::map();
+    YamlDraft& pci = entry_.add("pci", YamlDraft::map());
     for (const char* key : {"vendors", "devices"}) {
       const auto list = selector.lists.find(key);
-      if (list != selector.lists.end()) pci.add(key, YamlDraft::texts(list->second));
+      if (list != selector.lists.end()) pci.add(key, list->second);
     }
-    pci.add("classes", YamlDraft::texts({accelerator ? "12" : "02"}));
-    if (!drivers.empty()) pci.add("drivers", YamlDraft::texts(drivers));
-    entry_.add("pci", std::move(pci));
-  }
-
-  void add_env() {
-    YamlDraft env = YamlDraft::map();
-    env.add("PCIDEVICE_{resourceEnv}", YamlDraft::text("{pci}"));
-    env.add("PCIDEVICE_{resourceEnv}_INFO", YamlDraft::text("{{{pciInfo}}}"));
-    entry_.add("env", std::move(env));
-  }
-
-  void add_vhost_net() {
-    YamlDraft nodes = YamlDraft::list();
-    for (const char* path : {"/dev/vhost-net", "/dev/net/tun"}) {
-      YamlDraft node = YamlDraft::map();
-      node.flow = true;
-      node.add("hostPath", YamlDraft::text(path));
-      nodes.add(std::move(node));
-    }
-    entry_.add("nodes", std::move(nodes));
+    pci.add("classes", Texts{accelerator ? "12" : "02"});
+    if (!drivers.empty()) pci.add("drivers", drivers);
   }
 
   LenientFields theirs_;
@@ -415,6 +378,8 @@ class Resource {
   YamlDraft entry_ = YamlDraft::map();
 };
 
+}  // namespace
+
 void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
   for (const char* flag :
        {"config-file", "v", "logtostderr", "alsologtostderr", "log_dir", "stderrthreshold"})
@@ -423,13 +388,11 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
     draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
   const auto prefix = arguments.value("resource-prefix");
   LenientFields top(root, "", diagnostics);
-  const std::vector<Node>& resources = top.items("resourceList");
-  for (std::size_t i = 0; i < resources.size(); ++i) {
-    draft.resources.add(Resource(resources[i], "resourceList[" + std::to_string(i) + ']',
-                                 prefix.value_or("intel.com"), diagnostics)
-                            .draft());
+  for (std::size_t i = 0; const Node& node : top.items("resourceList")) {
+    const std::string path = "resourceList[" + std::to_string(i++) + ']';
+    draft.resources.add(Resource(node, path, prefix.value_or("intel.com"), diagnostics).draft());
   }
-  for (std::string& note : top.notes()) draft.notes.push_back(std::move(note));
+  add_notes(draft.notes, top.notes());
   draft.notes.emplace_back(
       "Theirs looks at no port of an RDMA card (`portState: ignore`), and leaves out cards that are divided "
       "into virtual functions (`except: {vfs: \"*\"}`). It leaves out the card with the default route, too: "
@@ -439,12 +402,6 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
     draft.notes.emplace_back(
         "Names without a `resourcePrefix` have intel.com, the default of --resource-prefix; give other ones "
         "with --args.");
-}
-
-}  // namespace
-
-Converter sriov_converter() {
-  return {.plugin = OtherPlugin::kSriov, .looked_for = "a list `resourceList`", .convert = convert_sriov};
 }
 
 }  // namespace plughost

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 #include "config/yaml_text.hpp"
 
 namespace plughost {
@@ -34,15 +35,23 @@ bool in_one_line(const YamlDraft& draft) {
 
 using Lines = std::vector<std::string>;
 
-void add_notes(const std::vector<std::string>& notes, Lines& lines) {
-  for (const std::string& note : notes) {
-    const std::string all = comment(note);
-    for (std::size_t at = 0; at < all.size();) {
-      const std::size_t end = all.find('\n', at);
-      lines.push_back(all.substr(at, end - at));
-      at = end + 1;
-    }
+std::string text_of(const Lines& lines) { return joined(lines, "\n") + '\n'; }
+
+Lines comment_lines(std::string_view text) {
+  Lines lines = {"#"};
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    const std::size_t length = lines.back().size();
+    if (length > 1 && length + 1 + word.size() > kWidth) lines.emplace_back("#");
+    lines.back() += ' ';
+    for (const char c : word) lines.back() += is_control(c) ? '?' : c;
   }
+  return lines;
+}
+
+void add_notes(const std::vector<std::string>& notes, Lines& lines) {
+  for (const std::string& note : notes) std::ranges::move(comment_lines(note), std::back_inserter(lines));
 }
 
 Lines lines_of(const YamlDraft& draft);
@@ -83,67 +92,38 @@ Lines lines_of(const YamlDraft& draft) {
 
 }  // namespace
 
-YamlDraft YamlDraft::text(std::string_view text) { return {.kind = Kind::kScalar, .scalar = text}; }
+YamlDraft::YamlDraft(const std::vector<std::string>& texts)
+    : kind(Kind::kList), items(texts.begin(), texts.end()), flow(true) {}
 
-YamlDraft YamlDraft::flag() { return {.kind = Kind::kScalar, .scalar = true}; }
-
-YamlDraft YamlDraft::number(unsigned number) { return {.kind = Kind::kScalar, .scalar = number}; }
-
-YamlDraft YamlDraft::list() {
-  YamlDraft draft;
-  draft.kind = Kind::kList;
+YamlDraft YamlDraft::list(std::initializer_list<YamlDraft> items) {
+  YamlDraft draft(Kind::kList);
+  draft.items = items;
   return draft;
 }
 
-YamlDraft YamlDraft::texts(const std::vector<std::string>& texts) {
-  YamlDraft draft = list();
+YamlDraft YamlDraft::map(std::initializer_list<Member> members) {
+  YamlDraft draft(Kind::kMap);
+  draft.members = members;
+  return draft;
+}
+
+YamlDraft YamlDraft::flow_map(std::initializer_list<Member> members) {
+  YamlDraft draft = map(members);
   draft.flow = true;
-  for (const std::string& each : texts) draft.add(text(each));
   return draft;
 }
 
-YamlDraft YamlDraft::map() {
-  YamlDraft draft;
-  draft.kind = Kind::kMap;
-  return draft;
-}
-
-void YamlDraft::add(YamlDraft item) { items.push_back(std::move(item)); }
-
-void YamlDraft::add(std::string key, YamlDraft value) {
-  members.push_back({std::move(key), std::move(value)});
-}
-
-YamlDraft* YamlDraft::find(std::string_view key) {
-  const auto found = std::ranges::find(members, key, &Member::key);
-  return found == members.end() ? nullptr : &found->value;
+YamlDraft& YamlDraft::add(std::string key, YamlDraft value) {
+  return members.emplace_back(std::move(key), std::move(value)).second;
 }
 
 const YamlDraft* YamlDraft::find(std::string_view key) const {
-  const auto found = std::ranges::find(members, key, &Member::key);
-  return found == members.end() ? nullptr : &found->value;
+  const auto found = std::ranges::find(members, key, &Member::first);
+  return found == members.end() ? nullptr : &found->second;
 }
 
-std::string comment(std::string_view text) {
-  std::string all;
-  std::string line = "#";
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (line.size() > 1 && line.size() + 1 + word.size() > kWidth) {
-      all += line + '\n';
-      line = "#";
-    }
-    line += ' ';
-    for (const char c : word) line += is_control(c) ? '?' : c;
-  }
-  return all + line + '\n';
-}
+std::string comment(std::string_view text) { return text_of(comment_lines(text)); }
 
-std::string to_text(const YamlDraft& draft) {
-  std::string all;
-  for (const std::string& line : lines_of(draft)) all += line + '\n';
-  return all;
-}
+std::string to_text(const YamlDraft& draft) { return text_of(lines_of(draft)); }
 
 }  // namespace plughost

@@ -1,6 +1,8 @@
 #pragma once
 // YAML that is written: values with comments. Plain values.
 
+#include <concepts>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,35 +13,36 @@
 namespace plughost {
 
 struct YamlDraft {
-  struct Member;
+  using Member = std::pair<std::string, YamlDraft>;
   enum class Kind { kScalar, kList, kMap };
 
-  static YamlDraft text(std::string_view text);
-  static YamlDraft flag();  // true
-  static YamlDraft number(unsigned number);
-  static YamlDraft list();
-  static YamlDraft texts(const std::vector<std::string>& texts);  // [a, b]
-  static YamlDraft map();
+  // A text, a number or a flag.
+  template <typename Scalar>
+  requires std::constructible_from<Json, Scalar> YamlDraft(Scalar value) : scalar(std::move(value)) {}
+  // [a, b]
+  YamlDraft(const std::vector<std::string>& texts);
+  static YamlDraft list(std::initializer_list<YamlDraft> items = {});
+  static YamlDraft map(std::initializer_list<Member> members = {});
+  // {a: b}
+  static YamlDraft flow_map(std::initializer_list<Member> members = {});
 
-  void add(YamlDraft item);                    // kList
-  void add(std::string key, YamlDraft value);  // kMap
+  YamlDraft& add(YamlDraft item) { return items.emplace_back(std::move(item)); }  // kList
+  YamlDraft& add(std::string key, YamlDraft value);                               // kMap
   // The value of a map's key; nullptr: it has none.
-  YamlDraft* find(std::string_view key);
   const YamlDraft* find(std::string_view key) const;
+  YamlDraft* find(std::string_view key) { return const_cast<YamlDraft*>(std::as_const(*this).find(key)); }
   bool empty() const { return items.empty() && members.empty(); }
 
   Kind kind = Kind::kScalar;
-  Json scalar;  // a text, a number or a flag
+  Json scalar;
   std::vector<YamlDraft> items;
   std::vector<Member> members;
   std::vector<std::string> notes;  // comments before it, one sentence or more each
   bool flow = false;               // in one line, with brackets or braces; what is in it has no notes
   bool disabled = false;           // of an item: written as a comment, to be looked at by somebody
-};
 
-struct YamlDraft::Member {
-  std::string key;
-  YamlDraft value;
+ private:
+  explicit YamlDraft(Kind what) : kind(what) {}
 };
 
 // Lines of a comment, wrapped. No text can end the comment.

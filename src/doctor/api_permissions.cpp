@@ -58,7 +58,7 @@ Json access_review(const Right& right) {
 }
 
 ApiPermissions::Answer access_answer(Right right, const std::string& body) {
-  ApiPermissions::Answer answer{.right = std::move(right), .allowed = false, .trouble = {}};
+  ApiPermissions::Answer answer{.right = std::move(right)};
   const auto parsed = parse_api_json(body);
   if (const auto* const trouble = std::get_if<std::string>(&parsed)) {
     answer.trouble = "the answer cannot be read: " + *trouble;
@@ -82,8 +82,7 @@ ApiPermissions ask_api_server(const Config& config, std::chrono::milliseconds li
   const std::vector<Right> rights = rights_of(config);
   std::vector<std::unique_ptr<ApiCall>> calls;
   std::size_t left = rights.size();
-  for (const Right& right : rights)
-    access.answers.push_back({.right = right, .allowed = false, .trouble = {}});
+  for (const Right& right : rights) access.answers.push_back({.right = right});
   for (std::size_t i = 0; i < rights.size(); ++i) {
     const auto body = [right = rights[i]](const std::string& node) {
       return access_review(of_node(right, node)).dump();

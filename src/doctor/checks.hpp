@@ -4,21 +4,21 @@
 
 #include <cstddef>
 
-#include "doctor/finding.hpp"
-#include "doctor/observed.hpp"
-#include "host/host_root.hpp"
+#include "doctor/doctor.hpp"
 
 namespace plughost {
 
 // Of a list in a sentence.
 inline constexpr std::size_t kMostShown = 3;
 
-// checks_of_api_server.cpp
-Findings check_api_server(const HostRoot& host, const Observed& observed);
+// What was found; where that is nothing, that all is well.
+Findings or_ok(Findings found, std::string where, std::string what);
+
 // checks_of_configuration.cpp
 Findings check_configuration(const HostRoot& host, const Observed& observed);
 Findings check_drop_ins(const HostRoot& host, const Observed& observed);
 Findings check_devices(const HostRoot& host, const Observed& observed);
+Findings check_api_server(const HostRoot& host, const Observed& observed);
 // checks_of_kubelet.cpp
 Findings check_kubelet_directory(const HostRoot& host, const Observed& observed);
 Findings check_kubelet(const HostRoot& host, const Observed& observed);

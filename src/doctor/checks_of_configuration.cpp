@@ -28,6 +28,12 @@ bool is_read(const Config& config, const fs::path& file) {
   });
 }
 
+// What a ClusterRole has to have.
+std::string rule(const Right& right) {
+  return R"({apiGroups: [")" + right.group + R"("], resources: [)" + right.resource +
+         (right.subresource.empty() ? "" : '/' + right.subresource) + "], verbs: [" + right.verb + "]}";
+}
+
 }  // namespace
 
 Findings check_configuration(const HostRoot&, const Observed& observed) {
@@ -45,22 +51,19 @@ Findings check_drop_ins(const HostRoot&, const Observed& observed) {
   if (!observed.config) return {};
   const fs::path directory = observed.file.parent_path() / "plugins.d";
   Findings found;
-  std::error_code failed;
-  fs::directory_iterator entry(directory, failed);
-  for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-    const fs::path& file = entry->path();
+  HostRoot().list(directory, [&](std::string_view name, FileType) {
+    const fs::path file = directory / name;
     if ((file.extension() != ".yaml" && file.extension() != ".yml") || is_read(*observed.config, file))
-      continue;
+      return;
     found.push_back({.level = Level::kWarning,
                      .where = file,
                      .what = "this file is not read",
                      .why = "its resources are not offered, though it lies where drop-ins are looked for",
                      .advice = "name it *.yaml, not hidden, or add its pattern to `include` in " +
                                observed.file.string() + "; move it elsewhere if it is not meant to be used"});
-  }
+  });
   std::ranges::sort(found, {}, &Finding::where);
-  if (found.empty()) found.push_back({.where = directory, .what = "nothing lies there that is not read"});
-  return found;
+  return or_ok(std::move(found), directory, "nothing lies there that is not read");
 }
 
 Findings check_devices(const HostRoot&, const Observed& observed) {
@@ -108,6 +111,51 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
                          "plug one in, or compare the entry with what the machine shows: `udevadm info`, "
                          "`lspci -nn`, `ls -l /dev`"});
   return found;
+}
+
+Findings check_api_server(const HostRoot&, const Observed& observed) {
+  if (!observed.api_permissions) return {};
+  const ApiPermissions& access = *observed.api_permissions;
+  const std::string where = access.server.empty() ? "the API server" : access.server;
+  const std::string as = access.identity.empty() ? "" : " with the credentials of " + access.identity;
+  Findings found;
+  for (const std::string& warning : access.warnings)
+    found.push_back(
+        {.level = Level::kWarning,
+         .where = access.identity,
+         .what = warning,
+         .why = "whoever is between this node and the API server may read and answer what is asked",
+         .advice = "give the kubeconfig the cluster's certificate authority"});
+  if (!access.trouble.empty()) {
+    found.push_back({.level = Level::kProblem,
+                     .where = where,
+                     .what = "it cannot be asked" + as + ": " + access.trouble,
+                     .why = "what the configuration wants of it is not done, or stays as it was",
+                     .advice =
+                         "see to what it names; `apiServer.kubeconfig` says whose credentials are used, and "
+                         "the unit needs the drop-in apiserver.conf"});
+    return found;
+  }
+  for (const ApiPermissions::Answer& answer : access.answers) {
+    if (answer.allowed) continue;
+    const std::string needs_it = '`' + answer.right.key + "` needs it";
+    if (answer.trouble.empty())
+      found.push_back(
+          {.level = Level::kProblem,
+           .where = where,
+           .what = "we may not " + answer.right.text() + as,
+           .why = needs_it,
+           .advice = "use the kubelet's own credentials (`apiServer: {kubeconfig: auto}`), or bind a "
+                     "ClusterRole to the account with the rule " +
+                     rule(answer.right)});
+    else
+      found.push_back({.level = Level::kWarning,
+                       .where = where,
+                       .what = "whether we may " + answer.right.text() + " is not known: " + answer.trouble,
+                       .why = needs_it,
+                       .advice = "ask it by `kubectl auth can-i` with the same credentials"});
+  }
+  return or_ok(std::move(found), where, "all that is needed is allowed" + as);
 }
 
 }  // namespace plughost

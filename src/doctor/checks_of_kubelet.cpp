@@ -1,9 +1,7 @@
 #include <sys/stat.h>
 
-#include <charconv>
-
+#include "base/text.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/known_processes.hpp"
 #include "system/kubernetes.hpp"
 
 namespace plughost {
@@ -29,11 +27,9 @@ fs::path root_of(const HostRoot& host, const std::optional<SeenProcess>& kubelet
 // The 26 of "Kubernetes v1.26.15" or "k3s version v1.26.15+k3s1 (…)".
 std::optional<int> minor_of(const std::string& version) {
   const std::size_t at = version.find("v1.");
-  int minor = 0;
   if (at == version.npos) return std::nullopt;
-  const char* const end = version.data() + version.size();
-  return std::from_chars(version.data() + at + 3, end, minor).ec == std::errc{} ? std::optional(minor)
-                                                                                : std::nullopt;
+  const std::string rest = version.substr(at + 3);
+  return number_in<int>(rest.substr(0, rest.find_first_not_of("0123456789")));
 }
 
 Finding no_kubelet(const HostRoot& host, const Observed& observed, std::string where, std::string what) {
@@ -86,8 +82,7 @@ Findings check_kubelet_directory(const HostRoot& host, const Observed& observed)
                      .what = "we are not root, and it belongs to another user",
                      .why = "what is in it cannot be judged well, and `plughost run` could not serve from it",
                      .advice = "run this as root"});
-  if (found.empty()) found.push_back({.where = directory, .what = "its owner and its mode are right"});
-  return found;
+  return or_ok(std::move(found), directory, "its owner and its mode are right");
 }
 
 Findings check_kubelet(const HostRoot& host, const Observed& observed) {
@@ -122,12 +117,10 @@ Findings check_kubelet(const HostRoot& host, const Observed& observed) {
          .why = "it never finds our sockets: its --root-dir is " + root_of(host, process).string(),
          .advice = "`plughost setup` writes it down; or set `kubelet.pluginsRegistry: " + registry.string() +
                    "` in " + observed.file.string()});
-  if (found.empty())
-    found.push_back({.where = path,
-                     .what = (observed.kubelet_version.empty() ? "a kubelet of unknown version"
-                                                               : observed.kubelet_version) +
-                             ", " + who});
-  return found;
+  return or_ok(
+      std::move(found), path,
+      (observed.kubelet_version.empty() ? "a kubelet of unknown version" : observed.kubelet_version) + ", " +
+          who);
 }
 
 Findings check_pod_resources(const HostRoot& host, const Observed& observed) {

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "base/ascii.hpp"
+#include "base/text.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/known_processes.hpp"
 #include "host/machine_files.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/unix_socket.hpp"
@@ -54,7 +55,7 @@ std::string how_to_stop(const std::optional<SeenProcess>& process) {
   return "stop that plugin: `kill " + std::to_string(process->id) + "`, and see that nothing starts it again";
 }
 
-bool is_of_a_name(char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '_' || c == '.'; }
+bool is_of_a_name(char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; }
 
 // Is the word there, and not a part of a longer one?
 bool has_word(std::string_view text, std::string_view word) {
@@ -85,20 +86,18 @@ bool named_after(const fs::path& socket, const std::string& resource) {
     std::ranges::replace(plain, '/', instead);
     if (has_word(name, plain) || name.starts_with(plain) || name.ends_with(plain)) return true;
   }
-  for (std::string_view rest = name; !rest.empty();) {
-    const std::string_view part = rest.substr(0, rest.find('-'));
-    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+  std::istringstream parts(name);
+  for (std::string part; std::getline(parts, part, '-');) {
     std::string decoded;
-    if (absl::Base64Unescape(absl::string_view(part.data(), part.size()), &decoded) && decoded == resource)
-      return true;
+    if (absl::Base64Unescape(part, &decoded) && decoded == resource) return true;
   }
   return false;
 }
 
 std::string texts_of(const std::vector<OtherPlugin>& plugins) {
-  std::string text;
-  for (const OtherPlugin& plugin : plugins) text += (text.empty() ? "" : ", ") + plugin.text();
-  return text;
+  std::vector<std::string> texts;
+  for (const OtherPlugin& plugin : plugins) texts.push_back(plugin.text());
+  return joined(texts, ", ");
 }
 
 // Ids of the resource that the kubelet knows, and the configuration does not.
@@ -120,13 +119,9 @@ std::set<std::string> unlisted_ids(const Checkpoint& checkpoint, const Offer& of
 }
 
 std::string some_of(const std::set<std::string>& ids) {
-  std::string text;
-  std::size_t shown = 0;
-  for (const std::string& id : ids) {
-    if (shown++ == kMostShown) return text + " and " + std::to_string(ids.size() - kMostShown) + " more";
-    text += (text.empty() ? "" : ", ") + id;
-  }
-  return text;
+  if (ids.size() <= kMostShown) return joined(ids, ", ");
+  const std::vector<std::string> some(ids.begin(), std::next(ids.begin(), kMostShown));
+  return joined(some, ", ") + " and " + std::to_string(ids.size() - kMostShown) + " more";
 }
 
 constexpr const char* kTwoOwners =
@@ -213,10 +208,8 @@ Findings check_stale_sockets(const HostRoot&, const Observed& observed) {
                           : "that plugin does not run, and the node lacks its devices",
            .advice = "start the plugin that made it, or `rm " + path + "` if it is not used any more"});
   }
-  if (found.empty())
-    found.push_back({.where = observed.kubelet().socket_directory(),
-                     .what = "no stale socket; plugins that listen: " + std::to_string(alive)});
-  return found;
+  return or_ok(std::move(found), observed.kubelet().socket_directory(),
+               "no stale socket; plugins that listen: " + std::to_string(alive));
 }
 
 Findings check_owners(const HostRoot& host, const Observed& observed) {
@@ -224,7 +217,7 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
   const std::vector<OtherPlugin> others = other_plugins(host, observed);
   Findings found = owners_by_name(others, observed);
   const fs::path path = observed.kubelet().directory / kCheckpointName;
-  if (const auto text = file_text(host.at(path), kMostCheckpoint)) {
+  if (const auto text = host.text(path, kMostCheckpoint)) {
     const Checkpoint checkpoint = Checkpoint::parse(*text);
     for (const Offer& offer : observed.devices.offers) {
       const std::set<std::string> unlisted = unlisted_ids(checkpoint, offer);
@@ -249,12 +242,9 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
       found.push_back(std::move(finding));
     }
   }
-  if (found.empty())
-    found.push_back({.where = observed.kubelet().directory,
-                     .what = others.empty()
-                                 ? "no other plugin is here"
-                                 : "no sign that these serve a resource of ours: " + texts_of(others)});
-  return found;
+  return or_ok(std::move(found), observed.kubelet().directory,
+               others.empty() ? "no other plugin is here"
+                              : "no sign that these serve a resource of ours: " + texts_of(others));
 }
 
 Findings check_counts(const HostRoot& host, const Observed& observed) {

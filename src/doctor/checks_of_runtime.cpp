@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "base/text.hpp"
 #include "config/text_file.hpp"
@@ -17,12 +18,10 @@ constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
 
 // "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b".
 void take_kinds(const std::string& names, std::set<std::string>& kinds) {
-  std::string_view rest = names;
-  while (!rest.empty()) {
-    const std::string_view name = rest.substr(0, rest.find(','));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+  std::istringstream words(names);
+  for (std::string name; std::getline(words, name, ',');) {
     if (const std::size_t equals = name.find('='); equals != name.npos && equals > 0)
-      kinds.emplace(name.substr(0, equals));
+      kinds.insert(name.substr(0, equals));
   }
 }
 
@@ -108,28 +107,22 @@ Findings check_cdi(const HostRoot& host, const Observed& observed) {
                                "cdi_spec_dirs of " +
                                settings->runtime + " to where it is"});
   }
-  if (found.empty())
-    found.push_back({.where = settings->file,
-                     .what = settings->runtime + " takes CDI devices, and all kinds are specified"});
-  return found;
+  return or_ok(std::move(found), settings->file,
+               settings->runtime + " takes CDI devices, and all kinds are specified");
 }
 
 Findings check_dev_char(const HostRoot& host, const Observed& observed) {
   std::vector<std::string> missing;
   std::string first;
-  for (const auto& [path, numbers] : observed.numbers) {
-    const std::string link = std::string(numbers.block ? "/dev/block/" : "/dev/char/") +
-                             std::to_string(numbers.major) + ':' + std::to_string(numbers.minor);
-    std::error_code failed;
-    if (fs::is_symlink(host.at(link), failed)) continue;
+  for (const auto& [path, link] : observed.links) {
+    if (host.own_type(link) == FileType::kLink) continue;
     if (first.empty()) first = "`ln -s " + path + ' ' + link + '`';
     if (missing.size() < kMostShown) missing.push_back(link + " (" + path + ")");
   }
   if (missing.empty())
     return {{.where = "/dev/char",
-             .what = "every device node has its link there: " + std::to_string(observed.numbers.size())}};
-  std::error_code failed;
-  const bool systemd = fs::exists(host.at("/run/systemd/system"), failed);
+             .what = "every device node has its link there: " + std::to_string(observed.links.size())}};
+  const bool systemd = host.exists("/run/systemd/system");
   return {
       {.level = systemd ? Level::kWarning : Level::kNote,
        .where = "/dev/char",

@@ -7,7 +7,6 @@
 
 #include "base/text.hpp"
 #include "doctor/checks.hpp"
-#include "doctor/known_processes.hpp"
 #include "host/machine_files.hpp"
 #include "setup/needs.hpp"
 #include "system/kubernetes.hpp"
@@ -28,7 +27,7 @@ constexpr std::uint64_t kWatchesWanted = 512;
 constexpr std::time_t kEarliest = 1'704'067'200;
 
 std::string first_line(const HostRoot& host, const fs::path& file) {
-  const std::string text = file_text(host.at(file)).value_or("");
+  const std::string text = host.text(file).value_or("");
   return text.substr(0, text.find('\n'));
 }
 
@@ -43,7 +42,7 @@ fs::path proc_of(const SeenProcess& process) { return fs::path("/proc") / std::t
 
 // The hard limit of "Max open files  1024  524288  files".
 std::optional<std::uint64_t> descriptors_of(const HostRoot& host, const SeenProcess& process) {
-  const std::string text = file_text(host.at(proc_of(process) / "limits")).value_or("");
+  const std::string text = host.text(proc_of(process) / "limits").value_or("");
   const std::size_t at = text.find("Max open files");
   if (at == text.npos) return std::nullopt;
   std::istringstream line(text.substr(at));
@@ -65,16 +64,12 @@ InotifyUse inotify_use(const HostRoot& host, uid_t user) {
   for (const SeenProcess& process : processes(host)) {
     struct stat status {};
     if (::stat(host.at(proc_of(process)).c_str(), &status) != 0 || status.st_uid != user) continue;
-    std::error_code failed;
-    fs::directory_iterator entry(host.at(proc_of(process) / "fd"), failed);
-    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed)) {
-      std::error_code gone;
-      if (fs::read_symlink(entry->path(), gone) != "anon_inode:inotify") continue;
+    host.list(proc_of(process) / "fd", [&](std::string_view fd, FileType) {
+      if (host.link_target(proc_of(process) / "fd" / fd) != "anon_inode:inotify") return;
       ++use.instances;
-      const auto info = file_text(host.at(proc_of(process) / "fdinfo" / entry->path().filename()), 16u << 20);
-      std::istringstream lines(info.value_or(""));
+      std::istringstream lines(host.text(proc_of(process) / "fdinfo" / fd, 16u << 20).value_or(""));
       for (std::string line; std::getline(lines, line);) use.watches += line.starts_with("inotify ") ? 1 : 0;
-    }
+    });
   }
   return use;
 }
@@ -97,8 +92,7 @@ std::vector<std::string> kubelet_units(const HostRoot& host, const Observed& obs
 }  // namespace
 
 Findings check_systemd(const HostRoot& host, const Observed& observed) {
-  std::error_code failed;
-  if (!fs::exists(host.at("/run/systemd/system"), failed))
+  if (!host.exists("/run/systemd/system"))
     return {{.level = Level::kNote,
              .where = "/run/systemd/system",
              .what = "systemd does not run this node, or cannot be seen from here",
@@ -137,9 +131,7 @@ Findings check_systemd(const HostRoot& host, const Observed& observed) {
                      "`Before=" +
                      each + "`"});
   }
-  if (found.empty())
-    found.push_back({.where = unit->path, .what = "enabled, and it starts before " + joined(units, ", ")});
-  return found;
+  return or_ok(std::move(found), unit->path, "enabled, and it starts before " + joined(units, ", "));
 }
 
 Findings check_sandbox(const HostRoot& host, const Observed& observed) {
@@ -156,15 +148,12 @@ Findings check_sandbox(const HostRoot& host, const Observed& observed) {
                      .why = "systemd keeps it from the daemon, and what asks for it fails",
                      .advice = "`plughost setup` writes it, and says how it comes into force"});
   }
-  if (found.empty())
-    found.push_back({.where = unit->path, .what = "it gives plughost what the configuration needs"});
-  return found;
+  return or_ok(std::move(found), unit->path, "it gives plughost what the configuration needs");
 }
 
 Findings check_udevd(const HostRoot& host, const Observed&) {
   constexpr const char* kControl = "/run/udev/control";
-  std::error_code failed;
-  if (fs::exists(host.at(kControl), failed)) return {{.where = kControl, .what = "udevd is there"}};
+  if (host.exists(kControl)) return {{.where = kControl, .what = "udevd is there"}};
   return {{.level = Level::kWarning,
            .where = kControl,
            .what = "udevd does not run, or its /run/udev cannot be seen from here",
@@ -179,7 +168,7 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
   if (!enforcing) return {{.where = "/sys/fs/selinux", .what = "SELinux is off"}};
   const Level level = *enforcing == 1 ? Level::kWarning : Level::kNote;
   Findings found;
-  if (number_of(host, "/sys/fs/selinux/booleans/container_use_devices") == 0u && !observed.numbers.empty())
+  if (number_of(host, "/sys/fs/selinux/booleans/container_use_devices") == 0u && !observed.links.empty())
     found.push_back(
         {.level = level,
          .where = "container_use_devices",
@@ -199,7 +188,7 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
          .advice = "`restorecon -Rv " + path + "`, with the package container-selinux installed"});
   }
   for (const SeenProcess& daemon : daemons(host)) {
-    std::string domain = file_text(host.at(proc_of(daemon) / "attr/current")).value_or("");
+    std::string domain = host.text(proc_of(daemon) / "attr/current").value_or("");
     domain = type_of(domain.substr(0, domain.find_first_of(std::string_view("\0\n", 2))));
     if (domain == "container_t")
       found.push_back(
@@ -212,11 +201,9 @@ Findings check_selinux(const HostRoot& host, const Observed& observed) {
                "s0}}`, and on the node `semodule -i /usr/share/plughost/selinux/plughost.cil`; "
                "docs/security.md says what for"});
   }
-  if (found.empty())
-    found.push_back({.where = "/sys/fs/selinux",
-                     .what = *enforcing == 1 ? "SELinux enforces, and nothing stands in the way"
-                                             : "SELinux is permissive, and would not stand in the way"});
-  return found;
+  return or_ok(std::move(found), "/sys/fs/selinux",
+               *enforcing == 1 ? "SELinux enforces, and nothing stands in the way"
+                               : "SELinux is permissive, and would not stand in the way");
 }
 
 Findings check_apparmor(const HostRoot& host, const Observed& observed) {
@@ -238,10 +225,8 @@ Findings check_apparmor(const HostRoot& host, const Observed& observed) {
                          "look for 'apparmor=\"DENIED\"' in `journalctl -k`; allow what is denied in the "
                          "profile, or run it unconfined"});
   }
-  if (found.empty())
-    found.push_back({.where = "/sys/module/apparmor",
-                     .what = "AppArmor is on, and confines neither plughost nor the kubelet"});
-  return found;
+  return or_ok(std::move(found), "/sys/module/apparmor",
+               "AppArmor is on, and confines neither plughost nor the kubelet");
 }
 
 Findings check_descriptors(const HostRoot& host, const Observed& observed) {
@@ -282,12 +267,10 @@ Findings check_inotify(const HostRoot& host, const Observed& observed) {
   if (use.watches + kWatchesWanted > *most_watches) report("max_user_watches", use.watches, *most_watches);
   // One more than now, so that plughost can start again while the old one ends.
   if (use.instances + 1 > *most_instances) report("max_user_instances", use.instances, *most_instances);
-  if (found.empty())
-    found.push_back({.where = directory,
-                     .what = std::to_string(use.watches) + " of " + std::to_string(*most_watches) +
-                             " watches in use, and " + std::to_string(use.instances) + " of " +
-                             std::to_string(*most_instances) + " instances"});
-  return found;
+  return or_ok(std::move(found), directory,
+               std::to_string(use.watches) + " of " + std::to_string(*most_watches) +
+                   " watches in use, and " + std::to_string(use.instances) + " of " +
+                   std::to_string(*most_instances) + " instances");
 }
 
 Findings check_clock(const HostRoot&, const Observed& observed) {

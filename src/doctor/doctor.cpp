@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/words.hpp"
 #include "doctor/checks.hpp"
 
 namespace plughost {
@@ -38,20 +39,17 @@ constexpr std::array<Check, 21> kChecks{{
 }  // namespace
 
 std::string_view name_of(Level level) {
-  switch (level) {
-    case Level::kOk:
-      return "ok";
-    case Level::kNote:
-      return "note";
-    case Level::kWarning:
-      return "warning";
-    case Level::kProblem:
-      return "problem";
-  }
-  return "";
+  static constexpr Word<Level> kLevels[] = {
+      {"ok", Level::kOk}, {"note", Level::kNote}, {"warning", Level::kWarning}, {"problem", Level::kProblem}};
+  return word_of(kLevels, level);
 }
 
 std::span<const Check> checks() { return kChecks; }
+
+Findings or_ok(Findings found, std::string where, std::string what) {
+  if (found.empty()) found.push_back({.where = std::move(where), .what = std::move(what)});
+  return found;
+}
 
 Findings examine(const HostRoot& host, const Observed& observed) {
   Findings all;

@@ -1,8 +1,6 @@
 #include "doctor/observed.hpp"
 
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/timex.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -44,12 +42,8 @@ void observe_sockets(const HostRoot& host, Observed& observed) {
   };
   look(kubelet.pod_resources);
   look(observed.control());
-  for (const fs::path& directory : {kubelet.directory, kubelet.plugins_registry}) {
-    std::error_code failed;
-    fs::directory_iterator entry(host.at(directory), failed);
-    for (; !failed && entry != fs::directory_iterator(); entry.increment(failed))
-      look(directory / entry->path().filename());
-  }
+  for (const fs::path& directory : {kubelet.directory, kubelet.plugins_registry})
+    host.list(directory, [&](std::string_view name, FileType) { look(directory / name); });
 }
 
 // Only of programs that are known to print it.
@@ -66,12 +60,9 @@ void observe_devices(const HostRoot& host, Observed& observed) {
   for (const Offer& offer : observed.devices.offers) {
     for (const Device& device : offer.inventory.devices()) {
       for (const DeviceNode& node : device.nodes) {
-        struct stat status {};
-        if (::stat(host.at(node.host_path).c_str(), &status) != 0) continue;
-        if (!S_ISCHR(status.st_mode) && !S_ISBLK(status.st_mode)) continue;
-        observed.numbers[node.host_path] = {.block = S_ISBLK(status.st_mode),
-                                            .major = ::major(status.st_rdev),
-                                            .minor = ::minor(status.st_rdev)};
+        const bool block = host.type(node.host_path) == FileType::kBlock;
+        if (const auto number = host.device_number(node.host_path))
+          observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
       }
     }
   }
@@ -86,8 +77,7 @@ std::optional<Allocatable::Ids> counted_by(const fs::path& pod_resources) {
     loop.stop();
   });
   if (!told) loop.run();
-  if (!told->ids) return std::nullopt;
-  return *told->ids;
+  return told->ids ? std::optional(*told->ids) : std::nullopt;
 }
 
 void observe_labels(const HostRoot& host, Observed& observed) {
@@ -109,6 +99,20 @@ const KubeletConfig& Observed::kubelet() const {
 
 std::string Observed::control() const { return config ? config->telemetry.control.string() : kControlSocket; }
 
+std::optional<SeenProcess> kubelet_process(const HostRoot& host, const Observed& observed) {
+  const auto owner = observed.sockets.find(observed.kubelet().directory / "kubelet.sock");
+  if (owner == observed.sockets.end() || owner->second.process == 0) return std::nullopt;
+  return process_of(host, owner->second.process);
+}
+
+std::vector<SeenProcess> daemons(const HostRoot& host) {
+  std::vector<SeenProcess> all = processes(host);
+  std::erase_if(all, [](const SeenProcess& process) {
+    return process.name() != "plughost" || process.arguments.size() < 2 || process.arguments[1] != "run";
+  });
+  return all;
+}
+
 Observed observe(const HostRoot& host, const fs::path& configuration) {
   Observed observed{.file = configuration, .user = ::geteuid(), .now = ::time(nullptr)};
   try {
@@ -118,11 +122,7 @@ Observed observe(const HostRoot& host, const fs::path& configuration) {
     observed.errors = error.diagnostics;
   }
   observe_sockets(host, observed);
-  const auto kubelet = observed.sockets.find(observed.kubelet().directory / "kubelet.sock");
-  if (kubelet != observed.sockets.end()) {
-    if (const auto process = process_of(host, kubelet->second.process))
-      observed.kubelet_version = version_of(*process);
-  }
+  if (const auto kubelet = kubelet_process(host, observed)) observed.kubelet_version = version_of(*kubelet);
   observed.counted = counted_by(host.at(observed.kubelet().pod_resources));
   if (observed.config && !rights_of(*observed.config).empty())
     observed.api_permissions = ask_api_server(*observed.config);

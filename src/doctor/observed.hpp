@@ -17,6 +17,7 @@
 #include "host/host_root.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "supervisor/survey.hpp"
+#include "system/process.hpp"
 
 namespace plughost {
 
@@ -33,14 +34,6 @@ struct SocketOwner {
   bool operator==(const SocketOwner&) const = default;
 };
 
-struct DeviceNumbers {
-  bool block = false;
-  unsigned major = 0;
-  unsigned minor = 0;
-
-  bool operator==(const DeviceNumbers&) const = default;
-};
-
 struct Observed {
   // The configuration: what it says if it can be used, and else why not.
   std::filesystem::path file;
@@ -55,17 +48,23 @@ struct Observed {
   std::optional<ApiPermissions> api_permissions;  // nullopt: the configuration asks nothing of the API server
   std::string kubelet_version;                    // as it says itself; empty: not known
   std::optional<Allocatable::Ids> counted;  // the Healthy devices that the kubelet counts; nullopt: not known
-  std::map<std::string, std::string> labels;     // SELinux', by path; absent: the file has none
-  std::map<std::string, DeviceNumbers> numbers;  // of the device nodes that containers would get, by path
-  std::uint64_t descriptors = 0;                 // hard limit for a process of ours; ~0: none
-  std::time_t now = 0;                           // seconds since 1970
-  bool clock_is_set = true;                      // the kernel has been told that the clock is right
+  std::map<std::string, std::string> labels;  // SELinux', by path; absent: the file has none
+  // Of the device nodes that containers would get, by path: "/dev/char/195:0".
+  std::map<std::string, std::string> links;
+  std::uint64_t descriptors = 0;  // hard limit for a process of ours; ~0: none
+  std::time_t now = 0;            // seconds since 1970
+  bool clock_is_set = true;       // the kernel has been told that the clock is right
 
   // What the configuration says of the kubelet; the defaults without one.
   const KubeletConfig& kubelet() const;
   // Where the configuration wants the daemon's control socket; the default without one.
   std::string control() const;
 };
+
+// The process that listens on the kubelet's socket; nullopt: none, or it may not be seen.
+std::optional<SeenProcess> kubelet_process(const HostRoot& host, const Observed& observed);
+// Every `plughost run`.
+std::vector<SeenProcess> daemons(const HostRoot& host);
 
 // Looks at the node. Connects to the sockets that it finds and closes the connection again, scans for devices
 // as `plughost discover` does, asks the kubelet's program for its version, the kubelet what it counts, and

@@ -48,6 +48,15 @@ std::string flag_hint(const Node& value) {
   return "";
 }
 
+constexpr std::size_t kIdDigits = 4;  // PCI and USB ids have 16 bits
+
+std::string id_of(Fields& fields, std::string_view key, const std::string& text) {
+  if (auto id = hex_digits(text, kIdDigits)) return *std::move(id);
+  fields.error(key,
+               quote(text) + " is no id of hardware; it has four hexadecimal digits, as in 15b3 or 0x15b3");
+  return {};
+}
+
 }  // namespace
 
 std::optional<milliseconds> duration_of(std::string_view text) {
@@ -101,11 +110,7 @@ const Node* Fields::node(std::string_view key) {
 const Node* Fields::scalar(std::string_view key) {
   const Node* const value = node(key);
   if (!value || value->kind == Node::Kind::kScalar) return value;
-  if (value->kind == Node::Kind::kNull) {
-    refuse(key, "the key has no value");
-  } else {
-    refuse(key, not_a_scalar(*value));
-  }
+  refuse(key, value->kind == Node::Kind::kNull ? "the key has no value" : not_a_scalar(*value));
   return nullptr;
 }
 
@@ -218,25 +223,32 @@ std::vector<std::string> Fields::texts(std::string_view key) {
   if (!value || value->kind == Node::Kind::kNull) return {};
   if (value->kind == Node::Kind::kScalar) return {value->scalar};
   std::vector<std::string> texts;
-  const std::vector<Node>& all = items(key);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (all[i].kind == Node::Kind::kScalar) {
-      texts.push_back(all[i].scalar);
-    } else {
-      diagnostics_.error(all[i].mark, path_of(key) + '[' + std::to_string(i) + ']', not_a_scalar(all[i]));
-    }
+  for (std::size_t i = 0; const Node& item : items(key)) {
+    const std::string path = path_of(key) + '[' + std::to_string(i++) + ']';
+    if (item.kind == Node::Kind::kScalar)
+      texts.push_back(item.scalar);
+    else
+      diagnostics_.error(item.mark, path, not_a_scalar(item));
   }
   return texts;
 }
 
 const std::vector<Node>& Fields::items(std::string_view key) {
-  static const std::vector<Node> kNone;
-  const Node* const value = node(key);
-  if (!value || value->kind == Node::Kind::kNull) return kNone;
-  if (value->kind == Node::Kind::kSequence) return value->items;
-  refuse(key, "a list is expected here, each item after '- ', and this is " + shown(*value));
-  return kNone;
+  const Node& value = or_nothing(node(key));
+  if (value.kind != Node::Kind::kSequence && value.kind != Node::Kind::kNull)
+    refuse(key, "a list is expected here, each item after '- ', and this is " + shown(value));
+  return value.items;
 }
+
+const std::vector<Node::Member>& Fields::members(std::string_view key, std::string_view values) {
+  const Node& value = or_nothing(node(key));
+  if (value.kind != Node::Kind::kMap && value.kind != Node::Kind::kNull)
+    error(key, "a map of names and " + std::string(values) + " is expected here, and this is " +
+                   value.kind_name());
+  return value.members;
+}
+
+Fields Fields::below(std::string_view key) { return {or_nothing(node(key)), path_of(key), diagnostics_}; }
 
 void Fields::error(std::string_view key, std::string what) {
   const Node* const value = node(key);
@@ -285,6 +297,30 @@ std::string not_a_scalar(const Node& node) {
   std::string what = std::string("a single value is expected here, and this is ") + node.kind_name();
   if (node.kind == Node::Kind::kMap) what += "; a text that begins with '{' needs quotes";
   return what;
+}
+
+std::optional<std::string> hex_digits(std::string_view text, std::size_t digits) {
+  const bool prefixed = text.starts_with("0x") || text.starts_with("0X");
+  if (prefixed) text.remove_prefix(2);
+  if (text.empty() || text.size() > digits || (!prefixed && text.size() < digits)) return std::nullopt;
+  std::string normal(digits - text.size(), '0');
+  for (const char c : text) {
+    if (!is_hex_digit(c)) return std::nullopt;
+    normal += to_lower(c);
+  }
+  return normal;
+}
+
+std::string read_hex_id(Fields& fields, std::string_view key) {
+  const std::size_t errors = fields.diagnostics().error_count();
+  const std::string text = fields.text(key, "");
+  return fields.has(key) && fields.diagnostics().error_count() == errors ? id_of(fields, key, text) : "";
+}
+
+std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key) {
+  std::vector<std::string> ids;
+  for (const std::string& text : fields.texts(key)) ids.push_back(id_of(fields, key, text));
+  return ids;
 }
 
 std::string path_trouble(std::string_view path) {

@@ -63,6 +63,11 @@ class Fields {
   std::vector<std::string> texts(std::string_view key);
   // The items of a list; absent or nothing: none. Anything but a list is reported.
   const std::vector<Node>& items(std::string_view key);
+  // The members of a map of names and, say, "counts"; absent or nothing: none. Anything but a map is
+  // reported.
+  const std::vector<Node::Member>& members(std::string_view key, std::string_view values);
+  // The map that stands there; absent: an empty one. It refers to what this one refers to.
+  Fields below(std::string_view key);
 
   // At the key's value, or at the map if absent. Of a value that a getter has refused no more is said.
   void error(std::string_view key, std::string what);
@@ -93,6 +98,18 @@ Template read_template(std::string_view text, std::span<const std::string_view> 
 // What `duration` reads: numbers with units, the units falling, at most 1000 days. nullopt: it is no such
 // text.
 std::optional<std::chrono::milliseconds> duration_of(std::string_view text);
+
+// Ids of hardware, in hexadecimal as people write them: 15b3, 0x15B3, "0451". They are read from the text
+// itself: YAML's numbers would make 0451 octal and 1209 decimal.
+// The digits in lower case. nullopt unless the text has as many digits as that; after 0x leading zeros may be
+// missing.
+std::optional<std::string> hex_digits(std::string_view text, std::size_t digits);
+
+// A vendor's or a product's id in sysfs's form, four digits in lower case. Absent: empty; what is none is
+// reported.
+std::string read_hex_id(Fields& fields, std::string_view key);
+// A list of them, or one.
+std::vector<std::string> read_hex_ids(Fields& fields, std::string_view key);
 
 // What to say of a list, a map or nothing where a scalar should stand.
 std::string not_a_scalar(const Node& node);

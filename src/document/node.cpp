@@ -1,19 +1,15 @@
 #include "document/node.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace plughost {
 namespace {
 
-using Member = Node::Member;
-
-std::vector<const Member*> sorted_members(const Node& map) {
-  std::vector<const Member*> members;
-  members.reserve(map.members.size());
-  for (const Member& member : map.members) members.push_back(&member);
-  std::ranges::sort(members, {},
-                    [](const Member* member) -> const std::string& { return member->first.scalar; });
-  return members;
+// With its length in front, no text can look like the end of it.
+void append_scalar(std::string_view scalar, std::string& text) {
+  text += std::to_string(scalar.size()) += ':';
+  text += scalar;
 }
 
 void append_content(const Node& node, std::string_view except, std::string& text) {
@@ -22,21 +18,21 @@ void append_content(const Node& node, std::string_view except, std::string& text
       text += '~';
       return;
     case Node::Kind::kScalar:
-      // With its length in front, no text can look like the end of it.
-      text += std::to_string(node.scalar.size()) += ':';
-      text += node.scalar;
-      return;
+      return append_scalar(node.scalar, text);
     case Node::Kind::kSequence:
       text += '[';
       for (const Node& item : node.items) append_content(item, {}, text);
       text += ']';
       return;
     case Node::Kind::kMap:
+      std::map<std::string_view, const Node*> sorted;
+      for (const auto& [key, value] : node.members) {
+        if (except.empty() || key.scalar != except) sorted.emplace(key.scalar, &value);
+      }
       text += '{';
-      for (const Member* member : sorted_members(node)) {
-        if (!except.empty() && member->first.scalar == except) continue;
-        append_content(member->first, {}, text);
-        append_content(member->second, {}, text);
+      for (const auto& [key, value] : sorted) {
+        append_scalar(key, text);
+        append_content(*value, {}, text);
       }
       text += '}';
       return;
@@ -68,6 +64,11 @@ const char* Node::kind_name() const {
       return "a map";
   }
   return "";
+}
+
+const Node& or_nothing(const Node* node) {
+  static const Node kNothing;
+  return node ? *node : kNothing;
 }
 
 std::string content_of(const Node& node, std::string_view except) {

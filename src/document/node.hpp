@@ -2,13 +2,29 @@
 // A configuration text as plain values that know where they stood. What it was parsed from (YAML) is not
 // visible here. Plain values.
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "document/file_name.hpp"
-
 namespace plughost {
+
+// A file's name that every place in the file has a share in.
+class FileName {
+ public:
+  FileName() = default;
+  FileName(std::string name) : name_(std::make_shared<const std::string>(std::move(name))) {}
+  FileName(const char* name) : FileName(std::string(name)) {}
+
+  const std::string& text() const {
+    static const std::string kNone;
+    return name_ ? *name_ : kNone;
+  }
+
+ private:
+  std::shared_ptr<const std::string> name_;
+};
 
 // A place in a file, counted from 1 as editors do, columns in bytes; line 0: the file as a whole.
 struct Mark {
@@ -38,6 +54,9 @@ struct Node::Member {
   Node first;   // the key
   Node second;  // its value
 };
+
+// The node, or an empty one where there is none.
+const Node& or_nothing(const Node* node);
 
 // What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
 // order of keys do not count, nor what a map has under the key except.

@@ -13,8 +13,9 @@ namespace plughost {
 namespace {
 
 using File = RecordedTree::File;
+using Parsed = nlohmann::json;
 
-constexpr std::size_t kDeepest = 64;  // of objects in each other: no path is longer
+constexpr int kDeepest = 64;  // of objects in each other: no path is longer
 constexpr Word<FileType> kTypes[] = {{"file", FileType::kRegular},   {"link", FileType::kLink},
                                      {"char", FileType::kCharacter}, {"block", FileType::kBlock},
                                      {"socket", FileType::kSocket},  {"fifo", FileType::kFifo},
@@ -29,154 +30,43 @@ std::string place_in(std::string_view text, std::size_t position) {
          std::to_string(std::max<std::size_t>(before.size() - begin, 1));
 }
 
-// Takes a document as it is parsed: the tree's files go where they belong at once, and the rest, which is
-// little, becomes a value.
-class FactsReader final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit FactsReader(std::string_view text) : text_(text) { directories_.reserve(kDeepest); }
-
-  std::string trouble;  // empty: all of it could be read
-  RecordedMachine machine;
-  Json rest = Json::Object();
-
-  bool null() override { return take(Json()); }
-  bool boolean(bool truth) override { return take(Json(truth)); }
-  bool number_integer(number_integer_t number) override { return take(Json(number)); }
-  bool number_unsigned(number_unsigned_t number) override {
-    return std::in_range<std::int64_t>(number) ? take(Json(static_cast<std::int64_t>(number))) : take(Json());
-  }
-  bool number_float(number_float_t, const string_t&) override { return take(Json()); }
-  bool binary(binary_t&) override { return false; }
-
-  bool string(string_t& text) override {
-    if (directories_.empty()) return take(Json(std::move(text)));
-    if (special_) {
-      words_.push_back(std::move(text));
-      return true;
-    }
-    place() = {.type = FileType::kRegular, .text = std::move(text), .entries = {}};
+Parsed parse(std::string_view text) try {
+  using Event = Parsed::parse_event_t;
+  return Parsed::parse(text, [](int depth, Event event, const Parsed&) {
+    if (depth >= kDeepest && (event == Event::object_start || event == Event::array_start))
+      throw FactsError("it has more than " + std::to_string(kDeepest) +
+                       (event == Event::object_start ? " objects" : " lists") + " in each other");
     return true;
-  }
+  });
+} catch (const Parsed::parse_error& error) {
+  throw FactsError(error.byte > text.size() ? "the file ends too early, at " + place_in(text, text.size())
+                                            : "this is no JSON at " + place_in(text, error.byte));
+}
 
-  bool key(string_t& name) override {
-    name_ = std::move(name);
-    return true;
-  }
+// nullopt: it is none.
+std::optional<File> special_of(const Parsed& json) {
+  const auto is_text = [](const Parsed& each) { return each.is_string(); };
+  if (!json.is_array() || json.empty() || !std::ranges::all_of(json, is_text)) return std::nullopt;
+  const auto type = value_of(kTypes, json.front().get_ref<const std::string&>());
+  const bool wants_text = type && (*type == FileType::kLink || is_device_node(*type));
+  if (!type || json.size() != (wants_text ? 2U : 1U)) return std::nullopt;
+  return File{.type = *type,
+              .text = wants_text ? std::optional(json.back().get<std::string>()) : std::nullopt};
+}
 
-  bool start_object(std::size_t) override {
-    if (++depth_ > kDeepest)
-      return refuse("it has more than " + std::to_string(kDeepest) + " objects in each other");
-    if (special_) return refuse_entry();
-    if (!directories_.empty()) {
-      File& directory = place();
-      directory = File{};
-      directories_.push_back(&directory);
-      return true;
-    }
-    if (depth_ == 2 && name_ == "tree" && values_.size() == 1) {
-      machine.tree.root() = File{};
-      directories_.push_back(&machine.tree.root());
-      return true;
-    }
-    return open(Json::Object());
+File file_of(Parsed& json, const std::string& name) {
+  if (auto* const text = json.get_ptr<std::string*>())
+    return {.type = FileType::kRegular, .text = std::move(*text)};
+  if (auto* const entries = json.get_ptr<Parsed::object_t*>()) {
+    File directory;
+    for (auto& [below, value] : *entries) directory.make(below) = file_of(value, below);
+    return directory;
   }
-  bool end_object() override {
-    --depth_;
-    if (directories_.empty())
-      values_.pop_back();
-    else
-      directories_.pop_back();
-    return true;
-  }
-
-  bool start_array(std::size_t) override {
-    if (++depth_ > kDeepest)
-      return refuse("it has more than " + std::to_string(kDeepest) + " lists in each other");
-    if (special_) return refuse_entry();
-    if (directories_.empty()) return open(Json::Array());
-    special_ = true;
-    words_.clear();
-    return true;
-  }
-  bool end_array() override {
-    --depth_;
-    if (directories_.empty()) {
-      values_.pop_back();
-      return true;
-    }
-    special_ = false;
-    return take_special();
-  }
-
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    trouble = position > text_.size() ? "the file ends too early, at " + place_in(text_, text_.size())
-                                      : "this is no JSON at " + place_in(text_, position);
-    return false;
-  }
-
- private:
-  bool refuse(std::string why) {
-    trouble = std::move(why);
-    return false;
-  }
-  bool refuse_entry() {
-    return refuse(
-        "`tree`: " + json_string(name_) +
-        " is none of these: an object (a directory), a text (a file), a list such as [\"link\", \"../x\"]");
-  }
-
-  File& place() { return directories_.back()->make(name_); }
-
-  bool take_special() {
-    const auto type = words_.empty() ? std::nullopt : value_of(kTypes, words_.front());
-    const bool wants_text = type && (*type == FileType::kLink || is_device_node(*type));
-    if (!type || words_.size() != (wants_text ? 2U : 1U)) return refuse_entry();
-    place() = {.type = *type,
-               .text = wants_text ? std::optional(std::move(words_.back())) : std::nullopt,
-               .entries = {}};
-    return true;
-  }
-
-  bool take(Json value) {
-    if (!directories_.empty()) return refuse_entry();
-    if (values_.empty()) return refuse("this is no object");
-    if (values_.size() == 1 && name_ == "plughostFacts" && value != Json(kFactsVersion))
-      return refuse("these are facts of version " + value.dump() + ", and this plughost reads version " +
-                    std::to_string(kFactsVersion) + "; record them anew, or use the plughost that did");
-    put(std::move(value));
-    return true;
-  }
-
-  Json& put(Json value) {
-    const Open& into = values_.back();
-    return into.is_list ? into.json->push_back(std::move(value)) : (*into.json)[name_] = std::move(value);
-  }
-
-  bool open(Json value) {
-    const bool is_list = value == Json(Json::Array());
-    if (!values_.empty()) {
-      Json& opened = put(std::move(value));
-      values_.push_back({&opened, is_list});
-      return true;
-    }
-    if (is_list) return refuse("this is a list, not an object");
-    values_.push_back({&rest, false});
-    return true;
-  }
-
-  struct Open {
-    Json* json;
-    bool is_list;
-  };
-
-  std::string_view text_;
-  std::size_t depth_ = 0;
-  std::string name_;                // of the value that comes
-  std::vector<File*> directories_;  // of the tree, those that are open: none of them grows meanwhile
-  bool special_ = false;            // within a list in the tree, whose words are these
-  std::vector<std::string> words_;
-  std::vector<Open> values_;  // of the rest, those that are open
-};
+  if (auto special = special_of(json)) return *std::move(special);
+  throw FactsError(
+      "`tree`: " + json_string(name) +
+      " is none of these: an object (a directory), a text (a file), a list such as [\"link\", \"../x\"]");
+}
 
 std::vector<std::string> texts_of(const Json& list) {
   std::vector<std::string> texts;
@@ -190,10 +80,8 @@ NvmlView::Unit unit_of(const Json& json, std::string index) {
                       .index = json["index"].text(),
                       .pci = json["pci"].text(),
                       .profile = json["profile"].text(),
-                      .minor = {},
                       .memory = static_cast<std::uint64_t>(json["memory"].number()),
-                      .nodes = texts_of(json["nodes"]),
-                      .bonds = {}};
+                      .nodes = texts_of(json["nodes"])};
   if (unit.index.empty()) unit.index = std::move(index);
   if (!json["minor"].is_null()) unit.minor = static_cast<unsigned>(json["minor"].number());
   for (const Json& bond : json["bonds"].array())
@@ -259,15 +147,24 @@ Json json_of(const File& file) {
 }  // namespace
 
 Facts read_facts(std::string_view text) {
-  FactsReader reader(text);
-  if (!nlohmann::json::sax_parse(text, &reader)) throw FactsError(reader.trouble);
-  if (reader.rest["plughostFacts"].is_null())
+  Parsed parsed = parse(text);
+  if (!parsed.is_object())
+    throw FactsError(parsed.is_array() ? "this is a list, not an object" : "this is no object");
+  const auto machine = std::make_shared<RecordedMachine>();
+  Parsed tree = std::exchange(parsed["tree"], nullptr);
+  // What is left is little.
+  const Json rest = Json::parse(parsed.dump(), {.other_numbers_as_text = true});
+  const Json& version = rest["plughostFacts"];
+  if (version.is_null())
     throw FactsError("these are no facts of a node: `plughostFacts` is missing; plughost facts prints some");
-  if (reader.machine.tree.root().entries.empty()) throw FactsError("`tree` is missing, or empty");
-  const auto machine = std::make_shared<RecordedMachine>(std::move(reader.machine));
-  machine->nvml = nvml_of(reader.rest);
-  machine->node = reader.rest["nodeName"].text();
-  return {.node = reader.rest["node"].text(), .recorded = reader.rest["recorded"].text(), .machine = machine};
+  if (version != Json(kFactsVersion))
+    throw FactsError("these are facts of version " + version.dump() + ", and this plughost reads version " +
+                     std::to_string(kFactsVersion) + "; record them anew, or use the plughost that did");
+  if (tree.is_object()) machine->tree.root() = file_of(tree, "tree");
+  if (machine->tree.root().entries.empty()) throw FactsError("`tree` is missing, or empty");
+  machine->nvml = nvml_of(rest);
+  machine->node = rest["nodeName"].text();
+  return {.node = rest["node"].text(), .recorded = rest["recorded"].text(), .machine = machine};
 }
 
 std::string text_of(const Facts& facts) {

@@ -28,8 +28,7 @@ void take_offer(const Offer& offer, std::map<std::string, std::string>& owners, 
 PlannedChange change_of(const std::string& name, const PlannedResource* before,
                         const PlannedResource* after) {
   static const PlannedResource kNothing;
-  PlannedChange change{
-      .resource = name, .before = before, .after = after, .added = {}, .removed = {}, .changed = {}};
+  PlannedChange change{.resource = name, .before = before, .after = after};
   const auto& old = (before ? *before : kNothing).devices;
   const auto& now = (after ? *after : kNothing).devices;
   for (const auto& [id, device] : now) {
@@ -61,8 +60,7 @@ std::size_t PlannedResource::healthy() const {
 
 PlannedNode plan(const Config& config, const Facts& facts) {
   Survey found = survey(config, HostRoot(facts.machine));
-  PlannedNode node{.resources = {},
-                   .others = std::move(found.others),
+  PlannedNode node{.others = std::move(found.others),
                    .troubles = std::move(found.troubles),
                    .remarks = std::move(found.remarks)};
   node.remarks.insert(node.remarks.end(), found.unmatched.begin(), found.unmatched.end());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -23,28 +24,22 @@ using Look = HostRoot::Look;
 
 constexpr int kDeepestInDev = 8;
 
+// Each of the names has a blank before and behind it.
+bool is_one_of(std::string_view names, std::string_view name) {
+  return names.find(' ' + std::string(name) + ' ') != std::string_view::npos;
+}
+
 // What comes and goes with pods and programs, what there is one of for each processor or piece of memory, and
 // what no container is ever given.
-constexpr std::string_view kOmittedSubsystems[] = {
-    "acpi",           "ata_device", "ata_link",  "ata_port",    "bdi",          "clockevents", "clocksource",
-    "container",      "cpu",        "cpuid",     "devcoredump", "devlink",      "dmi",         "edac",
-    "event_source",   "hwmon",      "ieee80211", "leds",        "machinecheck", "mdio_bus",    "memory",
-    "memory_tiering", "msr",        "node",      "nvmem",       "pci_bus",      "pci_express", "pnp",
-    "power_supply",   "powercap",   "queues",    "regulator",   "scsi_device",  "scsi_disk",   "scsi_host",
-    "thermal",        "vc",         "vtconsole", "wakeup",      "wmi",          "workqueue",   "xen"};
+constexpr std::string_view kOmittedSubsystems =
+    " acpi ata_device ata_link ata_port bdi clockevents clocksource container cpu cpuid devcoredump"
+    " devlink dmi edac event_source hwmon ieee80211 leds machinecheck mdio_bus memory memory_tiering msr"
+    " node nvmem pci_bus pci_express pnp power_supply powercap queues regulator scsi_device scsi_disk"
+    " scsi_host thermal vc vtconsole wakeup wmi workqueue xen ";
 
-// Devices of a subsystem that come and go likewise, by their names.
-constexpr std::pair<std::string_view, std::string_view> kOmittedDevices[] = {{"block", "loop*"},
-                                                                             {"block", "ram*"},
-                                                                             {"block", "zram*"},
-                                                                             {"block", "dm-*"},
-                                                                             {"block", "nbd*"},
-                                                                             {"block", "rbd*"},
-                                                                             {"block", "drbd*"},
-                                                                             {"tty", "tty"},
-                                                                             {"tty", "tty[0-9]*"},
-                                                                             {"tty", "pty*"},
-                                                                             {"tty", "tty[a-ep-z][0-9a-f]"}};
+// Devices that come and go likewise, by their names.
+constexpr std::string_view kOmittedBlocks[] = {"loop*", "ram*", "zram*", "dm-*", "nbd*", "rbd*", "drbd*"};
+constexpr std::string_view kOmittedTerminals[] = {"tty", "tty[0-9]*", "pty*", "tty[a-ep-z][0-9a-f]"};
 
 // Of the virtual network interfaces those that are part of the machine's own network.
 constexpr std::string_view kRecordedVirtualInterfaces[] = {"bond", "vlan"};
@@ -57,79 +52,15 @@ constexpr std::string_view kOmittedInDev[] = {"pts",       "shm",  "mqueue",    
 constexpr std::string_view kLinks[] = {"device", "driver", "iommu_group", "physfn", "subsystem", "virtfn*"};
 
 // What a device is, not what it does: none of these costs its driver anything to tell.
-constexpr std::string_view kAttributes[] = {"abi_version",
-                                            "address",
-                                            "bDeviceClass",
-                                            "bDeviceProtocol",
-                                            "bDeviceSubClass",
-                                            "bInterfaceClass",
-                                            "bInterfaceNumber",
-                                            "bInterfaceProtocol",
-                                            "bInterfaceSubClass",
-                                            "bNumConfigurations",
-                                            "bNumInterfaces",
-                                            "bcdDevice",
-                                            "board_id",
-                                            "busnum",
-                                            "chip_type",
-                                            "class",
-                                            "clock_name",
-                                            "compatible",
-                                            "dev",
-                                            "dev_id",
-                                            "dev_port",
-                                            "device",
-                                            "devnum",
-                                            "devpath",
-                                            "devtype",
-                                            "fw_ver",
-                                            "hca_type",
-                                            "ibdev",
-                                            "id",
-                                            "idProduct",
-                                            "idVendor",
-                                            "identity",
-                                            "ifindex",
-                                            "index",
-                                            "interface",
-                                            "label",
-                                            "manufacturer",
-                                            "max_openers",
-                                            "model",
-                                            "modalias",
-                                            "name",
-                                            "node_desc",
-                                            "node_guid",
-                                            "node_type",
-                                            "number",
-                                            "numa_node",
-                                            "partition",
-                                            "path",
-                                            "phys",
-                                            "phys_port_id",
-                                            "phys_port_name",
-                                            "phys_switch_id",
-                                            "port",
-                                            "product",
-                                            "removable",
-                                            "rev",
-                                            "revision",
-                                            "ro",
-                                            "serial",
-                                            "speed",
-                                            "sriov_numvfs",
-                                            "sriov_totalvfs",
-                                            "subsystem_device",
-                                            "subsystem_vendor",
-                                            "survivability_mode",
-                                            "sys_image_guid",
-                                            "tpm_version_major",
-                                            "type",
-                                            "uevent",
-                                            "uniq",
-                                            "vendor",
-                                            "version",
-                                            "wwid"};
+constexpr std::string_view kAttributes =
+    " abi_version address bDeviceClass bDeviceProtocol bDeviceSubClass bInterfaceClass bInterfaceNumber"
+    " bInterfaceProtocol bInterfaceSubClass bNumConfigurations bNumInterfaces bcdDevice board_id busnum"
+    " chip_type class clock_name compatible dev dev_id dev_port device devnum devpath devtype fw_ver"
+    " hca_type ibdev id idProduct idVendor identity ifindex index interface label manufacturer max_openers"
+    " model modalias name node_desc node_guid node_type number numa_node partition path phys phys_port_id"
+    " phys_port_name phys_switch_id port product removable rev revision ro serial speed sriov_numvfs"
+    " sriov_totalvfs subsystem_device subsystem_vendor survivability_mode sys_image_guid tpm_version_major"
+    " type uevent uniq vendor version wwid ";
 
 // Below the directory of a device.
 constexpr std::string_view kDeeperAttributes[] = {"/ports/*/state", "/ports/*/link_layer",
@@ -158,11 +89,9 @@ bool any_matches(const Range& patterns, const std::string& name) {
 // Of an entry of udev's database what devices are known by: links, properties and tags.
 std::string without_state(const std::string& entry) {
   std::string kept;
-  for (std::string_view rest = entry; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    if (line.starts_with("S:") || line.starts_with("E:") || line.starts_with("G:"))
-      kept.append(line).append(1, '\n');
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+  std::istringstream lines(entry);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("S:") || line.starts_with("E:") || line.starts_with("G:")) kept += line + '\n';
   }
   return kept;
 }
@@ -184,8 +113,7 @@ class Recorder {
     for (const char* const pattern : kNames) names(pattern);
     for (const std::string& path : host_.glob("/proc/driver/nvidia/gpus/*/information").paths) text(path);
     const MachineFacts facts = machine_facts(host_);
-    machine_.tree.add("/proc/sys/kernel/arch",
-                      {.type = FileType::kRegular, .text = facts.arch + '\n', .entries = {}});
+    machine_.tree.add("/proc/sys/kernel/arch", {.type = FileType::kRegular, .text = facts.arch + '\n'});
     for (const char* const home : {"/sys/bus", "/sys/class"}) {
       for (const std::string& name : entries(home)) subsystem(home, name);
     }
@@ -245,7 +173,7 @@ class Recorder {
   }
 
   void add(const std::string& path, FileType type) {
-    File file{.type = type, .text = {}, .entries = {}};
+    File file{.type = type};
     if (type == FileType::kLink) file.text = host_.link_target(path);
     if (is_device_node(type)) file.text = host_.device_number(path);
     machine_.tree.add(path, std::move(file));
@@ -263,11 +191,11 @@ class Recorder {
     std::optional<std::string> content = host_.text(path);
     if (content && path.starts_with(kUdevDatabase)) content = without_state(*content);
     if (!content || content->size() > kMostRecordedText || !valid_utf8(*content)) return;
-    machine_.tree.add(*place, {.type = FileType::kRegular, .text = std::move(content), .entries = {}});
+    machine_.tree.add(*place, {.type = FileType::kRegular, .text = std::move(content)});
   }
 
   void subsystem(const std::string& home, const std::string& name) {
-    if (std::ranges::find(kOmittedSubsystems, name) != std::end(kOmittedSubsystems)) return;
+    if (is_one_of(kOmittedSubsystems, name)) return;
     const std::string directory = home + '/' + name + (home == "/sys/bus" ? "/devices" : "");
     std::size_t count = 0;
     for (const std::string& each : entries(directory)) {
@@ -284,10 +212,8 @@ class Recorder {
   }
 
   bool is_omitted(const std::string& subsystem, const std::string& name, const std::string& path) const {
-    const bool by_name = std::ranges::any_of(kOmittedDevices, [&](const auto& each) {
-      return each.first == subsystem && matches(std::string(each.second), name);
-    });
-    if (by_name || (subsystem == "block" && host_.exists(path + "/partition"))) return true;
+    if (subsystem == "tty") return any_matches(kOmittedTerminals, name);
+    if (subsystem == "block") return any_matches(kOmittedBlocks, name) || host_.exists(path + "/partition");
     if (subsystem != "net" || path.find("/virtual/") == std::string::npos) return false;
     const auto device = SysDevice::at(host_, path);
     return !device || (device->attribute("type") != kCan &&
@@ -303,7 +229,7 @@ class Recorder {
       const std::string below = path + '/' + std::string(each);
       if (type == FileType::kLink && any_matches(kLinks, std::string(each)))
         add(below, type);
-      else if (type == FileType::kRegular && std::ranges::find(kAttributes, each) != std::end(kAttributes))
+      else if (type == FileType::kRegular && is_one_of(kAttributes, each))
         text(below);
     });
     for (const std::string_view pattern : kDeeperAttributes) {
@@ -338,8 +264,9 @@ class Recorder {
     survey(config, noted_);
     take_noted();
     for (const ResourceConfig& entry : config.resources) {
-      for (const auto& condition : entry.when)
-        condition->for_each_path([this](const std::string& pattern) { names(pattern); });
+      for (const auto& condition : entry.when) {
+        for (const std::string& pattern : condition->paths()) names(pattern);
+      }
     }
     if (!config.node_labels.empty()) labels(config.node_labels);
   }
@@ -351,7 +278,7 @@ class Recorder {
     const NodeLabels labels = read_node_labels(host_, file);
     if (!place || !labels.trouble.empty()) return;
     const Json json{{"metadata", Json{{"name", labels.node}, {"labels", labels.labels}}}};
-    machine_.tree.add(*place, {.type = FileType::kRegular, .text = json.dump(), .entries = {}});
+    machine_.tree.add(*place, {.type = FileType::kRegular, .text = json.dump()});
   }
 
   void noted(Look look, const std::string& path) {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 #include "host/pci_function.hpp"
 #include "kinds/kind.hpp"
 

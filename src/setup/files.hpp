@@ -1,12 +1,15 @@
 #pragma once
-// The files that a node needs for plughost, as texts. Pure functions, thread-safe.
+// The files that a node needs for plughost, as texts, what is to be done for them, and doing it. Texts are
+// made by pure functions; the rest blocks on the file system. Thread-safe.
 
-#include <filesystem>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "host/host_root.hpp"
 #include "setup/needs.hpp"
 #include "system/runtime_settings.hpp"
 
@@ -39,5 +42,29 @@ std::string node_file_text(const Kubernetes& kubernetes, const RuntimeSettings* 
 std::string unit_text(std::string_view program);
 // The group that the unit needs.
 std::string sysusers_text();
+
+// What cannot be done, in a sentence.
+struct SetupError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct FileChange {
+  std::string path;
+  std::optional<std::string> before;  // nullopt: there is no such file
+  std::optional<std::string> after;   // nullopt: it is taken away
+
+  // As `diff -u` and patch(1) have it, with all of both texts, so that what stays is seen, too. Empty:
+  // nothing changes.
+  std::string diff() const;
+  bool operator==(const FileChange&) const = default;
+};
+
+// Of the files those that are not as they are planned. One that is not ours, and is in the way, is a
+// SetupError; one that is not in the way is left alone.
+std::vector<FileChange> changes_of(const HostRoot& host, std::span<const PlannedFile> files);
+
+// In their order, each at once or not at all: the first that cannot be made is a SetupError that says what
+// was done before. A directory that is empty then goes with its last file.
+void make_changes(const HostRoot& host, std::span<const FileChange> all);
 
 }  // namespace plughost

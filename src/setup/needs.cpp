@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/text.hpp"
-#include "setup/sandbox.hpp"
+#include "programs/program.hpp"
 
 namespace plughost {
 namespace {
@@ -86,6 +86,12 @@ void add_directories(const Config& config, std::vector<Need>& needs) {
     needs.push_back(writable(config.labels.directory, "`labels`: Node Feature Discovery looks there"));
   if (const std::string& textfile = config.telemetry.metrics.textfile; !textfile.empty())
     needs.push_back(writable(textfile, "`metrics.textfile`: node_exporter looks there"));
+}
+
+void add(const std::vector<Template>& command, SandboxNeeds& needs) {
+  needs.programs = true;
+  // Of any user the first word is the same.
+  if (!command.empty() && command.front().text() == words_as("nobody").front()) needs.users = true;
 }
 
 void add_devices(const Config& config, std::vector<Need>& needs) {
@@ -194,6 +200,23 @@ bool is_met(const Need& need, const UnitSettings& unit) {
 }
 
 }  // namespace
+
+SandboxNeeds sandbox_needs(const Config& config) {
+  SandboxNeeds all;
+  for (const ResourceConfig& entry : config.resources) {
+    const SandboxNeeds own = entry.source->sandbox_needs();
+    const Recipe& recipe = *entry.recipe;
+    all.nvml = all.nvml || own.nvml;
+    all.programs = all.programs || own.programs;
+    all.users = all.users || own.users;
+    if (recipe.health) add(recipe.health->command, all);
+    if (recipe.when_unhealthy) add(recipe.when_unhealthy->program.command, all);
+    for (const auto* program : {&recipe.pre_start, &recipe.allocate, &recipe.on_remove}) {
+      if (*program) add((*program)->command, all);
+    }
+  }
+  return all;
+}
 
 std::vector<Need> needs_of(const Config& config, const NodeTerms& node) {
   std::vector<Need> needs{order(node.kubernetes)};

@@ -31,6 +31,10 @@ struct Need {
 
 inline constexpr const char* kPackagedProgram = "/usr/bin/plughost";
 
+// What the entries of a configuration do that the unit's sandbox keeps from them: of all entries, whether
+// they apply on this node now or not, for what is to be opened must not change with a device that comes.
+SandboxNeeds sandbox_needs(const Config& config);
+
 // What of the node's own counts.
 struct NodeTerms {
   Kubernetes kubernetes;

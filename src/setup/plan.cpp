@@ -123,8 +123,7 @@ Config read_config(const HostRoot& host, const SetupTerms& terms, const std::str
                            " is not there yet: run this again once it is, for what it needs");
     return {};
   }
-  return load_config(host.at(terms.config),
-                     {.plugin_directory = {}, .control = {}, .supposed = {}, .node_file = node_file});
+  return load_config(host.at(terms.config), {.node_file = node_file});
 }
 
 bool is_ours(const HostRoot& host, const char* path) {

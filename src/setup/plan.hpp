@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "host/host_root.hpp"
-#include "setup/changes.hpp"
 #include "setup/files.hpp"
 #include "setup/needs.hpp"
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/text.hpp"
 #include "system/os_release.hpp"
 #include "system/process.hpp"
 #include "system/unit_file.hpp"
@@ -46,7 +47,6 @@ const std::vector<Distribution>& table() {
        .units = {"k0scontroller.service", "k0sworker.service"},
        .paths = {"/var/lib/k0s", "/etc/k0s"},
        .root = "/var/lib/k0s/kubelet",
-       .arguments = {},
        .containerd = "/etc/k0s/containerd.toml",
        .kubeconfigs = {"/var/lib/k0s/kubelet.conf"}},
       {.name = "microk8s",
@@ -59,15 +59,12 @@ const std::vector<Distribution>& table() {
       {.name = "microshift",
        .units = {"microshift.service"},
        .paths = {"/var/lib/microshift", "/etc/microshift"},
-       .arguments = {},
-       .containerd = {},
        .kubeconfigs = {"/var/lib/microshift/resources/kubelet/kubeconfig"}},
       {.name = kOpenshift,
        .units = {kKubeletUnit},
        .paths = {"/etc/machine-config-daemon"},
        .shares_units = true,
        .arguments = kKubeletArguments,
-       .containerd = {},
        .kubeconfigs = {"/var/lib/kubelet/kubeconfig"}},
       {.name = "kubeadm",
        .units = {kKubeletUnit},
@@ -77,13 +74,10 @@ const std::vector<Distribution>& table() {
                  "/lib/systemd/system/kubelet.service.d/10-kubeadm.conf"},
        .shares_units = true,
        .arguments = kKubeletArguments,
-       .containerd = {},
        .kubeconfigs = kKubeletKubeconfigs},
       {.name = "kubelet",
        .units = {kKubeletUnit},
-       .paths = {},
        .arguments = kKubeletArguments,
-       .containerd = {},
        .kubeconfigs = kKubeletKubeconfigs},
   };
   return kTable;
@@ -109,12 +103,10 @@ const Distribution* owner_of(const HostRoot& host, std::string_view unit) {
 // One sign for each distribution, which has all of its units.
 void add(std::vector<Sign>& signs, const Distribution& distribution, const std::string& why,
          const std::string& unit) {
-  auto sign = std::ranges::find(signs, &distribution, &Sign::distribution);
-  if (sign == signs.end()) {
-    signs.push_back({.distribution = &distribution, .why = why, .units = {}});
-    sign = signs.end() - 1;
-  }
-  if (std::ranges::find(sign->units, unit) == sign->units.end()) sign->units.push_back(unit);
+  const auto known = std::ranges::find(signs, &distribution, &Sign::distribution);
+  Sign& sign =
+      known != signs.end() ? *known : signs.emplace_back(Sign{.distribution = &distribution, .why = why});
+  if (std::ranges::find(sign.units, unit) == sign.units.end()) sign.units.push_back(unit);
 }
 
 // Arguments may be secrets.
@@ -172,12 +164,10 @@ std::vector<Sign> left_behind(const HostRoot& host) {
   return signs;
 }
 
-std::vector<Sign> enabled(const HostRoot& host) { return installed(host, true); }
-
-std::vector<Sign> there(const HostRoot& host) { return installed(host, false); }
-
 // The strongest first.
-constexpr std::vector<Sign> (*kLooks[])(const HostRoot& host) = {running, enabled, there, left_behind};
+constexpr std::vector<Sign> (*kLooks[])(const HostRoot& host) = {
+    running, [](const HostRoot& host) { return installed(host, true); },
+    [](const HostRoot& host) { return installed(host, false); }, left_behind};
 
 std::string absolute(std::string path) {
   if (path.starts_with(kSnapCommon)) path = std::string(kMicrok8sCommon) + path.substr(kSnapCommon.size());
@@ -203,9 +193,8 @@ std::optional<Root> told_root(const HostRoot& host, const Sign& sign) {
   for (const SeenProcess& process : processes(host)) {
     const bool is_of_unit = std::ranges::find(sign.units, process.unit) != sign.units.end();
     if (!process.pod.empty() || (!is_of_unit && !is_kubelet(process))) continue;
-    std::string line;
-    for (const std::string& argument : process.arguments) line += argument + ' ';
-    if (std::string root = root_in(line); !root.empty()) return Root{std::move(root), said_of(process)};
+    if (std::string root = root_in(joined(process.arguments, " ") + ' '); !root.empty())
+      return Root{std::move(root), said_of(process)};
   }
   for (const std::string& name : sign.units) {
     const auto unit = unit_file(host, name);

@@ -1,6 +1,7 @@
 #include "system/process.hpp"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/text.hpp"
 
@@ -9,28 +10,13 @@ namespace {
 
 constexpr std::size_t kLongestCommandLine = 100;
 
-std::vector<std::string> arguments_of(std::string_view text) {
+std::vector<std::string> arguments_of(const std::string& text) {
   std::vector<std::string> arguments;
-  while (!text.empty()) {
-    const std::string_view argument = text.substr(0, text.find('\0'));
-    arguments.emplace_back(argument);
-    text.remove_prefix(std::min(argument.size() + 1, text.size()));
-  }
+  std::istringstream words(text);
+  for (std::string argument; std::getline(words, argument, '\0');) arguments.push_back(argument);
   // Who has given itself a title leaves zeros behind it.
   while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
   return arguments;
-}
-
-// Of "0::/system.slice/kubelet.service", or of a line of a hierarchy of the first version.
-std::string unit_of(std::string_view cgroups) {
-  while (!cgroups.empty()) {
-    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
-    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
-    for (const auto& part : std::filesystem::path(line.substr(line.rfind(':') + 1))) {
-      if (part.extension() == ".service") return part;
-    }
-  }
-  return {};
 }
 
 // "pod6c5c2a3e-7f7c-4e7a-9a51-0d8b7c5d1f10", or the same with '_' in systemd's names.
@@ -46,13 +32,19 @@ std::string pod_in(std::string_view component) {
              : std::string();
 }
 
-// Of "0::/kubepods.slice/kubepods-pod6c5c2a3e_….slice/cri-containerd-….scope".
-std::string pod_of(std::string_view cgroups) {
-  while (!cgroups.empty()) {
-    const std::string_view line = cgroups.substr(0, cgroups.find('\n'));
-    cgroups.remove_prefix(std::min(line.size() + 1, cgroups.size()));
-    for (const auto& part : std::filesystem::path(line.substr(line.rfind(':') + 1))) {
-      if (std::string uid = pod_in(part.native()); !uid.empty()) return uid;
+std::string unit_in(const std::filesystem::path& component) {
+  return component.extension() == ".service" ? component.string() : "";
+}
+
+// What the first component that has something has, of "0::/system.slice/kubelet.service",
+// "0::/kubepods.slice/kubepods-pod6c5c2a3e_….slice/cri-containerd-….scope", or a line of a hierarchy of the
+// first version.
+template <typename Look>
+std::string first_of(const std::string& cgroups, Look look) {
+  std::istringstream lines(cgroups);
+  for (std::string line; std::getline(lines, line);) {
+    for (const auto& component : std::filesystem::path(line.substr(line.rfind(':') + 1))) {
+      if (std::string found = look(component.native()); !found.empty()) return found;
     }
   }
   return {};
@@ -67,8 +59,7 @@ std::string SeenProcess::name() const {
 }
 
 std::string SeenProcess::text() const {
-  std::string line;
-  for (const std::string& argument : arguments) line += (line.empty() ? "" : " ") + argument;
+  std::string line = joined(arguments, " ");
   if (line.size() > kLongestCommandLine) line = line.substr(0, kLongestCommandLine) + "…";
   return "process " + std::to_string(id) + (line.empty() ? "" : " (" + line + ")");
 }
@@ -90,8 +81,10 @@ std::optional<SeenProcess> process_of(const HostRoot& host, pid_t id) {
   const auto line = host.text(directory / "cmdline");
   if (!line) return std::nullopt;
   const std::string cgroups = host.text(directory / "cgroup").value_or("");
-  return SeenProcess{
-      .id = id, .arguments = arguments_of(*line), .unit = unit_of(cgroups), .pod = pod_of(cgroups)};
+  return SeenProcess{.id = id,
+                     .arguments = arguments_of(*line),
+                     .unit = first_of(cgroups, unit_in),
+                     .pod = first_of(cgroups, pod_in)};
 }
 
 std::vector<SeenProcess> processes(const HostRoot& host) {

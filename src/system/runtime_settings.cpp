@@ -92,15 +92,13 @@ RuntimeSettings crio_settings(const HostRoot& host, const fs::path& main) {
 }  // namespace
 
 std::optional<RuntimeSettings> runtime_settings(const HostRoot& host, const std::string& containerd) {
+  const auto file_of = [](const SeenProcess& process, const char* usual) {
+    const auto file = process.option("--config");
+    return file ? *file : process.option("-c").value_or(usual);
+  };
   for (const SeenProcess& process : processes(host)) {
-    if (process.name() == "containerd") {
-      const auto file = process.option("--config");
-      return containerd_settings(host, file ? *file : process.option("-c").value_or(kContainerdFile));
-    }
-    if (process.name() == "crio") {
-      const auto file = process.option("--config");
-      return crio_settings(host, file ? *file : process.option("-c").value_or(kCrioFile));
-    }
+    if (process.name() == "containerd") return containerd_settings(host, file_of(process, kContainerdFile));
+    if (process.name() == "crio") return crio_settings(host, file_of(process, kCrioFile));
   }
   if (!containerd.empty() && host.exists(containerd)) return containerd_settings(host, containerd);
   if (host.exists(kContainerdFile)) return containerd_settings(host, kContainerdFile);

@@ -80,8 +80,7 @@ std::optional<UnitFile> unit_file(const HostRoot& host, std::string_view name,
     const bool masked = host.link_target(path) == "/dev/null";
     const auto text = masked ? std::nullopt : host.text(path);
     if ((!masked && !text) || but_for.contains(path)) continue;
-    unit = UnitFile{
-        .path = path, .masked = masked, .enabled = is_enabled(host, file), .settings = {}, .text = {}};
+    unit = UnitFile{.path = path, .masked = masked, .enabled = is_enabled(host, file)};
     if (text) take(*unit, *text);
     break;
   }

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 #include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/groups/groups.hpp"

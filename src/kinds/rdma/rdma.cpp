@@ -12,7 +12,7 @@
 #include "base/ascii.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/rdma/card.hpp"
 

@@ -52,8 +52,7 @@ TEST_CASE("a CDI device is a problem as long as the runtime ignores it or nothin
 
 TEST_CASE("a device node without its link in /dev/char may be lost upon a daemon-reload") {
   MadeNode node;
-  node.observed.numbers = {{"/dev/nvidia0", {.major = 195, .minor = 0}},
-                           {"/dev/sda", {.block = true, .major = 8, .minor = 0}}};
+  node.observed.links = {{"/dev/nvidia0", "/dev/char/195:0"}, {"/dev/sda", "/dev/block/8:0"}};
   node.tree.link("dev/block/8:0", "../sda");
   CHECK(node.one("dev-char").level == Level::kNote);
   node.tree.directory("run/systemd/system");

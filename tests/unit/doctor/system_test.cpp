@@ -61,7 +61,7 @@ TEST_CASE("SELinux stands in the way only while it enforces") {
 
   node.tree.file("sys/fs/selinux/booleans/container_use_devices", "0 0");
   CHECK(node.one("selinux").level == Level::kOk);  // no device node is given to containers
-  node.observed.numbers = {{"/dev/ttyUSB0", {.major = 188, .minor = 0}}};
+  node.observed.links = {{"/dev/ttyUSB0", "/dev/char/188:0"}};
   CHECK(node.one("selinux").level == Level::kWarning);
   CHECK(contains(node.one("selinux").advice, "setsebool -P container_use_devices 1"));
   node.tree.file("sys/fs/selinux/enforce", "0");

@@ -1,4 +1,4 @@
-#include "document/hex_id.hpp"
+#include "document/fields.hpp"
 
 #include <doctest/doctest.h>
 

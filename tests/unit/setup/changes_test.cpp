@@ -1,4 +1,4 @@
-#include "setup/changes.hpp"
+#include "setup/files.hpp"
 
 #include <doctest/doctest.h>
 
@@ -106,4 +106,23 @@ TEST_CASE("the first change that cannot be made is the last, and says what was d
   node.tree.file("/full/a");
   CHECK_THROWS_WITH_AS(make_changes(node.host, Changes{{"/full", kOld, std::nullopt}}),
                        "/full cannot be removed: Directory not empty; nothing was changed", SetupError);
+}
+
+TEST_CASE("a file that comes or goes is one whole hunk, and what is equal is nothing") {
+  CHECK(FileChange{"/f", std::nullopt, "a\nb\n"}.diff() ==
+        "--- /dev/null\n+++ b/f\n@@ -0,0 +1,2 @@\n+a\n+b\n");
+  CHECK(FileChange{"/f", "a\n", std::nullopt}.diff() == "--- a/f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n");
+  CHECK(FileChange{"/f", "a\n", "a\n"}.diff().empty());
+  CHECK(FileChange{"/f", std::nullopt, std::nullopt}.diff().empty());
+}
+
+TEST_CASE("lines that stay are shown, and those that go stand before those that come") {
+  CHECK(FileChange{"/f", "a\nb\nc\n", "a\nx\nc\nd\n"}.diff() ==
+        "--- a/f\n+++ b/f\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n c\n+d\n");
+  CHECK(FileChange{"/f", "a\na\nb\n", "a\nb\n"}.diff() == "--- a/f\n+++ b/f\n@@ -1,3 +1,2 @@\n a\n-a\n b\n");
+}
+
+TEST_CASE("a text without its last newline is told as patch(1) wants it") {
+  CHECK(FileChange{"/f", "a", "a\n"}.diff() ==
+        "--- a/f\n+++ b/f\n@@ -1,1 +1,1 @@\n-a\n\\ No newline at end of file\n+a\n");
 }

@@ -1,7 +1,6 @@
 #include "setup/needs.hpp"
 #include "places.hpp"
 
-#include "setup/sandbox.hpp"
 #include "unit/doctor/made_node.hpp"
 
 using namespace plughost;
