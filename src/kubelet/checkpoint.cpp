@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "kubelet/container_answer.hpp"
+#include "kubelet/wire.hpp"
 
 namespace plughost {
 

@@ -4,10 +4,8 @@
 #include <grpcpp/support/status.h>
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 
 #include "device/allocation.hpp"
@@ -15,8 +13,7 @@
 
 namespace v1beta1 {
 class ContainerAllocateResponse;
-class ListAndWatchResponse;
-}  // namespace v1beta1
+}
 
 namespace plughost {
 
@@ -36,15 +33,5 @@ grpc::Status write_answer(const Offer& offer, const Allocation& allocation, cons
 // joined with this one have given the container the same card. The offer's LastGiven and GivenCards are told.
 grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
                               const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);
-
-// Between our values and the bytes of the device-plugin API. Thread-safe.
-
-void write_allocation(const Allocation& allocation, v1beta1::ContainerAllocateResponse& out);
-void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out);
-
-Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message);
-
-// Of a ContainerAllocateResponse as the kubelet stores it in its checkpoint. nullopt: the bytes are none.
-std::optional<Allocation> parse_allocation(std::string_view bytes);
 
 }  // namespace plughost

@@ -10,6 +10,7 @@
 #include "device/preferred.hpp"
 #include "kubelet/container_answer.hpp"
 #include "kubelet/pending_call.hpp"
+#include "kubelet/wire.hpp"
 
 namespace plughost {
 

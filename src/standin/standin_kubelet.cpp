@@ -6,7 +6,7 @@
 #include <thread>
 #include <variant>
 
-#include "kubelet/container_answer.hpp"
+#include "kubelet/wire.hpp"
 #include "standin/protocol_text.hpp"
 #include "standin/standin_core.hpp"
 

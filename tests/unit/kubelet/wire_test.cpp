@@ -1,4 +1,4 @@
-#include "kubelet/container_answer.hpp"
+#include "kubelet/wire.hpp"
 
 #include <absl/strings/escaping.h>
 #include <doctest/doctest.h>
