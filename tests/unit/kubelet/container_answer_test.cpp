@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "deviceplugin/v1beta1/deviceplugin.pb.h"
+#include "kubelet/wire.hpp"
 
 using namespace plughost;
 
