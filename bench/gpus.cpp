@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <thread>
 
+#include "allocate/preferred.hpp"
 #include "bed.hpp"
 #include "child.hpp"
-#include "device/preferred.hpp"
 #include "figures.hpp"
 #include "kinds/gpu/gpu.hpp"
 #include "unit/fake_nvml.hpp"

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/files.hpp"
-#include "base/log_line.hpp"
-#include "base/text.hpp"
 #include "commands/command.hpp"
+#include "log/log_line.hpp"
 #include "system/kubernetes.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <iterator>
 
-#include "base/ascii.hpp"
-#include "config/yaml.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
+#include "document/yaml.hpp"
 #include "system/kubernetes.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {

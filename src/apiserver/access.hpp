@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "config/text_file.hpp"
+#include "document/text_file.hpp"
 #include "host/host_root.hpp"
 
 namespace plughost {

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "apiserver/api_request.hpp"
-#include "base/ascii.hpp"
-#include "base/json.hpp"
-#include "base/text.hpp"
 #include "document/diagnostics.hpp"
 #include "programs/program.hpp"
+#include "text/ascii.hpp"
+#include "text/json.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <stdexcept>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <variant>
 
-#include "base/json.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "apiserver/curl_transport.hpp"
-#include "base/ascii.hpp"
 #include "document/diagnostics.hpp"
 #include "programs/program.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {
@@ -75,29 +75,19 @@ ApiClient::ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log&
                .age = options_.access_age,
                .file_deadline = options_.file_deadline,
                .plugin_deadline = options_.plugin_deadline}),
+      curl_(workers, options_.library, options_.file_deadline),
       idle_(loop, [this] { transport_.reset(); }) {
   name_node();
 }
 
 void ApiClient::prepare(bool anew, Ready ready) {
-  if (!library_) {
-    awaiting_library_.push_back([this, anew, ready = std::move(ready)](const std::string& trouble) {
-      if (trouble.empty())
-        prepare(anew, ready);
-      else
-        ready(trouble);
-    });
-    if (opening_hangs_)
-      on_library("opening libcurl takes too long: the file system that it lies on does not answer");
-    else if (!opening_)
-      open_library();
-    return;
-  }
-  keeper_.want(anew,
-               lifetime_.bound([this, ready = std::move(ready)](const AccessKeeper::Credentials& credentials,
-                                                                const std::string& trouble) {
-                 on_credentials(credentials, trouble, ready);
-               }));
+  curl_.want([this, anew, ready = std::move(ready)](const std::string& trouble) {
+    if (!trouble.empty()) return ready(trouble);
+    keeper_.want(anew, lifetime_.bound([this, ready](const AccessKeeper::Credentials& credentials,
+                                                     const std::string& why_none) {
+      on_credentials(credentials, why_none, ready);
+    }));
+  });
 }
 
 void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
@@ -114,31 +104,6 @@ void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, con
                  ": names of nodes have small letters, digits, '-' and '.'; write `apiServer: {node: NAME}`");
   }
   ready(trouble);
-}
-
-void ApiClient::open_library() {
-  opening_ = true;
-  auto opened = std::make_shared<Opened>();
-  workers_.run([opened, name = options_.library] { *opened = CurlLibrary::open(name); },
-               lifetime_.bound([this, opened] {
-                 opening_hangs_ = false;
-                 on_library(std::move(*opened));
-               }),
-               options_.file_deadline, lifetime_.bound([this] {
-                 opening_hangs_ = true;
-                 on_library("opening libcurl takes longer than " + duration_text(options_.file_deadline) +
-                            ": the file system that it lies on does not answer");
-               }));
-}
-
-void ApiClient::on_library(Opened opened) {
-  opening_ = false;
-  std::string trouble;
-  if (auto* const why = std::get_if<std::string>(&opened))
-    trouble = std::move(*why);
-  else
-    library_ = std::get<0>(std::move(opened));
-  for (const Ready& each : std::exchange(awaiting_library_, {})) each(trouble);
 }
 
 void ApiClient::name_node() {
@@ -160,7 +125,7 @@ void ApiClient::note_request_end() {
 
 std::shared_ptr<CurlTransport> ApiClient::transport(bool alone) {
   const auto make = [&](long most) {
-    return std::make_shared<CurlTransport>(loop_, library_, keeper_.credentials(), most);
+    return std::make_shared<CurlTransport>(loop_, curl_.library(), keeper_.credentials(), most);
   };
   if (alone) return make(1);
   idle_.cancel();

@@ -10,24 +10,23 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "apiserver/access_keeper.hpp"
 #include "apiserver/api_request.hpp"
 #include "apiserver/api_tally.hpp"
+#include "apiserver/curl_opening.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/subscribers.hpp"
 #include "base/workers.hpp"
 #include "config/config.hpp"
 #include "host/host_root.hpp"
+#include "log/log.hpp"
 #include "programs/programs.hpp"
 
 namespace plughost {
 
 class CurlTransport;
-struct CurlLibrary;
 
 // A request that is under way; who drops it does not want to know any more. Its client outlives it.
 class ApiCall {
@@ -96,12 +95,9 @@ class ApiClient {
   friend class ApiWatch;
   class Call;
   using Ready = std::function<void(const std::string& trouble)>;
-  using Opened = std::variant<std::shared_ptr<const CurlLibrary>, std::string>;
 
   // When the library is open and the credentials are known; trouble says why they are not.
   void prepare(bool anew, Ready ready);
-  void open_library();
-  void on_library(Opened opened);
   void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
                       const Ready& ready);
   void name_node();
@@ -117,10 +113,7 @@ class ApiClient {
   Log& log_;
   Options options_;
   AccessKeeper keeper_;
-  std::shared_ptr<const CurlLibrary> library_;
-  bool opening_ = false;
-  bool opening_hangs_ = false;
-  std::vector<Ready> awaiting_library_;
+  CurlOpening curl_;
   std::string node_;
   std::shared_ptr<CurlTransport> transport_;  // of requests
   std::size_t requests_ = 0;                  // that are under way

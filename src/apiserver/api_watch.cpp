@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "apiserver/api_request.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
 #include "document/diagnostics.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

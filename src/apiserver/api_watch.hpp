@@ -14,7 +14,7 @@
 #include "apiserver/api_server.hpp"
 #include "apiserver/reflector.hpp"
 #include "base/event_loop.hpp"
-#include "base/json.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

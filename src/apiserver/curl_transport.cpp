@@ -13,8 +13,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
 #include "device/names.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

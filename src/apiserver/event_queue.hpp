@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

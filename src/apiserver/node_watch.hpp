@@ -9,8 +9,8 @@
 
 #include "apiserver/api_server.hpp"
 #include "apiserver/api_watch.hpp"
-#include "base/json.hpp"
 #include "base/subscribers.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

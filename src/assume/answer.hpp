@@ -7,12 +7,12 @@
 #include <string>
 #include <variant>
 
+#include "allocate/allocation.hpp"
+#include "allocate/offer.hpp"
 #include "assume/dialects.hpp"
 #include "assume/pod.hpp"
-#include "device/allocation.hpp"
 #include "device/assume_terms.hpp"
 #include "device/inventory.hpp"
-#include "device/offer.hpp"
 
 namespace plughost {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/words.hpp"
 #include "device/assume_terms.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 

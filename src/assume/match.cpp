@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "assume/dialects.hpp"
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

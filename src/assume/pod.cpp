@@ -5,8 +5,8 @@
 #include <limits>
 #include <tuple>
 
-#include "base/text.hpp"
-#include "device/quantity.hpp"
+#include "text/quantity.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

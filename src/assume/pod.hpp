@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
 #include "device/assume_terms.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

@@ -79,15 +79,14 @@ DirWatch::~DirWatch() { watcher_.forget(*this); }
 DirWatcher::DirWatcher(EventLoop& loop, Options options)
     : loop_(loop),
       options_(std::move(options)),
+      troubles_(options_.trouble, options_.relief),
       work_(loop, [this] { work(); }),
       retry_(loop, [this] { poll(); }),
-      mounts_timer_(loop,
-                    [this] {
-                      mounts_seen_ = EventLoop::Clock::now();
-                      pass_over_stuck();
-                      refresh();
-                    }),
-      mounts_(loop, [this] { on_mounts(); }),
+      mounts_(loop,
+              [this] {
+                pass_over_stuck();
+                refresh();
+              }),
       workers_(loop, 1) {
   if (!open()) retry_.arm(options_.retry);
 }
@@ -101,13 +100,7 @@ bool DirWatcher::open() {
     inotify_ = std::move(inotify);
     return true;
   } catch (const std::system_error& error) {
-    if (std::exchange(told_no_instance_, true)) return false;
-    const bool used_up = error.code() == std::errc::too_many_files_open;
-    options_.trouble(std::string("no directory can be watched: ") +
-                     (used_up ? "all inotify instances of this user are taken, raise "
-                                "fs.inotify.max_user_instances"
-                              : error.what()) +
-                     "; until then they are looked at now and then");
+    troubles_.no_instance(error);
     return false;
   }
 }
@@ -125,10 +118,7 @@ std::unique_ptr<DirWatch> DirWatcher::watch(const std::filesystem::path& path, s
 
 DirWatcher::Path& DirWatcher::path_of(const DirWatch& watch) {
   std::unique_ptr<Path>& path = paths_[watch.path_];
-  if (!path) {
-    path = std::make_unique<Path>();
-    path->name = watch.path_;
-  }
+  if (!path) path = std::make_unique<Path>(Path{.name = watch.path_});
   return *path;
 }
 
@@ -162,8 +152,9 @@ void DirWatcher::want(Path& path) {
   }
 }
 
-void DirWatcher::soon() {
-  if (!work_.armed()) work_.arm(EventLoop::Clock::duration::zero());
+void DirWatcher::want_moved(Path& path) {
+  path.moved = true;
+  want(path);
 }
 
 void DirWatcher::work() {
@@ -218,8 +209,7 @@ void DirWatcher::on_stuck(const std::shared_ptr<Placing>& placing) {
   soon();
   const auto owner = owners_.find(placing->owner);
   if (owner == owners_.end() || std::exchange(owner->second->hangs, true)) return;
-  options_.trouble("the file system at " + placing->where() + " does not answer: until it does, " +
-                   placing->path + " is not watched");
+  troubles_.hangs(placing->path, placing->where());
 }
 
 void DirWatcher::release_held() {
@@ -284,7 +274,7 @@ void DirWatcher::on_placed(const std::shared_ptr<Placing>& placing) {
   path.placement = std::move(*placing->found);
   path.under_way.reset();
   if (path.again) want(path);
-  if (std::exchange(path.hangs, false) && options_.relief) options_.relief(path.name + " is watched again");
+  if (std::exchange(path.hangs, false)) troubles_.answers(path.name);
   note_starved(path, path.placement.starved);
   // What is not watched is polled.
   const bool all = moved || path.placement.starved;
@@ -293,41 +283,28 @@ void DirWatcher::on_placed(const std::shared_ptr<Placing>& placing) {
 }
 
 void DirWatcher::note_starved(Path& path, const std::error_code& starved) {
-  if (starved && !path.starved) ++starved_;
-  if (!starved && path.starved) --starved_;
-  path.starved = static_cast<bool>(starved);
-  if (starved_ == 0) {
-    if (std::exchange(told_starved_, false) && options_.relief)
-      options_.relief("every directory is watched again");
-    return;
+  if (static_cast<bool>(starved) != path.starved) {
+    path.starved = !path.starved;
+    if (path.starved)
+      troubles_.starved(path.name, starved);
+    else
+      troubles_.fed();
   }
-  if (!retry_.armed()) retry_.arm(options_.retry);
-  if (!starved || std::exchange(told_starved_, true)) return;
-  const std::string why = starved == std::errc::no_space_on_device
-                              ? "too many inotify watches for fs.inotify.max_user_watches: raise it"
-                              : "no inotify watch is to be had (" + starved.message() + ')';
-  options_.trouble(why + "; until then " + path.name + " is looked at only now and then");
+  if (troubles_.any_starved() && !retry_.armed()) retry_.arm(options_.retry);
 }
 
 // For what is not watched.
 void DirWatcher::poll() {
   if (inotify_) {
-    for (const auto& [name, path] : paths_) {
+    for (const auto& [name, path] : paths_)
       if (path->starved) want(*path);
-    }
   } else if (open()) {
-    told_no_instance_ = false;
-    if (options_.relief) options_.relief("directories are watched: there is an inotify instance again");
+    troubles_.instance();
     refresh();
   } else {
     retry_.arm(options_.retry);
     tell({watches_.begin(), watches_.end()}, "", [](const DirWatch&) { return true; });
   }
-}
-
-void DirWatcher::on_mounts() {
-  if (!mounts_timer_.armed())
-    mounts_timer_.arm_at(std::max(EventLoop::Clock::now(), mounts_seen_ + kMountsPause));
 }
 
 void DirWatcher::on_readable() {
@@ -339,33 +316,70 @@ void DirWatcher::on_readable() {
 }
 
 void DirWatcher::on_event(const Inotify::Event& event) {
-  if (event.what == Inotify::What::kLost) return on_lost();
+  if (event.what == Inotify::What::kLost) {
+    for (const auto& [name, path] : paths_) want_moved(*path);
+    return;
+  }
   const auto owner = owners_.find(event.owner);
   if (owner == owners_.end()) return;
   Path& path = *owner->second;
-  if (event.what == Inotify::What::kMoved) {
-    path.moved = true;
-    return want(path);
-  }
+  if (event.what == Inotify::What::kMoved) return want_moved(path);
   tell(std::vector(path.watches), event.name, [&](const DirWatch& watch) {
     return (event.what == Inotify::What::kEntry || watch.what_ == WatchFor::kContents) &&
            ::fnmatch(watch.pattern_.c_str(), event.name.c_str(), 0) == 0;
   });
 }
 
-void DirWatcher::on_lost() {
-  for (const auto& [name, path] : paths_) {
-    path->moved = true;
-    want(*path);
-  }
+void WatchTroubles::no_instance(const std::system_error& error) {
+  if (std::exchange(told_no_instance_, true)) return;
+  const bool used_up = error.code() == std::errc::too_many_files_open;
+  trouble_(std::string("no directory can be watched: ") +
+           (used_up ? "all inotify instances of this user are taken, raise fs.inotify.max_user_instances"
+                    : error.what()) +
+           "; until then they are looked at now and then");
+}
+
+void WatchTroubles::instance() {
+  told_no_instance_ = false;
+  relieve("directories are watched: there is an inotify instance again");
+}
+
+void WatchTroubles::starved(const std::string& path, const std::error_code& why) {
+  ++starved_;
+  if (std::exchange(told_starved_, true)) return;
+  const std::string text = why == std::errc::no_space_on_device
+                               ? "too many inotify watches for fs.inotify.max_user_watches: raise it"
+                               : "no inotify watch is to be had (" + why.message() + ')';
+  trouble_(text + "; until then " + path + " is looked at only now and then");
+}
+
+void WatchTroubles::fed() {
+  if (--starved_ == 0 && std::exchange(told_starved_, false)) relieve("every directory is watched again");
+}
+
+void WatchTroubles::hangs(const std::string& path, const std::string& where) const {
+  trouble_("the file system at " + where + " does not answer: until it does, " + path + " is not watched");
+}
+
+void WatchTroubles::answers(const std::string& path) const { relieve(path + " is watched again"); }
+
+void WatchTroubles::relieve(const std::string& sentence) const {
+  if (relief_) relief_(sentence);
 }
 
 // proc(5): the file is 'exceptional' after a change, until somebody polls it.
 MountWatch::MountWatch(EventLoop& loop, std::function<void()> callback)
-    : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)) {
-  if (!mounts_) return;
-  io_ = std::make_unique<IoWatch>(loop, mounts_.get(), EPOLLPRI,
-                                  [callback = std::move(callback)](std::uint32_t) { callback(); });
+    : mounts_(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC)),
+      timer_(loop, [this, callback = std::move(callback)] {
+        told_ = EventLoop::Clock::now();
+        callback();
+      }) {
+  if (mounts_)
+    io_ = std::make_unique<IoWatch>(loop, mounts_.get(), EPOLLPRI, [this](std::uint32_t) { on_change(); });
+}
+
+void MountWatch::on_change() {
+  if (!timer_.armed()) timer_.arm_at(std::max(EventLoop::Clock::now(), told_ + kPause));
 }
 
 }  // namespace plughost

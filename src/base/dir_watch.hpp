@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -27,12 +28,18 @@ namespace plughost {
 // Tells when something is mounted or unmounted where this process can see it. Loop thread only.
 class MountWatch {
  public:
-  // Calls back for each change, or once for several. Where there is no /proc nothing is told. The loop
-  // outlives it.
+  // Mounts come in crowds: it calls back once for those that come within this.
+  static constexpr std::chrono::milliseconds kPause{500};
+
+  // Where there is no /proc nothing is told. The loop outlives it.
   MountWatch(EventLoop& loop, std::function<void()> callback);
 
  private:
+  void on_change();
+
   UniqueFd mounts_;
+  EventLoop::Clock::time_point told_{};
+  Timer timer_;
   std::unique_ptr<IoWatch> io_;
 };
 
@@ -61,18 +68,43 @@ class DirWatch {
   bool told_ = false;  // that it is in force
 };
 
+// Says once what is not watched, and that it is again. Loop thread only.
+class WatchTroubles {
+ public:
+  using Tell = std::function<void(std::string sentence)>;
+
+  // relief may be empty.
+  WatchTroubles(Tell trouble, Tell relief) : trouble_(std::move(trouble)), relief_(std::move(relief)) {}
+
+  void no_instance(const std::system_error& error);
+  void instance();
+  // One more path, or one less, for which the kernel has no watch left.
+  void starved(const std::string& path, const std::error_code& why);
+  void fed();
+  void hangs(const std::string& path, const std::string& where) const;
+  void answers(const std::string& path) const;
+  bool any_starved() const { return starved_ > 0; }
+
+ private:
+  void relieve(const std::string& sentence) const;
+
+  const Tell trouble_;
+  const Tell relief_;
+  std::size_t starved_ = 0;
+  bool told_starved_ = false;
+  bool told_no_instance_ = false;
+};
+
 class DirWatcher {
  public:
   // A file system that takes longer to answer has the others wait no longer.
   static constexpr std::chrono::seconds kDeadline{2};
-  // Mounts come in crowds: the paths are looked at once for those that come within this.
-  static constexpr std::chrono::milliseconds kMountsPause{500};
   // Paths that are under way to the thread at once: a turn of the loop is short, however many are due.
   static constexpr unsigned kAtOnce = 16;
   // Threads that hang in file systems that may not be there any more.
   static constexpr unsigned kMostPassedOver = 8;
 
-  using Tell = std::function<void(std::string sentence)>;
+  using Tell = WatchTroubles::Tell;
   using Place = std::function<decltype(place_watches)>;
   struct Options {
     Tell trouble;      // something is not watched: once per kind, and once for each path that hangs
@@ -106,7 +138,10 @@ class DirWatcher {
   Path& path_of(const DirWatch& watch);
   void forget(DirWatch& watch);
   void want(Path& path);
-  void soon();
+  void want_moved(Path& path);
+  void soon() {
+    if (!work_.armed()) work_.arm(EventLoop::Clock::duration::zero());
+  }
   void work();
   void launch(Path& path);
   bool is_behind_stuck(const std::string& path) const;
@@ -117,9 +152,7 @@ class DirWatcher {
   void note_starved(Path& path, const std::error_code& starved);
   void on_readable();
   void on_event(const Inotify::Event& event);
-  void on_lost();
   void poll();
-  void on_mounts();
   // A callback may end any watch, and a list of them with it: hand in a copy.
   template <typename Wanted>
   void tell(const std::vector<DirWatch*>& watches, std::string_view name, Wanted wanted);
@@ -137,13 +170,9 @@ class DirWatcher {
   std::vector<std::pair<Inotify::Owner, std::vector<Inotify::Interest>>> unwanted_;
   unsigned under_way_ = 0;  // without those that are stuck
   unsigned passed_over_ = 0;
-  std::size_t starved_ = 0;
-  bool told_starved_ = false;
-  bool told_no_instance_ = false;
-  EventLoop::Clock::time_point mounts_seen_{};
+  WatchTroubles troubles_;
   Timer work_;
   Timer retry_;
-  Timer mounts_timer_;
   std::unique_ptr<IoWatch> io_;
   MountWatch mounts_;
   Workers workers_;

@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 

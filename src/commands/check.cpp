@@ -3,11 +3,11 @@
 #include <iostream>
 #include <string>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
 #include "doctor/api_permissions.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 

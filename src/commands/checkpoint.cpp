@@ -4,10 +4,10 @@
 
 #include <iostream>
 
-#include "base/text.hpp"
+#include "allocate/allocation_text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "device/allocation_text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

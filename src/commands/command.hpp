@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/log_line.hpp"
 #include "config/places.hpp"
+#include "log/log_line.hpp"
 
 namespace plughost {
 

@@ -12,8 +12,8 @@
 #include "base/unique_fd.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
-#include "config/text_file.hpp"
-#include "config/yaml.hpp"
+#include "document/text_file.hpp"
+#include "document/yaml.hpp"
 
 namespace plughost {
 namespace {

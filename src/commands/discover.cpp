@@ -2,14 +2,14 @@
 
 #include <iostream>
 
-#include "base/text.hpp"
+#include "allocate/allocation.hpp"
+#include "allocate/allocation_text.hpp"
+#include "allocate/cdi.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "config/config.hpp"
-#include "device/allocation.hpp"
-#include "device/allocation_text.hpp"
-#include "device/cdi.hpp"
-#include "supervisor/survey.hpp"
+#include "fleet/survey.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

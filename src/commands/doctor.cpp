@@ -1,7 +1,7 @@
 // plughost doctor: what is wrong with this node, and what to do about it.
 
 #include "doctor/doctor.hpp"
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 #include <algorithm>
 #include <iostream>

@@ -3,11 +3,11 @@
 #include <iostream>
 #include <utility>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "document/fields.hpp"
 #include "telemetry/control_client.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

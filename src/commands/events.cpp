@@ -2,10 +2,10 @@
 
 #include <iostream>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "telemetry/control_client.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

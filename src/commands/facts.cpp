@@ -5,12 +5,12 @@
 #include <iostream>
 #include <optional>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "document/fields.hpp"
 #include "fleet/recording.hpp"
 #include "kinds/gpu/nvml_cards.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <ostream>
 
-#include "config/yaml_text.hpp"
+#include "document/yaml_text.hpp"
 
 namespace plughost {
 

@@ -3,8 +3,8 @@
 
 #include <iosfwd>
 
-#include "base/json.hpp"
 #include "commands/command.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

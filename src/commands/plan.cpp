@@ -9,10 +9,10 @@
 #include <optional>
 #include <set>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "host/machine_files.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -4,13 +4,13 @@
 #include <iostream>
 #include <utility>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "config/config.hpp"
 #include "config/presets.hpp"
 #include "device/inventory.hpp"
-#include "supervisor/survey.hpp"
+#include "fleet/survey.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -6,12 +6,12 @@
 #include <csignal>
 #include <iostream>
 
-#include "base/log_line.hpp"
 #include "base/signals.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "daemon/daemon.hpp"
 #include "kubelet/grpc_setup.hpp"
+#include "log/log_line.hpp"
 
 namespace plughost {
 namespace {

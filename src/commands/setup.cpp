@@ -8,11 +8,11 @@
 #include <span>
 #include <string_view>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "setup/files.hpp"
 #include "setup/plan.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,16 +3,16 @@
 #include <iostream>
 #include <sstream>
 
-#include "base/text.hpp"
+#include "allocate/allocation_text.hpp"
+#include "allocate/preferred.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "commands/simulate_pod.hpp"
 #include "config/config.hpp"
-#include "device/allocation_text.hpp"
-#include "device/preferred.hpp"
+#include "fleet/survey.hpp"
 #include "host/device_nodes.hpp"
-#include "supervisor/container_programs.hpp"
-#include "supervisor/survey.hpp"
+#include "text/text.hpp"
+#include "userprograms/container_programs.hpp"
 
 namespace plughost {
 namespace {

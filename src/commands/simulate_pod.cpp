@@ -7,15 +7,15 @@
 #include <utility>
 #include <vector>
 
+#include "allocate/allocation_text.hpp"
 #include "assume/answer.hpp"
 #include "assume/match.hpp"
 #include "assume/pod.hpp"
-#include "base/text.hpp"
 #include "commands/output.hpp"
-#include "device/allocation_text.hpp"
 #include "host/device_nodes.hpp"
 #include "pods/held_units.hpp"
 #include "pods/pod_source.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

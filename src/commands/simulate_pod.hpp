@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "allocate/offer.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
-#include "device/offer.hpp"
 #include "host/host_root.hpp"
 
 namespace plughost {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.hpp"
 #include "commands/command.hpp"
 #include "commands/output.hpp"
-#include "supervisor/readiness.hpp"
+#include "status/readiness.hpp"
 #include "telemetry/control_client.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

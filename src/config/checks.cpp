@@ -7,27 +7,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include "allocate/one_container.hpp"
 #include "base/files.hpp"
+#include "config/container_checks.hpp"
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "device/names.hpp"
-#include "device/one_container.hpp"
 
 namespace plughost {
 namespace {
-
-// Where a key of an entry stands; the entry itself if it has no such key.
-const Mark& mark_of(const EntryDraft& entry, std::string_view key) {
-  const Node* const value = entry.document->find(key);
-  return value ? value->mark : entry.document->mark;
-}
-
-std::string named(const EntryDraft& entry) { return entry.path + " (" + entry.config.where + ')'; }
-
-// Which of them apply is known on a node, and there one is refused if both do.
-bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b) {
-  return !a.config.when.empty() && !b.config.when.empty();
-}
 
 void check_names(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::unordered_map<std::string_view, const EntryDraft*> first;
@@ -83,13 +71,6 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
                       own ? "an entry's devices cannot be near themselves; name another entry"
                           : "there is no entry named " + quote(near) + did_you_mean(near, names));
   }
-}
-
-// As far as it is known: patterns that differ may be for different devices.
-bool take_the_same(const EntryDraft& one, const EntryDraft& other) {
-  const Choice& choice = one.config.recipe->choice;
-  const Choice& its = other.config.recipe->choice;
-  return choice == its || choice == Choice{} || its == Choice{};
 }
 
 // Either may be asked first, and the other then has to follow.
@@ -198,199 +179,6 @@ class FixedIds {
   std::unordered_map<std::string, Owner> owners_;
 };
 
-// With {resource} filled in where it is known.
-Template bound(const EntryDraft& entry, const Template& pattern) {
-  const Template& name = entry.config.recipe->name;
-  return pattern.bind([&](std::string_view placeholder) -> std::optional<std::string> {
-    const bool variable = placeholder == "resourceEnv";
-    if ((placeholder != "resource" && !variable) || !name.literal()) return std::nullopt;
-    const auto resource = name.expand([](std::string_view) { return std::nullopt; });
-    return variable ? resource_variable(*resource) : resource;
-  });
-}
-
-// Does the entry itself set the variable? Then what its kind says of it does not count.
-bool sets(const EntryDraft& entry, const Template& variable) {
-  return std::ranges::any_of(entry.config.recipe->env,
-                             [&](const auto& pair) { return pair.first == variable; });
-}
-
-// What the kinds themselves set in a container. A container that has one card from two resources has one
-// value, of which nobody knows whose it is.
-class KindVariables {
- public:
-  KindVariables(std::span<const EntryDraft> entries, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
-    std::vector<const Recipe*> recipes;
-    for (const EntryDraft& entry : entries) recipes.push_back(entry.config.recipe.get());
-    groups_ = same_card_groups(recipes);
-  }
-
-  void add(const EntryDraft& entry) {
-    bool reported = false;
-    for (const auto& recipe : entry.config.source->recipes()) {
-      for (const auto& [name, value] : recipe->env) {
-        if (sets(entry, name)) continue;
-        std::vector<Setter>& setters = setters_[name.text()];
-        const Setter setter{.entry = &entry, .value = bound(entry, value)};
-        const auto other =
-            std::ranges::find_if(setters, [&](const Setter& each) { return clash(each, setter); });
-        if (other != setters.end() && !std::exchange(reported, true)) report(*other, setter, name.text());
-        setters.push_back(setter);
-      }
-    }
-  }
-
- private:
-  struct Setter {
-    const EntryDraft* entry;
-    Template value;
-  };
-
-  bool clash(const Setter& one, const Setter& other) const {
-    if (one.entry == other.entry || may_exclude_each_other(*one.entry, *other.entry)) return false;
-    if (one.value == other.value && (one.value.literal() || joined(*one.entry, *other.entry))) return false;
-    return take_the_same(*one.entry, *other.entry);
-  }
-
-  bool joined(const EntryDraft& one, const EntryDraft& other) const {
-    const auto group = groups_.find(one.config.recipe->name.text());
-    const auto its = groups_.find(other.config.recipe->name.text());
-    if (group != groups_.end() && its != groups_.end() && group->second == its->second) return true;
-    return is_to_be_joined(*one.config.recipe, *other.config.recipe) ||
-           is_to_be_joined(*other.config.recipe, *one.config.recipe);
-  }
-
-  // That the other does not say so is reported as that.
-  static bool is_to_be_joined(const Recipe& recipe, const Recipe& other) {
-    return recipe.same_card && recipe.near == other.name.text();
-  }
-
-  void report(const Setter& other, const Setter& setter, const std::string& variable) {
-    const EntryDraft& entry = *setter.entry;
-    const bool joinable = setter.value == other.value;
-    diagnostics_.error(
-        mark_of(entry, entry.kind), entry.path + '.' + entry.kind,
-        "its devices and those of " + named(*other.entry) +
-            " are the same cards, and each sets the variable " + quote(variable) +
-            ": a container with devices of both would see one's or the other's; " +
-            (joinable ? "put `near`, with the other's name, and `sameCard: true` into both, or " : "") +
-            "tell the cards apart by `only`, or set the variable in `env`");
-  }
-
-  Diagnostics& diagnostics_;
-  std::map<std::string, std::size_t> groups_;
-  std::map<std::string, std::vector<Setter>> setters_;
-};
-
-// What an entry sets in a container under a key that another resource might set, too.
-struct ContainerSetting {
-  const EntryDraft* entry;
-  std::string what;  // "environment variable"
-  std::string key;   // templates, with {resource} filled in where it is known
-  std::string value;
-  bool varies;   // the value depends on the devices
-  bool of_kind;  // the kind sets it, not the entry
-  Mark mark;
-  std::string path;
-};
-
-class ContainerSettings {
- public:
-  explicit ContainerSettings(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
-
-  void add(const EntryDraft& entry) {
-    const Recipe& recipe = *entry.config.recipe;
-    add_pairs(entry, "env", "environment variable", recipe.env);
-    add_pairs(entry, "annotations", "annotation", recipe.annotations);
-    for (std::size_t i = 0; i < recipe.mounts.size(); ++i) {
-      const MountRecipe& mount = recipe.mounts[i];
-      add_path(entry, "mounts", i, mount.container_path, mount.host_path,
-               mount.read_only ? "mount, read-only" : "mount");
-    }
-    for (std::size_t i = 0; i < recipe.nodes.size(); ++i) {
-      const NodeRecipe& node = recipe.nodes[i];
-      add_path(entry, "nodes", i, node.container_path, node.host_path, "device, " + node.permissions);
-    }
-    for (const auto& brought : entry.config.source->recipes()) {
-      for (const auto& [name, value] : brought->env) {
-        if (!sets(entry, name))
-          add_setting(entry, "environment variable", name, bound(entry, value), "",
-                      mark_of(entry, entry.kind), entry.path + '.' + entry.kind, true);
-      }
-    }
-  }
-
- private:
-  // The first setting of a key, and the first that differs from it.
-  struct Setters {
-    ContainerSetting first;
-    std::optional<ContainerSetting> other;
-  };
-
-  void add_pairs(const EntryDraft& entry, std::string_view field, std::string_view what,
-                 const Recipe::Pairs& pairs) {
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      const Node& name = entry.document->find(field)->members[i].first;
-      add_setting(entry, what, pairs[i].first, bound(entry, pairs[i].second), "", name.mark,
-                  entry.path + '.' + std::string(field) + '.' + name.scalar);
-    }
-  }
-
-  void add_path(const EntryDraft& entry, std::string_view field, std::size_t i,
-                const Template& container_path, const Template& host_path, const std::string& terms) {
-    const Node& item = entry.document->find(field)->items[i];
-    const Node* const value = item.find("containerPath");
-    add_setting(entry, "path in the container", container_path, bound(entry, host_path), terms,
-                value ? value->mark : item.mark,
-                entry.path + '.' + std::string(field) + '[' + std::to_string(i) + ']');
-  }
-
-  void add_setting(const EntryDraft& entry, std::string_view what, const Template& key_pattern,
-                   const Template& value, const std::string& terms, const Mark& mark, std::string path,
-                   bool of_kind = false) {
-    const Template key = bound(entry, key_pattern);
-    // Ids and the names of resources are unique, and so is a key that has one in it.
-    if (key.names("id") || key.names("resource") || key.names("resourceEnv")) return;
-    ContainerSetting setting{.entry = &entry,
-                             .what = std::string(what),
-                             .key = key.text(),
-                             .value = value.text() + ' ' + terms,
-                             .varies = !value.literal(),
-                             .of_kind = of_kind,
-                             .mark = mark,
-                             .path = std::move(path)};
-    if (setting.varies && !of_kind && !entry.config.recipe->name.literal())
-      report(setting, "another resource of this entry");
-
-    const auto [known, is_new] = setters_.try_emplace({setting.what, setting.key}, Setters{setting, {}});
-    if (is_new) return;
-    Setters& setters = known->second;
-    if (differ(setters.first, setting)) {
-      report(setting, named(*setters.first.entry));
-      if (!setters.other) setters.other = std::move(setting);
-    } else if (setters.other && differ(*setters.other, setting)) {
-      report(setting, named(*setters.other->entry));
-    }
-  }
-
-  static bool differ(const ContainerSetting& a, const ContainerSetting& b) {
-    const bool both_of_kinds = a.of_kind && b.of_kind;  // see KindVariables
-    return a.entry != b.entry && !both_of_kinds && !may_exclude_each_other(*a.entry, *b.entry) &&
-           (a.varies || b.varies || a.value != b.value);
-  }
-
-  void report(const ContainerSetting& setting, const std::string& other) {
-    diagnostics_.warning(setting.mark, setting.path,
-                         "the " + setting.what + ' ' + quote(setting.key) + " may get another value from " +
-                             other +
-                             "; a container with devices of both has either, at random; tell them apart, for "
-                             "example by {resource} in the name");
-  }
-
-  Diagnostics& diagnostics_;
-  std::map<std::pair<std::string, std::string>, Setters> setters_;
-};
-
 // NFD would take either of the values.
 void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string, const EntryDraft*> owners;
@@ -467,15 +255,12 @@ void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics
   check_node_resources(entries, diagnostics);
   KnownResources resources(diagnostics);
   FixedIds ids(resources, diagnostics);
-  KindVariables variables(entries, diagnostics);
-  ContainerSettings settings(diagnostics);
   for (const EntryDraft& entry : entries) {
     if (!entry.sound) continue;
     resources.add(entry);
     ids.add(entry);
-    variables.add(entry);
-    settings.add(entry);
   }
+  check_containers(entries, diagnostics);
 }
 
 }  // namespace plughost

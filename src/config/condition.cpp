@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/text.hpp"
 #include "document/fields.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

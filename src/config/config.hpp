@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/log.hpp"
 #include "config/condition.hpp"
 #include "config/places.hpp"
 #include "device/label.hpp"
@@ -21,6 +20,7 @@
 #include "document/node.hpp"
 #include "host/host_root.hpp"
 #include "kinds/kind.hpp"
+#include "log/log.hpp"
 
 namespace plughost {
 
@@ -42,6 +42,8 @@ struct KubeletConfig {
   const std::filesystem::path& socket_directory() const {
     return registration == Registration::kRegister ? directory : plugins_registry;
   }
+  // What the names of our files begin with in directories that several plughosts use, each with its kubelet.
+  std::string files_owner() const;
   bool operator==(const KubeletConfig&) const = default;
 };
 

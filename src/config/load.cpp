@@ -12,16 +12,16 @@
 #include <tuple>
 #include <utility>
 
-#include "base/text.hpp"
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/other_plugin.hpp"
 #include "config/read_entry.hpp"
 #include "config/read_settings.hpp"
-#include "config/text_file.hpp"
-#include "config/yaml.hpp"
 #include "device/names.hpp"
 #include "document/fields.hpp"
+#include "document/text_file.hpp"
+#include "document/yaml.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "base/ascii.hpp"
-#include "base/words.hpp"
+#include "text/ascii.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -2,7 +2,10 @@
 
 #include <arpa/inet.h>
 
+#include <array>
+#include <cinttypes>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -10,11 +13,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/log_line.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
 #include "config/checks.hpp"
 #include "device/names.hpp"
+#include "log/log_line.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {
@@ -42,6 +45,13 @@ std::string address_trouble(std::string_view text) {
 }
 
 }  // namespace
+
+std::string KubeletConfig::files_owner() const {
+  if (directory == kKubeletDirectory) return "plughost";
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "plughost.%016" PRIx64, fnv1a(directory.native()));
+  return text.data();
+}
 
 void SettingsReader::read_node_file(const Node& root) {
   node_file_ = &root;

@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "base/words.hpp"
-#include "config/yaml.hpp"
 #include "convert/converter.hpp"
+#include "document/yaml.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "config/yaml.hpp"
 #include "device/names.hpp"
+#include "document/yaml.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {

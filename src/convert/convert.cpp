@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
 #include "config/other_plugin.hpp"
 #include "convert/converter.hpp"
 #include "convert/manifests.hpp"
 #include "convert/running_plugin.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

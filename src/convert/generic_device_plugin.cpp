@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
-#include "config/yaml.hpp"
 #include "convert/converter.hpp"
+#include "document/yaml.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
 #include "convert/converter.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -1,7 +1,7 @@
 // Intel's GPU plugin and ROCm's k8s-device-plugin, which have flags only.
 
-#include "base/text.hpp"
 #include "convert/converter.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.hpp"
 #include "convert/converter.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.hpp"
 #include "convert/converter.hpp"
 #include "device/template.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

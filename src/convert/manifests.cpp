@@ -5,10 +5,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.hpp"
-#include "base/words.hpp"
-#include "config/yaml.hpp"
 #include "convert/running_plugin.hpp"
+#include "document/yaml.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {
@@ -31,9 +31,8 @@ bool is_object(const Node& node) {
 
 // "ConfigMap kube-system/gdp"
 std::string title_of(const Node& object) {
-  const Node& metadata = at(object, "metadata");
-  const std::string& space = text_at(metadata, "namespace");
-  const std::string name = (space.empty() ? "" : space + '/') + text_at(metadata, "name");
+  const std::string& space = text_at(at(object, "metadata"), "namespace");
+  const std::string name = (space.empty() ? "" : space + '/') + text_at(at(object, "metadata"), "name");
   return text_at(object, "kind") + (name.empty() ? "" : ' ' + name);
 }
 
@@ -50,11 +49,9 @@ std::string get_of(const std::string& from_where, const std::string& names) {
 
 // In a manifest many things have a list `devices`.
 bool has_groups(const Node& root) {
-  for (const std::string_view key : {"devices", "device"}) {
-    if (std::ranges::any_of(at(root, key).items, [](const Node& item) { return item.find("groups"); }))
-      return true;
-  }
-  return false;
+  return std::ranges::any_of(std::array{"devices", "device"}, [&](const char* key) {
+    return std::ranges::any_of(at(root, key).items, [](const Node& item) { return item.find("groups"); });
+  });
 }
 
 std::optional<OtherPlugin> plugin_inside(const Node& node) {

@@ -3,8 +3,8 @@
 #include <sstream>
 #include <utility>
 
-#include "base/text.hpp"
 #include "convert/converter.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/text.hpp"
 #include "convert/converter.hpp"
 #include "convert/globs.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

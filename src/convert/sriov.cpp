@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/text.hpp"
 #include "convert/converter.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -19,7 +19,6 @@ constexpr std::array<std::string_view, 3> kNodeDrivers = {"vfio-pci", "uio_pci_g
 // Selectors that plughost has no word for: without them more cards would be taken.
 constexpr std::array<const char*, 5> kNarrowing = {"ddpProfiles", "acpiIndexes", "vdpaType", "pKeys",
                                                    "auxTypes"};
-
 constexpr const char* kPfNames = "pfNames";
 constexpr const char* kRootDevices = "rootDevices";
 constexpr const char* kAddress = "pci";  // the attribute
@@ -42,7 +41,6 @@ constexpr ListWords kSelectors[] = {{"vendors", "vendors", "vendor"},
 struct Root {
   std::string name;
   Texts numbers;
-
   bool operator==(const Root&) const = default;
 };
 
@@ -53,6 +51,8 @@ struct Selector {
   bool rdma = false;
   bool vhost_net = false;
   Texts notes;
+  // What it says under the word; nothing, if it does not have it.
+  Texts said(const std::string& word) const { return lists.contains(word) ? lists.at(word) : Texts{}; }
 };
 
 // "0-3,5"; nullopt: it is no such text.
@@ -300,8 +300,8 @@ class Resource {
   void add_rdma(const Selector& selector) {
     YamlDraft selectors = YamlDraft::map();
     for (const ListWords& word : kSelectors) {
-      const auto found = selector.lists.find(word.theirs);
-      if (word.rdma && found != selector.lists.end()) selectors.add(word.rdma, found->second);
+      if (word.rdma && selector.lists.contains(word.theirs))
+        selectors.add(word.rdma, selector.said(word.theirs));
     }
     YamlDraft& rdma = entry_.add("rdma", YamlDraft::map());
     rdma.notes.emplace_back(
@@ -321,16 +321,14 @@ class Resource {
       }
     };
     if (alternatives_.empty()) {
-      const auto addresses = selector.lists.find("pciAddresses");
       Pattern pattern;
-      if (addresses != selector.lists.end()) pattern[kAddress] = addresses->second;
+      if (selector.lists.contains("pciAddresses")) pattern[kAddress] = selector.said("pciAddresses");
       add(with_roots(selector, std::move(pattern)));
     }
     for (const Selector& each : alternatives_) {
       Pattern pattern;
       for (const ListWords& word : kSelectors) {
-        const auto found = each.lists.find(word.theirs);
-        if (found != each.lists.end()) pattern[word.only] = found->second;
+        if (each.lists.contains(word.theirs)) pattern[word.only] = each.said(word.theirs);
       }
       add(with_roots(each, std::move(pattern)));
     }
@@ -339,19 +337,16 @@ class Resource {
 
   void add_pci(const Selector& selector) {
     const bool accelerator = type_ == "accelerator";
-    const auto found = selector.lists.find("drivers");
-    Texts drivers = found == selector.lists.end() ? Texts{} : found->second;
+    Texts drivers = selector.said("drivers");
     if (!accelerator) {
-      const auto has_no_node = [](const std::string& driver) {
+      const auto left_out = std::erase_if(drivers, [](const std::string& driver) {
         return std::ranges::find(kNodeDrivers, driver) == kNodeDrivers.end();
-      };
-      const std::size_t all = drivers.size();
-      std::erase_if(drivers, has_no_node);
+      });
       if (drivers.empty())
         refuse(
             "It is for network interfaces, which a CNI plugin moves into the pod: there is no device node to "
             "give, and plughost does not offer it.");
-      else if (drivers.size() < all)
+      else if (left_out > 0)
         entry_.notes.emplace_back(
             "Cards with the other drivers are network interfaces, which a CNI plugin moves; they are left "
             "out.");
@@ -362,10 +357,8 @@ class Resource {
           "The container gets the nodes that the driver made; theirs gave those of vfio and uio only.");
     }
     YamlDraft& pci = entry_.add("pci", YamlDraft::map());
-    for (const char* key : {"vendors", "devices"}) {
-      const auto list = selector.lists.find(key);
-      if (list != selector.lists.end()) pci.add(key, list->second);
-    }
+    for (const char* key : {"vendors", "devices"})
+      if (selector.lists.contains(key)) pci.add(key, selector.said(key));
     pci.add("classes", Texts{accelerator ? "12" : "02"});
     if (!drivers.empty()) pci.add("drivers", drivers);
   }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
-#include "config/yaml_text.hpp"
+#include "document/yaml_text.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

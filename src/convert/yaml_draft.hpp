@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

@@ -6,11 +6,11 @@
 
 #include "base/dir_watch.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/signals.hpp"
 #include "base/systemd.hpp"
 #include "base/workers.hpp"
 #include "config/config.hpp"
+#include "log/log.hpp"
 #include "programs/programs.hpp"
 #include "reload/configuration_in_force.hpp"
 #include "supervisor/supervisor.hpp"

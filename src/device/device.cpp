@@ -5,6 +5,19 @@
 
 namespace plughost {
 
+bool Device::healthy_share(unsigned n) const {
+  return trouble.empty() && std::ranges::none_of(reasons, [&](const Reason& reason) {
+           return reason.shares.empty() || std::ranges::binary_search(reason.shares, n);
+         });
+}
+
+std::string Device::reason() const {
+  std::string text;
+  for (const Reason& reason : reasons) text += (text.empty() ? "" : "; and ") + reason.text;
+  if (text.empty()) return trouble;
+  return trouble.empty() ? text : text + "; and by itself: " + trouble;
+}
+
 void Device::add(std::string name, std::string value) {
   if (!value.empty()) attributes.push_back({.name = std::move(name), .value = std::move(value)});
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "device/template.hpp"
@@ -65,12 +66,29 @@ struct NodeLink {
 
 struct KindRecipe;
 
+// Why a device, or some of its shares, is not to be had, whatever it is by itself: who says so, and in words.
+struct Reason {
+  enum class Who { kDrain, kHolder };
+
+  Who who = Who::kDrain;
+  std::string text;              // never empty: "drained: the fan"
+  std::vector<unsigned> shares;  // those that are Unhealthy for it, by number, in order, 0 for a device
+                                 // without replicas; empty: the device is out of service, whole
+
+  static Reason drain(std::string text) {
+    return {.who = Who::kDrain, .text = std::move(text), .shares = {}};
+  }
+  static Reason holder(std::string text, std::vector<unsigned> shares) {
+    return {.who = Who::kHolder, .text = std::move(text), .shares = std::move(shares)};
+  }
+  auto operator<=>(const Reason&) const = default;
+};
+
 struct Device {
   std::string id;               // valid UTF-8, at most 63 characters, unique in its resource
   std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
   bool lasting = false;         // its trouble does not end by itself: see DeviceSource::forgive()
   bool gone = false;            // it was there, and is listed for a while yet
-  bool drained = false;         // somebody has taken it out of service, and its trouble begins with that
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<NodeLink> links;  // among what its container gets by CDI, which takes nodes only
@@ -80,23 +98,31 @@ struct Device {
   std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
   unsigned replicas = 1;    // how many containers may hold it at once; above 1 its ids are <id>::<n>
 
-  // Its shares that containers hold by ids with which it is not listed (see adopt()): by number, in order, 0
-  // for a device without replicas. They are Unhealthy, and that is no trouble of the device's own.
-  std::vector<unsigned> taken;
-  std::string taken_by;  // who that is, in words; empty: none is taken
+  // What is laid over it (see Overlay), in that order.
+  std::vector<Reason> reasons;
 
   // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
   // it together. nullptr: nothing.
   std::shared_ptr<const KindRecipe> recipe;
 
-  // Can any of its shares be had?
-  bool healthy() const { return trouble.empty() && taken.size() < replicas; }
-  bool healthy_share(unsigned n) const { return trouble.empty() && !std::ranges::binary_search(taken, n); }
-  // Why it is Unhealthy, or some of its shares are; empty: all is well.
-  std::string reason() const {
-    if (trouble.empty() || taken_by.empty()) return trouble + taken_by;
-    return trouble + "; and " + taken_by;
+  // How many of its shares can be had?
+  unsigned healthy_shares() const {
+    unsigned count = 0;
+    for (unsigned n = 0; n < replicas; ++n) count += healthy_share(n) ? 1 : 0;
+    return count;
   }
+  bool healthy() const { return trouble.empty() && (reasons.empty() || healthy_shares() > 0); }
+  bool healthy_share(unsigned n) const;
+  // Could all of its shares be had, if nobody held them?
+  bool in_service() const {
+    return trouble.empty() &&
+           std::ranges::none_of(reasons, [](const Reason& reason) { return reason.shares.empty(); });
+  }
+  bool drained() const {
+    return std::ranges::find(reasons, Reason::Who::kDrain, &Reason::who) != reasons.end();
+  }
+  // Why it is Unhealthy, or some of its shares are; empty: all is well.
+  std::string reason() const;
   // An attribute; none if the value is empty.
   void add(std::string name, std::string value);
   // The attribute `numa`, too. nullopt: nobody knows it.

@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/json.hpp"
-#include "base/text.hpp"
 #include "device/names.hpp"
+#include "text/ascii.hpp"
+#include "text/json.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -80,19 +80,15 @@ const Drain* Drains::find(const Name& name) const {
   return found == all_.end() ? nullptr : &found->second;
 }
 
-bool Drains::touches(std::string_view resource) const {
-  const auto first = all_.lower_bound({.resource = std::string(resource), .device = {}});
+bool Drains::touches(const std::string& resource) const {
+  const auto first = all_.lower_bound({.resource = resource, .device = {}});
   return first != all_.end() && first->first.resource == resource;
 }
 
-void Drains::apply(std::string_view resource, std::vector<Device>& devices) const {
-  if (!touches(resource)) return;
-  for (Device& device : devices) {
-    const Drain* const drain = find({.resource = std::string(resource), .device = device.id});
-    if (!drain) continue;
-    device.drained = true;
-    device.trouble = drain->text() + (device.healthy() ? "" : "; and by itself: " + device.trouble);
-  }
+void Drains::lay(const std::string& resource, std::vector<Device>& devices) const {
+  for (Device& device : devices)
+    if (const Drain* const drain = find({.resource = resource, .device = device.id}))
+      device.reasons.push_back(Reason::drain(drain->text()));
 }
 
 std::string Drains::text() const {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/device.hpp"
+#include "device/overlay.hpp"
 
 namespace plughost {
 
@@ -23,7 +23,7 @@ struct Drain {
   Clock::time_point since;
   std::optional<Clock::time_point> until;  // nullopt: until somebody says so
 
-  // What the device's trouble is: "drained until 2026-11-22T19:00:00Z: the fan".
+  // Why the device is out of service: "drained until 2026-11-22T19:00:00Z: the fan".
   std::string text() const;
   bool operator==(const Drain&) const = default;
 };
@@ -32,7 +32,7 @@ inline constexpr std::size_t kLongestReason = 200;
 // Why the text cannot be a reason, as a sentence; empty: it can.
 std::string reason_trouble(std::string_view reason);
 
-class Drains {
+class Drains final : public Overlay {
  public:
   using Clock = Drain::Clock;
 
@@ -55,12 +55,10 @@ class Drains {
   std::optional<Clock::time_point> next_end() const;
 
   const Drain* find(const Name& name) const;
-  // Is a device of that resource drained?
-  bool touches(std::string_view resource) const;
+  bool touches(const std::string& resource) const override;
   const std::map<Name, Drain>& all() const { return all_; }
   std::size_t count() const { return all_.size(); }
-  // Makes those of the resource's devices Unhealthy; a trouble of their own is told behind.
-  void apply(std::string_view resource, std::vector<Device>& devices) const;
+  void lay(const std::string& resource, std::vector<Device>& devices) const override;
 
   // As a document, JSON.
   std::string text() const;

@@ -106,7 +106,7 @@ HealthTimes::Clock::time_point HealthTimes::since(std::string_view id) const {
 void BadSpells::note(std::span<const Device> devices, Clock::time_point now) {
   auto former = std::exchange(spells_, {});
   for (const Device& device : devices) {
-    if (device.trouble.empty() || device.drained) continue;
+    if (device.trouble.empty() || device.drained()) continue;
     if (auto spell = former.extract(device.id))
       spells_.insert(std::move(spell));
     else

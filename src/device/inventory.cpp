@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -67,8 +67,11 @@ unsigned share_of(const Device& device, std::string_view id) {
 bool Inventory::lists_same_as(const Inventory& other) const {
   return devices_ == other.devices_ ||
          std::ranges::equal(devices(), other.devices(), [](const Device& a, const Device& b) {
-           return a.id == b.id && a.healthy() == b.healthy() && a.replicas == b.replicas &&
-                  a.taken == b.taken && a.numa_nodes == b.numa_nodes;
+           if (a.id != b.id || a.replicas != b.replicas || a.numa_nodes != b.numa_nodes) return false;
+           if (a.reasons.empty() && b.reasons.empty()) return a.healthy() == b.healthy();
+           for (unsigned n = 0; n < a.replicas; ++n)
+             if (a.healthy_share(n) != b.healthy_share(n)) return false;
+           return true;
          });
 }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text.hpp"
 #include "device/names.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "device/names.hpp"
-#include "device/quantity.hpp"
+#include "text/quantity.hpp"
 
 namespace plughost {
 
@@ -19,7 +19,7 @@ NodeResources node_resources_of(std::span<const NodeResourceRecipe> recipes,
                                 std::span<const Inventory> lists) {
   std::uint64_t cards = 0;
   for (const Inventory& list : lists)
-    cards += static_cast<std::uint64_t>(std::ranges::count(list.devices(), std::string(), &Device::trouble));
+    cards += static_cast<std::uint64_t>(std::ranges::count_if(list.devices(), &Device::in_service));
   NodeResources counts;
   for (const NodeResourceRecipe& recipe : recipes)
     counts[recipe.key] = recipe.count == CardCount::kCores ? cards * kCoresOfACard : cards;

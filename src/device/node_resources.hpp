@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/json.hpp"
 #include "device/inventory.hpp"
 #include "device/recipe.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

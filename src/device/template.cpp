@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 

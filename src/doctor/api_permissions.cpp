@@ -10,10 +10,10 @@
 #include "apiserver/api_request.hpp"
 #include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
-#include "base/text.hpp"
 #include "base/workers.hpp"
+#include "log/log.hpp"
 #include "programs/programs.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
 #include "config/config.hpp"
 #include "config/rights.hpp"
 #include "host/host_root.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

@@ -1,8 +1,8 @@
 #include <sys/stat.h>
 
-#include "base/text.hpp"
 #include "doctor/checks.hpp"
 #include "system/kubernetes.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

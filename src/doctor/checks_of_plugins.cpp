@@ -4,13 +4,13 @@
 #include <set>
 #include <sstream>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
+#include "base/unix_socket.hpp"
 #include "doctor/checks.hpp"
 #include "host/machine_files.hpp"
 #include "kubelet/checkpoint.hpp"
-#include "kubelet/unix_socket.hpp"
-#include "supervisor/allocatable_check.hpp"
+#include "publication/allocatable_check.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

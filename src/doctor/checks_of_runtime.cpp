@@ -2,12 +2,12 @@
 #include <set>
 #include <sstream>
 
-#include "base/text.hpp"
-#include "config/text_file.hpp"
-#include "config/yaml.hpp"
 #include "doctor/checks.hpp"
+#include "document/text_file.hpp"
+#include "document/yaml.hpp"
 #include "system/kubernetes.hpp"
 #include "system/runtime_settings.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

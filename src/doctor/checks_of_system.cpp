@@ -5,12 +5,12 @@
 #include <set>
 #include <sstream>
 
-#include "base/text.hpp"
 #include "doctor/checks.hpp"
 #include "host/machine_files.hpp"
 #include "setup/needs.hpp"
 #include "system/kubernetes.hpp"
 #include "system/unit_file.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

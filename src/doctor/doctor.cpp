@@ -4,8 +4,8 @@
 #include <exception>
 #include <utility>
 
-#include "base/words.hpp"
 #include "doctor/checks.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 #include "programs/subprocess.hpp"
 #include "system/process.hpp"
 

@@ -14,9 +14,9 @@
 
 #include "config/config.hpp"
 #include "doctor/api_permissions.hpp"
+#include "fleet/survey.hpp"
 #include "host/host_root.hpp"
 #include "kubelet/pod_resources.hpp"
-#include "supervisor/survey.hpp"
 #include "system/process.hpp"
 
 namespace plughost {

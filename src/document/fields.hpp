@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/words.hpp"
 #include "device/template.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 

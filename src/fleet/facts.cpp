@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
-#include "base/words.hpp"
+#include "text/json.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "fleet/survey.hpp"
 #include "host/host_root.hpp"
-#include "supervisor/survey.hpp"
 
 namespace plughost {
 namespace {

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "base/files.hpp"
-#include "base/json.hpp"
-#include "base/text.hpp"
 #include "device/names.hpp"
+#include "fleet/survey.hpp"
 #include "host/machine_facts.hpp"
 #include "host/node_labels.hpp"
 #include "host/sysfs.hpp"
-#include "supervisor/survey.hpp"
+#include "text/json.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
 #include "host/host_root.hpp"
 #include "host/sysfs.hpp"
 

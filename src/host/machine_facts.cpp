@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "base/words.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/ascii.hpp"
-#include "base/json.hpp"
-#include "base/text.hpp"
+#include "text/ascii.hpp"
+#include "text/json.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/json.hpp"
-#include "base/text.hpp"
+#include "text/json.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -8,10 +8,10 @@
 #include <set>
 #include <utility>
 
-#include "base/text.hpp"
 #include "document/fields.hpp"
 #include "host/pci_function.hpp"
 #include "kinds/kind.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

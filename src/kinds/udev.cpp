@@ -5,10 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "base/text.hpp"
 #include "host/device_nodes.hpp"
 #include "host/sysfs.hpp"
 #include "kinds/kind.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/text.hpp"
 #include "kubelet/wire.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 

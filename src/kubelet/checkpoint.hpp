@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "allocate/allocation.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/workers.hpp"
-#include "device/allocation.hpp"
 #include "kubelet/pod_resources.hpp"
+#include "log/log.hpp"
 
 namespace plughost {
 

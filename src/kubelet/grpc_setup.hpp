@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <memory>
 
-#include "base/log.hpp"
+#include "log/log.hpp"
 
 namespace plughost {
 

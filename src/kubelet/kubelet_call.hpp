@@ -11,7 +11,7 @@
 #include <memory>
 
 #include "base/event_loop.hpp"
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 
 namespace plughost {
 

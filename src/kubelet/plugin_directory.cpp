@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 
 namespace plughost {
 

@@ -8,7 +8,7 @@
 
 #include "base/dir_watch.hpp"
 #include "base/files.hpp"
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 
 namespace plughost {
 

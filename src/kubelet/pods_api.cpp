@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "base/text.hpp"
 #include "kubelet/kubelet_call.hpp"
 #include "podsapi/v1alpha1/podsapi.grpc.pb.h"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
 
 namespace v1beta1 {
 class ContainerAllocateResponse;

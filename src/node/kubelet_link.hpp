@@ -14,8 +14,8 @@
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/plugin_directory.hpp"
 #include "kubelet/pod_resources.hpp"
-#include "kubelet/registration.hpp"
 #include "node/platform.hpp"
+#include "plugin/registration.hpp"
 
 namespace plughost {
 

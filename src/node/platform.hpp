@@ -8,11 +8,11 @@
 #include "apiserver/node_watch.hpp"
 #include "base/dir_watch.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/tally.hpp"
 #include "base/workers.hpp"
 #include "host/host_root.hpp"
 #include "host/udev_monitor.hpp"
+#include "log/log.hpp"
 #include "programs/programs.hpp"
 
 namespace plughost {

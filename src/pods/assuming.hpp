@@ -13,8 +13,8 @@
 #include "apiserver/api_server.hpp"
 #include "apiserver/node_watch.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "kubelet/checkpoint.hpp"
+#include "log/log.hpp"
 #include "pods/pod_marks.hpp"
 #include "pods/pod_source.hpp"
 

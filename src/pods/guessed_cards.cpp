@@ -8,8 +8,8 @@
 #include "assume/holders.hpp"
 #include "assume/match.hpp"
 #include "assume/pod.hpp"
-#include "base/text.hpp"
 #include "pods/assumed_cards.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

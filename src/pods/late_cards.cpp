@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "allocate/cdi.hpp"
 #include "assume/holders.hpp"
-#include "device/cdi.hpp"
 #include "pods/assumed_cards.hpp"
 
 namespace plughost {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 PodMarks::PodMarks(EventLoop& loop, ApiServer& server, Log& log)

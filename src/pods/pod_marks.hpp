@@ -8,8 +8,8 @@
 
 #include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/rate.hpp"
+#include "log/log.hpp"
 
 namespace plughost {
 

@@ -4,8 +4,8 @@
 
 #include "apiserver/api_request.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/workers.hpp"
+#include "log/log.hpp"
 #include "programs/programs.hpp"
 
 namespace plughost {

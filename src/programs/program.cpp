@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "device/output_line.hpp"
+#include "programs/output_line.hpp"
 
 namespace plughost {
 

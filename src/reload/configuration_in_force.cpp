@@ -214,10 +214,6 @@ void ConfigurationInForce::set_trial(std::optional<Trial> trial) {
   trial_timer_.arm_at(trial_->due());
 }
 
-void ConfigurationInForce::look_at_trial() {
-  if (!giving_up_) on_trial_time();
-}
-
 void ConfigurationInForce::on_trial_time() {
   if (!trial_ || stopping_) return;
   const std::string why = trial_->look(running_.attachments(), EventLoop::Clock::now());

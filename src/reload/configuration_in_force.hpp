@@ -64,7 +64,9 @@ class ConfigurationInForce {
   // What is on trial stays for good.
   void keep(const KeepDone& done);
   // The kubelet may have lost a resource: a trial ends by that.
-  void look_at_trial();
+  void look_at_trial() {
+    if (!giving_up_) on_trial_time();
+  }
   // From now on everything is refused.
   void stop() { stopping_ = true; }
 

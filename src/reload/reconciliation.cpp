@@ -3,7 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "kubelet/served_resource.hpp"
+#include "plugin/served_resource.hpp"
 
 namespace plughost {
 

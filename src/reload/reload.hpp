@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
-#include "base/log_line.hpp"
 #include "config/selection.hpp"
+#include "log/log_line.hpp"
 #include "reload/reconciliation.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

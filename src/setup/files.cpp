@@ -5,9 +5,9 @@
 #include <system_error>
 
 #include "base/files.hpp"
-#include "base/json.hpp"
-#include "config/yaml_text.hpp"
+#include "document/yaml_text.hpp"
 #include "embedded/plughost.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 namespace {

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <set>
 
-#include "base/text.hpp"
 #include "programs/program.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.hpp"
 #include "config/config.hpp"
 #include "system/kubernetes.hpp"
 #include "system/os_release.hpp"
 #include "system/runtime_settings.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

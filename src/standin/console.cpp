@@ -4,8 +4,8 @@
 #include <iostream>
 #include <sstream>
 
-#include "base/text.hpp"
-#include "device/allocation_text.hpp"
+#include "allocate/allocation_text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
 #include "standin/standin_kubelet.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
 
 namespace plughost {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <sstream>
 
-#include "base/text.hpp"
 #include "system/os_release.hpp"
 #include "system/process.hpp"
 #include "system/unit_file.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

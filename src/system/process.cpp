@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <sstream>
 
-#include "base/ascii.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {

@@ -14,8 +14,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/log_history.hpp"
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
+#include "log/log_history.hpp"
 
 namespace plughost {
 namespace {

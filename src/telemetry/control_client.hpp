@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "base/json.hpp"
 #include "telemetry/orders.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 

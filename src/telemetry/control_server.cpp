@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 
 namespace plughost {
 namespace {

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
+#include "log/log.hpp"
 #include "telemetry/http_server.hpp"
 #include "telemetry/status_requests.hpp"
 

@@ -3,10 +3,10 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
-#include "base/text.hpp"
 #include "embedded/page.hpp"
-#include "supervisor/readiness.hpp"
+#include "status/readiness.hpp"
 #include "telemetry/listen_address.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <variant>
 
-#include "base/log_history.hpp"
-#include "supervisor/status.hpp"
+#include "log/log_history.hpp"
+#include "status/status.hpp"
 
 namespace plughost {
 

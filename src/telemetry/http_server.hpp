@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/unique_fd.hpp"
+#include "log/log.hpp"
 #include "telemetry/http_message.hpp"
 #include "telemetry/status_requests.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

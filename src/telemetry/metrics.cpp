@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "supervisor/readiness.hpp"
+#include "status/readiness.hpp"
 
 namespace plughost {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "supervisor/status.hpp"
+#include "status/status.hpp"
 
 namespace plughost {
 

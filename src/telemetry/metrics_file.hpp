@@ -9,7 +9,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/latest_write.hpp"
-#include "base/log.hpp"
+#include "log/log.hpp"
 #include "telemetry/status_requests.hpp"
 
 namespace plughost {

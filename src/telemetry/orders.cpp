@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "base/json.hpp"
-#include "base/log_line.hpp"
 #include "config/config.hpp"
-#include "config/yaml.hpp"
 #include "document/fields.hpp"
+#include "document/yaml.hpp"
+#include "log/log_line.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <variant>
 
+#include "listing/drain_order.hpp"
 #include "reload/reload.hpp"
-#include "supervisor/drain_order.hpp"
 #include "telemetry/http_message.hpp"
 
 namespace plughost {

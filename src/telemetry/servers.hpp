@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "config/config.hpp"
+#include "log/log.hpp"
 #include "telemetry/control_server.hpp"
 #include "telemetry/http_server.hpp"
 #include "telemetry/status_requests.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "supervisor/status.hpp"
+#include "status/status.hpp"
 
 namespace plughost {
 

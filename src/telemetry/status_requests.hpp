@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/log_history.hpp"
 #include "base/readers.hpp"
 #include "base/workers.hpp"
+#include "listing/drain_order.hpp"
+#include "log/log_history.hpp"
 #include "reload/reload.hpp"
-#include "supervisor/drain_order.hpp"
 #include "telemetry/snapshot.hpp"
 
 namespace plughost {

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "config/yaml.hpp"
 #include "convert/convert.hpp"
 #include "device/names.hpp"
+#include "document/yaml.hpp"
 
 namespace {
 

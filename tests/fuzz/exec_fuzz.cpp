@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "kinds/exec/document.hpp"

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "base/json.hpp"
 #include "host/node_labels.hpp"
+#include "text/json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

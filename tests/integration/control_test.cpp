@@ -11,8 +11,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/unix_socket.hpp"
 #include "integration/node.hpp"
-#include "kubelet/unix_socket.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

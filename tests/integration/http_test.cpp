@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/unix_socket.hpp"
 #include "integration/http_client.hpp"
-#include "kubelet/unix_socket.hpp"
 #include "places.hpp"
 
 using namespace plughost;

@@ -8,7 +8,7 @@
 #include <exception>
 #include <iostream>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 #include "unit/made_specification.hpp"
 
 namespace plughost::test {

@@ -9,9 +9,9 @@
 #include <atomic>
 #include <csignal>
 
+#include "base/unix_socket.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "integration/node.hpp"
-#include "kubelet/unix_socket.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

@@ -3,12 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kinds/kind.hpp"
@@ -20,45 +23,59 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::map<std::string, std::set<std::string>> kMayUse{
-    {"base", {}},
-    {"device", {"base"}},
-    {"assume", {"base", "device"}},
-    {"document", {"base", "device"}},
-    {"host", {"base", "device"}},
-    {"programs", {"base", "device", "document"}},
-    {"kinds", {"base", "device", "document", "assume", "host", "programs"}},
-    {"config", {"base", "device", "document", "host", "programs", "kinds"}},
-    {"convert", {"base", "device", "document", "kinds", "config"}},
-    {"system", {"base", "device", "document", "host"}},
-    {"apiserver", {"base", "device", "document", "host", "programs", "config", "system"}},
-    {"kubelet", {"base", "device", "assume"}},
-    {"pods", {"base", "device", "assume", "programs", "config", "apiserver", "kubelet"}},
-    {"node", {"base", "host", "programs", "config", "apiserver", "kubelet"}},
-    {"reload", {"base", "device", "host", "programs", "config", "apiserver", "kubelet", "node"}},
+    {"text", {}},
+    {"base", {"text"}},
+    {"log", {"text", "base"}},
+    {"device", {"text"}},
+    {"allocate", {"text", "device"}},
+    {"assume", {"text", "device", "allocate"}},
+    {"document", {"text", "base", "device"}},
+    {"host", {"text", "base", "device", "allocate"}},
+    {"programs", {"text", "base", "device", "document"}},
+    {"kinds", {"text", "base", "device", "allocate", "assume", "document", "host", "programs"}},
+    {"config", {"text", "base", "log", "device", "allocate", "document", "host", "programs", "kinds"}},
+    {"convert", {"text", "device", "document", "config"}},
+    {"system", {"text", "host"}},
+    {"apiserver", {"text", "base", "log", "device", "document", "host", "programs", "config", "system"}},
+    {"kubelet", {"text", "base", "log", "allocate", "assume"}},
+    {"plugin", {"base", "device", "allocate", "kubelet"}},
+    {"pods",
+     {"text", "base", "log", "device", "allocate", "assume", "programs", "config", "apiserver", "kubelet",
+      "plugin"}},
+    {"node", {"base", "log", "host", "programs", "config", "apiserver", "kubelet", "plugin"}},
+    {"reload", {"text", "base", "log", "config", "plugin", "node"}},
+    {"status", {"text", "base", "device", "allocate", "config", "apiserver", "kubelet", "plugin", "reload"}},
+    {"listing", {"text", "base", "log", "device", "allocate", "host", "config", "kubelet", "node", "status"}},
+    {"userprograms", {"base", "log", "device", "allocate", "programs", "kinds", "kubelet", "status"}},
+    {"publication",
+     {"text", "base", "device", "allocate", "assume", "host", "kinds", "config", "plugin", "pods", "node",
+      "status", "listing", "userprograms"}},
+    {"announce",
+     {"text", "base", "log", "device", "allocate", "host", "config", "apiserver", "kubelet", "node", "status",
+      "userprograms"}},
     {"supervisor",
-     {"base", "device", "document", "host", "assume", "programs", "kinds", "config", "kubelet", "apiserver",
-      "pods", "node", "reload"}},
-    {"fleet", {"base", "device", "document", "host", "programs", "kinds", "config", "supervisor"}},
-    {"setup", {"base", "device", "document", "host", "programs", "kinds", "config", "system"}},
+     {"text", "base", "log", "device", "config", "pods", "node", "reload", "status", "listing",
+      "userprograms", "publication", "announce"}},
+    {"fleet", {"text", "base", "device", "allocate", "host", "config"}},
+    {"setup", {"text", "base", "document", "host", "programs", "config", "system"}},
     {"doctor",
-     {"base", "device", "document", "host", "programs", "kinds", "config", "kubelet", "supervisor", "system",
-      "setup", "apiserver"}},
-    {"standin", {"base", "device", "kubelet"}},
-    {"telemetry", {"base", "device", "document", "host", "config", "kubelet", "reload", "supervisor"}},
-    {"daemon",
-     {"base", "host", "programs", "config", "kubelet", "node", "reload", "supervisor", "telemetry"}},
-    {"commands",
-     {"base", "device", "document", "host", "assume", "programs", "kinds", "config", "convert", "kubelet",
-      "pods", "supervisor", "fleet", "system", "setup", "doctor", "reload", "telemetry", "daemon"}},
+     {"text", "base", "log", "document", "host", "programs", "config", "system", "apiserver", "kubelet",
+      "publication", "fleet", "setup"}},
+    {"standin", {"text", "base", "device", "allocate", "kubelet"}},
+    {"telemetry", {"text", "base", "log", "document", "config", "reload", "status", "listing"}},
+    {"daemon", {"base", "log", "programs", "config", "kubelet", "reload", "supervisor", "telemetry"}},
+    {"commands", {"text",         "base",  "log",    "device",  "allocate",  "assume", "document",
+                  "host",         "kinds", "config", "convert", "kubelet",   "pods",   "status",
+                  "userprograms", "fleet", "setup",  "doctor",  "telemetry", "daemon"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.
 const std::map<std::string, std::set<std::string>> kSeenBy{
-    {"grpc", {"kubelet", "standin"}},
+    {"grpc", {"kubelet", "plugin", "standin"}},
     {"boost/", {"telemetry"}},
     {"prometheus/", {"telemetry"}},
-    {"deviceplugin/", {"kubelet", "standin"}},
-    {"pluginregistration/", {"kubelet", "standin"}},
+    {"deviceplugin/", {"kubelet", "plugin", "standin"}},
+    {"pluginregistration/", {"plugin", "standin"}},
     {"podresources/", {"kubelet", "standin"}},
     {"podsapi/", {"kubelet"}},
     {"toml++/", {"system"}},
@@ -66,15 +83,15 @@ const std::map<std::string, std::set<std::string>> kSeenBy{
     {"curl/", {"apiserver"}},
 };
 
-// Libraries that only these files may see: JSON has one door, base/json.hpp, and others are those that read
+// Libraries that only these files may see: JSON has one door, text/json.hpp, and others are those that read
 // documents of others with their errors' places.
 const std::map<std::string, std::set<std::string>> kSeenByFiles{
     {"nlohmann/",
-     {"base/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "fleet/facts.cpp",
+     {"text/json.cpp", "kinds/exec/document.cpp", "kinds/gpu/nvidia_cdi.cpp", "fleet/facts.cpp",
       "kubelet/checkpoint.cpp", "standin/checkpoint_file.cpp"}},
     {"CLI/", {"main.cpp", "standin/main.cpp"}},
-    {"yaml.h", {"config/yaml.cpp"}},
-    {"yaml-cpp/", {"config/yaml_text.cpp"}},
+    {"yaml.h", {"document/yaml_mistakes.hpp"}},
+    {"yaml-cpp/", {"document/yaml_text.cpp"}},
     {"curl/", {"apiserver/curl_transport.hpp"}},
     {"regex", {}},
 };
@@ -84,11 +101,11 @@ const std::map<std::string, std::set<std::string>> kSeenByFiles{
 const std::map<std::string, std::set<std::string>> kInHeadersOf{
     {"nlohmann/", {}},
     {"boost/", {}},
-    {"grpc", {"kubelet"}},
+    {"grpc", {"kubelet", "plugin"}},
     {"podresources/", {}},
-    {"deviceplugin/", {"kubelet"}},
-    {"pluginregistration/", {"kubelet"}},
-    {"google/protobuf/", {"kubelet"}},
+    {"deviceplugin/", {"kubelet", "plugin"}},
+    {"pluginregistration/", {"plugin"}},
+    {"google/protobuf/", {"kubelet", "plugin"}},
 };
 
 struct Include {
@@ -128,6 +145,96 @@ TEST_CASE("a folder includes only the folders that stand below it") {
     CAPTURE(include.header);
     REQUIRE(kMayUse.contains(include.folder));
     CHECK(kMayUse.at(include.folder).contains(used));
+  }
+}
+
+TEST_CASE("docs/architecture.md has a row for each folder, and a folder uses those above it") {
+  std::ifstream page(test::in_source("/docs/architecture.md"));
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(page, line);) {
+    constexpr std::string_view kBegin = "| `src/";
+    if (line.starts_with(kBegin))
+      rows.push_back(line.substr(kBegin.size(), line.find('`', 3) - kBegin.size()));
+  }
+  CHECK(rows.size() == kMayUse.size());
+  for (const auto& item : kMayUse) {
+    const std::string& folder = item.first;
+    const auto row = std::ranges::find(rows, folder);
+    CAPTURE(folder);
+    CHECK(row != rows.end());
+    for (const std::string& each : item.second) {
+      CAPTURE(each);
+      CHECK(std::ranges::find(rows.begin(), row, each) != row);
+    }
+  }
+}
+
+// The longest that a file, a class with all that its header and its source say of it, and a folder may be:
+// what nobody can read at one go has two purposes. The stand-in kubelet is a program of its own.
+constexpr std::size_t kMostLines = 400;
+constexpr std::size_t kMostClassLines = 300;
+constexpr std::size_t kMostFiles = 25;
+
+// Of a line at the beginning of something: the class that it defines, or of which it defines a function;
+// empty: none.
+std::string class_begun_in(const std::string& line) {
+  const auto is_of_a_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '~';
+  };
+  const auto name_before = [&](std::size_t end) {
+    std::size_t from = end;
+    while (from > 0 && is_of_a_name(line[from - 1])) --from;
+    return line.substr(from, end - from);
+  };
+  for (const std::string_view word : {"class ", "struct "}) {
+    if (!line.starts_with(word) || line.ends_with(';')) continue;
+    std::size_t end = word.size();
+    while (end < line.size() &&
+           (is_of_a_name(line[end]) || line.substr(end, 2) == "::" || line[end - 1] == ':'))
+      ++end;
+    return name_before(end);
+  }
+  const std::size_t function = line.find('(');
+  if (function == std::string::npos || !is_of_a_name(line[0])) return {};
+  const std::size_t colons = function - name_before(function).size();
+  if (colons < 2 || line.substr(colons - 2, 2) != "::") return {};
+  return name_before(colons - 2);
+}
+
+// The lines of each class: of its definition, and of its functions that are defined elsewhere.
+std::map<std::string, std::size_t> class_lines(const fs::path& folder) {
+  std::map<std::string, std::size_t> lines;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;
+    std::ifstream text(entry.path());
+    std::string of;
+    for (std::string line; std::getline(text, line);) {
+      if (of.empty() && !line.empty()) of = class_begun_in(line);
+      if (!of.empty()) ++lines[of];
+      if (line.starts_with('}') || (of.empty() && line.ends_with(';'))) of.clear();
+    }
+  }
+  return lines;
+}
+
+TEST_CASE("no file, class or folder is larger than one can read") {
+  const fs::path source = fs::path(test::in_source("/src"));
+  for (const auto& folder : fs::recursive_directory_iterator(source)) {
+    if (!folder.is_directory() || folder.path().filename() == "standin") continue;
+    CAPTURE(folder.path());
+    std::size_t files = 0;
+    for (const auto& file : fs::directory_iterator(folder.path())) {
+      if (file.path().extension() != ".cpp" && file.path().extension() != ".hpp") continue;
+      ++files;
+      CAPTURE(file.path());
+      std::ifstream text(file.path());
+      CHECK(std::count(std::istreambuf_iterator<char>(text), {}, '\n') <= std::ptrdiff_t{kMostLines});
+    }
+    CHECK(files <= kMostFiles);
+    for (const auto& item : class_lines(folder.path())) {
+      CAPTURE(item.first);
+      CHECK(item.second <= kMostClassLines);
+    }
   }
 }
 

@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
-#include "base/text.hpp"
-#include "base/words.hpp"
-#include "device/output_line.hpp"
 #include "device/template.hpp"
 #include "document/diagnostics.hpp"
 #include "document/fields.hpp"
+#include "programs/output_line.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
+#include "allocate/offer.hpp"
 #include "device/device.hpp"
-#include "device/offer.hpp"
 
 namespace plughost {
 

@@ -8,10 +8,10 @@
 #include <string_view>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {

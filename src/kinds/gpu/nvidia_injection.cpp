@@ -1,6 +1,6 @@
 #include "kinds/gpu/nvidia_injection.hpp"
 
-#include "device/cdi.hpp"
+#include "allocate/cdi.hpp"
 
 namespace plughost {
 namespace {

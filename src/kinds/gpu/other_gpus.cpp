@@ -6,10 +6,10 @@
 #include <sstream>
 #include <utility>
 
-#include "base/ascii.hpp"
 #include "device/recipe.hpp"
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {

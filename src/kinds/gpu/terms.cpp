@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "assume/dialects.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
 #include "device/label.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/ascii.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost {
 namespace {

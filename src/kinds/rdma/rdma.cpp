@@ -9,12 +9,12 @@
 #include <set>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
-#include "base/words.hpp"
 #include "document/fields.hpp"
 #include "kinds/kind.hpp"
 #include "kinds/rdma/card.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/workers.hpp"
+#include "log/log.hpp"
 #include "programs/programs.hpp"
 #include "unit/apiserver/fake_cluster.hpp"
 #include "unit/temp_dir.hpp"

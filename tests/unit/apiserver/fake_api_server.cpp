@@ -8,7 +8,7 @@
 #include <array>
 #include <optional>
 
-#include "base/ascii.hpp"
+#include "text/ascii.hpp"
 
 namespace plughost::test {
 namespace {

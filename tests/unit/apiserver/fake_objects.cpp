@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/ascii.hpp"
-#include "base/text.hpp"
+#include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost::test {
 namespace {

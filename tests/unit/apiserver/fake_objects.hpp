@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/json.hpp"
+#include "text/json.hpp"
 #include "unit/apiserver/fake_api_server.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 
 #include "apiserver/api_server.hpp"
-#include "base/text.hpp"
 #include "host/machine_files.hpp"
 #include "places.hpp"
 #include "programs/subprocess.hpp"
+#include "text/text.hpp"
 #include "unit/apiserver/api_client_fixture.hpp"
 #include "unit/apiserver/certificates.hpp"
 #include "unit/apiserver/fake_api_server.hpp"

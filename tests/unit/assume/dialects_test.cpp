@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "assume/answer.hpp"
-#include "base/json.hpp"
+#include "text/json.hpp"
 #include "unit/assume/pods.hpp"
 
 using namespace plughost;

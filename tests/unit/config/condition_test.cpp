@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "config/yaml.hpp"
+#include "document/yaml.hpp"
 
 namespace plughost {
 namespace {

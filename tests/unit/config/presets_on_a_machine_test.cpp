@@ -7,10 +7,10 @@
 #include <fstream>
 #include <map>
 
-#include "base/text.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
 #include "places.hpp"
+#include "text/text.hpp"
 #include "unit/host/made_sysfs.hpp"
 
 namespace plughost {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "config/config.hpp"
-#include "config/yaml.hpp"
+#include "document/yaml.hpp"
 #include "places.hpp"
 #include "unit/temp_dir.hpp"
 

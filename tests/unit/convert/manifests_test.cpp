@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "config/yaml.hpp"
+#include "document/yaml.hpp"
 
 namespace plughost {
 namespace {

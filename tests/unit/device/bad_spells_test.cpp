@@ -13,7 +13,9 @@ constexpr BadSpells::Clock::time_point kStart{1000h};
 
 // One device, which is as well as that.
 std::vector<Device> device(const std::string& trouble, bool drained = false) {
-  return {{.id = "a", .trouble = trouble, .drained = drained}};
+  std::vector<Device> made{{.id = "a", .trouble = trouble}};
+  if (drained) made[0].reasons = {Reason::drain("drained")};
+  return made;
 }
 
 }  // namespace
@@ -44,7 +46,7 @@ TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and th
   std::vector<Device> between;
   SUBCASE("Healthy") { between = device(""); }
   SUBCASE("forgotten") { between = {}; }
-  SUBCASE("drained") { between = device("drained; and by itself: sick", true); }
+  SUBCASE("drained") { between = device("sick", true); }
   for (const bool told : {false, true}) {
     CAPTURE(told);
     BadSpells spells;
@@ -82,7 +84,7 @@ TEST_CASE("each device has a spell of its own, and the first to be due is waited
 
 TEST_CASE("a device that somebody holds has no bad spell, unless it is sick") {
   BadSpells spells;
-  Device held{.id = "a", .taken = {0}, .taken_by = "held"};
+  Device held{.id = "a", .reasons = {Reason::holder("held", {0})}};
   spells.note(std::vector<Device>{held}, kStart);
   CHECK_FALSE(spells.since("a"));
   held.trouble = "sick";

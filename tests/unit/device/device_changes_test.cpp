@@ -60,8 +60,7 @@ TEST_CASE("nothing is told of lists that are the same") {
 
 TEST_CASE("a device whose shares are all taken is Unhealthy by that") {
   Device taken = well("a");
-  taken.taken = {0};
-  taken.taken_by = "a pod has it";
+  taken.reasons = {Reason::holder("a pod has it", {0})};
   CHECK(device_changes(Devices{well("a")}, Devices{taken}) == Changes{{kUnhealthy, "a", "a pod has it"}});
 }
 

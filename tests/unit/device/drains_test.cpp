@@ -72,13 +72,14 @@ TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their
   drains.set({kA, "1"}, fan());
   drains.set({kB, "2"}, fan());
   std::vector<Device> devices{{.id = "0"}, {.id = "1", .trouble = "it is gone"}, {.id = "2"}};
-  drains.apply(kA, devices);
-  CHECK(devices[0].trouble == "drained: the fan");
-  CHECK(devices[0].drained);
-  CHECK(devices[1].trouble == "drained: the fan; and by itself: it is gone");
-  CHECK(devices[1].drained);
+  drains.lay(kA, devices);
+  CHECK(devices[0].reason() == "drained: the fan");
+  CHECK(devices[0].drained());
+  CHECK_FALSE(devices[0].healthy());
+  CHECK(devices[1].reason() == "drained: the fan; and by itself: it is gone");
+  CHECK(devices[1].drained());
   CHECK(devices[2].healthy());
-  CHECK_FALSE(devices[2].drained);
+  CHECK_FALSE(devices[2].drained());
 }
 
 TEST_CASE("a reason is a line of UTF-8 of 200 bytes or less") {

@@ -94,8 +94,7 @@ TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
 TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy") {
   Device gpu = device("gpu", 3);
   CHECK(gpu.reason().empty());
-  gpu.taken = {0, 2};
-  gpu.taken_by = "held";
+  gpu.reasons = {Reason::holder("held", {0, 2})};
   CHECK(gpu.healthy());
   CHECK(gpu.reason() == "held");
   CHECK_FALSE(gpu.healthy_share(0));
@@ -109,17 +108,41 @@ TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy"
   CHECK(told == "gpu::0=gpu! gpu::1=gpu gpu::2=gpu! plain=plain ");
   CHECK_FALSE(some.lists_same_as(Inventory({device("gpu", 3), device("plain")})));
   CHECK_FALSE(some == Inventory({device("gpu", 3), device("plain")}));
-  gpu.taken = {0, 1, 2};
+  CHECK(gpu.healthy_shares() == 1);
+  CHECK(gpu.in_service());
+  gpu.reasons = {Reason::holder("held", {0, 1, 2})};
   CHECK_FALSE(gpu.healthy());
+  CHECK(gpu.in_service());
   gpu.trouble = "sick";
-  CHECK(gpu.reason() == "sick; and held");
-  gpu.taken = {};
-  gpu.taken_by = "";
+  CHECK(gpu.reason() == "held; and by itself: sick");
+  CHECK_FALSE(gpu.in_service());
+  gpu.reasons.clear();
   CHECK(gpu.reason() == "sick");
   CHECK_FALSE(gpu.healthy_share(1));
   Device plain = device("plain");
-  plain.taken = {0};
+  plain.reasons = {Reason::holder("held", {0})};
   CHECK_FALSE(plain.healthy());
+}
+
+TEST_CASE("a device is as well as all that is laid over it, and tells it in that order, itself last") {
+  Device gpu = device("gpu", 4);
+  gpu.reasons = {Reason::holder("held", {0}), Reason::holder("kept", {2})};
+  CHECK(gpu.healthy_shares() == 2);
+  CHECK_FALSE(gpu.drained());
+  CHECK(gpu.reason() == "held; and kept");
+  const Inventory held({gpu});
+  gpu.reasons.push_back(Reason::drain("drained"));
+  gpu.trouble = "sick";
+  CHECK(gpu.healthy_shares() == 0);
+  CHECK_FALSE(gpu.in_service());
+  CHECK(gpu.drained());
+  CHECK(gpu.reason() == "held; and kept; and drained; and by itself: sick");
+  // The kubelet is told of shares, and not why.
+  CHECK_FALSE(held.lists_same_as(Inventory({gpu})));
+  gpu.trouble.clear();
+  gpu.reasons = {Reason::holder("another", {0, 2})};
+  CHECK(held.lists_same_as(Inventory({gpu})));
+  CHECK_FALSE(held == Inventory({gpu}));
 }
 
 TEST_CASE("an id says which share of its device it stands for") {

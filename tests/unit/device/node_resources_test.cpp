@@ -25,9 +25,11 @@ TEST_CASE("healthy cards count, and a hundred cores for each, in all lists of th
 
 TEST_CASE("a card counts although all of its units are held") {
   Device held = card("a");
-  held.taken = {0, 1, 2, 3};
+  held.reasons = {Reason::holder("held", {0, 1, 2, 3})};
   CHECK_FALSE(held.healthy());
   CHECK(node_resources_of(kBoth, std::vector{Inventory({held})}).at("doslab.io/gpu-count") == 1);
+  held.reasons.push_back(Reason::drain("drained"));
+  CHECK(node_resources_of(kBoth, std::vector{Inventory({held})}).at("doslab.io/gpu-count") == 0);
 }
 
 TEST_CASE("a number that the node shows in another form is shown") {

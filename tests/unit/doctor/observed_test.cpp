@@ -1,6 +1,6 @@
 #include "doctor/observed.hpp"
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 #include "system/process.hpp"
 #include "unit/doctor/made_node.hpp"
 

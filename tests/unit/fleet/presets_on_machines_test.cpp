@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "base/text.hpp"
 #include "config/config.hpp"
 #include "fleet/recording.hpp"
+#include "fleet/survey.hpp"
 #include "host/host_root.hpp"
 #include "places.hpp"
-#include "supervisor/survey.hpp"
+#include "text/text.hpp"
 #include "unit/fleet/made_machines.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "config/selection.hpp"
-#include "supervisor/survey.hpp"
+#include "fleet/survey.hpp"
 #include "unit/config/config_of.hpp"
 #include "unit/host/made_sysfs.hpp"
 

@@ -1,6 +1,6 @@
 #include "unit/kubelet/fake_pods_api.hpp"
 
-#include "base/text.hpp"
+#include "text/text.hpp"
 
 namespace plughost::test {
 namespace {

@@ -11,8 +11,8 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include "base/json.hpp"
 #include "podsapi/v1alpha1/podsapi.grpc.pb.h"
+#include "text/json.hpp"
 
 namespace plughost::test {
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

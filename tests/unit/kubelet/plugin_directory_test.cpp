@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;

@@ -4,8 +4,8 @@
 
 #include <set>
 
+#include "unit/listing/shown_machine.hpp"
 #include "unit/run_until.hpp"
-#include "unit/supervisor/shown_machine.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {
@@ -15,6 +15,16 @@ using namespace std::chrono_literals;
 using Clock = Entry::Clock;
 
 Device of_type(const char* id, const char* type) { return {.id = id, .attributes = {{"type", type}}}; }
+
+// Nobody else has a resource.
+struct Owner final : EntryOwner {
+  std::string claim(const std::string&, const std::string&) override { return ""; }
+  Clock::time_point not_before(const std::string&) const override { return Clock::time_point::min(); }
+  void removed(const std::string&, const std::string&) override {}
+  void offered(const Offer&) override {}
+  void emptied(const Offer&) override {}
+  void changed() override {}
+};
 
 // An entry whose resources are named after its devices' types, on a node without a kubelet. The machine must
 // have been let go before it ends.
@@ -27,7 +37,7 @@ struct Running {
                    nullptr,
                    [] {},
                    [] {}};
-  CdiWriter cdi{process.workers, process.host, kubelet.at("cdi"), "plughost"};
+  CdiPlaces cdi{process.workers, process.host, kubelet.at("cdi"), "plughost"};
   Assuming assuming{{.loop = process.platform.loop,
                      .log = process.platform.log,
                      .api_server = process.platform.api_server,
@@ -37,24 +47,18 @@ struct Running {
                      .keep_late = {}},
                     kubelet.at("none")};
   Drains drains;
+  Owner owner;
   std::unique_ptr<Entry> entry;
 
   void start() {
     entry = std::make_unique<Entry>(
-        process.platform, link, test::entry_of(machine, "x.com/{type}"),
-        Entry::Hooks{.claim = [](const std::string&) { return ""; },
-                     .not_before = [](const std::string&) { return Clock::time_point::min(); },
-                     .removed = [](const std::string&) {},
-                     .cdi = [this]() -> CdiWriter& { return cdi; },
-                     .assuming = [this]() -> Assuming& { return assuming; },
-                     .drains = [this]() -> const Drains& { return drains; },
-                     .offered = [](const Offer&) {},
-                     .emptied = [](const Offer&) {},
-                     .changed = [] {}});
+        Publication::Means{
+            .platform = process.platform, .link = link, .cdi = cdi, .assuming = assuming, .owner = owner},
+        drains, test::entry_of(machine, "x.com/{type}"));
   }
   std::set<std::string> resources() const {
     std::set<std::string> names;
-    entry->for_each_resource([&](const Resource& resource) { names.insert(resource.name()); });
+    entry->publication().for_each_resource([&](const Resource& resource) { names.insert(resource.name()); });
     return names;
   }
   bool lists(const std::set<std::string>& names) {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "unit/kubelet/telling_kubelet.hpp"
+#include "unit/listing/shown_machine.hpp"
 #include "unit/run_until.hpp"
-#include "unit/supervisor/shown_machine.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {

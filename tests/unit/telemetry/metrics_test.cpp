@@ -88,7 +88,7 @@ TEST_CASE("the textfile has all metrics but those that node_exporter has of itse
 
 TEST_CASE("shares that pods hold by ids that are not listed are unhealthy, and told apart") {
   DaemonStatus taken = status();
-  Device gpu{.id = "gpu", .replicas = 3, .taken = {1, 2}, .taken_by = "held"};
+  Device gpu{.id = "gpu", .replicas = 3, .reasons = {Reason::holder("held", {1, 2})}};
   taken.resources[0].offer = std::make_shared<const Offer>(
       Offer{.resource = "x.example/a", .inventory = Inventory({gpu}), .recipe = nullptr});
   const std::string text = metrics_text(taken);

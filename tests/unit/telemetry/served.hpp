@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
-#include "base/log.hpp"
 #include "base/unique_fd.hpp"
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
+#include "log/log.hpp"
 #include "telemetry/status_requests.hpp"
 
 namespace plughost::test {

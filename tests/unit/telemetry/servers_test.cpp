@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kubelet/unix_socket.hpp"
+#include "base/unix_socket.hpp"
 #include "telemetry/control_client.hpp"
 #include "unit/telemetry/served.hpp"
 #include "unit/temp_dir.hpp"

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "kinds/gpu/gpu.hpp"

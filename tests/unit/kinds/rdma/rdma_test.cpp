@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "device/allocation.hpp"
+#include "allocate/allocation.hpp"
 #include "unit/host/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/kinds/found.hpp"

@@ -1,0 +1,25 @@
+#pragma once
+// What one resource offers at one moment: the devices, and how to answer for them. Immutable once made.
+
+#include <memory>
+#include <string>
+
+#include "allocate/one_container.hpp"
+#include "device/inventory.hpp"
+#include "device/recipe.hpp"
+
+namespace plughost {
+
+struct Offer {
+  std::string resource;
+  Inventory inventory;
+  std::shared_ptr<const Recipe> recipe;
+  Neighbours near = {};                        // of the entry that the recipe names
+  std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
+  // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
+  std::shared_ptr<GivenCards> joined = nullptr;
+  std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
+  std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
+};
+
+}  // namespace plughost

@@ -1,0 +1,181 @@
+#include "config/read_container.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "programs/program.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::chrono::milliseconds kShortestInterval = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kLongestInterval = std::chrono::days(1);
+constexpr std::chrono::milliseconds kShortestTimeout{100};
+constexpr std::chrono::milliseconds kLongestTimeout = std::chrono::minutes(10);
+// The kubelet waits for 30 s, and some of them are the way's.
+constexpr std::chrono::milliseconds kPreStart = std::chrono::seconds(20);
+constexpr std::chrono::milliseconds kLongestPreStart = std::chrono::seconds(25);
+// The usual time, and the longest: the kubelet admits no other pod until it has its answer.
+constexpr std::chrono::milliseconds kAllocate = std::chrono::seconds(2);
+constexpr std::chrono::milliseconds kOnRemove = std::chrono::seconds(5);
+constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
+
+// A map from text to text. Always as many pairs as the document has, in its order.
+Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
+  Recipe::Pairs pairs;
+  for (const auto& [name, value] : entry.members(key, "values")) {
+    const std::string path = entry.path_of(key) + '.' + name.scalar;
+    if (name.scalar.empty()) entry.diagnostics().error(name.mark, entry.path_of(key), "a name is empty");
+    refuse_what_is_no_text(value, path, entry.diagnostics());
+    pairs.emplace_back(read_template(name.scalar, known, name.mark, path, entry.diagnostics()),
+                       read_template(value.scalar, known, value.mark, path, entry.diagnostics()));
+  }
+  return pairs;
+}
+
+Recipe::Pairs read_env(Fields& entry, const Words& known) {
+  Recipe::Pairs env = read_pairs(entry, "env", known);
+  for (std::size_t i = 0; i < env.size(); ++i) {
+    if (sample(env[i].first).find('=') == std::string::npos) continue;
+    const Node& name = entry.node("env")->members[i].first;
+    entry.diagnostics().error(name.mark, entry.path_of("env") + '.' + name.scalar,
+                              "the name of an environment variable cannot have '='");
+  }
+  return env;
+}
+
+// A template of an absolute path. Absent: *fallback; without one that is an error.
+Template read_path(Fields& fields, std::string_view key, const Template* fallback, const Words& known) {
+  if (!fields.has(key)) {
+    if (fallback) return *fallback;
+    fields.error(key, "the key '" + std::string(key) + "' is missing");
+    return {};
+  }
+  Template path = fields.pattern(key, "", known);
+  // An attribute in front, as in {path}, may bring the '/' itself.
+  const std::string& text = path.text();
+  const bool attribute_first =
+      text.starts_with('{') && !text.starts_with("{{") &&
+      std::ranges::find(kCommonNames, path.placeholders()[0]) == std::end(kCommonNames);
+  if (const std::string trouble = path_trouble(attribute_first ? '/' + text : text); !trouble.empty())
+    fields.error(key, trouble);
+  return path;
+}
+
+// The maps of a list, each read by read(fields, item).
+template <class Item, class Read>
+std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
+  std::vector<Item> read_items;
+  for (std::size_t i = 0; const Node& item : entry.items(key)) {
+    Fields fields(item, entry.path_of(key) + '[' + std::to_string(i++) + ']', entry.diagnostics());
+    read(fields, read_items.emplace_back());
+  }
+  return read_items;
+}
+
+std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
+  return read_each<MountRecipe>(entry, "mounts", [&](Fields& fields, MountRecipe& mount) {
+    mount.host_path = read_path(fields, "hostPath", nullptr, known);
+    mount.container_path = read_path(fields, "containerPath", &mount.host_path, known);
+    mount.read_only = fields.flag("readOnly", false);
+  });
+}
+
+std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
+  return read_each<NodeRecipe>(entry, "nodes", [&](Fields& fields, NodeRecipe& node) {
+    node.host_path = read_path(fields, "hostPath", nullptr, known);
+    node.container_path = read_path(fields, "containerPath", &node.host_path, known);
+    node.permissions = fields.permissions();
+  });
+}
+
+// `exec` and `user`: the words that are to run. The program itself is the same for every device.
+std::vector<Template> read_command(Fields& fields, const Words& known) {
+  if (!fields.has("exec")) {
+    fields.has("user");  // it is known, too
+    fields.error("exec", "the key 'exec' is missing, as in exec: [/usr/lib/superdisk/check]");
+    return {};
+  }
+  const std::vector<std::string> words = fields.texts("exec");
+  const std::string trouble = path_trouble(words.empty() ? "" : words[0]);
+  if (words.empty()) {
+    fields.error("exec", "a list of a program and its arguments is expected here");
+  } else if (!trouble.empty()) {
+    fields.error("exec", "the program: " + trouble);
+  }
+  std::vector<Template> command;
+  for (const std::string& word : words_as(read_user(fields))) command.emplace_back(Template::escape(word));
+  const std::size_t program = command.size();
+  for (const std::string& word : words) {
+    command.push_back(
+        read_template(word, known, fields.node("exec")->mark, fields.path_of("exec"), fields.diagnostics()));
+  }
+  if (command.size() > program && !command[program].literal())
+    fields.error("exec", "the program's path has no placeholders; its arguments may have some");
+  return command;
+}
+
+std::optional<HealthRecipe> read_health(Fields& entry, const Words& known) {
+  if (!entry.has("health")) return std::nullopt;
+  Fields fields = entry.below("health");
+  HealthRecipe health;
+  health.command = read_command(fields, known);
+  health.interval = fields.duration("interval", health.interval, kShortestInterval, kLongestInterval);
+  health.timeout = fields.duration("timeout", health.timeout, kShortestTimeout, kLongestTimeout);
+  return health;
+}
+
+// `preStart`, `allocate` or `onRemove`.
+std::optional<ProgramRecipe> read_program(Fields& entry, std::string_view key, const Words& known,
+                                          std::chrono::milliseconds usual,
+                                          std::chrono::milliseconds longest) {
+  if (!entry.has(key)) return std::nullopt;
+  Fields fields = entry.below(key);
+  std::vector<Template> command = read_command(fields, known);
+  return ProgramRecipe{.command = std::move(command),
+                       .timeout = fields.duration("timeout", usual, kShortestTimeout, longest)};
+}
+
+std::optional<UnhealthyRecipe> read_when_unhealthy(Fields& entry, const Words& known) {
+  if (!entry.has("whenUnhealthy")) return std::nullopt;
+  Fields fields = entry.below("whenUnhealthy");
+  UnhealthyRecipe recipe;
+  recipe.after = fields.duration("after", recipe.after, std::chrono::milliseconds(0), kLongestAfter);
+  recipe.program.command = read_command(fields, known);
+  recipe.program.timeout = fields.duration("timeout", kWhenUnhealthy, kShortestTimeout, kLongestTimeout);
+  return recipe;
+}
+
+}  // namespace
+
+std::string sample(const Template& pattern) {
+  return *pattern.expand([](std::string_view) { return std::optional<std::string>("x"); });
+}
+
+void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnostics& diagnostics) {
+  if (value.kind == Node::Kind::kNull)
+    diagnostics.error(value.mark, path, "the key has no value; write \"\" for an empty text");
+  else if (value.kind != Node::Kind::kScalar)
+    diagnostics.error(value.mark, path, not_a_scalar(value));
+}
+
+void read_programs(Fields& entry, const Words& of_device, Recipe& recipe) {
+  recipe.health = read_health(entry, of_device);
+  recipe.pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
+  recipe.allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
+  recipe.on_remove = read_program(entry, "onRemove", of_device, kOnRemove, kLongestTimeout);
+  recipe.when_unhealthy = read_when_unhealthy(entry, of_device);
+}
+
+void read_container(Fields& entry, const Words& known, Recipe& recipe) {
+  recipe.env = read_env(entry, known);
+  recipe.annotations = read_pairs(entry, "annotations", known);
+  recipe.mounts = read_mounts(entry, known);
+  recipe.nodes = read_nodes(entry, known);
+}
+
+}  // namespace plughost

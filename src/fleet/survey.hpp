@@ -1,0 +1,24 @@
+#pragma once
+// One look at the machine: what a configuration would advertise now. Blocks; any thread.
+
+#include <string>
+#include <vector>
+
+#include "allocate/offer.hpp"
+#include "config/config.hpp"
+#include "config/selection.hpp"
+#include "host/host_root.hpp"
+
+namespace plughost {
+
+struct Survey {
+  std::vector<Offer> offers;           // by name
+  std::vector<std::string> troubles;   // entries that could not be looked at
+  std::vector<std::string> undecided;  // the names of entries of which nothing can be told
+  std::vector<std::string> remarks;
+  std::vector<NotHere> others;         // entries that do not apply
+  std::vector<std::string> unmatched;  // patterns of entries that match no device
+};
+Survey survey(const Config& config, const HostRoot& host);
+
+}  // namespace plughost

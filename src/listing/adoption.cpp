@@ -1,0 +1,217 @@
+#include "listing/adoption.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "allocate/allocation.hpp"
+
+namespace plughost {
+namespace {
+
+// What one container holds of a resource by ids that are not the resource's.
+struct Claim {
+  const Checkpoint::PodDevices* answer;
+  std::vector<std::string> ids;
+  bool was_ours = false;
+};
+
+// What tells a device from others wherever it is: paths, and CDI names.
+std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to) {
+  std::set<std::string> places(given.cdi.begin(), given.cdi.end());
+  const auto add = [&](const auto& things) {
+    for (const auto& thing : things) {
+      places.insert(thing.host_path);
+      places.insert(leads_to(thing.host_path));
+    }
+  };
+  add(given.nodes);
+  add(given.mounts);
+  add(given.by_cdi.nodes);
+  add(given.by_cdi.mounts);
+  return places;
+}
+
+// What a container gets with the device.
+Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
+                    const Device& device) {
+  const std::vector<std::string> ids{replica_id(device, 0)};
+  auto answer = allocate(resource, recipe, inventory, ids);
+  if (auto* given = std::get_if<Allocation>(&answer)) return std::move(*given);
+  Allocation given;
+  for (const DeviceNode& node : device.nodes)
+    given.nodes.push_back({.host_path = node.host_path, .container_path = {}});
+  for (const Mount& mount : device.mounts)
+    given.mounts.push_back({.host_path = mount.host_path, .container_path = {}});
+  return given;
+}
+
+// The devices by their places; nullptr: several have it.
+std::map<std::string, const Device*> by_place(const std::string& resource, const Recipe& recipe,
+                                              std::span<const Device> devices, const LeadsTo& leads_to) {
+  std::vector<Device> well(devices.begin(), devices.end());  // an answer tells only of such
+  for (Device& device : well) device.trouble.clear();
+  const Inventory inventory(std::move(well));
+  std::map<std::string, const Device*> found;
+  for (const Device& device : devices) {
+    for (const std::string& place :
+         places_of(given_of(resource, recipe, inventory, *inventory.find(replica_id(device, 0))), leads_to)) {
+      const auto [at, is_new] = found.try_emplace(place, &device);
+      if (!is_new) at->second = nullptr;
+    }
+  }
+  return found;
+}
+
+bool is_same(const Device& one, const Device& other) {
+  return one.nodes == other.nodes && one.mounts == other.mounts && one.env == other.env &&
+         one.attributes == other.attributes;
+}
+
+// The device that had this id before a reload, by all that its kind knows of it; of several that are alike
+// the one in the same place among them.
+const Device* now(std::span<const Device> devices, std::span<const Device> before, const Device& device) {
+  auto place =
+      std::count_if(before.data(), &device, [&](const Device& each) { return is_same(each, device); });
+  const auto found = std::ranges::find_if(
+      devices, [&](const Device& each) { return is_same(each, device) && place-- == 0; });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+bool is_in(const std::map<std::string, std::set<std::string>>& ids, const std::string& resource,
+           const std::string& id) {
+  const auto of_resource = ids.find(resource);
+  return of_resource != ids.end() && of_resource->second.contains(id);
+}
+
+// A device of a list.
+struct Listed {
+  const Inventory* list = nullptr;
+  const Device* device = nullptr;  // nullptr: there is none
+};
+
+Listed find(const std::map<std::string, Inventory>& lists, const std::string& resource,
+            const std::string& id) {
+  const auto list = lists.find(resource);
+  return list == lists.end() ? Listed() : Listed{&list->second, list->second.find(id)};
+}
+
+// One resource's adoption.
+class Draft {
+ public:
+  Draft(const std::string& resource, std::span<const Device> devices, const HeldIds& held,
+        const std::map<std::string, Inventory>& listed)
+      : resource_(resource), devices_(devices), held_(held), listed_(listed) {}
+
+  // What one container holds of the resource.
+  void sort(const Checkpoint::PodDevices& some) {
+    Claim claim{.answer = &some, .ids = {}};
+    for (const auto& [numa_node, ids] : some.ids) {
+      for (const std::string& id : ids) {
+        const Device* const device = find_device(devices_, id);
+        if (device) adoption_.used[device->id].insert(share_of(*device, id));
+        const bool was_ours = !device && stands_for_another(id);
+        if (device ||
+            (!was_ours && (is_in(held_.own, resource_, id) || find(listed_, resource_, id).device))) {
+          adoption_.own.insert(id);
+          continue;
+        }
+        claim.ids.push_back(id);
+        claim.was_ours = claim.was_ours || was_ours;
+      }
+    }
+    if (!claim.ids.empty()) claims_.push_back(std::move(claim));
+  }
+
+  Adoption finish(const Recipe& recipe, const LeadsTo& leads_to) {
+    if (claims_.empty()) return std::move(adoption_);
+    const auto places = by_place(resource_, recipe, devices_, leads_to);
+    for (const Claim& claim : claims_) {
+      std::set<const Device*> its;
+      if (claim.answer->allocation) {
+        for (const std::string& place : places_of(*claim.answer->allocation, leads_to)) {
+          if (const auto found = places.find(place); found != places.end()) its.insert(found->second);
+        }
+      }
+      its.erase(nullptr);
+      if (its.empty() && claim.was_ours) its = those_of_before(claim);
+      if (!its.empty())
+        give(claim, its);
+      else if (claim.was_ours)  // the reload leaves it out
+        adoption_.own.insert(claim.ids.begin(), claim.ids.end());
+      else
+        for (const std::string& id : claim.ids) adoption_.strangers.push_back(former(claim, id));
+    }
+    return std::move(adoption_);
+  }
+
+ private:
+  static FormerId former(const Claim& claim, const std::string& id) {
+    return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
+  }
+
+  // Is it adopted, or from before the reload that was just now?
+  bool stands_for_another(const std::string& id) const {
+    if (is_in(held_.adopted, resource_, id)) return true;
+    if (!held_.reloaded) return false;
+    const Device* const before = find(held_.before_reload.front(), resource_, id).device;
+    return before && !before->gone;
+  }
+
+  Listed before_reload(const std::string& id) const {
+    for (const auto& lists : held_.before_reload) {
+      if (const Listed found = find(lists, resource_, id); found.device && !found.device->gone) return found;
+    }
+    return {};
+  }
+
+  std::set<const Device*> those_of_before(const Claim& claim) const {
+    std::set<const Device*> found;
+    for (const std::string& id : claim.ids) {
+      const Listed before = before_reload(id);
+      if (before.device) found.insert(now(devices_, before.list->devices(), *before.device));
+    }
+    found.erase(nullptr);
+    return found;
+  }
+
+  // Each of the devices is held by an id at least, and each id holds a device.
+  void give(const Claim& claim, std::set<const Device*> devices) {
+    std::erase_if(devices, [&](const Device* device) {
+      const auto used = adoption_.used.find(device->id);
+      return used != adoption_.used.end() && used->second.size() >= device->replicas;
+    });
+    const std::vector<const Device*> held(devices.begin(), devices.end());
+    if (held.empty()) return;
+    for (std::size_t n = 0; n < std::max(claim.ids.size(), held.size()); ++n)
+      adoption_.devices[held[n % held.size()]->id].push_back(former(claim, claim.ids[n % claim.ids.size()]));
+  }
+
+  const std::string& resource_;
+  std::span<const Device> devices_;
+  const HeldIds& held_;
+  const std::map<std::string, Inventory>& listed_;
+  std::vector<Claim> claims_;
+  Adoption adoption_;
+};
+
+}  // namespace
+
+std::map<std::string, Adoption> adopt(const Recipe& recipe,
+                                      const std::map<std::string, std::vector<Device>>& resources,
+                                      const std::map<std::string, Inventory>& listed, const HeldIds& held,
+                                      const LeadsTo& leads_to) {
+  std::map<std::string, Adoption> adoptions;
+  if (!held.checkpoint) return adoptions;
+  std::map<std::string, Draft> drafts;
+  for (const Checkpoint::PodDevices& some : held.checkpoint->pod_devices) {
+    const auto resource = resources.find(some.resource);
+    if (resource == resources.end()) continue;
+    drafts.try_emplace(some.resource, resource->first, resource->second, held, listed)
+        .first->second.sort(some);
+  }
+  for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, leads_to);
+  return adoptions;
+}
+
+}  // namespace plughost

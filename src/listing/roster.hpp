@@ -1,0 +1,114 @@
+#pragma once
+// Which devices an entry lists: what is there, what was, what flaps, and who holds what. A value, which is
+// told the time; not thread-safe.
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/rate.hpp"
+#include "device/history.hpp"
+#include "device/inventory.hpp"
+#include "device/overlay.hpp"
+#include "kubelet/pod_resources.hpp"
+
+namespace plughost {
+
+class Roster {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr Clock::time_point kNever = Clock::time_point::max();
+  // Who holds devices that are to be forgotten is asked again after the first of these, and after twice as
+  // long each time.
+  static constexpr std::chrono::milliseconds kFirstPause{2000};
+  static constexpr std::chrono::milliseconds kLongestPause{60'000};
+
+  // A resource's devices that are there, as their health checks left them.
+  struct Seen {
+    std::vector<Device> devices;
+    Clock::time_point waits_until =
+        kNever;  // for a first verdict on some that are not among them; kNever: none
+  };
+  struct Terms {
+    std::chrono::seconds forget_after{};
+    // A resource that nobody has ever held goes with the last of its devices: there may be others any moment.
+    bool named_after_devices = false;
+  };
+  // A resource's list: the former one, and the one from now on.
+  struct Listing {
+    std::string resource;
+    Inventory before;
+    Inventory now;
+  };
+
+  // They outlive it.
+  explicit Roster(Overlays overlays = {}) : overlays_(std::move(overlays)) {}
+
+  // The lists from now on: of the resources that are seen, and of those that were listed before. A resource
+  // begins with all of its devices, or the kubelet would take those of running pods away: until none is
+  // waited for, a new one has no list. Nor has one that would be more than kMostResources with those that are
+  // remembered.
+  std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms);
+  // Those that are others because an overlay is. A device that comes back into service is as well as it is,
+  // and has not flapped.
+  std::vector<Listing> lay_anew();
+  // A container has got one of its devices.
+  void note_held(const std::string& resource);
+  // It ends, and what it has listed is forgotten.
+  void drop(const std::string& resource);
+
+  // Empty for a resource that has no list.
+  const Inventory& listed(const std::string& resource) const;
+  // All of them.
+  std::map<std::string, Inventory> lists() const;
+  // Has every resource that was seen last its list?
+  bool complete() const { return complete_; }
+  // Were there too many?
+  bool crowded() const { return crowded_; }
+  // When the lists may be others, if nothing else happens.
+  Clock::time_point next_change() const { return next_change_; }
+
+  // Who holds what is to be asked: a question that is put at that time or later tells. nullopt: it is not, or
+  // it is being asked. Until there is an answer, nothing is forgotten.
+  std::optional<Clock::time_point> question() const { return asking_ ? std::nullopt : question_; }
+  void ask() { asking_ = true; }
+  // The answer to a question that was put then; nullptr: the kubelet does not tell, and who was held before
+  // is held. Which devices stay says the next take().
+  void learn(const Holdings* holdings, Clock::time_point asked, Clock::time_point now);
+
+ private:
+  struct Row {
+    Inventory bare;    // without overlays
+    Inventory listed;  // with them
+    Remembered remembered;
+    Damping damping;
+    std::set<std::string> held;  // of its Unhealthy devices: pods held them when the kubelet last told
+    bool ever_held = false;      // any of its devices
+  };
+
+  Listing list(const std::string& resource, Row& row) const;
+  std::vector<Device> settle(Row& row, std::vector<Device> devices, Clock::time_point now,
+                             const Terms& terms);
+  // Does the device, which has been due to be forgotten since then, stay? later: without the kubelet's word
+  // it is due so much later.
+  bool stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
+             Clock::time_point now);
+
+  const Overlays overlays_;
+  std::map<std::string, Row> rows_;
+  bool complete_ = false;
+  bool crowded_ = false;
+  Clock::time_point next_change_ = kNever;
+  bool asking_ = false;
+  std::optional<Clock::time_point> question_;
+  Clock::time_point asked_ = Clock::time_point::min();  // the question that was answered
+  bool told_ = false;                                   // by the kubelet, in its answer
+  Clock::time_point ask_again_ = kNever;
+  Backoff pause_{kFirstPause, kLongestPause};
+};
+
+}  // namespace plughost

@@ -1,0 +1,120 @@
+#include "listing/scanner.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "host/device_nodes.hpp"
+
+namespace plughost {
+
+// What a worker brings back.
+struct Scanner::Outcome {
+  std::variant<Found, std::string> found;  // or why it could not look
+  Clock::duration took{};
+};
+
+Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former,
+                 std::chrono::milliseconds deadline)
+    : platform_(platform),
+      source_(entry.source),
+      recipe_(entry.recipe),
+      hooks_(std::move(hooks)),
+      schedule_(former),
+      deadline_(deadline),
+      directories_(platform.directories, platform.host, [this] { hint(); }),
+      timer_(platform.loop, [this] { look(); }),
+      watch_(source_->watch(platform.programs, [this] { hint(); })) {
+  schedule_.replace(Clock::now());
+  look();
+}
+
+void Scanner::hint() {
+  schedule_.hint(Clock::now());
+  arm();
+}
+
+void Scanner::arm() {
+  const auto due = schedule_.due();
+  if (due == ScanSchedule::kNever)
+    timer_.cancel();
+  else
+    timer_.arm_at(due);
+}
+
+void Scanner::forgive(const Device& device) {
+  source_->forgive(device);
+  hint();
+}
+
+void Scanner::look() {
+  schedule_.begin(Clock::now());
+  arm();
+  if (watch_)
+    watch_->before_scan(lifetime_.bound([this] { prepare(); }));
+  else
+    prepare();
+}
+
+void Scanner::prepare() {
+  hooks_.prepare(lifetime_.bound([this](HeldIds held) { look_on_worker(std::move(held)); }));
+}
+
+void Scanner::look_on_worker(HeldIds held) {
+  const auto outcome = std::make_shared<Outcome>();
+  platform_.workers.run(
+      [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed(),
+       held = std::move(held)] {
+        const auto began = Clock::now();
+        try {
+          Scan seen = source->look(host, *recipe);
+          Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
+          for (auto& [resource, devices] : assembly.resources) follow_links(host, resource, *recipe, devices);
+          std::map<std::string, Adoption> adoptions =
+              adopt(*recipe, assembly.resources, listed, held,
+                    [&](const std::string& path) { return node_behind(host, path); });
+          outcome->found = Found{std::move(seen), std::move(assembly), std::move(adoptions)};
+        } catch (const std::exception& error) {
+          outcome->found = std::string(error.what());
+        }
+        outcome->took = Clock::now() - began;
+      },
+      lifetime_.bound([this, outcome] { on_ended(*outcome); }), deadline_,
+      lifetime_.bound([this] { on_overdue(); }));
+}
+
+void Scanner::on_overdue() {
+  schedule_.overdue();
+  hooks_.stalled();
+}
+
+void Scanner::on_ended(Outcome& outcome) {
+  platform_.tallies.scans.add(outcome.took);
+  const auto now = Clock::now();
+  if (const auto* why = std::get_if<std::string>(&outcome.found)) {
+    schedule_.fail(now);
+    hooks_.failed(*why);
+  } else {
+    auto& found = std::get<Found>(outcome.found);
+    schedule_.succeed(now, found.scan.look_again);
+    schedule_.change_at(hooks_.found(found));
+    if (follow(found.scan)) schedule_.follow_more(now);
+  }
+  arm();
+}
+
+bool Scanner::follow(const Scan& scan) {
+  directories_.follow(scan.watch);
+  bool more = false;
+  std::erase_if(subsystems_, [&](const auto& item) {
+    return std::ranges::find(scan.subsystems, item.first) == scan.subsystems.end();
+  });
+  for (const std::string& subsystem : scan.subsystems) {
+    std::unique_ptr<UdevWatch>& watch = subsystems_[subsystem];
+    if (watch) continue;
+    watch = platform_.devices.watch(subsystem, [this] { hint(); });
+    more = true;
+  }
+  return more;
+}
+
+}  // namespace plughost

@@ -1,0 +1,82 @@
+#pragma once
+// Looks for the devices of one source: on a worker, again whenever what it depends on changes. Loop thread
+// only.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/event_loop.hpp"
+#include "config/config.hpp"
+#include "device/assembly.hpp"
+#include "listing/adoption.hpp"
+#include "node/followed_directories.hpp"
+#include "node/platform.hpp"
+#include "node/scan_schedule.hpp"
+
+namespace plughost {
+
+// A source that is replaced takes its scanner with it: what still hangs in a driver then is nobody's affair.
+class Scanner {
+ public:
+  using Clock = ScanSchedule::Clock;
+  // A scan that takes longer is wedged: a driver, or a dead network file system.
+  static constexpr std::chrono::seconds kDeadline{5};
+
+  struct Found {
+    Scan scan;  // its devices are in the assembly
+    Assembly assembly;
+    std::map<std::string, Adoption> adoptions = {};  // by resource
+  };
+  // Called from the loop, not from within.
+  struct Hooks {
+    // What is listed now, by resource.
+    std::function<std::map<std::string, Inventory>()> listed;
+    // Before each look: calls then when it can begin, with what is known of the ids that pods hold.
+    std::function<void(const std::function<void(HeldIds held)>& then)> prepare;
+    // Says when what is listed changes by itself; ScanSchedule::kNever: it does not.
+    std::function<Clock::time_point(Found& found)> found;
+    std::function<void(const std::string& why)> failed;
+    // The scan takes longer than the deadline. Its result is used if it ever comes.
+    std::function<void()> stalled;
+  };
+
+  // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
+  Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
+          std::chrono::milliseconds deadline = kDeadline);
+  Scanner& operator=(Scanner&&) = delete;
+
+  // Look at the machine: at once, or after a quiet moment.
+  void hint();
+  // See DeviceSource::forgive(): the next look goes by that.
+  void forgive(const Device& device);
+  const ScanSchedule& schedule() const { return schedule_; }
+
+ private:
+  struct Outcome;
+
+  void look();
+  void prepare();
+  void look_on_worker(HeldIds held);
+  void on_ended(Outcome& outcome);
+  void on_overdue();
+  // Follows what the scan has looked at. Says whether something is followed now that was not before.
+  bool follow(const Scan& scan);
+  void arm();
+
+  Platform& platform_;
+  std::shared_ptr<const DeviceSource> source_;
+  std::shared_ptr<const Recipe> recipe_;
+  Hooks hooks_;
+  ScanSchedule schedule_;
+  std::chrono::milliseconds deadline_;
+  FollowedDirectories directories_;
+  std::map<std::string, std::unique_ptr<UdevWatch>> subsystems_;
+  Timer timer_;
+  Lifetime lifetime_;
+  std::unique_ptr<SourceWatch> watch_;
+};
+
+}  // namespace plughost

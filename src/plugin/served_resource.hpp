@@ -1,0 +1,88 @@
+#pragma once
+// What an endpoint serves and says it can do, and what became of the calls.
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "allocate/offer.hpp"
+#include "base/readers.hpp"
+#include "base/tally.hpp"
+#include "device/recipe.hpp"
+#include "plugin/container_answer.hpp"
+
+namespace plughost {
+
+// What an endpoint says it can do, in Register and from GetDevicePluginOptions alike. A plain value.
+struct PluginOptions {
+  bool pre_start_required = false;
+  bool preferred_allocation_available = false;
+
+  bool operator==(const PluginOptions&) const = default;
+};
+
+// Fixed for an endpoint's life: the kubelet asks once, when it dials.
+inline PluginOptions options_of(const Recipe& recipe) {
+  return {.pre_start_required = recipe.pre_start || recipe.assume,
+          .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone || !recipe.near.empty()};
+}
+
+// What became of the kubelet's calls to one resource. Thread-safe.
+struct CallTally {
+  explicit CallTally(std::shared_ptr<Durations> its_answers) : answers(std::move(its_answers)) {}
+
+  Counter allocated;  // containers
+  Counter allocation_refused;
+  Counter started;
+  Counter start_refused;
+  // Of the answers to Allocate; shared with the other resources.
+  const std::shared_ptr<Durations> answers;
+};
+
+// The newest offer of a resource, and the streams that want to know of it: all that threads share.
+// Thread-safe.
+class InventoryFeed {
+ public:
+  struct Newest {
+    std::shared_ptr<const Offer> offer;
+    std::uint64_t list = 0;  // counts the lists: the same number, the same list
+  };
+
+  explicit InventoryFeed(Offer first);
+
+  // Loop thread only. Replaces the offer. Readers are woken only if the kubelet would be told something else.
+  void publish(Offer offer);
+  Newest newest() const;
+
+  // Loop thread only, before the readers are closed: they are to end with an empty list.
+  void end_empty() { ends_empty_ = true; }
+  bool ends_empty() const { return ends_empty_; }
+
+  // Closed with the resource.
+  Readers& readers() { return readers_; }
+
+ private:
+  mutable std::mutex mutex_;
+  Newest newest_;
+  std::atomic<bool> ends_empty_ = false;
+  Readers readers_;
+};
+
+// What an endpoint serves. Immutable once made, and so thread-safe.
+
+// How the kubelet learns of a resource.
+enum class Announcement { kRegister, kPluginsRegistry };
+
+struct ServedResource {
+  std::string name;
+  PluginOptions options;
+  Announcement announcement = Announcement::kRegister;
+  std::shared_ptr<InventoryFeed> feed;
+  std::shared_ptr<CallTally> calls;
+  CheckAnswer check_answer;
+};
+
+}  // namespace plughost

@@ -1,0 +1,187 @@
+#include "listing/adopted_devices.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+const std::string kA = "x.com/a";
+const std::string kB = "x.com/b";
+
+Adoption held(std::initializer_list<std::pair<const char*, const char*>> devices) {
+  Adoption adoption;
+  for (const auto& [device, id] : devices)
+    adoption.devices[device].push_back({.id = id, .pod_uid = "uid", .container = "main"});
+  return adoption;
+}
+
+Holdings holds(const std::string& resource, std::initializer_list<const char*> ids) {
+  Holdings holdings;
+  for (const char* id : ids)
+    holdings[resource][id] = {.pod_namespace = "default", .pod = "pod", .container = "main"};
+  return holdings;
+}
+
+// What becomes of a device.
+Device with(const AdoptedDevices& adopted, Device device, const std::string& resource = kA) {
+  std::vector<Device> devices{std::move(device)};
+  adopted.lay(resource, devices);
+  return devices[0];
+}
+
+TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
+  AdoptedDevices adopted;
+  CHECK_FALSE(adopted.open());
+  const auto news = adopted.take({{kA, held({{"amy", "X"}})}});
+  REQUIRE(news.adopted.size() == 1);
+  CHECK(news.adopted[0].device == AdoptedDevices::Name{kA, "amy"});
+  CHECK(news.adopted[0].holder.id == "X");
+  CHECK(adopted.open());
+  CHECK(adopted.ids().at(kA) == std::set<std::string>{"X"});
+  Device amy = with(adopted, {.id = "amy"});
+  CHECK_FALSE(amy.healthy());
+  CHECK(amy.trouble.empty());
+  CHECK(amy.reason() == "held by uid since before plughost, as X");
+  CHECK(with(adopted, {.id = "bob"}).healthy());
+  CHECK(with(adopted, {.id = "amy"}, kB).healthy());
+  CHECK(with(adopted, {.id = "amy", .trouble = "sick"}).reason() ==
+        "held by uid since before plughost, as X; and by itself: sick");
+  // The kubelet knows the pod's name; by the checkpoint's word it has none.
+  CHECK(adopted.learn({{kA, {{"X", {.pod_namespace = "", .pod = "uid", .container = "main"}}}}}, true)
+            .over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X");
+  CHECK(adopted.learn(holds(kA, {"X"}), true).over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
+  // It is told once.
+  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
+}
+
+TEST_CASE("when nobody holds the id any more the device is as well as it is, whatever the checkpoint says") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
+  const auto news = adopted.learn(holds(kA, {"Y"}), true);
+  REQUIRE(news.over.size() == 1);
+  CHECK(news.over[0] == AdoptedDevices::Name{kA, "X"});
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK_FALSE(with(adopted, {.id = "bob"}).healthy());
+  CHECK(adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}}).adopted.empty());
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK(adopted.ids().at(kA) == std::set<std::string>{"Y"});
+  CHECK(adopted.learn(holds(kB, {"Y"}), true).over.size() == 1);
+  CHECK_FALSE(adopted.open());
+  CHECK(adopted.ids().empty());
+  CHECK(with(adopted, {.id = "bob"}).healthy());
+}
+
+TEST_CASE("an answer that may be too early ends nothing, but names who holds") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
+  CHECK(adopted.learn(holds(kA, {"X"}), false).over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
+  CHECK(with(adopted, {.id = "bob"}).reason() == "held by uid since before plughost, as Y");
+}
+
+TEST_CASE("a checkpoint that is read anew may hold again what was over") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}})}});
+  adopted.learn({}, true);
+  adopted.read_again();
+  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.size() == 1);
+  CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
+}
+
+TEST_CASE("an adopted device that is not there for a while is adopted when it is back") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}})}});
+  adopted.take({{kA, Adoption()}});
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK(adopted.ids().at(kA).contains("X"));
+  adopted.take({});
+  CHECK(adopted.ids().at(kA).contains("X"));
+  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
+  CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
+}
+
+TEST_CASE("a device that several hold is nobody's before the last of them has gone") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}, {"amy", "Y"}, {"amy", "Z"}})}});
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X, and by 2 more");
+  adopted.learn(holds(kA, {"Y"}), true);
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as Y");
+  adopted.learn({}, true);
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+}
+
+TEST_CASE("of a device with shares as many are taken as are held, the last that are free") {
+  const auto taken = [](Adoption adoption, unsigned replicas) {
+    AdoptedDevices adopted;
+    adopted.take({{kA, std::move(adoption)}});
+    return with(adopted, {.id = "gpu", .replicas = replicas});
+  };
+  using Shares = std::vector<unsigned>;
+  Adoption two = held({{"gpu", "X"}, {"gpu", "Y"}});
+  Device gpu = taken(two, 4);
+  CHECK(gpu.reasons.at(0).shares == Shares{2, 3});
+  CHECK(gpu.healthy());
+  CHECK(gpu.reason() == "2 of its 4 shares held by uid since before plughost, as X, and by 1 more");
+  CHECK(gpu.healthy_share(1));
+  CHECK_FALSE(gpu.healthy_share(2));
+  CHECK_FALSE(gpu.healthy_share(3));
+  CHECK(taken(two, 3).reasons.at(0).shares == Shares{1, 2});
+  gpu = taken(two, 2);
+  CHECK(gpu.reasons.at(0).shares == Shares{0, 1});
+  CHECK_FALSE(gpu.healthy());
+  two.used["gpu"] = {3, 1};
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{0, 2});
+  CHECK(taken(two, 5).reasons.at(0).shares == Shares{2, 4});
+  two.used["gpu"] = {0, 1, 2};
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{3});
+  two.used["gpu"] = {0, 1, 2, 3};
+  gpu = taken(two, 4);
+  CHECK(gpu.reasons.empty());
+  CHECK(gpu.reason().empty());
+}
+
+TEST_CASE("a stranger is told of once, when somebody says that it is held") {
+  AdoptedDevices adopted;
+  const auto found = [] {
+    Adoption adoption;
+    for (const char* id : {"X", "Y"})
+      adoption.strangers.push_back({.id = id, .pod_uid = "uid", .container = "main"});
+    return std::map<std::string, Adoption>{{kA, adoption}};
+  };
+  CHECK(adopted.take(found()).strangers.empty());
+  CHECK(adopted.open());
+  CHECK(adopted.learn({}, false).strangers.empty());
+  CHECK(adopted.open());
+  const auto news = adopted.learn(holds(kA, {"X"}), true);
+  REQUIRE(news.strangers.size() == 1);
+  CHECK(news.strangers[0].first == AdoptedDevices::Name{kA, "X"});
+  CHECK(news.strangers[0].second.pod == "pod");
+  CHECK(news.over.empty());
+  CHECK_FALSE(adopted.open());
+  adopted.take(found());
+  CHECK_FALSE(adopted.open());
+  // One whose device turns up after all is none.
+  adopted.read_again();
+  adopted.take(found());
+  CHECK(adopted.open());
+  adopted.take({});
+  CHECK_FALSE(adopted.open());
+}
+
+TEST_CASE("the resource's own ids are remembered") {
+  AdoptedDevices adopted;
+  Adoption own;
+  own.own = {"a"};
+  adopted.take({{kA, own}});
+  own.own = {"b"};
+  adopted.take({{kA, own}, {kB, own}});
+  adopted.take({});
+  CHECK(adopted.own().at(kA) == std::set<std::string>{"a", "b"});
+  CHECK(adopted.own().at(kB) == std::set<std::string>{"b"});
+  CHECK_FALSE(adopted.open());
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,158 @@
+#include "listing/scanner.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/listing/shown_machine.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::entry_of;
+using test::Machine;
+using test::Process;
+using Clock = Scanner::Clock;
+
+// What a scanner has told, in order: "found a b", "failed: why", "stalled".
+struct Told {
+  std::vector<std::string> words;
+  HeldIds held;
+  Clock::time_point change_at = ScanSchedule::kNever;
+
+  Scanner::Hooks hooks() {
+    return {.listed = [] { return std::map<std::string, Inventory>(); },
+            .prepare = [this](const auto& then) { then(held); },
+            .found =
+                [this](Scanner::Found& found) {
+                  words.emplace_back("found");
+                  for (const auto& [resource, devices] : found.assembly.resources)
+                    for (const Device& device : devices) words.back() += ' ' + device.id;
+                  return change_at;
+                },
+            .failed = [this](const std::string& why) { words.push_back("failed: " + why); },
+            .stalled = [this] { words.emplace_back("stalled"); }};
+  }
+};
+
+struct Rig {
+  Process process;
+  std::shared_ptr<Machine> machine = std::make_shared<Machine>();
+  Told told;
+
+  std::unique_ptr<Scanner> scanner(std::chrono::milliseconds deadline = 1min, ScanSchedule former = {}) {
+    return std::make_unique<Scanner>(process.platform, entry_of(machine), told.hooks(), former, deadline);
+  }
+  bool says(std::size_t times) {
+    return test::run_until(process.loop, [&] { return told.words.size() >= times; });
+  }
+};
+
+TEST_CASE("what a scan finds is told, with the names that the entry gives it") {
+  Rig rig;
+  rig.machine->show({.devices = {{.id = "a"}, {.id = "b"}}});
+  const auto scanner = rig.scanner();
+  REQUIRE(rig.says(1));
+  CHECK(rig.told.words[0] == "found a b");
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+}
+
+TEST_CASE("a hint brings another scan, and so does what a scan or its finder asks for") {
+  Rig rig;
+  SUBCASE("a hint") {
+    const auto scanner = rig.scanner();
+    REQUIRE(rig.says(1));
+    scanner->hint();
+    CHECK(rig.says(2));
+  }
+  SUBCASE("what changes by itself") {
+    rig.told.change_at = Clock::now() + 150ms;
+    const auto scanner = rig.scanner();
+    CHECK(rig.says(2));
+    CHECK(Clock::now() >= rig.told.change_at);
+  }
+  SUBCASE("a scan that says when to look again") {
+    rig.machine->show({.look_again = 1s});
+    const auto begin = Clock::now();
+    const auto scanner = rig.scanner();
+    CHECK(rig.says(2));
+    CHECK(Clock::now() - begin >= 1s);
+  }
+  SUBCASE("a failure") {
+    rig.machine->fail("no such thing");
+    const auto begin = Clock::now();
+    const auto scanner = rig.scanner();
+    CHECK(rig.says(2));
+    CHECK(Clock::now() - begin >= 1s);
+    CHECK(rig.told.words == std::vector<std::string>{"failed: no such thing", "failed: no such thing"});
+  }
+}
+
+TEST_CASE("what changed before it was watched is seen, and then every change") {
+  Rig rig;
+  const test::TempDir dir;
+  rig.machine->show({.watch = {{.path = dir.path(), .name = "*"}}});
+  const auto scanner = rig.scanner();
+  REQUIRE(rig.says(2));  // the second one was not asked for
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+  dir.file("new");
+  REQUIRE(rig.says(3));
+  // What is not asked for any more is followed no more.
+  rig.machine->show({});
+  dir.file("newer");
+  REQUIRE(rig.says(4));
+  dir.file("newest");
+  test::run_once(rig.process.loop);
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+}
+
+TEST_CASE("a scan that takes too long is told of, and its result is used if it comes") {
+  Rig rig;
+  rig.machine->hang(true);
+  const auto scanner = rig.scanner(20ms);
+  REQUIRE(rig.says(1));
+  CHECK(rig.told.words[0] == "stalled");
+  CHECK(scanner->schedule().stalled());
+  SUBCASE("it finds something") {
+    rig.machine->show({.devices = {{.id = "a"}}});
+    rig.machine->hang(false);
+    REQUIRE(rig.says(2));
+    CHECK(rig.told.words[1] == "found a");
+  }
+  SUBCASE("it fails") {
+    rig.machine->fail("the driver gave up");
+    rig.machine->hang(false);
+    REQUIRE(rig.says(2));
+    CHECK(rig.told.words[1] == "failed: the driver gave up");
+  }
+  CHECK_FALSE(scanner->schedule().stalled());
+}
+
+TEST_CASE("a source that is replaced takes the scan that hangs with it") {
+  Rig rig;
+  rig.machine->hang(true);
+  auto scanner = rig.scanner(20ms);
+  REQUIRE(rig.says(1));
+  const ScanSchedule former = scanner->schedule();
+  scanner.reset();
+
+  Process& process = rig.process;
+  const auto good = std::make_shared<Machine>();
+  good->show({.devices = {{.id = "good"}}});
+  Told told;
+  Scanner next(process.platform, entry_of(good), told.hooks(), former, 1min);
+  CHECK(next.schedule().stalled());  // until there is another answer
+  REQUIRE(test::run_until(process.loop, [&] { return !told.words.empty(); }));
+  CHECK(told.words[0] == "found good");
+  CHECK_FALSE(next.schedule().stalled());
+
+  // The former one ends after all, and nobody hears of it.
+  rig.machine->hang(false);
+  next.hint();
+  REQUIRE(test::run_until(process.loop, [&] { return told.words.size() == 2; }));
+  CHECK(rig.told.words == std::vector<std::string>{"stalled"});
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,88 @@
+#include "plugin/container_answer.hpp"
+
+#include <doctest/doctest.h>
+
+#include "deviceplugin/v1beta1/deviceplugin.pb.h"
+#include "kubelet/wire.hpp"
+
+using namespace plughost;
+
+namespace {
+
+const auto kAllThere = [](const Allocation&) { return std::string(); };
+
+Offer offer() {
+  std::vector<Device> devices{{.id = "a",
+                               .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
+                               .attributes = {{"pciPath", "pci0000:00/0000:00:01.0"}}},
+                              {.id = "ill"}};
+  devices[1].trouble = "it smokes";
+  return {.resource = "x.com/r",
+          .inventory = Inventory(std::move(devices)),
+          .recipe = std::make_shared<const Recipe>(),
+          .given = std::make_shared<LastGiven>()};
+}
+
+grpc::Status answer(const Offer& from, const std::vector<std::string>& ids, const Allocation& more = {},
+                    const CheckAnswer& check = kAllThere) {
+  v1beta1::ContainerAllocateResponse response;
+  return answer_container(from, ids, more, check, response);
+}
+
+// An answer's size is this, with such an addition.
+Allocation addition_for(std::size_t bytes) {
+  Allocation more{.env = {{"LONG", std::string(bytes - 200, 'x')}}};
+  const auto all = std::get<Allocation>(container_allocation(offer(), std::vector<std::string>{"a"}, more));
+  v1beta1::ContainerAllocateResponse message;
+  write_allocation(all, message);
+  more.env["LONG"].append(bytes - message.ByteSizeLong(), 'x');
+  return more;
+}
+
+}  // namespace
+
+TEST_CASE("a container's answer has the devices, and what a program adds") {
+  v1beta1::ContainerAllocateResponse response;
+  REQUIRE(answer_container(offer(), std::vector<std::string>{"a"}, {.env = {{"K", "v"}}}, kAllThere, response)
+              .ok());
+  REQUIRE(response.devices_size() == 1);
+  CHECK(response.devices(0).host_path() == "/dev/a");
+  CHECK(response.envs().at("K") == "v");
+}
+
+TEST_CASE("a container's answer that is refused says of what sort the reason is") {
+  CHECK(answer(offer(), {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(answer(offer(), {"ill"}).error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(
+      answer(offer(), {"a"}, {.nodes = {{.host_path = "/dev/b", .container_path = "/dev/a"}}}).error_code() ==
+      grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_CASE("while the devices cannot be promised, a device that nobody has is still told apart") {
+  Offer stalled = offer();
+  stalled.stall = "the driver hangs";
+  const grpc::Status status = answer(stalled, {"a"});
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(status.error_message() == "x.com/r: the driver hangs");
+  CHECK(answer(stalled, {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_CASE("what the machine has no more is not promised, and those that are near are not told of it") {
+  const Offer whole = offer();
+  const grpc::Status status =
+      answer(whole, {"a"}, {}, [](const Allocation& of) { return of.nodes.at(0).host_path + " is gone"; });
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(status.error_message() == "x.com/r: /dev/a is gone");
+  CHECK(whole.given->just_now(LastGiven::Clock::now()).empty());
+  CHECK(answer(whole, {"a"}).ok());
+  CHECK(whole.given->just_now(LastGiven::Clock::now()) ==
+        std::vector<std::string>{"pci0000:00/0000:00:01.0"});
+}
+
+TEST_CASE("an answer that the kubelet could not take is refused") {
+  CHECK(answer(offer(), {"a"}, addition_for(kListLimit)).ok());
+  const grpc::Status status = answer(offer(), {"a"}, addition_for(kListLimit + 1));
+  CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(status.error_message() == "resource x.com/r: the answer has " + std::to_string(kListLimit + 1) +
+                                      " bytes, and the kubelet takes 4 MiB");
+}
