@@ -23,7 +23,7 @@ namespace plughost {
 // time; not thread-safe.
 class NodeCounts {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = LoopClock;
   // From one patch to the next, whoever else writes the same keys; and after one that failed.
   static constexpr std::chrono::seconds kPause{1};
   static constexpr Backoff kPauses{kPause, std::chrono::seconds(60)};

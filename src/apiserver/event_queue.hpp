@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/event_loop.hpp"
 #include "text/json.hpp"
 
 namespace plughost {
@@ -46,7 +47,7 @@ Json event_json(const EventDraft& draft, const std::string& uid, const std::stri
 // says how often it was. However many there are, what waits is bounded: the oldest is left out.
 class EventQueue {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = LoopClock;
   static constexpr std::chrono::seconds kInterval{60};
   static constexpr std::size_t kMost = 256;
   static constexpr Clock::time_point kNever = Clock::time_point::max();

@@ -1,6 +1,7 @@
 #pragma once
 // The loop thread: descriptors, timers, and tasks that other threads post. Loop thread only, except Poster.
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -17,9 +18,25 @@ namespace plughost {
 class IoWatch;
 class Timer;
 
+// CLOCK_MONOTONIC, but for a test that does not wait: it has the clock go ahead. Thread-safe.
+class LoopClock {
+ public:
+  using duration = std::chrono::steady_clock::duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::steady_clock::time_point;
+  static constexpr bool is_steady = true;
+
+  static time_point now() { return std::chrono::steady_clock::now() + duration(ahead_.load()); }
+  static void advance(duration by) { ahead_ += by.count(); }
+
+ private:
+  static inline std::atomic<rep> ahead_{0};
+};
+
 class EventLoop {
  public:
-  using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC
+  using Clock = LoopClock;
   using Task = std::function<void()>;
 
   // Thread-safe and copyable. Runs a task in the loop, in the order of posting; once the loop is gone, tasks

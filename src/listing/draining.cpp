@@ -113,8 +113,11 @@ void Draining::save(LatestWrite::Told saved) {
 void Draining::arm() {
   const auto end = drains_.next_end();
   if (!end) return timer_.cancel();
-  const auto left = *end - Drain::Clock::now();
-  timer_.arm(std::clamp<Drain::Clock::duration>(left, Drain::Clock::duration::zero(), kLongestWait));
+  timer_.arm(wait_for(*end, Drain::Clock::now()));
+}
+
+Drain::Clock::duration Draining::wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now) {
+  return std::clamp<Drain::Clock::duration>(end - now, Drain::Clock::duration::zero(), kLongestWait);
 }
 
 namespace {

@@ -59,6 +59,8 @@ class Draining {
   Draining(EventLoop& loop, Workers& workers, Log& log, const DrainFile& file, Hooks hooks)
       : Draining(loop, workers, log, std::make_shared<DrainFile>(file), std::move(hooks)) {}
 
+  // How long a timer is to run at now for what is over at that time.
+  static Drain::Clock::duration wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now);
   const Drains& drains() const { return drains_; }
   // done runs in the loop, when the order is written down and it is known who holds the device; maybe at
   // once; never, if this is gone by then.

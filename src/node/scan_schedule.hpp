@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "base/event_loop.hpp"
 #include "base/rate.hpp"
 
 namespace plughost {
@@ -12,7 +13,7 @@ namespace plughost {
 // more of them wait for a quiet moment, but not for ever.
 class ScanSchedule {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = LoopClock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
   static constexpr std::chrono::milliseconds kQuiet{100};
   // What a scan costs of a budget of so many, which grows by one in that time.

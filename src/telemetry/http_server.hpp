@@ -21,7 +21,7 @@ namespace plughost {
 // own; not thread-safe.
 class Pulse {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = LoopClock;
 
   // Who asks is told within 50 ms; what is left of them is for the way.
   static constexpr std::chrono::milliseconds kAnswer{40};

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/event_loop.hpp"
 #include "status/status.hpp"
 
 namespace plughost {
@@ -34,7 +35,7 @@ class Snapshot {
 // When those who watch are told of a new snapshot. A value without a clock of its own; not thread-safe.
 class SnapshotTimes {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = LoopClock;
 
   // Pods are looked at so often: the kubelet tells nobody when one ends.
   static constexpr std::chrono::seconds kHoldersInterval{5};

@@ -10,7 +10,7 @@ namespace plughost {
 
 namespace {
 
-using Clock = BadSpells::Clock;
+using Clock = EventLoop::Clock;
 
 constexpr Spoken kUnhealthySpoken{.what = "the program of whenUnhealthy",
                                   .words = Program::Errors::kWithOutput};

@@ -33,4 +33,10 @@ inline void run_once(EventLoop& loop) {
   loop.run();
 }
 
+// Time passes, and nobody waits for it: timers that are due by then have run.
+inline void pass(EventLoop& loop, EventLoop::Clock::duration time) {
+  EventLoop::Clock::advance(time);
+  run_once(loop);
+}
+
 }  // namespace plughost::test

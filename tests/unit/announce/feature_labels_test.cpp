@@ -92,6 +92,16 @@ TEST_CASE("labels: nothing is left where they were, and going back is no trouble
   CHECK(rig.exists("first"));
 }
 
+TEST_CASE("labels: what lies in another directory goes although no entry has labels, then or before") {
+  Rig rig;
+  rig.labels.follow({});
+  run_once(rig.loop);
+  rig.tree.file("second/plughost-old-0", "x=y\n");
+  rig.labels.use(rig.at("second"));
+  rig.labels.follow({});
+  CHECK(run_until(rig.loop, [&] { return !std::filesystem::exists(rig.tree.at("second/plughost-old-0")); }));
+}
+
 TEST_CASE("labels: what a former process has left goes although no entry has labels") {
   Rig rig;
   rig.tree.file("first/plughost-old-0", "x=y\n");

@@ -529,3 +529,23 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
   CHECK(reliefs == Names{"every directory is watched again"});
   CHECK(troubles.size() == 1);
 }
+
+TEST_CASE("a directory that comes as its coming begins to be watched is not missed") {
+  const test::TempDir dir;
+  EventLoop loop;
+  int at_parent = 0;  // for the way to it, and again because it is not there
+  DirWatcher watcher(loop, {.trouble = fail,
+                            .place = [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path,
+                                         WatchFor what, const AtPath& at) {
+                              return place_watches(inotify, owner, path, what, [&](const fs::path& step) {
+                                at(step);
+                                if (step == dir.path() && ++at_parent == 2) dir.directory("late");
+                              });
+                            }});
+  Names seen;
+  const auto watch =
+      watcher.watch(dir.at("late"), "*", [&](std::string_view name) { seen.emplace_back(name); });
+  REQUIRE(test::run_until(loop, [&] { return seen == Names{""}; }));
+  touch(dir.at("late/x"));
+  CHECK(test::run_until(loop, [&] { return std::ranges::find(seen, "x") != seen.end(); }));
+}

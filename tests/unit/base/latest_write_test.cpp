@@ -71,6 +71,15 @@ struct Rig {
   }
 };
 
+// What is posted to the worker now has been written when another one has.
+void test_that_nothing_follows(Rig& rig) {
+  const std::size_t before = rig.disk->all().size();
+  bool ran = false;
+  rig.workers.run([] {}, [&] { ran = true; }, 1h, [] {});
+  REQUIRE(run_until(rig.loop, [&] { return ran; }));
+  CHECK(rig.disk->all().size() == before);
+}
+
 }  // namespace
 
 TEST_CASE("of what is asked for while something is written only the newest is written") {
@@ -146,6 +155,19 @@ TEST_CASE("the end waits for nothing where nothing is written, and for no failur
   failing.write("1");
   failing.finish();
   REQUIRE(run_until(failing.loop, [&] { return failing.finished == 1; }));
+
+  pass(failing.loop, 1h);
+  test_that_nothing_follows(failing);
+
+  Rig ending;  // in the middle of a write, which fails
+  ending.disk->set(true);
+  ending.write("1");
+  REQUIRE(ending.tried({"1"}));
+  ending.finish();
+  ending.disk->set(false, "full");
+  REQUIRE(run_until(ending.loop, [&] { return ending.finished == 1; }));
+  pass(ending.loop, 1h);
+  test_that_nothing_follows(ending);
 
   Rig hanging;
   hanging.disk->set(true);

@@ -77,6 +77,15 @@ TEST_CASE("what the kernel does not tell of is looked at again after a while") {
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().look_again);
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().look_again);
   CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().look_again);
+  // Whatever else is asked for.
+  for (const char* paths : {"[/sys/a, /dev/b]", "[/dev/b, /sys/a]"})
+    CHECK(Made(std::string("resources: [{name: a, count: 1, when: {exists: ") + paths + "}}]")
+              .look()
+              .look_again);
+  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/a}}, {name: b, count: 1, when: {exists: "
+             "/dev/b}}]")
+            .look()
+            .look_again);
 }
 
 TEST_CASE("labels come from their file, whose whole directory is followed") {

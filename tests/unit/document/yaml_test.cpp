@@ -113,6 +113,14 @@ TEST_CASE("an unclosed quotation mark is found whatever stands at the end") {
   }
 }
 
+TEST_CASE("what is not closed is told where it was opened, whatever characters stand before and behind it") {
+  for (const char* text :
+       {"# a\na: \"b\nc: 1\n", "# \u00e4\u00f6\u00fc \u20ac\na: \"b \u00e4\u00f6\nc: \u20ac\n"}) {
+    CAPTURE(text);
+    CHECK(refusal(text).starts_with("a.yaml:2:4: not valid YAML"));
+  }
+}
+
 TEST_CASE("the text's last line means the same with and without its end") {
   CHECK(parse("a: |\n  x\n").root->find("a")->scalar == "x\n");
   CHECK(parse("a: b").root->find("a")->scalar == "b");

@@ -44,6 +44,27 @@ class TellingKubelet final : public v1::PodResourcesLister::Service {
     devices.set_resource_name(resource);
     devices.add_device_ids(id);
   }
+  // Nobody holds anything any more.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    response_.Clear();
+  }
+  // Of the resource's ids it would give this one, too.
+  void count(const std::string& resource, const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    auto& devices = *allocatable_.add_devices();
+    devices.set_resource_name(resource);
+    devices.add_device_ids(id);
+  }
+  // What it would give it does not say, for that reason; empty: it does.
+  void keep_counts(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    why_no_counts_ = why;
+  }
+  std::size_t counted() const {
+    const std::lock_guard lock(mutex_);
+    return counted_;
+  }
   // When it was asked.
   std::vector<EventLoop::Clock::time_point> calls() const {
     const std::lock_guard lock(mutex_);
@@ -63,11 +84,23 @@ class TellingKubelet final : public v1::PodResourcesLister::Service {
     return status;
   }
 
+  grpc::Status GetAllocatableResources(grpc::ServerContext*, const v1::AllocatableResourcesRequest*,
+                                       v1::AllocatableResourcesResponse* response) override {
+    const std::lock_guard lock(mutex_);
+    ++counted_;
+    *response = allocatable_;
+    if (why_no_counts_.empty()) return grpc::Status::OK;
+    return {grpc::StatusCode::UNIMPLEMENTED, why_no_counts_};
+  }
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false;
   std::deque<grpc::Status> refusals_;
   v1::ListPodResourcesResponse response_;
+  v1::AllocatableResourcesResponse allocatable_;
+  std::string why_no_counts_;
+  std::size_t counted_ = 0;
   std::vector<EventLoop::Clock::time_point> calls_;
   std::unique_ptr<grpc::Server> server_;
 };

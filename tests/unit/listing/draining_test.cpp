@@ -89,6 +89,13 @@ TEST_CASE("a drain ends by itself when its time is over, and is written down as 
   CHECK(run_until(daemon.loop, [&] { return written(tree).count() == 0; }));
 }
 
+TEST_CASE("the wall's clock is looked at every minute while a drain is to end: it may be set") {
+  const Drain::Clock::time_point now = Drain::Clock::now();
+  CHECK(Draining::wait_for(now + 5s, now) == 5s);
+  CHECK(Draining::wait_for(now + 1h, now) == 60s);
+  CHECK(Draining::wait_for(now - 1h, now) == 0s);
+}
+
 TEST_CASE("a second drain's time counts, not the first one's") {
   const TempDir tree;
   Started daemon(tree);

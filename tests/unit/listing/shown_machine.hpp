@@ -1,6 +1,5 @@
 #pragma once
-// A machine that shows what a test wants, an entry of it, and a process for both. The loop's thread, but for
-// Machine.
+// A machine that shows what a test wants, and an entry of it. The loop's thread, but for Machine.
 
 #include <condition_variable>
 #include <limits>
@@ -11,7 +10,7 @@
 #include <utility>
 
 #include "config/config.hpp"
-#include "node/platform.hpp"
+#include "unit/node/process.hpp"
 
 namespace plughost::test {
 
@@ -78,21 +77,5 @@ inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const ch
   entry.source = std::make_shared<const Source>(machine);
   return entry;
 }
-
-// A process without resources. What hangs must have been let go before it ends.
-struct Process {
-  EventLoop loop;
-  Log log{LogLevel::kError, LogFormat::kJson};
-  Workers workers{loop, 2};
-  Programs programs{loop};
-  DirWatcher directories{loop, [](const std::string&) {}};
-  HostRoot host;
-  UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
-  Tallies tallies;
-  ApiServer api_server{loop, workers, programs, log};
-  NodeWatch node_watch{api_server};
-  Platform platform{loop,    log,  workers, programs,   directories,
-                    devices, host, tallies, api_server, node_watch};
-};
 
 }  // namespace plughost::test

@@ -1,6 +1,12 @@
 #include "programs/subprocess.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include <filesystem>
+
+#include "base/unique_fd.hpp"
+#include "unit/temp_dir.hpp"
 
 using namespace plughost;
 using namespace std::chrono_literals;
@@ -57,4 +63,12 @@ TEST_CASE("of a flood of errors the end is kept") {
   const Ending ending = run_program(shell("head -c 1000000 /dev/zero >&2; echo the end >&2"));
   CHECK(ending.errors.size() == Subprocess::kMostErrors);
   CHECK(ending.errors.ends_with("the end\n"));
+}
+
+TEST_CASE("a program that is being written to cannot be started now, and that is no fault of its own") {
+  const test::TempDir dir;
+  std::filesystem::copy_file("/bin/true", dir.at("program"));
+  const UniqueFd written{::open(dir.at("program").c_str(), O_WRONLY | O_CLOEXEC)};
+  REQUIRE(written);
+  CHECK(run_program({.command = {dir.at("program").string()}}).how == How::kNoMeans);
 }

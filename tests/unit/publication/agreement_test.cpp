@@ -112,6 +112,35 @@ TEST_CASE(
   CHECK(take_wrong(agreement, now + 7s));
 }
 
+TEST_CASE("after a new registration the list has 5 s again, even when the pause is over") {
+  Agreement agreement;
+  take_wrong(agreement, kStart);
+  REQUIRE(take_wrong(agreement, kStart + 5s));
+  // The kubelet was not asked for longer than the pause.
+  CHECK_FALSE(take_wrong(agreement, kStart + 16s));
+  CHECK_FALSE(take_wrong(agreement, kStart + 20s + 999ms));
+  CHECK(take_wrong(agreement, kStart + 21s));
+}
+
+TEST_CASE("a spell of disagreement long after another is mended as soon as the first") {
+  Agreement agreement;
+  take_wrong(agreement, kStart);
+  auto now = kStart + 5s;
+  for (const auto pause : {10s, 20s, 40s}) {
+    REQUIRE(take_wrong(agreement, now));
+    take_wrong(agreement, now + 1s);
+    now += pause;
+  }
+  take_right(agreement, now);
+  now += 1h;
+  take_wrong(agreement, now);
+  CHECK(take_wrong(agreement, now + 5s));
+  // And its pauses begin anew, too.
+  take_wrong(agreement, now + 6s);
+  CHECK_FALSE(take_wrong(agreement, now + 15s - 1ms));
+  CHECK(take_wrong(agreement, now + 15s));
+}
+
 TEST_CASE("a share that is taken was not sent as Healthy") {
   Inventory sent({{.id = "a", .replicas = 2, .reasons = {Reason::holder("held", {1})}}});
   CHECK(compare(sent, {"a::0"}).none());

@@ -21,8 +21,10 @@ using Names = std::vector<std::string>;
 
 // A machine that is a directory, and what applies there.
 struct Rig {
-  explicit Rig(std::chrono::milliseconds deadline = Conditions::kDeadline)
-      : conditions(
+  explicit Rig(std::chrono::milliseconds deadline = Conditions::kDeadline,
+               DirWatcher::Place place = place_watches)
+      : directories(loop, {.trouble = [](const std::string&) {}, .place = std::move(place)}),
+        conditions(
             platform, [this](const Config& part) { parts.push_back(names_of(part)); }, deadline) {}
 
   static std::shared_ptr<const Config> config(const std::string& text) {
@@ -46,7 +48,7 @@ struct Rig {
   Log log{LogLevel::kError, LogFormat::kJson};
   Workers workers{loop, 2};
   Programs programs{loop};
-  DirWatcher directories{loop, [](const std::string&) {}};
+  DirWatcher directories;
   UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
   Tallies tallies;
   ApiServer api_server{loop, workers, programs, log};
@@ -74,6 +76,21 @@ TEST_CASE("an entry comes and goes with what its condition looks at") {
   CHECK(rig.comes_to({"x.com/b"}));
   CHECK(rig.conditions.selection().others[0].why == "/dev/one does not exist");
   CHECK(rig.parts.size() == 2);
+}
+
+TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of it") {
+  Rig rig(Conditions::kDeadline, [](Inotify&, Inotify::Owner, const std::filesystem::path&, WatchFor,
+                                    const AtPath&) { return WatchPlacement(); });
+  rig.tree.directory("/sys");
+  rig.follow(Rig::config("resources: [{name: a, count: 1, when: {exists: /sys/one}}]"));
+  REQUIRE(run_until(rig.loop,
+                    [&] { return rig.conditions.selection().others[0].why == "/sys/one does not exist"; }));
+  rig.tree.file("/sys/one");
+  test::pass(rig.loop, 4s);
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return !rig.parts.empty(); }, 50ms));
+  test::pass(rig.loop, 1s);
+  CHECK(rig.comes_to({"x.com/a"}));
 }
 
 TEST_CASE("a configuration is asked before it is in force, and nothing is called for it") {

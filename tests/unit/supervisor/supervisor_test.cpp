@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -95,6 +96,82 @@ TEST_CASE("supervisor: who has to know the holders waits for them") {
   running.kubelet.hold(false);
   REQUIRE(running.tells());
   CHECK(running.told->holdings);
+}
+
+TEST_CASE(
+    "supervisor: a resource that two entries make is the first one's, and the other's when that has gone") {
+  Running running;
+  const auto other = std::make_shared<test::Machine>();
+  const auto type = [](const char* id) {
+    return Scan{.devices = {{.id = id, .attributes = {{"type", "one"}, {"sort", "one"}}}}};
+  };
+  running.machine->show(type("a"));
+  other->show(type("b"));
+  Config both = running.config();
+  both.resources = {test::entry_of(running.machine, "x.com/{type}")};
+  running.supervisor.apply(both);
+  const auto listed = [&](const std::string& id) {
+    return test::run_until(running.process.loop, [&] {
+      running.ask(WithHolders::kNo);
+      return running.told->resources.size() == 1 && running.told->resources[0].offer->inventory.find(id);
+    });
+  };
+  REQUIRE(listed("a"));
+  both.resources.push_back(test::entry_of(other, "x.com/{sort}"));
+  running.supervisor.apply(both);
+  REQUIRE(test::run_until(running.process.loop, [&] {
+    running.ask(WithHolders::kNo);
+    return std::ranges::any_of(running.told->entries, [](const EntryStatus& entry) {
+      return entry.trouble == "x.com/one: x.com/{type} (" + std::string() + ") serves it already";
+    });
+  }));
+  CHECK(listed("a"));
+  both.resources.erase(both.resources.begin());
+  running.supervisor.apply(both);
+  test::pass(running.process.loop, 1s);  // a burst's end, and then it looks again
+  test::pass(running.process.loop, 1s);
+  CHECK(listed("b"));
+}
+
+TEST_CASE("supervisor: an id that two resources list is told once") {
+  Running running;
+  const auto other = std::make_shared<test::Machine>();
+  running.machine->show({.devices = {{.id = "same"}}});
+  other->show({.devices = {{.id = "same"}}});
+  Config both = running.config();
+  both.resources = {test::entry_of(running.machine), test::entry_of(other, "x.com/b")};
+  const std::uint64_t before = running.process.log.warnings().count();
+  running.supervisor.apply(both);
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.supervisor.summary().resources == 2; }));
+  for (int i = 0; i < 3; ++i) test::pass(running.process.loop, 1s);
+  running.supervisor.apply(both);
+  for (int i = 0; i < 3; ++i) test::pass(running.process.loop, 1s);
+  CHECK(running.process.log.warnings().count() == before + 1);
+}
+
+TEST_CASE("supervisor: everything is looked at again once a minute") {
+  Running running;
+  running.machine->show({.devices = {{.id = "a"}}});
+  Config config = running.config();
+  config.resources = {test::entry_of(running.machine)};
+  running.supervisor.apply(config);
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.supervisor.summary().resources == 1; }));
+  const int before = running.machine->scans();
+  test::pass(running.process.loop, Supervisor::kSafetyInterval);
+  CHECK(test::run_until(running.process.loop, [&] { return running.machine->scans() > before; }));
+}
+
+TEST_CASE("supervisor: what is stopped has no resources, and says when it has ended") {
+  Running running;
+  running.machine->show({.devices = {{.id = "a"}}});
+  Config config = running.config();
+  config.resources = {test::entry_of(running.machine)};
+  running.supervisor.apply(config);
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.supervisor.summary().resources == 1; }));
+  bool ended = false;
+  running.supervisor.stop([&] { ended = true; });
+  CHECK(test::run_until(running.process.loop, [&] { return ended; }));
+  CHECK(running.supervisor.summary().resources == 0);
 }
 
 TEST_CASE("supervisor: specifications that move are in the former directory until they are in the new one") {

@@ -80,6 +80,22 @@ TEST_CASE(
   CHECK(rig.questions.size() == 2);
 }
 
+TEST_CASE("each change is in the file of metrics two seconds later, the second as the first") {
+  Rig rig;
+  REQUIRE(rig.asked(1));
+  rig.answer("1");
+  REQUIRE(rig.says("1"));
+  for (std::size_t n = 2; n < 4; ++n) {
+    rig.metrics->changed();
+    run_once(rig.loop);
+    CHECK(rig.questions.size() == n - 1);
+    pass(rig.loop, MetricsFile::kTogether);
+    REQUIRE(rig.asked(n));
+    rig.answer(std::to_string(n));
+    REQUIRE(rig.says(std::to_string(n)));
+  }
+}
+
 TEST_CASE("others can read the file of metrics, and find nothing beside it") {
   Rig rig;
   REQUIRE(rig.asked(1));

@@ -138,6 +138,10 @@ TEST_CASE("errors that programs cause are not the card's, unless somebody wants 
   CHECK(troubles({{"healthChecks", text("false")}}) == std::pair(false, false));
   ::setenv("DP_DISABLE_HEALTHCHECKS", "48, 74", 1);
   CHECK(troubles({}) == std::pair(false, false));
+  ::setenv("DP_DISABLE_HEALTHCHECKS", "48 ,74", 1);
+  CHECK(troubles({}) == std::pair(false, false));
+  ::setenv("DP_DISABLE_HEALTHCHECKS", "74, 48 ", 1);
+  CHECK(troubles({}) == std::pair(false, false));
   ::setenv("DP_DISABLE_HEALTHCHECKS", "xids", 1);
   CHECK(troubles({}) == std::pair(false, false));
   ::setenv("DP_ENABLE_HEALTHCHECKS", "31", 1);

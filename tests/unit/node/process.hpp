@@ -1,0 +1,24 @@
+#pragma once
+// What a process has of its machine, for a test: the real things, on the loop of the test.
+
+#include "node/platform.hpp"
+
+namespace plughost::test {
+
+// What hangs must have been let go before it ends.
+struct Process {
+  EventLoop loop;
+  Log log{LogLevel::kError, LogFormat::kJson};
+  Workers workers{loop, 2};
+  Programs programs{loop};
+  DirWatcher directories{loop, [](const std::string&) {}};
+  HostRoot host;
+  UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
+  Tallies tallies;
+  ApiServer api_server{loop, workers, programs, log};
+  NodeWatch node_watch{api_server};
+  Platform platform{loop,    log,  workers, programs,   directories,
+                    devices, host, tallies, api_server, node_watch};
+};
+
+}  // namespace plughost::test
