@@ -533,13 +533,13 @@ TEST_CASE("a path for which the kernel has no watch is polled, and watched as so
 TEST_CASE("a directory that comes as its coming begins to be watched is not missed") {
   const test::TempDir dir;
   EventLoop loop;
-  int at_parent = 0;  // for the way to it, and again because it is not there
+  int at_parent = 0;  // when it is reached, for the way on, and again because there is none
   DirWatcher watcher(loop, {.trouble = fail,
                             .place = [&](Inotify& inotify, Inotify::Owner owner, const fs::path& path,
                                          WatchFor what, const AtPath& at) {
                               return place_watches(inotify, owner, path, what, [&](const fs::path& step) {
                                 at(step);
-                                if (step == dir.path() && ++at_parent == 2) dir.directory("late");
+                                if (step == dir.path() && ++at_parent == 3) dir.directory("late");
                               });
                             }});
   Names seen;

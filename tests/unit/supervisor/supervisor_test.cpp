@@ -133,6 +133,32 @@ TEST_CASE(
   CHECK(listed("b"));
 }
 
+TEST_CASE(
+    "supervisor: a name that the configuration says belongs to that entry before it has looked, and no "
+    "longer") {
+  Running running;
+  const auto other = std::make_shared<test::Machine>();
+  running.machine->hang(true);
+  other->show({.devices = {{.id = "b", .attributes = {{"type", "one"}}}}});
+  Config both = running.config();
+  both.resources = {test::entry_of(running.machine, "x.com/one"), test::entry_of(other, "x.com/{type}")};
+  running.supervisor.apply(both);
+  const auto entry_says = [&](const std::string& trouble) {
+    running.ask(WithHolders::kNo);
+    return std::ranges::any_of(running.told->entries,
+                               [&](const EntryStatus& entry) { return entry.trouble == trouble; });
+  };
+  REQUIRE(test::run_until(running.process.loop,
+                          [&] { return entry_says("x.com/one: x.com/one () serves it already"); }));
+  CHECK(running.supervisor.summary().resources == 0);
+  both.resources.erase(both.resources.begin());
+  running.supervisor.apply(both);
+  test::pass(running.process.loop, 1s);
+  test::pass(running.process.loop, 1s);
+  CHECK(test::run_until(running.process.loop, [&] { return running.supervisor.summary().resources == 1; }));
+  running.machine->hang(false);
+}
+
 TEST_CASE("supervisor: an id that two resources list is told once") {
   Running running;
   const auto other = std::make_shared<test::Machine>();
