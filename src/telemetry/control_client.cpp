@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/event_loop.hpp"
 #include "base/unix_socket.hpp"
 #include "log/log_history.hpp"
 
@@ -21,7 +22,7 @@ namespace plughost {
 namespace {
 
 namespace http = boost::beast::http;
-using Clock = std::chrono::steady_clock;
+using Clock = EventLoop::Clock;
 
 // A node's list of devices may be long.
 constexpr std::uint64_t kMostBytes = 256 << 20;
