@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <future>
 #include <optional>
 
 #include "base/unique_fd.hpp"
@@ -79,8 +80,18 @@ TEST_CASE("an entry comes and goes with what its condition looks at") {
 }
 
 TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of it") {
-  Rig rig(Conditions::kDeadline, [](Inotify&, Inotify::Owner, const std::filesystem::path&, WatchFor,
-                                    const AtPath&) { return WatchPlacement(); });
+  // No watch comes into force, which would be an event.
+  std::promise<void> end;
+  Rig rig(Conditions::kDeadline,
+          [ended = end.get_future().share()](Inotify&, Inotify::Owner, const std::filesystem::path&, WatchFor,
+                                             const AtPath&) {
+            ended.wait();
+            return WatchPlacement();
+          });
+  const struct Answer {
+    std::promise<void>& end;
+    ~Answer() { end.set_value(); }
+  } answer{end};
   rig.tree.directory("/sys");
   rig.follow(Rig::config("resources: [{name: a, count: 1, when: {exists: /sys/one}}]"));
   REQUIRE(run_until(rig.loop,
