@@ -11,6 +11,16 @@ bool Device::healthy_share(unsigned n) const {
          });
 }
 
+// A card may have 80,000 shares: they are counted one by one only where two say something of them.
+unsigned Device::healthy_shares() const {
+  if (!in_service()) return 0;
+  if (reasons.empty()) return replicas;
+  if (reasons.size() == 1) return replicas - static_cast<unsigned>(reasons[0].shares.size());
+  unsigned count = 0;
+  for (unsigned n = 0; n < replicas; ++n) count += healthy_share(n) ? 1 : 0;
+  return count;
+}
+
 std::string Device::reason() const {
   std::string text;
   for (const Reason& reason : reasons) text += (text.empty() ? "" : "; and ") + reason.text;

@@ -106,11 +106,7 @@ struct Device {
   std::shared_ptr<const KindRecipe> recipe;
 
   // How many of its shares can be had?
-  unsigned healthy_shares() const {
-    unsigned count = 0;
-    for (unsigned n = 0; n < replicas; ++n) count += healthy_share(n) ? 1 : 0;
-    return count;
-  }
+  unsigned healthy_shares() const;
   bool healthy() const { return trouble.empty() && (reasons.empty() || healthy_shares() > 0); }
   bool healthy_share(unsigned n) const;
   // Could all of its shares be had, if nobody held them?

@@ -68,7 +68,8 @@ bool Inventory::lists_same_as(const Inventory& other) const {
   return devices_ == other.devices_ ||
          std::ranges::equal(devices(), other.devices(), [](const Device& a, const Device& b) {
            if (a.id != b.id || a.replicas != b.replicas || a.numa_nodes != b.numa_nodes) return false;
-           if (a.reasons.empty() && b.reasons.empty()) return a.healthy() == b.healthy();
+           const bool whole = a.reasons.empty() && b.reasons.empty();
+           if (whole || !a.in_service() || !b.in_service()) return a.healthy() == b.healthy();
            for (unsigned n = 0; n < a.replicas; ++n)
              if (a.healthy_share(n) != b.healthy_share(n)) return false;
            return true;

@@ -28,7 +28,7 @@ class Overlay {
   Overlay& operator=(Overlay&&) = default;
 };
 
-// In the order in which they are laid, and told of. Whoever has the list outlives nobody: they outlive it.
+// In the order in which they are laid, and told of. They outlive whoever has the list.
 using Overlays = std::vector<const Overlay*>;
 
 }  // namespace plughost

@@ -80,7 +80,11 @@ void Draining::answer(DrainAnswer answer, const Done& done) {
     if (const Device* const device = device_named(offers, answer.name.resource, answer.name.device))
       answer.device = *device;
     // It is listed so until the next look.
-    if (answer.device.lasting && !answer.drain) answer.device.trouble.clear();
+    if (answer.device.lasting && !answer.drain) {
+      answer.device.trouble.clear();
+      std::erase_if(answer.device.reasons,
+                    [](const Reason& reason) { return reason.who == Reason::Who::kDrain; });
+    }
     answer.holdings = told.holdings;
     answer.holders_unknown = told.why;
     done(answer);

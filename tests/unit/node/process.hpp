@@ -1,17 +1,24 @@
 #pragma once
 // What a process has of its machine, for a test: the real things, on the loop of the test.
 
+#include <string>
+#include <utility>
+
 #include "node/platform.hpp"
 
 namespace plughost::test {
 
 // What hangs must have been let go before it ends.
 struct Process {
+  explicit Process(HostRoot machine = HostRoot(), DirWatcher::Place place = place_watches)
+      : directories(loop, {.trouble = [](const std::string&) {}, .place = std::move(place)}),
+        host(std::move(machine)) {}
+
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson};
   Workers workers{loop, 2};
   Programs programs{loop};
-  DirWatcher directories{loop, [](const std::string&) {}};
+  DirWatcher directories;
   HostRoot host;
   UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
   Tallies tallies;

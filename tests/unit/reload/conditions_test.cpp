@@ -10,6 +10,7 @@
 #include "base/unique_fd.hpp"
 #include "unit/apiserver/fake_cluster.hpp"
 #include "unit/config/config_of.hpp"
+#include "unit/node/process.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -20,11 +21,15 @@ using namespace std::chrono_literals;
 using test::run_until;
 using Names = std::vector<std::string>;
 
+struct Tree {
+  test::TempDir tree;
+};
+
 // A machine that is a directory, and what applies there.
-struct Rig {
+struct Rig : Tree, test::Process {
   explicit Rig(std::chrono::milliseconds deadline = Conditions::kDeadline,
                DirWatcher::Place place = place_watches)
-      : directories(loop, {.trouble = [](const std::string&) {}, .place = std::move(place)}),
+      : Process(HostRoot(tree.path()), std::move(place)),
         conditions(
             platform, [this](const Config& part) { parts.push_back(names_of(part)); }, deadline) {}
 
@@ -43,19 +48,6 @@ struct Rig {
     return run_until(loop, [&] { return !parts.empty() && parts.back() == names; });
   }
 
-  test::TempDir tree;
-  HostRoot host{tree.path()};
-  EventLoop loop;
-  Log log{LogLevel::kError, LogFormat::kJson};
-  Workers workers{loop, 2};
-  Programs programs{loop};
-  DirWatcher directories;
-  UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
-  Tallies tallies;
-  ApiServer api_server{loop, workers, programs, log};
-  NodeWatch node_watch{api_server};
-  Platform platform{loop,    log,  workers, programs,   directories,
-                    devices, host, tallies, api_server, node_watch};
   std::vector<Names> parts;
   Conditions conditions;
 };
