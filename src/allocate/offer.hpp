@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "allocate/ledger.hpp"
 #include "allocate/one_container.hpp"
 #include "device/inventory.hpp"
 #include "device/recipe.hpp"
@@ -18,6 +19,7 @@ struct Offer {
   std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
   // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
   std::shared_ptr<GivenCards> joined = nullptr;
+  std::shared_ptr<Ledger> ledger = nullptr;    // of the machine; nullptr: it has none
   std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
   std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };

@@ -69,8 +69,8 @@ class BondedSearch {
   static Sum score(const Device& one, const Device& other) {
     const std::string* const there = other.attribute("pci");
     if (!there) return 0;
-    const auto bond = std::ranges::find(one.bonds, *there, &Bond::pci);
-    return bond == one.bonds.end() ? 0 : Sum{bond->score} << 32;
+    const auto bond = std::ranges::find(one.hardware->bonds, *there, &Bond::pci);
+    return bond == one.hardware->bonds.end() ? 0 : Sum{bond->score} << 32;
   }
 
   Sum gain(const Set& set, std::size_t i) const {
@@ -235,7 +235,7 @@ class Chooser {
     for (std::size_t i = 0; i < choices_.size(); ++i) {
       if (choices_[i].free.empty()) continue;
       if (inventory_.devices()[i].replicas > 1) return false;
-      some = some || !inventory_.devices()[i].bonds.empty();
+      some = some || !inventory_.devices()[i].hardware->bonds.empty();
     }
     return some;
   }

@@ -125,6 +125,7 @@ std::optional<std::string> settle(Device& device, const Recipe& recipe,
   std::optional<std::string> resource = only ? only : resource_of(recipe.name, device, n, remarks);
   if (!resource) return resource;
   device.replicas *= replicas_of(recipe, device);
+  if (device.replicas > 1 && !device.hardware->units.empty()) device.hardware.edit().units.clear();
   if (recipe.rename_shared && device.replicas > 1) *resource += ".shared";
   return settle_id(device, recipe.id, *resource, n, remarks) ? resource : std::nullopt;
 }

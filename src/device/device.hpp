@@ -64,6 +64,39 @@ struct NodeLink {
   auto operator<=>(const NodeLink&) const = default;
 };
 
+// A value that few devices have: copies share it until one of them is changed.
+template <typename T>
+class Rare {
+ public:
+  const T& operator*() const {
+    static const T kNone;
+    return value_ ? *value_ : kNone;
+  }
+  const T* operator->() const { return &**this; }
+  T& edit() {
+    if (value_.use_count() != 1) value_ = std::make_shared<T>(**this);
+    return *value_;
+  }
+  bool operator==(const Rare& other) const { return value_ == other.value_ || **this == *other; }
+
+ private:
+  std::shared_ptr<T> value_;  // nullptr: as T is made
+};
+
+// Before the number of an IOMMU group in Hardware::units.
+inline constexpr std::string_view kIommuGroup = "iommu_groups/";
+
+// Which hardware a device is, as far as its kind knows.
+struct Hardware {
+  // Places in the kernel's tree of devices, "/sys/devices/…", of which what is below belongs to the device;
+  // and what else one container can use at a time, an IOMMU group. Empty: nothing is known, or containers
+  // share it, because the entry says so.
+  std::vector<std::string> units;
+  std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
+
+  bool operator==(const Hardware&) const = default;
+};
+
 struct KindRecipe;
 
 // Why a device, or some of its shares, is not to be had, whatever it is by itself: who says so, and in words.
@@ -95,8 +128,8 @@ struct Device {
   std::vector<Mount> mounts;
   std::vector<Variable> env;
   std::vector<Attribute> attributes;
-  std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
-  unsigned replicas = 1;    // how many containers may hold it at once; above 1 its ids are <id>::<n>
+  Rare<Hardware> hardware;
+  unsigned replicas = 1;  // how many containers may hold it at once; above 1 its ids are <id>::<n>
 
   // What is laid over it (see Overlay), in that order.
   std::vector<Reason> reasons;

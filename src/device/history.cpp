@@ -50,9 +50,14 @@ std::vector<Device> Remembered::merge(std::span<const Device> before, std::vecto
   return scanned;
 }
 
-void Damping::note(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now) {
+void Damping::note(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
+                   const Held& held) {
   const auto known = tracks_.find(id);
   if ((known == tracks_.end() ? was_healthy : known->second.healthy) == is_healthy) return;
+  if (held && held(id)) {
+    if (known != tracks_.end()) known->second.healthy = is_healthy;
+    return;
+  }
   Track& track = tracks_[id];
   track.healthy = is_healthy;
   std::rotate(track.changes.begin(), track.changes.begin() + 1, track.changes.end());
@@ -61,7 +66,8 @@ void Damping::note(const std::string& id, bool was_healthy, bool is_healthy, Clo
   if (oldest != kNever && now - oldest < kWindow) track.flaps = true;
 }
 
-void Damping::apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now) {
+void Damping::apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now,
+                    const Held& held) {
   for (auto& [id, track] : tracks_) {
     if (track.over(now)) track = {.healthy = track.healthy};  // a change after that counts anew
   }
@@ -69,7 +75,7 @@ void Damping::apply(std::span<const Device> before, std::vector<Device>& devices
   for_each_pair(before, devices, [&](const Device* old, const Device* device) {
     const bool healthy = device && device->healthy();
     // A device that nobody has seen before has not changed.
-    note((device ? device : old)->id, old ? old->healthy() : healthy, healthy, now);
+    note((device ? device : old)->id, old ? old->healthy() : healthy, healthy, now, held);
   });
   std::erase_if(tracks_, [](const auto& item) { return item.second.calm(); });
 

@@ -49,9 +49,13 @@ class Damping {
   static constexpr std::chrono::seconds kWindow{60};
   static constexpr std::chrono::seconds kCalm{30};
 
+  // Does a pod hold the device? Its changes are its holder's then, which may reset it at each start.
+  using Held = std::function<bool(const std::string& id)>;
+
   // Makes those of the devices that flap Unhealthy; a trouble of their own stays. before: what the last call
   // left, or nothing. Both are sorted by id.
-  void apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now);
+  void apply(std::span<const Device> before, std::vector<Device>& devices, Clock::time_point now,
+             const Held& held = {});
   // When apply would let a device go that flaps, if nothing else happens; Clock::time_point::max(): never.
   Clock::time_point next_release() const { return next_; }
 
@@ -64,7 +68,8 @@ class Damping {
     bool calm() const { return changes.back() == kNever; }
     bool over(Clock::time_point now) const { return changes.back() + (flaps ? kCalm : kWindow) <= now; }
   };
-  void note(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now);
+  void note(const std::string& id, bool was_healthy, bool is_healthy, Clock::time_point now,
+            const Held& held);
 
   std::map<std::string, Track> tracks_;  // by id; of the devices that have changed lately
   Clock::time_point next_ = Clock::time_point::max();

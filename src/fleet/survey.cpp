@@ -19,6 +19,7 @@ Survey survey(const Config& config, const HostRoot& host) {
     const ResourceConfig& entry = config.resources[i];
     try {
       Scan scan = entry.source->look(host, *entry.recipe);
+      std::ranges::transform(scan.unfinished, std::back_inserter(scan.remarks), unfinished_text);
       if (scan.undecided) {
         std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
         all.undecided.push_back(entry.recipe->name.text());

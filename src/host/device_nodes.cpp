@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
+#include <map>
+#include <set>
 #include <system_error>
 #include <vector>
 
@@ -110,6 +112,55 @@ void follow_links(const HostRoot& host, const std::string& resource, const Recip
       std::string behind = end_of_links(host, node.host_path);
       if (behind != node.host_path) device.links.push_back({node.host_path, std::move(behind)});
     }
+  }
+}
+
+std::string unit_of(const HostRoot& host, const std::string& node) {
+  static constexpr std::string_view kForAll[] = {"/dev/null",
+                                                 "/dev/zero",
+                                                 "/dev/full",
+                                                 "/dev/random",
+                                                 "/dev/urandom",
+                                                 "/dev/tty",
+                                                 "/dev/fuse",
+                                                 "/dev/kvm",
+                                                 "/dev/net/tun",
+                                                 "/dev/vhost-net",
+                                                 "/dev/vhost-vsock",
+                                                 "/dev/vfio/vfio",
+                                                 "/dev/iommu",
+                                                 "/dev/kfd",
+                                                 "/dev/dma_heap/system",
+                                                 "/dev/infiniband/rdma_cm",
+                                                 "/dev/nvidiactl",
+                                                 "/dev/nvidia-uvm",
+                                                 "/dev/nvidia-uvm-tools",
+                                                 "/dev/nvidia-modeset"};
+  const std::string path = host.canonical(node).value_or(node);
+  if (std::ranges::find(kForAll, path) != std::end(kForAll)) return {};
+  if (const auto device = SysDevice::behind(host, node)) return device->path();
+  return host.device_number(node) ? path : "";
+}
+
+void find_units(const HostRoot& host, const Recipe& recipe, std::vector<Device>& devices) {
+  std::map<std::string, std::vector<Device*>> of;
+  for (Device& device : devices) {
+    if (device.replicas > 1 || !device.hardware->units.empty()) continue;
+    std::set<std::string> paths;
+    for (const DeviceNode& node : device.nodes) paths.insert(node.host_path);
+    for (const NodeRecipe& node : recipe.nodes) {
+      const auto value = [&](std::string_view name) {
+        const std::string* const found = device.attribute(name);
+        return found ? std::optional(*found) : std::nullopt;
+      };
+      const auto path = node.host_path.literal() ? std::nullopt : node.host_path.expand(value);
+      if (path) paths.insert(*path);
+    }
+    for (const std::string& path : paths) of[path].push_back(&device);
+  }
+  for (const auto& [path, its] : of) {
+    std::string unit = its.size() == 1 ? unit_of(host, path) : "";
+    if (!unit.empty()) its.front()->hardware.edit().units.push_back(std::move(unit));
   }
 }
 

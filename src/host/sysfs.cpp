@@ -14,6 +14,7 @@ namespace {
 using Properties = std::map<std::string, std::string, std::less<>>;
 
 constexpr int kDeepestTree = 32;
+const std::string kDatabase = "/run/udev/data";
 
 std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -40,6 +41,8 @@ struct SysDevice::Facts {
   std::optional<std::string> node;
   std::vector<std::string> links;
   std::vector<std::string> tags;
+  std::string id;  // in udev's database: "c188:0"
+  bool in_database = false;
 };
 
 // What has been read, under the mutex.
@@ -49,11 +52,19 @@ struct SysfsMemory {
   std::map<std::string, std::vector<std::string>, std::less<>> devices;  // their paths, by subsystem
 };
 
+bool udevd_runs(const HostRoot& host) { return host.exists("/run/udev/control"); }
+
 std::shared_ptr<SysfsMemory> make_sysfs_memory() { return std::make_shared<SysfsMemory>(); }
 
 std::optional<SysDevice> SysDevice::at(const HostRoot& host, const std::string& path) {
   std::optional<std::string> found = host.canonical(path);
   return found ? std::optional(SysDevice(host, *std::move(found))) : std::nullopt;
+}
+
+std::optional<SysDevice> SysDevice::behind(const HostRoot& host, const std::string& path) {
+  const std::optional<std::string> number = host.device_number(path);
+  if (!number) return std::nullopt;
+  return at(host, (host.type(path) == FileType::kBlock ? "/sys/dev/block/" : "/sys/dev/char/") + *number);
 }
 
 std::string SysDevice::name() const {
@@ -104,13 +115,15 @@ const SysDevice::Facts& SysDevice::facts() const {
   if (path_.starts_with("/sys/")) known["DEVPATH"] = path_.substr(4);
   known["SUBSYSTEM"] = of;
 
-  std::string id = "+" + of + ":" + std::string(last_name(path_));
+  std::string& id = facts->id = "+" + of + ":" + std::string(last_name(path_));
   if (known.contains("MAJOR") && known.contains("MINOR"))
     id = (of == "block" ? "b" : "c") + known["MAJOR"] + ":" + known["MINOR"];
   else if (of == "net" && known.contains("IFINDEX"))
     id = "n" + known["IFINDEX"];
   Properties from_rules;
-  std::istringstream database(host_->text("/run/udev/data/" + id).value_or(""));
+  const std::optional<std::string> entry = host_->text(kDatabase + '/' + id);
+  facts->in_database = entry.has_value();
+  std::istringstream database(entry.value_or(""));
   for (std::string line; std::getline(database, line);) {
     if (line.size() < 2 || line[1] != ':') continue;
     const std::string value = line.substr(2);
@@ -150,6 +163,12 @@ std::string SysDevice::property(std::string_view name) const {
 std::optional<std::string> SysDevice::node() const { return facts().node; }
 
 const std::vector<std::string>& SysDevice::links() const { return facts().links; }
+
+bool SysDevice::finished() const {
+  return facts().in_database || facts().id.starts_with('+') || !udevd_runs(*host_);
+}
+
+WatchedDirectory SysDevice::finishes_at() const { return {.path = kDatabase, .name = facts().id}; }
 
 const std::vector<std::string>& SysDevice::tags() const { return facts().tags; }
 

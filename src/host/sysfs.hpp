@@ -16,6 +16,9 @@ namespace plughost {
 
 class SysDevice;
 
+// Does a udevd run, and so a rule for each device that comes?
+bool udevd_runs(const HostRoot& host);
+
 // All devices of a bus or class, sorted by name. Throws std::system_error if they cannot be listed; a
 // subsystem that the kernel does not know has none.
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
@@ -26,6 +29,9 @@ class SysDevice {
   // path: a device's directory, or a link to it, as in /sys/class/net/eth0. nullopt: there is none.
   // host outlives the device.
   static std::optional<SysDevice> at(const HostRoot& host, const std::string& path);
+  // The device whose node, or a link to it, stands at path. nullopt: there is no node, or the kernel's device
+  // model does not know it, as those that NVIDIA's driver makes.
+  static std::optional<SysDevice> behind(const HostRoot& host, const std::string& path);
 
   const std::string& path() const { return path_; }  // "/sys/devices/…", without links
   std::string name() const;                          // "ttyUSB0"
@@ -40,6 +46,13 @@ class SysDevice {
   // are as udevadm prints them.
   const std::map<std::string, std::string, std::less<>>& properties() const;
   std::string property(std::string_view name) const;  // empty: it has none
+
+  // Has udev finished with it? Until then its node has neither its mode nor its links, and an interface not
+  // its name. Where no udevd runs there is nothing to wait for; nor where there is neither node nor
+  // interface. As sd_device_get_is_initialized of systemd's src/libsystemd/sd-device.
+  bool finished() const;
+  // Where udev says that it has.
+  WatchedDirectory finishes_at() const;
 
   std::optional<std::string> node() const;        // "/dev/ttyUSB0"
   const std::vector<std::string>& links() const;  // "/dev/serial/by-id/…", sorted: what udev has made

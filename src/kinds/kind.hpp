@@ -18,6 +18,7 @@
 namespace plughost {
 
 class Programs;
+class SysDevice;
 
 // A CDI specification that is another program's work.
 struct CdiFile {
@@ -34,11 +35,18 @@ struct Scan {
   std::vector<std::string> remarks;     // what somebody should know, one log line each
   std::vector<std::string> unmatched;   // where the entry's patterns stand that match none of the devices
   std::vector<std::string> subsystems;  // a udev event of one of these is a reason to look again
+  std::vector<std::string> unfinished;  // what udev has not finished with, and is left out until it has
   std::vector<CdiFile> cdi;             // to be written before the devices are offered
   std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
   std::chrono::seconds look_again{
       0};  // for what the kernel tells by no event; 0: there is nothing of that kind
 };
+
+// Whether the device, which the scan has come upon, waits for udev, and the scan for that.
+bool waits_for_udev(const SysDevice& device, Scan& scan);
+// A device that waits for udev for longer is worth a word, and this is it.
+inline constexpr std::chrono::seconds kUdevPatience{10};
+std::string unfinished_text(const std::string& name);
 
 // What a source keeps running between its scans, to be told of changes. Loop thread only. Destroyed means
 // that it runs no more, and calls nobody.
@@ -69,13 +77,9 @@ class DeviceSource {
   // Worker thread, after each scan, when those that the entry does not take are out of its devices: what is
   // to be said of the others together, or made of them for this recipe. Throws as scan does.
   virtual void finish(Scan& /*taken*/, const Recipe& /*recipe*/) const {}
-  // A scan of which an entry takes what it chooses. Worker thread, throws and never runs twice as they do.
-  Scan look(const HostRoot& host, const Recipe& recipe) const {
-    Scan taken = scan(host);
-    taken.unmatched = choose(recipe.choice, taken.devices);
-    finish(taken, recipe);
-    return taken;
-  }
+  // A scan of which an entry takes what it chooses, of what udev has finished with. Worker thread, throws and
+  // never runs twice as they do.
+  Scan look(const HostRoot& host, const Recipe& recipe) const;
   // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
   // the source would not notice by itself (Device::lasting); the next scan that begins goes by that.
   virtual void forgive(const Device& /*device*/) const {}

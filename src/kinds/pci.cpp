@@ -47,6 +47,7 @@ std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& gro
 // What an entry has of one card.
 struct Card {
   PciFunction function;
+  std::string place;  // in the kernel's tree of devices
   std::vector<Found> nodes;
   std::optional<int> numa_node;
   std::string group;  // empty: it is not given to virtual machines
@@ -84,6 +85,8 @@ Device device_of(const Card& card, const std::string& permissions) {
     facts = {{"dev-mount", card.nodes.front().path}, {"mount", std::string(kVfioContainer)}};
   device.add("pciInfo", pci_info(card.function.address, "vfio", facts));
   for (const Found& node : card.nodes) device.add_node(node.path, permissions);
+  device.hardware.edit().units = {card.place};
+  if (!card.group.empty()) device.hardware.edit().units.push_back(std::string(kIommuGroup) + card.group);
   return device;
 }
 
@@ -122,7 +125,7 @@ void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const
 }
 
 Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const {
-  Card card{.function = std::move(function), .numa_node = device.numa_node()};
+  Card card{.function = std::move(function), .place = device.path(), .numa_node = device.numa_node()};
   const std::string& driver = card.function.driver;
   if (is_vfio(driver) && takes_nodes_of("vfio")) add_group(host, device, card);
   add_nodes_below(device, card, scan);
@@ -164,7 +167,7 @@ void Pci::finish(Scan& taken, const Recipe& /*recipe*/) const {
     if (!is_new)
       taken.remarks.push_back(
           card.id + " and " + first->second + " are in one IOMMU group, " + *group +
-          ", which only one container can use at a time; leave one of them out with `except`");
+          ", which one container can use at a time: while one has a card of it, the others are Unhealthy");
   }
   for (const Device& card : taken.devices) {
     if (partitioned.contains(card.id))

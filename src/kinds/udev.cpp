@@ -72,6 +72,7 @@ class Udev final : public DeviceSource {
     std::vector<SysDevice> found;
     for (const std::string& subsystem : wanted_.subsystems) {
       for (SysDevice& device : devices_of(host, subsystem)) {
+        if (matches(wanted_.name, device.name()) && waits_for_udev(device, scan)) continue;
         if (is_wanted(device, wanted_)) found.push_back(std::move(device));
       }
     }
@@ -108,6 +109,7 @@ class Udev final : public DeviceSource {
                          {.name = "product", .value = from.property("ID_MODEL_ID")},
                          {.name = "serial", .value = from.property("ID_SERIAL_SHORT")}};
     if (const auto numa = from.numa_node()) device.numa_nodes = {*numa};
+    device.hardware.edit().units = {from.path()};
     return device;
   }
 

@@ -88,7 +88,7 @@ Holdings Checkpoint::holdings() const {
     auto& held = holdings[some.resource];
     for (const auto& [node, ids] : some.ids) {
       for (const std::string& id : ids)
-        held[id] = {.pod_namespace = {}, .pod = some.pod_uid, .container = some.container};
+        note_holder(held, id, {.pod_namespace = {}, .pod = some.pod_uid, .container = some.container});
     }
   }
   return holdings;

@@ -18,7 +18,7 @@ Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
       for (const auto& devices : container.devices()) {
         auto& held = holdings[devices.resource_name()];
         for (const std::string& id : devices.device_ids())
-          held[id] = {pod.namespace_(), pod.name(), container.name()};
+          note_holder(held, id, {pod.namespace_(), pod.name(), container.name()});
       }
     }
   }
@@ -26,6 +26,17 @@ Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
 }
 
 }  // namespace
+
+void note_holder(HoldersOfIds& holders, const std::string& id, const Holder& holder) {
+  const auto [first, last] = holders.equal_range(id);
+  const auto same = std::find_if(first, last, [&](const auto& item) {
+    return item.second.pod_namespace == holder.pod_namespace && item.second.pod == holder.pod;
+  });
+  if (same == last)
+    holders.emplace(id, holder);
+  else
+    same->second = holder;
+}
 
 struct PodResources::Call
     : KubeletCall<v1::PodResourcesLister, v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {

@@ -23,8 +23,13 @@ struct Holder {
   auto operator<=>(const Holder&) const = default;
 };
 
-// By resource, and there by id, as the kubelet knows them: those of replicas.
-using Holdings = std::map<std::string, std::map<std::string, Holder, std::less<>>, std::less<>>;
+// By id, as the kubelet knows them: those of replicas. Two pods hold one id only if the kubelet has given it
+// twice.
+using HoldersOfIds = std::multimap<std::string, Holder, std::less<>>;
+// By resource.
+using Holdings = std::map<std::string, HoldersOfIds, std::less<>>;
+// Of a pod's containers that hold an id, as an init container and the one after it, the last counts.
+void note_holder(HoldersOfIds& holders, const std::string& id, const Holder& holder);
 
 // The kubelet's pod resources: which devices pods hold. Loop thread only.
 class PodResources {

@@ -50,7 +50,7 @@ std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Cloc
       continue;
     }
     Row& row = rows_[resource];
-    row.bare = newer(row.bare, Inventory(settle(row, std::move(there.devices), now, terms)));
+    row.bare = newer(row.bare, Inventory(settle(resource, row, std::move(there.devices), now, terms)));
     listings.push_back(list(resource, row));
   }
   return listings;
@@ -77,8 +77,8 @@ Roster::Listing Roster::list(const std::string& resource, Row& row) const {
   return {resource, std::move(before), row.listed};
 }
 
-std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock::time_point now,
-                                   const Terms& terms) {
+std::vector<Device> Roster::settle(const std::string& resource, Row& row, std::vector<Device> devices,
+                                   Clock::time_point now, const Terms& terms) {
   const auto before = row.bare.devices();
   const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
   const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
@@ -86,7 +86,8 @@ std::vector<Device> Roster::settle(Row& row, std::vector<Device> devices, Clock:
   devices = row.remembered.merge(
       before, std::move(devices), now, forget_after,
       [&](const Device& device, Clock::time_point due) { return stays(row, device, due, later, now); });
-  row.damping.apply(before, devices, now);
+  row.damping.apply(before, devices, now,
+                    [&](const std::string& id) { return terms.held && terms.held(resource, id); });
   next_change_ = std::min({next_change_, row.remembered.next_forgetting(), row.damping.next_release()});
   return devices;
 }

@@ -3,6 +3,7 @@
 // told the time; not thread-safe.
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -35,6 +36,8 @@ class Roster {
   };
   struct Terms {
     std::chrono::seconds forget_after{};
+    // Does a pod hold the device? See Damping. Not set: nobody knows.
+    std::function<bool(const std::string& resource, const std::string& id)> held = {};
     // A resource that nobody has ever held goes with the last of its devices: there may be others any moment.
     bool named_after_devices = false;
   };
@@ -91,8 +94,8 @@ class Roster {
   };
 
   Listing list(const std::string& resource, Row& row) const;
-  std::vector<Device> settle(Row& row, std::vector<Device> devices, Clock::time_point now,
-                             const Terms& terms);
+  std::vector<Device> settle(const std::string& resource, Row& row, std::vector<Device> devices,
+                             Clock::time_point now, const Terms& terms);
   // Does the device, which has been due to be forgotten since then, stay? later: without the kubelet's word
   // it is due so much later.
   bool stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,

@@ -68,7 +68,10 @@ void Scanner::look_on_worker(HeldIds held) {
         try {
           Scan seen = source->look(host, *recipe);
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
-          for (auto& [resource, devices] : assembly.resources) follow_links(host, resource, *recipe, devices);
+          for (auto& [resource, devices] : assembly.resources) {
+            follow_links(host, resource, *recipe, devices);
+            find_units(host, *recipe, devices);
+          }
           std::map<std::string, Adoption> adoptions =
               adopt(*recipe, assembly.resources, listed, held,
                     [&](const std::string& path) { return node_behind(host, path); });

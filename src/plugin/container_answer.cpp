@@ -38,6 +38,17 @@ std::string other_card(const Offer& offer, std::span<const std::string> ids) {
          ": that card has not enough left of both; ask for less, or try again when a pod has ended";
 }
 
+// Why what an id stands for is another container's, through whatever resource; empty: it is this one's now.
+std::string held_elsewhere(const Offer& offer, std::span<const std::string> ids) {
+  if (!offer.ledger) return {};
+  std::vector<std::string> own;  // and no replica's, which containers share
+  for (const std::string& id : ids) {
+    const Device* const device = offer.inventory.find(id);
+    if (device && device->replicas == 1) own.push_back(id);
+  }
+  return own.empty() ? "" : offer.ledger->give(offer.resource, own, Ledger::Clock::now());
+}
+
 grpc::StatusCode code_of(Refusal::Reason reason) {
   switch (reason) {
     case Refusal::Reason::kUnknownDevice:
@@ -89,6 +100,8 @@ grpc::Status answer_container(const Offer& offer, std::span<const std::string> i
     return status;
   if (const std::string other = other_card(offer, ids); !other.empty())
     return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": " + other};
+  if (const std::string held = held_elsewhere(offer, ids); !held.empty())
+    return {grpc::StatusCode::UNAVAILABLE, "resource " + offer.resource + ": device " + held};
   if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }

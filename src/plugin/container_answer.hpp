@@ -30,7 +30,8 @@ grpc::Status write_answer(const Offer& offer, const Allocation& allocation, cons
                           v1beta1::ContainerAllocateResponse& response);
 
 // Both: if the machine has it, the kubelet can take it, and the resources that are
-// joined with this one have given the container the same card. The offer's LastGiven and GivenCards are told.
+// joined with this one have given the container the same card. The offer's LastGiven, GivenCards and Ledger
+// are told.
 grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
                               const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response);
 

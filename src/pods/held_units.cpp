@@ -12,10 +12,8 @@ std::vector<std::string> ids_of(const Checkpoint::PodDevices& some) {
   return ids;
 }
 
-using Ids = std::map<std::string, Holder, std::less<>>;
-
 // The first id of the device, or else of any, that nobody holds; empty: there is none.
-std::string free_id(const Ids& held, const Device& device, const Inventory& inventory) {
+std::string free_id(const HoldersOfIds& held, const Device& device, const Inventory& inventory) {
   for (unsigned n = 0; n < device.replicas; ++n) {
     std::string id = replica_id(device, n);
     if (!held.contains(id)) return id;
@@ -65,7 +63,7 @@ Holdings by_card(Holdings holdings, const std::string& resource, const Inventory
                  const std::function<const Device*(const Holder& holder)>& card) {
   const auto found = holdings.find(resource);
   if (found == holdings.end()) return holdings;
-  Ids by_cards;
+  HoldersOfIds by_cards;
   std::vector<std::pair<std::string, Holder>> unknown;
   for (const auto& [id, holder] : found->second) {
     const Device* const device = card(holder);
@@ -76,7 +74,10 @@ Holdings by_card(Holdings holdings, const std::string& resource, const Inventory
       by_cards.emplace(its, holder);
   }
   for (const auto& [id, holder] : unknown) {
-    if (by_cards.emplace(id, holder).second) continue;
+    if (!by_cards.contains(id)) {
+      by_cards.emplace(id, holder);
+      continue;
+    }
     const Device* const device = inventory.find(id);
     const std::string other = device ? free_id(by_cards, *device, inventory) : "";
     if (!other.empty()) by_cards.emplace(other, holder);

@@ -87,6 +87,7 @@ Offer Publication::offer_of(const Finding& finding, const Roster::Listing& listi
           .near = neighbours_,
           .given = given_,
           .joined = joined_,
+          .ledger = means_.held.ledger(),
           .free = finding.recipe->shares == SharesOf::kAny ? nullptr : free_};
 }
 

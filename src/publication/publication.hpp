@@ -12,6 +12,7 @@
 #include "base/event_loop.hpp"
 #include "base/rate.hpp"
 #include "config/config.hpp"
+#include "listing/held_devices.hpp"
 #include "listing/roster.hpp"
 #include "node/kubelet_link.hpp"
 #include "publication/cdi_places.hpp"
@@ -63,6 +64,7 @@ class Publication {
     KubeletLink& link;
     CdiPlaces& cdi;
     Assuming& assuming;
+    HeldDevices& held;
     EntryOwner& owner;
   };
   // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody

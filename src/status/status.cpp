@@ -18,8 +18,8 @@ void for_each_holder(const Device& device, const std::string& resource, const Ho
   const auto held = holdings->find(resource);
   if (held == holdings->end()) return;
   for (unsigned n = 0; n < device.replicas; ++n) {
-    const auto found = held->second.find(replica_id(device, n));
-    if (found != held->second.end()) visit(found->first, found->second);
+    const auto [first, last] = held->second.equal_range(replica_id(device, n));
+    for (auto each = first; each != last; ++each) visit(each->first, each->second);
   }
 }
 
@@ -89,7 +89,11 @@ ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
     counts.unhealthy += device.replicas - healthy;
     if (device.in_service()) counts.adopted += device.replicas - healthy;
     if (device.drained()) counts.drained += device.replicas;
-    for_each_holder(device, name, holdings, [&](const std::string&, const Holder&) { ++counts.held; });
+    const std::string* last = nullptr;  // two pods may hold one id
+    for_each_holder(device, name, holdings, [&](const std::string& id, const Holder&) {
+      if (!last || *last != id) ++counts.held;
+      last = &id;
+    });
   }
   return counts;
 }

@@ -7,11 +7,12 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
-Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, const Drains& drains,
-                 Announcer& announcer, std::function<void()> changed)
+Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
+                 const Drains& drains, Announcer& announcer, std::function<void()> changed)
     : platform_(platform),
       cdi_(cdi),
       assuming_(assuming),
+      held_(held),
       drains_(drains),
       announcer_(announcer),
       changed_(std::move(changed)) {}
@@ -20,10 +21,13 @@ void Entries::add(const ResourceConfig& entry, KubeletLink& link) {
   const Template& name = entry.recipe->name;
   // What is known before anybody has looked belongs to the entry that says it.
   if (name.literal() && !entry.recipe->rename_shared) names_.claim(name.text(), name.text());
-  entries_[name.text()] = std::make_unique<Entry>(
-      Publication::Means{
-          .platform = platform_, .link = link, .cdi = cdi_, .assuming = assuming_, .owner = *this},
-      drains_, entry);
+  entries_[name.text()] = std::make_unique<Entry>(Publication::Means{.platform = platform_,
+                                                                     .link = link,
+                                                                     .cdi = cdi_,
+                                                                     .assuming = assuming_,
+                                                                     .held = held_,
+                                                                     .owner = *this},
+                                                  drains_, entry);
 }
 
 void Entries::end(const std::string& name) {

@@ -17,8 +17,8 @@ namespace plughost {
 class Entries final : private EntryOwner {
  public:
   // changed: a stage, a list, or the set of resources. All outlive it.
-  Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, const Drains& drains, Announcer& announcer,
-          std::function<void()> changed);
+  Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held, const Drains& drains,
+          Announcer& announcer, std::function<void()> changed);
   ~Entries() override = default;
   Entries& operator=(Entries&&) = delete;
 
@@ -68,6 +68,7 @@ class Entries final : private EntryOwner {
   Platform& platform_;
   CdiPlaces& cdi_;
   Assuming& assuming_;
+  HeldDevices& held_;
   const Drains& drains_;
   Announcer& announcer_;
   const std::function<void()> changed_;

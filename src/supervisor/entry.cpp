@@ -17,16 +17,25 @@ const std::string& stall_text() {
 Entry::Entry(const Publication::Means& means, const Drains& drains, ResourceConfig config)
     : platform_(means.platform),
       link_(means.link),
+      held_(means.held),
       config_(std::move(config)),
       checks_(platform_.programs, platform_.log, [this] { hint(); }),
       adopting_(platform_, link_, [this] { on_overlay(); }),
-      roster_({&drains, &adopting_.devices()}),
+      roster_({&drains, &adopting_.devices(), held_.ledger().get()}),
       publication_(means, config_, *this),
       scanner_(make_scanner({})) {}
+
+Entry::~Entry() {
+  for (const auto& [resource, list] : roster_.lists()) {
+    held_.ledger()->keep(resource);
+    held_.list(resource, {});
+  }
+}
 
 void Entry::update(ResourceConfig config) {
   const ScanSchedule former = scanner_->schedule();
   scanner_.reset();
+  for (const auto& [resource, list] : roster_.lists()) held_.ledger()->keep(resource);
   adopting_.on_reload(roster_.lists());
   config_ = std::move(config);
   unmatched_.clear();
@@ -39,7 +48,11 @@ std::unique_ptr<Scanner> Entry::make_scanner(ScanSchedule former) {
       Scanner::Hooks{[this] { return roster_.lists(); },
                      [this](const auto& then) {
                        const Recipe& recipe = *config_.recipe;
-                       adopting_.prepare(!recipe.name.literal() || recipe.rename_shared, then);
+                       adopting_.prepare(!recipe.name.literal() || recipe.rename_shared,
+                                         [this, then](HeldIds held) {
+                                           if (held.checkpoint) held_.learn_first(*held.checkpoint);
+                                           then(std::move(held));
+                                         });
                      },
                      [this](Scanner::Found& found) { return on_found(found); },
                      [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
@@ -82,7 +95,9 @@ void Entry::publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> 
 }
 
 void Entry::dropped(const std::string& resource) {
-  if (roster_.listed(resource).empty()) roster_.drop(resource);  // they may be back by now
+  if (!roster_.listed(resource).empty()) return;  // they may be back by now
+  roster_.drop(resource);
+  held_.list(resource, {});
 }
 
 EntryStatus Entry::status() const {
@@ -116,6 +131,7 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
                                    std::to_string(kMostResources) +
                                    " resources that are not forgotten yet: further ones wait; name the "
                                    "resources by something coarser");
+    note_unfinished(found.scan);
     remark(found.scan.remarks, found.assembly.remarks);
     tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
   }
@@ -155,13 +171,16 @@ std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Devic
   for (auto& resource : resources) {
     const std::string& name = resource.first;
     checks_.apply(name, roster_.listed(name).devices(), resource.second);
+    held_.list(name, resource.second);
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   publication_.for_each_resource([&](const Resource& resource) {
     if (!seen.contains(resource.name()) && resource.has_given()) roster_.note_held(resource.name());
   });
-  const Roster::Terms terms{.forget_after = config_.recipe->forget_after,
-                            .named_after_devices = !config_.recipe->name.literal()};
+  const Roster::Terms terms{
+      .forget_after = config_.recipe->forget_after,
+      .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
+      .named_after_devices = !config_.recipe->name.literal()};
   std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
   ask_for_holders();
   return listings;
@@ -181,6 +200,16 @@ void Entry::ask_for_holders() {
 void Entry::note(const std::string& trouble) {
   last_trouble_ = trouble;
   last_trouble_at_ = std::chrono::system_clock::now();
+}
+
+void Entry::note_unfinished(Scan& scan) {
+  const auto now = Clock::now();
+  auto former = std::exchange(unfinished_, {});
+  for (const std::string& name : scan.unfinished) {
+    const auto known = former.find(name);
+    const auto since = unfinished_[name] = known == former.end() ? now : known->second;
+    if (now - since >= kUdevPatience) scan.remarks.push_back(unfinished_text(name));
+  }
 }
 
 void Entry::remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices) {

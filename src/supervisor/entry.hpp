@@ -27,7 +27,7 @@ class Entry final : private PublicationOwner {
 
   // Resources appear with the first scan's result. What means and drains name outlives it.
   Entry(const Publication::Means& means, const Drains& drains, ResourceConfig config);
-  ~Entry() override = default;
+  ~Entry() override;
   Entry& operator=(Entry&&) = delete;
 
   const ResourceConfig& config() const { return config_; }
@@ -67,18 +67,22 @@ class Entry final : private PublicationOwner {
   std::vector<Roster::Listing> take(std::map<std::string, std::vector<Device>> resources);
   void ask_for_holders();
   void publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files = {});
+  // Those that have waited for udev for too long are remarks.
+  void note_unfinished(Scan& scan);
   void remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices);
   void tell_unmatched(const std::vector<std::string>& of_choice, const std::vector<std::string>& of_replicas);
 
   Platform& platform_;
   KubeletLink& link_;
+  HeldDevices& held_;
   ResourceConfig config_;
   HealthChecks checks_;
   Adopting adopting_;
   Roster roster_;
-  std::set<std::string> remarked_;   // by the last scan
-  std::set<std::string> unmatched_;  // in the last scan
-  std::string scan_trouble_;         // of the last scan; empty: it has ended well
+  std::set<std::string> remarked_;                       // by the last scan
+  std::set<std::string> unmatched_;                      // in the last scan
+  std::map<std::string, Clock::time_point> unfinished_;  // since when they wait for udev
+  std::string scan_trouble_;                             // of the last scan; empty: it has ended well
   std::uint64_t scans_completed_ = 0;
   std::uint64_t scans_failed_ = 0;
   std::string last_trouble_;  // of a scan, even when it is over

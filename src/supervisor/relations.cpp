@@ -49,7 +49,7 @@ void Relations::look_for_shared_ids() {
   const SharedIds shared = shared_ids(lists);
   if (shared.count > shared_ids_)
     log_.warn(
-        "two entries list the same id: if it is one device, keep one of them, or two containers may get it; "
+        "two entries list the same id: if it is one device, keep one of them; "
         "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
         "alone",
         {{"id", shared.first},

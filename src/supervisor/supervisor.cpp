@@ -42,7 +42,10 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       draining_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       allocatable_(platform, allocatable_hooks()),
       assuming_(means_of_assuming(), config_.kubelet.pods_api()),
-      entries_(platform, cdi_, assuming_, draining_.drains(), announcer_, [this] { on_changed(); }),
+      held_(
+          platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
+          [this] { on_overlay(); }),
+      entries_(platform, cdi_, assuming_, held_, draining_.drains(), announcer_, [this] { on_changed(); }),
       relations_(platform.log, entries_) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -98,14 +101,17 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
 }
 
 Draining::Hooks Supervisor::drain_hooks() {
-  return {
-      .offers = [this] { return entries_.offers(); },
-      .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
-      .changed = [this] { entries_.for_each([](const std::string&, Entry& entry) { entry.on_overlay(); }); },
-      .forgive =
-          [this](const Drains::Name& name) {
-            entries_.for_each([&](const std::string&, Entry& entry) { entry.forgive(name); });
-          }};
+  return {.offers = [this] { return entries_.offers(); },
+          .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
+          .changed = [this] { on_overlay(); },
+          .forgive =
+              [this](const Drains::Name& name) {
+                entries_.for_each([&](const std::string&, Entry& entry) { entry.forgive(name); });
+              }};
+}
+
+void Supervisor::on_overlay() {
+  entries_.for_each([](const std::string&, Entry& entry) { entry.on_overlay(); });
 }
 
 void Supervisor::read_holdings(HoldingsReader::Done done) {
@@ -225,6 +231,7 @@ void Supervisor::on_kubelet() {
   const bool present = link_->watcher().current().has_value();
   kubelet_since_ = std::chrono::system_clock::now();
   if (present) platform_.tallies.kubelets.add();
+  held_.on_kubelet();
   entries_.for_each([](const std::string&, Entry& entry) { entry.on_kubelet(); });
   assuming_.pods().on_kubelet(link_->config().pods_api());
   on_change_();

@@ -72,6 +72,7 @@ class Supervisor {
   KubeletStatus kubelet_status() const;
   DaemonStatus status() const;
   void read_holdings(HoldingsReader::Done done);
+  void on_overlay();
   void on_kubelet();
   void on_changed();
   void on_safety();
@@ -90,6 +91,7 @@ class Supervisor {
   Draining draining_;
   AllocatableCheck allocatable_;
   Assuming assuming_;
+  HeldDevices held_;
   Entries entries_;
   Relations relations_;
 };

@@ -23,7 +23,7 @@ class MadeMachine {
                const MadeSysfs::Texts& uevent = {}) const {
     sysfs_.device(path, subsystem, attributes, uevent);
     if (const auto name = uevent.find("DEVNAME"); name != uevent.end()) make_node("/dev/" + name->second);
-    send_uevent("add", path.substr(4), subsystem);
+    send_uevent("add", path.substr(4), subsystem, {uevent.begin(), uevent.end()});
   }
   void unplug(const std::string& path, const std::string& subsystem) const {
     sysfs_.remove(path);

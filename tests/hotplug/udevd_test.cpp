@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <csignal>
@@ -20,14 +21,16 @@ namespace {
 constexpr const char* kUdevd = "/lib/systemd/systemd-udevd";
 const std::string kCamera = "example.com/camera";
 
-// A udevd of the made machine, with one rule.
+// A udevd of the made machine, with a rule for cameras, and one that keeps video7 until release().
 class Udevd {
  public:
   Udevd() {
     if (!std::filesystem::exists(kUdevd)) not_shown("there is no systemd-udevd: install the package udev");
     std::filesystem::create_directories("/run/udev/rules.d");
     std::ofstream("/run/udev/rules.d/50-camera.rules")
-        << "SUBSYSTEM==\"video4linux\", ENV{ID_MODEL}=\"Lens\", TAG+=\"plughost\"\n";
+        << "SUBSYSTEM==\"video4linux\", ENV{ID_MODEL}=\"Lens\", TAG+=\"plughost\"\n"
+           "KERNEL==\"video7\", PROGRAM=\"/bin/cat /run/release\"\n";
+    check(::mkfifo("/run/release", 0600), "mkfifo");
     const char* const arguments[] = {"setpriv", "--pdeathsig", "KILL", kUdevd, nullptr};
     check(::posix_spawnp(&pid_, arguments[0], nullptr, nullptr, const_cast<char* const*>(arguments), environ),
           "posix_spawnp");
@@ -40,6 +43,9 @@ class Udevd {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
+
+  // The rule ends.
+  static void release() { std::ofstream("/run/release") << "go\n"; }
 
  private:
   pid_t pid_ = -1;
@@ -63,4 +69,19 @@ TEST_CASE("a udevd that comes later is listened to, with what its rules say") {
   CHECK(node.of(kCamera).devices->size() == 1);
   machine.unplug("/sys/devices/platform/a/video4linux/video1", "video4linux");
   CHECK(node.unhealthy(kCamera, "video1", limit(1s)));
+}
+
+TEST_CASE("a device is listed when udev has finished with it, and not before") {
+  const MadeMachine machine;
+  Node node;
+  node.configure("- name: " + kCamera + "\n  udev: {subsystem: video4linux}\n");
+  node.start_kubelet();
+  const Udevd udevd;
+  machine.plug_in("/sys/devices/platform/a/video4linux/video7", "video4linux", {},
+                  {{"DEVNAME", "video7"}, {"MAJOR", "81"}, {"MINOR", "7"}});
+  node.start_daemon();
+  REQUIRE(node.attached({kCamera}));
+  CHECK(node.of(kCamera).devices->empty());
+  Udevd::release();
+  CHECK(node.healthy(kCamera, "video7", limit(1s)));
 }

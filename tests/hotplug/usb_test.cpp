@@ -143,3 +143,36 @@ TEST_CASE(
   CHECK(node.of(kSerial).devices->size() == 1);
   CHECK(node.of(kSerial).streams_ever == 1);
 }
+
+TEST_CASE(
+    "a stick that several entries list is given once: held through one, it is Unhealthy in the others until "
+    "its "
+    "pod has gone") {
+  const MadeMachine machine;
+  plug_in(machine, "1-2", "A1", "ttyUSB0");
+  plug_in(machine, "1-3", "B2", "ttyUSB1");
+  const std::string port = "example.com/port";
+  const std::string tty = "example.com/tty";
+  Node node({.pod_resources = true});
+  node.configure(kDongles + "- name: " + port +
+                 "\n  groups: [{usb: [{port: \"1-2\", nodes: [tty]}]}]\n  id: \"{resource}-{id}\"\n- name: " +
+                 tty + "\n  udev: {subsystem: tty}\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kSerial, port, tty}));
+  const std::string by_port = port + "-1a86:7523:A1";
+  REQUIRE(node.healthy(port, by_port));
+  REQUIRE(node.kubelet().allocate_named("reader", "main", tty, {"ttyUSB0"}).admitted());
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1", limit(1s)));
+  CHECK(node.unhealthy(port, by_port, limit(1s)));
+  CHECK(node.healthy(kSerial, "1a86:7523:B2"));
+  CHECK(node.healthy(tty, "ttyUSB0"));
+
+  node.start_daemon();  // it knows by the kubelet's checkpoint
+  REQUIRE(node.attached({kSerial, port, tty}));
+  CHECK(node.unhealthy(port, by_port, limit(1s)));
+  CHECK(node.healthy(tty, "ttyUSB0"));
+  CHECK(node.kubelet().free("reader"));
+  CHECK(node.healthy(port, by_port));
+  CHECK(node.healthy(kSerial, "1a86:7523:A1"));
+}

@@ -131,7 +131,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   device.trouble = gpu.trouble;
   device.lasting = gpu.trouble_lasts;
   device.recipe = recipe_;
-  device.bonds = gpu.bonds;
+  if (!gpu.bonds.empty()) device.hardware.edit().bonds = gpu.bonds;
   const std::string& visible = terms_.injection.by_index ? gpu.index : gpu.uuid;
   device.add("vendor", "nvidia");
   device.add("driver", "nvidia");
@@ -150,8 +150,16 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   device.add("cdi", nvidia_cdi_name(visible));
   const auto function =
       gpu.pci.empty() ? std::nullopt : SysDevice::at(host, "/sys/bus/pci/devices/" + gpu.pci);
-  if (function) device.add("pciPath", pci_function(*function).path);
-  if (function) device.add_numa_node(function->numa_node());
+  std::string place = "nvidia";
+  if (function) {
+    const PciFunction its = pci_function(*function);
+    device.add("pciPath", its.path);
+    device.add_numa_node(function->numa_node());
+    if (its.vendor == "10de") place = function->path();
+  }
+  // A part of a card is a place below it.
+  if (place == "nvidia" || !gpu.profile.empty()) place += '/' + gpu.uuid;
+  device.hardware.edit().units = {std::move(place)};
   if (!terms_.injection.pass_device_specs) return device;
   for (const auto* nodes : {&shared, &gpu.nodes}) {
     for (const std::string& path : *nodes)

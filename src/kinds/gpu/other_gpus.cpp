@@ -50,6 +50,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
                const DrmVendor& vendor) {
   Device device;
   device.id = function.address;
+  device.hardware.edit().units = {card.path()};
   device.add("vendor", std::string(vendor.name));
   device.add("pci", function.address);
   device.add("pciPath", function.path);

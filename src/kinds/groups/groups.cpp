@@ -49,6 +49,8 @@ void add_piece(Device& device, const Device& piece, std::size_t repetition) {
   }
   device.nodes.insert(device.nodes.end(), piece.nodes.begin(), piece.nodes.end());
   device.mounts.insert(device.mounts.end(), piece.mounts.begin(), piece.mounts.end());
+  if (!piece.hardware->units.empty())
+    std::ranges::copy(piece.hardware->units, std::back_inserter(device.hardware.edit().units));
   if (device.healthy()) device.trouble = piece.trouble;
 }
 
@@ -57,7 +59,9 @@ void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {
   std::size_t most = 0;
   std::size_t fewest_required = std::numeric_limits<std::size_t>::max();
   for (const auto& part : group.parts) {
-    const std::vector<Device>& pieces = found.emplace_back(part->find(host, scan));
+    std::vector<Device>& pieces = found.emplace_back(part->find(host, scan));
+    if (part->limit > 1)  // devices may share it
+      for (Device& piece : pieces) piece.hardware = {};
     most = std::max(most, pieces.size());
     if (!part->optional) fewest_required = std::min(fewest_required, pieces.size() * part->limit);
   }

@@ -56,7 +56,8 @@ class UsbPart final : public GroupPart {
   std::vector<Device> find(const HostRoot& host, Scan& scan) const override;
 
  private:
-  std::vector<Plugged> matches(const HostRoot& host) const;
+  // Those that udev has finished with, nodes and all.
+  std::vector<Plugged> matches(const HostRoot& host, Scan& scan) const;
   Device piece(const Plugged& plugged, Naming naming) const;
   void add_nodes(const Plugged& plugged, Naming naming, Device& piece) const;
   void read_alternatives(Fields& fields);
@@ -110,7 +111,8 @@ bool UsbPart::fits(const Plugged& plugged) const {
   return wanted_.fits(plugged) && (any_of_.empty() || std::ranges::any_of(any_of_, fit));
 }
 
-std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
+std::vector<Plugged> UsbPart::matches(const HostRoot& host, Scan& scan) const {
+  const auto waits = [&scan](const SysDevice& device) { return waits_for_udev(device, scan); };
   std::vector<Plugged> found;
   for (SysDevice& device : devices_of(host, kBus)) {
     const std::optional<std::string> vendor = device.attribute("idVendor");
@@ -120,7 +122,11 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
                      .serial = device.attribute("serial").value_or(""),
                      .port = device.name()},
                     device};
-    if (fits(plugged)) found.push_back(std::move(plugged));
+    if (!fits(plugged) || waits(plugged.device)) continue;
+    const bool node_waits = std::ranges::any_of(nodes_, [&](const std::string& subsystem) {
+      return subsystem != kBus && std::ranges::any_of(device.below(subsystem), waits);
+    });
+    if (!node_waits) found.push_back(std::move(plugged));
   }
   return found;
 }
@@ -128,7 +134,7 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host) const {
 std::vector<Device> UsbPart::find(const HostRoot& host, Scan& scan) const {
   scan.subsystems.emplace_back(kBus);
   scan.subsystems.insert(scan.subsystems.end(), nodes_.begin(), nodes_.end());
-  const std::vector<Plugged> all = matches(host);
+  const std::vector<Plugged> all = matches(host, scan);
   std::map<std::string, unsigned> with_serial;
   for (const Plugged& plugged : all) ++with_serial[plugged.serial];
   std::vector<Device> pieces;
@@ -159,6 +165,7 @@ Device UsbPart::piece(const Plugged& plugged, Naming naming) const {
                       {.name = "serial", .value = plugged.serial},
                       {.name = "port", .value = plugged.port}};
   if (const auto numa = plugged.device.numa_node()) piece.numa_nodes = {*numa};
+  piece.hardware.edit().units = {plugged.device.path()};
   return piece;
 }
 

@@ -33,6 +33,10 @@ RdmaCard::RdmaCard(SysDevice device) : device_(std::move(device)) {
   id_ = parent && parent->subsystem() == "pci" ? pci_->address : id_without_address();
 }
 
+std::string RdmaCard::place() const {
+  return pci_ && id_ == pci_->address ? device_.parent()->path() : device_.path();
+}
+
 std::vector<std::string> RdmaCard::netdevs() const {
   std::vector<std::string> names;
   if (const auto parent = device_.parent()) names = parent->names_in("net");

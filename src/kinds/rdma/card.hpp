@@ -28,6 +28,8 @@ class RdmaCard {
   const std::string& guid() const { return guid_; }               // empty: it has none
   const std::optional<PciFunction>& pci() const { return pci_; }  // nullopt: software
   std::optional<int> numa_node() const { return device_.numa_node(); }
+  // In the kernel's tree of devices: its PCI function's, unless it shares that with others.
+  std::string place() const;
 
   std::vector<std::string> netdevs() const;     // its network interfaces, sorted
   std::vector<std::string> link_types() const;  // of its ports: "infiniband", "ether"; each once

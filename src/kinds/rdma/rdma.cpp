@@ -115,6 +115,8 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
         same->value += ',' + attribute.value;
     }
   }
+  for (const Device& card : cards)
+    std::ranges::copy(card.hardware->units, std::back_inserter(pool.hardware.edit().units));
   pool.numa_nodes.assign(numa_nodes.begin(), numa_nodes.end());
   if (std::ranges::none_of(cards, &Device::healthy))
     pool.trouble = "none of its cards works; " + cards.front().id + ": " + cards.front().trouble;
@@ -188,6 +190,7 @@ std::map<std::string, std::string> facts_of(const RdmaCard& card, const RdmaNode
 Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   Device device;
   device.id = card.id();
+  device.hardware.edit().units = {card.place()};
   for (const std::string& path : nodes.all()) device.add_node(path, permissions_);
   if (card.pci()) {
     device.attributes = attributes_of(*card.pci());

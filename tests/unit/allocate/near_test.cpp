@@ -88,7 +88,7 @@ TEST_CASE("of sets that are as near to each other, the one near the other resour
     devices[i].id = std::string(1, "abcd"[i]);
     devices[i].attributes = {{"pci", pci}, {"pciPath", (i < 2 ? kSwitchA : kOtherRoot) + pci}};
     const std::size_t twin = i ^ 1u;
-    devices[i].bonds = {{.pci = "0000:0" + std::to_string(twin) + ":00.0", .score = 50}};
+    devices[i].hardware.edit().bonds = {{.pci = "0000:0" + std::to_string(twin) + ":00.0", .score = 50}};
   }
   const Inventory inventory(std::move(devices));
   CHECK(choose(kAligned, 2, {}, inventory) == Texts{"a", "b"});

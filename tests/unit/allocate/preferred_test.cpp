@@ -201,7 +201,9 @@ Inventory bonded(std::size_t count, const Score& score) {
     device.id = "c" + name(i);
     device.attributes = {{.name = "pci", .value = name(i)}};
     for (std::size_t j = 0; j < count; ++j) {
-      if (i != j) device.bonds.push_back({.pci = name(j), .score = score(std::min(i, j), std::max(i, j))});
+      if (i != j)
+        device.hardware.edit().bonds.push_back(
+            {.pci = name(j), .score = score(std::min(i, j), std::max(i, j))});
     }
   }
   return Inventory(std::move(devices));

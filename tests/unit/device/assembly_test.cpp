@@ -75,6 +75,15 @@ TEST_CASE("ids leave room for the longest replica's suffix") {
   CHECK(remarked(assembly, "too long"));
 }
 
+TEST_CASE("what containers share by the entry's word is no container's own hardware") {
+  Device own = device("own");
+  own.hardware.edit().units = {"/sys/devices/a"};
+  CHECK(assemble(named("example.com/x"), {own}).resources.at("example.com/x")[0].hardware->units.size() == 1);
+  CHECK(assemble(named("example.com/x", "", 2), {own})
+            .resources.at("example.com/x")[0]
+            .hardware->units.empty());
+}
+
 TEST_CASE("an id that has to change is remarked on, and one that need not is not") {
   const Assembly assembly = assemble(named("example.com/x"), {device("my disk"), device("fine")});
   CHECK(ids_of(assembly) == std::vector<std::string>{"fine", "my%20disk"});

@@ -25,7 +25,7 @@ struct Listing {
     if (state != kAbsent)
       devices.push_back({.id = "a", .trouble = state == kSick ? std::string("too hot") : std::string()});
     devices.push_back({.id = "b"});
-    damping.apply(last, devices, now);
+    damping.apply(last, devices, now, [this](const std::string& id) { return held && id == "a"; });
     last = devices;
     CHECK(last.back().healthy());
     if (state == kAbsent) return "absent";
@@ -39,7 +39,30 @@ struct Listing {
 
   Damping damping;
   std::vector<Device> last;
+  bool held = false;  // by a pod
 };
+
+TEST_CASE("a holder that resets its device at each start is no bad cable, and what came before counts") {
+  Listing listing;
+  listing.held = true;
+  const auto now = listing.change(20);
+  CHECK(listing.last.front().healthy());
+  CHECK(listing.damping.next_release() == Clock::time_point::max());
+  listing.held = false;
+  for (int i = 1; i <= 5; ++i) listing.see(i % 2 == 1 ? kSick : kWell, now + i * 1s);
+  CHECK(listing.see(kWell, now + 6s) == kReason);
+}
+
+TEST_CASE("a change under a holder is none of the five, and the next one is told from it") {
+  Listing listing;
+  auto now = listing.change(5);  // sick
+  listing.held = true;
+  CHECK(listing.see(kWell, now += 1s) == "well");
+  listing.held = false;
+  CHECK(listing.see(kWell, now += 1s) == "well");
+  CHECK(listing.see(kSick, now += 1s) == "too hot");
+  CHECK(listing.see(kWell, now += 1s) == kReason);
+}
 
 TEST_CASE("a device may change five times in a minute") {
   Listing listing;

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
+#include "unit/host/made_sysfs.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
@@ -55,6 +58,47 @@ TEST_CASE("links within /dev are followed to their end") {
   CHECK(trouble_with(host, "/dev/serial/by-id/usb-A1").empty());
   CHECK(trouble_with(host, "/dev/loop-a").find("Too many levels of symbolic links") != std::string::npos);
   CHECK(trouble_with(host, "/dev/ttyUSB0/below").find("is gone") != std::string::npos);
+}
+
+// A node of this machine that is not one for all programs.
+const std::string kTerminals = std::filesystem::canonical("/dev/ptmx");
+
+TEST_CASE("the hardware of a node is its place in the tree of devices, and one that all may open has none") {
+  const test::MadeSysfs sysfs;
+  const HostRoot host = sysfs.host();
+  sysfs.tree().link("/dev/modem", "ttyUSB0");
+  sysfs.tree().link("/dev/ttyUSB0", kTerminals);
+  sysfs.tree().link("/dev/any", "/dev/zero");
+  sysfs.tree().file("/dev/plain");
+  CHECK(unit_of(host, "/dev/ttyUSB0") == kTerminals);
+  const std::string number = *host.device_number("/dev/modem");
+  const std::size_t colon = number.find(':');
+  sysfs.device("/sys/devices/a/tty/ttyUSB0", "tty", {},
+               {{"MAJOR", number.substr(0, colon)}, {"MINOR", number.substr(colon + 1)}});
+  CHECK(unit_of(host, "/dev/ttyUSB0") == "/sys/devices/a/tty/ttyUSB0");
+  CHECK(unit_of(host, "/dev/modem") == "/sys/devices/a/tty/ttyUSB0");
+  for (const char* path : {"/dev/any", "/dev/plain", "/dev/gone"}) CHECK(unit_of(host, path).empty());
+}
+
+TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but for what several have") {
+  const test::TempDir tree;
+  for (const char* name : {"a", "b", "c", "shared", "common"})
+    tree.link(std::string("dev/") + name, kTerminals);
+  const HostRoot host(tree.path());
+  std::vector<Device> devices{{.id = "a"}, {.id = "b"}, {.id = "c", .replicas = 2}, {.id = "d"}};
+  for (Device& device : devices) device.add("path", "/dev/" + device.id);
+  devices[0].add_node("/dev/shared");
+  devices[1].add_node("/dev/shared");
+  devices[3].hardware.edit().units = {"known"};
+  Recipe recipe;
+  recipe.nodes = {{.host_path = Template("{path}"), .container_path = Template("{path}")},
+                  {.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
+  find_units(host, recipe, devices);
+  using Texts = std::vector<std::string>;
+  CHECK(devices[0].hardware->units == Texts{kTerminals});  // by its own path alone
+  CHECK(devices[1].hardware->units == Texts{kTerminals});
+  CHECK(devices[2].hardware->units.empty());
+  CHECK(devices[3].hardware->units == Texts{"known"});
 }
 
 TEST_CASE("devices that are given by CDI know where links among their nodes lead, and others do not") {

@@ -24,7 +24,8 @@ class MadeSysfs {
 
   // Makes the device at path, as in "/sys/devices/pci0000:00/0000:00:02.0", and the links to it: from
   // /sys/bus/<subsystem>/devices for the buses, from /sys/class/<subsystem> for the others, and `device` to
-  // the device above it. attributes: file below path → text. uevent: DEVNAME, DEVTYPE and the like.
+  // the device above it; from /sys/dev if it has a MAJOR and a MINOR. attributes: file below path → text.
+  // uevent: DEVNAME, DEVTYPE and the like.
   void device(const std::string& path, const std::string& subsystem, const Texts& attributes = {},
               const Texts& uevent = {}) const {
     const std::filesystem::path directory = path;
@@ -37,6 +38,10 @@ class MadeSysfs {
     tree_->directory(home);
     link(path + "/subsystem", home);
     link(home + (is_bus(subsystem) ? "/devices/" : "/") + directory.filename().string(), path);
+    if (uevent.contains("MAJOR"))
+      link(std::string("/sys/dev/") + (subsystem == "block" ? "block/" : "char/") + uevent.at("MAJOR") + ':' +
+               uevent.at("MINOR"),
+           path);
     for (auto above = directory.parent_path(); above.has_relative_path(); above = above.parent_path()) {
       if (!std::filesystem::exists(tree_->at(above / "uevent"))) continue;
       if (!is_bus(subsystem)) link(path + "/device", above);
@@ -64,7 +69,7 @@ class MadeSysfs {
   // The device, what is below it, and the links to them.
   void remove(const std::string& path) const {
     tree_->remove(path);
-    for (const char* homes : {"sys/bus", "sys/class"}) {
+    for (const char* homes : {"sys/bus", "sys/class", "sys/dev"}) {
       if (!std::filesystem::exists(tree_->at(homes))) continue;
       std::vector<std::filesystem::path> dangling;
       for (const auto& entry : std::filesystem::recursive_directory_iterator(tree_->at(homes))) {

@@ -94,6 +94,36 @@ TEST_CASE("udev's database adds properties, links and tags") {
   CHECK(devices_of(host, "net").at(0).property("ID_NET_NAME") == "lan");
 }
 
+TEST_CASE("udev has finished with a device that has a node, or is an interface, when its database has it") {
+  const Made sysfs;
+  sysfs.device("/sys/devices/virtual/net/eth0", "net", {}, {{"IFINDEX", "7"}});
+  const HostRoot host = sysfs.host();
+  const auto finished = [&](const std::string& path) { return device_at(host, path).finished(); };
+  CHECK(finished(kTty));  // no udevd runs
+  sysfs.tree().file("/run/udev/control");
+  CHECK_FALSE(finished(kTty));
+  CHECK_FALSE(finished("/sys/devices/virtual/net/eth0"));
+  CHECK(finished(kDongle + "/1-1.4:1.0"));
+  sysfs.tree().file("/run/udev/data/c188:0");
+  sysfs.tree().file("/run/udev/data/n7");
+  CHECK(finished(kTty));
+  CHECK(finished("/sys/devices/virtual/net/eth0"));
+  CHECK(device_at(host, kTty).finishes_at() == WatchedDirectory{.path = "/run/udev/data", .name = "c188:0"});
+}
+
+TEST_CASE("the device behind a node is found by the node's number, whatever it is called") {
+  const Made sysfs;
+  sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
+  sysfs.tree().link("/dev/serial/by-id/a", "../../nothing");
+  sysfs.tree().link("/dev/nothing", "/dev/null");  // this machine's
+  sysfs.tree().link("/dev/unknown", "/dev/zero");
+  sysfs.tree().file("/dev/file");
+  const HostRoot host = sysfs.host();
+  CHECK(SysDevice::behind(host, "/dev/serial/by-id/a")->path() == "/sys/devices/virtual/mem/null");
+  for (const char* path : {"/dev/unknown", "/dev/file", "/dev/missing"})
+    CHECK_FALSE(SysDevice::behind(host, path));
+}
+
 TEST_CASE("the way up: parents, and the NUMA node that one of them has") {
   const Made sysfs;
   const HostRoot host = sysfs.host();

@@ -149,6 +149,7 @@ TEST_CASE(
   machine.device("/sys/devices/virtual/vfio/42", "vfio", {}, {{"DEVNAME", "vfio/42"}});
   CHECK(card().healthy());
   CHECK(nodes_of(card()) == Texts{"/dev/vfio/42", "/dev/vfio/vfio"});
+  CHECK(card().hardware->units == Texts{kGpu, "iommu_groups/42"});
   CHECK(value(card(), "name") == "42");
   const Scan for_graphics = scan_of(machine, {{"vendors", one("10de")}, {"nodes", one("drm")}});
   CHECK(for_graphics.devices.at(0).trouble ==

@@ -51,6 +51,7 @@ TEST_CASE("every device of the subsystem, by the name that lasts longest") {
   CHECK(scan.devices[2].nodes == Nodes{{"/dev/video9", "/dev/video9", "rw"}});
   CHECK(scan.subsystems == Ids{"video4linux"});
   CHECK(*scan.devices[0].attribute("vendor") == "046d");
+  CHECK(scan.devices[0].hardware->units == Ids{kVideo + "0"});
   CHECK(*scan.devices[0].attribute("name") == "video0");
   CHECK(*scan.devices[0].attribute("link") == "/dev/v4l/by-id/usb-046d-index0");
 }
@@ -77,6 +78,17 @@ TEST_CASE("two devices with one serial number are told apart by where they are p
   sysfs.tree().file("/run/udev/data/c81:1",
                     "S:v4l/by-id/usb-046d-index0\nS:v4l/by-path/pci-0000-index1\nE:ID_SERIAL_SHORT=S1\n");
   CHECK(ids(sysfs, {{"name", text("video[01]")}}) == Ids{"pci-0000-index0", "pci-0000-index1"});
+}
+
+TEST_CASE("what udev has not finished with is not listed, and its name is not another one for a moment") {
+  const Made sysfs;
+  sysfs.tree().file("/run/udev/control");
+  sysfs.tree().remove("/run/udev/data/c81:1");
+  const Scan scan = scan_of(sysfs, {});
+  CHECK(ids_of(scan) == Ids{"usb-046d-index0", "video9"});
+  CHECK(scan.unfinished == Ids{"/dev/video1"});
+  CHECK(scan.watch == std::vector<WatchedDirectory>{{.path = "/run/udev/data", .name = "c81:1"}});
+  CHECK(scan_of(sysfs, {{"name", text("video0")}}).unfinished.empty());
 }
 
 TEST_CASE("links: the container gets the names that udev made, too") {

@@ -18,7 +18,7 @@ Adoption held(std::initializer_list<std::pair<const char*, const char*>> devices
 Holdings holds(const std::string& resource, std::initializer_list<const char*> ids) {
   Holdings holdings;
   for (const char* id : ids)
-    holdings[resource][id] = {.pod_namespace = "default", .pod = "pod", .container = "main"};
+    note_holder(holdings[resource], id, {.pod_namespace = "default", .pod = "pod", .container = "main"});
   return holdings;
 }
 

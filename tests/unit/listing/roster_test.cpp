@@ -34,7 +34,7 @@ std::string text_of(const Inventory& list) {
 Holdings held(const std::string& resource, std::initializer_list<const char*> ids) {
   Holdings holdings;
   for (const char* id : ids)
-    holdings[resource][id] = {.pod_namespace = "", .pod = "pod", .container = "main"};
+    note_holder(holdings[resource], id, {.pod_namespace = "", .pod = "pod", .container = "main"});
   return holdings;
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("a pod that holds one share holds the device, and another resource's p
   entry.take({}, kStart);
   entry.take({}, kStart + 60s);
   Holdings holdings = held(kA, {"gpu::3"});
-  holdings[kB]["other::0"] = {};
+  note_holder(holdings[kB], "other::0", {});
   entry.learn(holdings, kStart + 60s);
   entry.take({}, kStart + 60s);
   CHECK(text_of(entry.roster.listed(kA)) == "gpu!");

@@ -67,6 +67,33 @@ TEST_CASE("while the devices cannot be promised, a device that nobody has is sti
   CHECK(answer(stalled, {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_CASE(
+    "hardware that a container has through another resource is not given, and what is given is told to the "
+    "ledger") {
+  Offer one = offer();
+  one.ledger = std::make_shared<Ledger>();
+  Offer other = one;
+  other.resource = "x.com/other";
+  std::vector<Device> devices{{.id = "a"}, {.id = "shared", .replicas = 2}};
+  devices[0].hardware.edit().units = {"/sys/devices/card"};
+  one.inventory = Inventory(devices);
+  other.inventory = Inventory(devices);
+  for (const Offer* each : {&one, &other})
+    one.ledger->list(each->resource, each->inventory.devices(), Ledger::Clock::now());
+  CHECK(answer(one, {"a"}, {}, [](const Allocation&) { return std::string("it is gone"); }).error_code() ==
+        grpc::StatusCode::UNAVAILABLE);
+  CHECK_FALSE(one.ledger->held({one.resource, "a"}));
+  CHECK(answer(one, {"a"}).ok());
+  CHECK(one.ledger->held({one.resource, "a"}));
+  const grpc::Status status = answer(other, {"a"});
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(status.error_message() ==
+        "resource x.com/other: device a: held by a container that has just got it as x.com/r a");
+  CHECK(answer(other, {"shared::1"}).ok());
+  CHECK_FALSE(one.ledger->held({other.resource, "shared::1"}));
+  CHECK(answer(one, {"a"}).ok());  // the kubelet may give an id once more
+}
+
 TEST_CASE("what the machine has no more is not promised, and those that are near are not told of it") {
   const Offer whole = offer();
   const grpc::Status status =

@@ -719,6 +719,10 @@ Milliseconds NodeModel::allowed() const {
   // Who has refused us before is asked again when that was to be.
   if (we_.due && (we_.phase == Phase::kBackingOff || we_.phase == Phase::kPostponed))
     time += std::max(Milliseconds(ms(*we_.due - kNow)), 0ms);
+  // A refusal that we have not heard yet makes us wait from then on.
+  for (std::size_t i = 0; i < news_count_; ++i) {
+    if (news_[i].result == RegistrationClient::Result::kRefused) time += Backoff(we_.refused).next();
+  }
   // Nothing tells that an old kubelet's dialing has failed.
   if (scene_->answers_first) time += kGrace + kStreamWatchdog;
   return time;

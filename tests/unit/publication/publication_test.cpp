@@ -62,10 +62,13 @@ struct Rig {
     recipe.cdi = cdi_names;
     recipe.env = {{Template("HAS_{id}"), Template("1")}};
     config.recipe = std::make_shared<const Recipe>(recipe);
-    publication = std::make_unique<Publication>(
-        Publication::Means{
-            .platform = process.platform, .link = link, .cdi = cdi, .assuming = assuming, .owner = owner},
-        config, entry);
+    publication = std::make_unique<Publication>(Publication::Means{.platform = process.platform,
+                                                                   .link = link,
+                                                                   .cdi = cdi,
+                                                                   .assuming = assuming,
+                                                                   .held = held,
+                                                                   .owner = owner},
+                                                config, entry);
   }
 
   void publish(const std::string& resource, std::vector<Device> before, std::vector<Device> now) {
@@ -99,6 +102,7 @@ struct Rig {
                      .write_late = {},
                      .keep_late = {}},
                     dir.at("none")};
+  HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
   ResourceConfig config;
   Owner owner;
   Of entry;

@@ -86,6 +86,18 @@ TEST_CASE("devices are told with their health and who holds them, share by share
   for (const Json& device : nobody_known.array()) CHECK(device["holders"].array().empty());
 }
 
+TEST_CASE("an id that two pods hold counts once, and both are told") {
+  Holdings held = holdings();
+  note_holder(held["x.example/a"], "amy", {.pod_namespace = "default", .pod = "pod-z", .container = "main"});
+  CHECK(resource().counts(&held).held == 2);
+  CHECK(resource().devices_json(&held).array().front()["holders"].array().size() == 2);
+  // Of one pod the container counts that came last, as the one after an init container.
+  note_holder(held["x.example/a"], "amy", {.pod_namespace = "default", .pod = "pod-z", .container = "next"});
+  const Json holders = resource().devices_json(&held).array().front()["holders"];
+  REQUIRE(holders.array().size() == 2);
+  CHECK(holders.array().back()["container"].text() == "next");
+}
+
 TEST_CASE("a resource is told with its stage, its trouble and its devices") {
   ResourceStatus told = resource();
   told.stage = Stage::kBackingOff;

@@ -46,15 +46,19 @@ struct Running {
                      .write_late = {},
                      .keep_late = {}},
                     kubelet.at("none")};
+  HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
   Drains drains;
   Owner owner;
   std::unique_ptr<Entry> entry;
 
   void start() {
-    entry = std::make_unique<Entry>(
-        Publication::Means{
-            .platform = process.platform, .link = link, .cdi = cdi, .assuming = assuming, .owner = owner},
-        drains, test::entry_of(machine, "x.com/{type}"));
+    entry = std::make_unique<Entry>(Publication::Means{.platform = process.platform,
+                                                       .link = link,
+                                                       .cdi = cdi,
+                                                       .assuming = assuming,
+                                                       .held = held,
+                                                       .owner = owner},
+                                    drains, test::entry_of(machine, "x.com/{type}"));
   }
   std::set<std::string> resources() const {
     std::set<std::string> names;

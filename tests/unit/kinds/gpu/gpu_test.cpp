@@ -23,6 +23,9 @@ TEST_CASE("cards know where they are in the tree of PCI bridges") {
   CHECK(value(scan.devices[0], "pciPath") == "pci0000:00/0000:05:00.0");
   CHECK(value(scan.devices[1], "pciPath") == "pci0000:00/0000:3a:00.0/0000:3b:00.0");
   CHECK(value(scan.devices[2], "pciPath") == "(none)");
+  CHECK(scan.devices[0].hardware->units == Texts{kPciRoot + "0000:05:00.0"});
+  CHECK(scan.devices[1].hardware->units == Texts{above + "/0000:3b:00.0"});
+  CHECK(scan.devices[2].hardware->units == Texts{"nvidia/GPU-b"});
 }
 
 TEST_CASE("with a unit of memory each card counts its own size") {

@@ -28,8 +28,8 @@ TEST_CASE("how near cards are comes from the switches and links between them") {
   const std::vector<Bond> part{{.pci = "0000:01:00.0", .score = 20},
                                {.pci = "0000:02:00.0", .score = 10},
                                {.pci = "0000:03:00.0", .score = 60}};
-  CHECK(scan.devices[0].bonds == first);
-  CHECK(scan.devices[2].bonds == part);
+  CHECK(scan.devices[0].hardware->bonds == first);
+  CHECK(scan.devices[2].hardware->bonds == part);
 }
 
 TEST_CASE("an error of the card makes it sick, and time without another makes it well") {

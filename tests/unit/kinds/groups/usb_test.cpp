@@ -63,6 +63,7 @@ TEST_CASE("devices without a serial number, or with one that is not theirs alone
   const Scan scan = scan_of(sysfs, {{"vendor", text("0451")}});
   CHECK(ids_of(scan) == Ids{"usb-1-2", "usb-1-3", "usb-1-4"});
   CHECK(scan.remarks.size() == 2);
+  CHECK(scan.devices[0].hardware->units == Ids{kRoot + "1-2"});
 }
 
 TEST_CASE("child nodes are given instead of the bus node, by a link that lasts where udev made one") {
@@ -84,6 +85,22 @@ TEST_CASE("child nodes are given instead of the bus node, by a link that lasts w
         Nodes{{"/dev/serial/by-path/pci-2", "/dev/ttyUSB3", "rw"}});
   CHECK(std::ranges::count(scan.subsystems, "tty") == 1);
   CHECK(std::ranges::count(scan.subsystems, "usb") == 1);
+}
+
+TEST_CASE("a device is listed when udev has finished with it and with all of its nodes") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "f000", "A1");
+  add_tty(sysfs, "1-2", "ttyUSB0", "0");
+  add_tty(sysfs, "1-2", "ttyUSB1", "1");
+  sysfs.tree().file("/run/udev/control");
+  sysfs.tree().file("/run/udev/data/c188:0");
+  const Members wanted{{"vendor", text("0451")}, {"nodes", text("tty")}};
+  const Scan early = scan_of(sysfs, wanted);
+  CHECK(early.devices.empty());
+  CHECK(early.unfinished == Ids{"/dev/ttyUSB1"});
+  CHECK(scan_of(sysfs, {{"vendor", text("0451")}}).devices.size() == 1);  // its ttys are not wanted
+  sysfs.tree().file("/run/udev/data/c188:1");
+  CHECK(scan_of(sysfs, wanted).devices.at(0).nodes.size() == 2);
 }
 
 TEST_CASE("a mount path places the node, and attributes name the device") {

@@ -205,6 +205,7 @@ TEST_CASE("a software device is known by its GUID and gets its interface from th
   rig.machine.tree().directory(card + "/ports/1/gid_attrs/ndevs/2");  // refuses to be read
   const Device device = rig.card();
   CHECK(device.id == "5054:00ff:fe12:3456");
+  CHECK(device.hardware->units == Texts{card});  // and not the network card that it may run on
   CHECK(device.healthy());
   CHECK(nodes_of(device) == Texts{"/dev/infiniband/uverbs3"});
   CHECK(value(device, "netdevs") == "eth7");

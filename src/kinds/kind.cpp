@@ -1,0 +1,46 @@
+#include "kinds/kind.hpp"
+
+#include <algorithm>
+
+#include "host/sysfs.hpp"
+
+namespace plughost {
+namespace {
+
+// A container that gets a node too early keeps it with the kernel's mode, and under the kernel's name.
+void leave_out_unfinished(const HostRoot& host, Scan& scan) {
+  if (!udevd_runs(host)) return;
+  const auto waits = [&](const DeviceNode& node) {
+    if (!node.host_path.starts_with("/dev/")) return false;
+    const auto device = SysDevice::behind(host, node.host_path);
+    return device && waits_for_udev(*device, scan);
+  };
+  std::erase_if(scan.devices, [&](const Device& device) { return std::ranges::any_of(device.nodes, waits); });
+}
+
+}  // namespace
+
+bool waits_for_udev(const SysDevice& device, Scan& scan) {
+  if (device.finished()) return false;
+  scan.unfinished.push_back(device.node().value_or(device.name()));
+  scan.watch.push_back(device.finishes_at());
+  return true;
+}
+
+std::string unfinished_text(const std::string& name) {
+  return name +
+         " is not listed before udev has finished with it: `udevadm settle` says whether it is busy; " +
+         "for what came before udevd ran, `udevadm trigger` (systemd-udev-trigger.service) begins it";
+}
+
+Scan DeviceSource::look(const HostRoot& host, const Recipe& recipe) const {
+  Scan taken = scan(host);
+  leave_out_unfinished(host, taken);
+  if (!taken.unfinished.empty() && taken.look_again == std::chrono::seconds(0))
+    taken.look_again = kUdevPatience;
+  taken.unmatched = choose(recipe.choice, taken.devices);
+  finish(taken, recipe);
+  return taken;
+}
+
+}  // namespace plughost

@@ -1,0 +1,100 @@
+#include "listing/held_devices.hpp"
+
+#include <iterator>
+#include <utility>
+
+#include "device/inventory.hpp"
+
+namespace plughost {
+namespace {
+
+std::string name_of(const Holder& holder) {
+  return holder.pod_namespace.empty() ? "pod " + holder.pod : holder.pod_namespace + '/' + holder.pod;
+}
+
+// Those of devices that are no replicas: what the entry shares is no container's own.
+Ledger::Holds holds_of(const Holdings& holdings) {
+  Ledger::Holds holds;
+  for (const auto& [resource, holders] : holdings) {
+    for (const auto& [id, holder] : holders)
+      if (!parse_replica_id(id)) holds.try_emplace({resource, id}, Ledger::Hold{.who = name_of(holder)});
+  }
+  return holds;
+}
+
+}  // namespace
+
+HeldDevices::HeldDevices(EventLoop& loop, Log& log, std::function<void(HoldingsReader::Done done)> read,
+                         std::function<void()> changed)
+    : log_(log),
+      read_(std::move(read)),
+      changed_(std::move(changed)),
+      again_(loop, [this] { ask(); }),
+      relay_(loop, [this] { look(); }),
+      ledger_(std::make_shared<Ledger>([poster = loop.poster(), given = lifetime_.bound([this] {
+        pause_.reset();
+        again_.arm(kFirstPause);
+        look();
+      })] { poster(given); })) {}
+
+void HeldDevices::list(const std::string& resource, std::span<const Device> devices) {
+  ledger_->list(resource, devices, Clock::now());
+  // Not from within: whoever lists lays its own anew.
+  if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
+}
+
+void HeldDevices::learn_first(const Checkpoint& checkpoint) {
+  if (std::exchange(told_, true)) return;
+  ledger_->learn(holds_of(checkpoint.holdings()), Clock::time_point::min(), Clock::now());
+  again_.arm(kFirstPause);
+}
+
+bool HeldDevices::held(const std::string& resource, const std::string& id) {
+  if (!ledger_->held({resource, id})) return false;
+  if (!again_.armed()) again_.arm(kFirstPause);
+  return true;
+}
+
+void HeldDevices::ask() {
+  if (std::exchange(asking_, true)) return;
+  read_(lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
+}
+
+void HeldDevices::on_answer(const PodResources::Answer& answer) {
+  asking_ = false;
+  if (answer.holdings) {
+    told_ = true;
+    const bool final = answer.asked >= trusted_from_;
+    ledger_->learn(holds_of(*answer.holdings), final ? answer.asked : Clock::time_point::min(), Clock::now());
+    tell_doubles(*answer.holdings);
+  } else {
+    ledger_->look(Clock::now());
+  }
+  if (!ledger_->open()) pause_.reset();
+  look();
+}
+
+void HeldDevices::look() {
+  if (ledger_->open() && !again_.armed() && !asking_) again_.arm(pause_.next());
+  if (std::exchange(version_, ledger_->version()) != version_) changed_();
+}
+
+void HeldDevices::tell_doubles(const Holdings& holdings) {
+  std::set<Ledger::Name> doubles;
+  for (const auto& [resource, holders] : holdings) {
+    for (auto one = holders.begin(); one != holders.end(); one = holders.upper_bound(one->first)) {
+      const auto other = std::next(one);
+      if (other == holders.end() || other->first != one->first) continue;
+      const Ledger::Name& name = *doubles.insert({resource, one->first}).first;
+      if (doubles_.contains(name)) continue;
+      log_.warn("the kubelet has given one device to two pods: delete one of them",
+                {{"resource", resource},
+                 {"device", name.id},
+                 {"pod", name_of(one->second)},
+                 {"other", name_of(other->second)}});
+    }
+  }
+  doubles_ = std::move(doubles);
+}
+
+}  // namespace plughost

@@ -1,0 +1,38 @@
+// What holds for each kind of resource.
+
+#include <doctest/doctest.h>
+
+#include "unit/host/made_sysfs.hpp"
+#include "unit/kinds/entry.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace test;
+using namespace std::chrono_literals;
+using Ids = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("a node that udev has not finished with is left out, whatever found it") {
+  const MadeSysfs sysfs;
+  sysfs.device("/sys/devices/virtual/mem/null", "mem", {}, {{"MAJOR", "1"}, {"MINOR", "3"}});
+  for (const char* name : {"/dev/ttyS0", "/dev/ttyS1"})
+    sysfs.tree().link(name, "/dev/null");        // this machine's
+  sysfs.tree().link("/dev/ttyS2", "/dev/zero");  // the device model here does not know it
+  const Node paths = list({map({{"path", text("/dev/ttyS*")}})});
+  const Entry entry = read_entry("groups", list({map({{"paths", paths}})}));
+  REQUIRE(entry.problems == Ids{});
+  const auto look = [&] { return entry.source->look(sysfs.host(), Recipe()); };
+  CHECK(look().devices.size() == 3);  // no udevd runs
+  sysfs.tree().file("/run/udev/control");
+  const Scan early = look();
+  CHECK(ids_of(early) == Ids{"ttyS2"});
+  CHECK(early.unfinished.size() == 2);
+  CHECK(early.look_again == kUdevPatience);
+  sysfs.tree().file("/run/udev/data/c1:3");
+  CHECK(look().devices.size() == 3);
+  CHECK(look().look_again == 0s);
+}
+
+}  // namespace plughost
