@@ -80,6 +80,11 @@ class Node:
         self._daemon_ends = []
         self._at_close = []
 
+    @property
+    def version(self):
+        """Of Kubernetes: (1, 36)."""
+        return tuple(map(int, self.programs.kubelet.name.removeprefix("kubelet-").split(".")[:2]))
+
     def __enter__(self):
         return self
 
