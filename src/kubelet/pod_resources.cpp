@@ -27,17 +27,6 @@ Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
 
 }  // namespace
 
-void note_holder(HoldersOfIds& holders, const std::string& id, const Holder& holder) {
-  const auto [first, last] = holders.equal_range(id);
-  const auto same = std::find_if(first, last, [&](const auto& item) {
-    return item.second.pod_namespace == holder.pod_namespace && item.second.pod == holder.pod;
-  });
-  if (same == last)
-    holders.emplace(id, holder);
-  else
-    same->second = holder;
-}
-
 struct PodResources::Call
     : KubeletCall<v1::PodResourcesLister, v1::ListPodResourcesRequest, v1::ListPodResourcesResponse> {
   using KubeletCall::KubeletCall;

@@ -2,7 +2,6 @@
 // What the kubelet tells of devices: which pods hold them, and which it would give.
 
 #include <chrono>
-#include <compare>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -11,25 +10,9 @@
 #include <vector>
 
 #include "base/event_loop.hpp"
+#include "kubelet/holdings.hpp"
 
 namespace plughost {
-
-// Which containers hold which devices. Plain values.
-struct Holder {
-  std::string pod_namespace;  // empty: only the pod's UID is known
-  std::string pod;            // its name, or its UID
-  std::string container;
-
-  auto operator<=>(const Holder&) const = default;
-};
-
-// By id, as the kubelet knows them: those of replicas. Two pods hold one id only if the kubelet has given it
-// twice.
-using HoldersOfIds = std::multimap<std::string, Holder, std::less<>>;
-// By resource.
-using Holdings = std::map<std::string, HoldersOfIds, std::less<>>;
-// Of a pod's containers that hold an id, as an init container and the one after it, the last counts.
-void note_holder(HoldersOfIds& holders, const std::string& id, const Holder& holder);
 
 // The kubelet's pod resources: which devices pods hold. Loop thread only.
 class PodResources {
