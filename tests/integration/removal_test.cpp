@@ -46,8 +46,10 @@ TEST_CASE("a reload that takes a resource away clears its devices away, and one 
   node.configure(cleared(node, ", env: {A: b}") + counted(kOther, 1));
   REQUIRE(node.reload());
   // Another option of the endpoint: the resource is served anew, and goes nowhere.
+  const auto streams = node.of(kDisk).streams_ever;
   node.configure(cleared(node, ", allocationPolicy: packed") + counted(kOther, 1));
   REQUIRE(node.reload());
+  REQUIRE(node.wait_for([&](const KubeletState& state) { return state.of(kDisk).streams_ever > streams; }));
   REQUIRE(node.attached({kDisk, kOther}));
   CHECK_FALSE(exists(node, "cleared-sda"));
   node.configure(counted(kOther, 1));
