@@ -61,16 +61,16 @@ TEST_CASE("links within /dev are followed to their end") {
 }
 
 // A node of this machine that is not one for all programs.
-const std::string kTerminals = std::filesystem::canonical("/dev/ptmx");
+std::string terminals() { return std::filesystem::canonical("/dev/ptmx"); }
 
 TEST_CASE("the hardware of a node is its place in the tree of devices, and one that all may open has none") {
   const test::MadeSysfs sysfs;
   const HostRoot host = sysfs.host();
   sysfs.tree().link("/dev/modem", "ttyUSB0");
-  sysfs.tree().link("/dev/ttyUSB0", kTerminals);
+  sysfs.tree().link("/dev/ttyUSB0", terminals());
   sysfs.tree().link("/dev/any", "/dev/zero");
   sysfs.tree().file("/dev/plain");
-  CHECK(unit_of(host, "/dev/ttyUSB0") == kTerminals);
+  CHECK(unit_of(host, "/dev/ttyUSB0") == terminals());
   const std::string number = *host.device_number("/dev/modem");
   const std::size_t colon = number.find(':');
   sysfs.device("/sys/devices/a/tty/ttyUSB0", "tty", {},
@@ -83,7 +83,7 @@ TEST_CASE("the hardware of a node is its place in the tree of devices, and one t
 TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but for what several have") {
   const test::TempDir tree;
   for (const char* name : {"a", "b", "c", "shared", "common"})
-    tree.link(std::string("dev/") + name, kTerminals);
+    tree.link(std::string("dev/") + name, terminals());
   const HostRoot host(tree.path());
   std::vector<Device> devices{{.id = "a"}, {.id = "b"}, {.id = "c", .replicas = 2}, {.id = "d"}};
   for (Device& device : devices) device.add("path", "/dev/" + device.id);
@@ -95,8 +95,8 @@ TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but
                   {.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
   find_units(host, recipe, devices);
   using Texts = std::vector<std::string>;
-  CHECK(devices[0].hardware->units == Texts{kTerminals});  // by its own path alone
-  CHECK(devices[1].hardware->units == Texts{kTerminals});
+  CHECK(devices[0].hardware->units == Texts{terminals()});  // by its own path alone
+  CHECK(devices[1].hardware->units == Texts{terminals()});
   CHECK(devices[2].hardware->units.empty());
   CHECK(devices[3].hardware->units == Texts{"known"});
 }
