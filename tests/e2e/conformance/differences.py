@@ -8,6 +8,7 @@ from typing import Callable, NamedTuple
 PAGE = Path(__file__).resolve().parents[3] / "docs/migrate.md"
 SECTION = "## What differs from generic-device-plugin"
 REFUSED = ["refused"]  # in place of what a container gets
+GIVEN = ["one of all"]  # where others of the resource are refused
 
 
 class Difference(NamedTuple):
@@ -83,6 +84,14 @@ def _refused_together(theirs):
     }
 
 
+def _one_pod_at_a_time(theirs):
+    """Where all devices are the same hardware."""
+    return {
+        name: resource([GIVEN] + [REFUSED] * (served["healthy"] - 1), served["all"])
+        for name, served in theirs.items()
+    }
+
+
 _FTDI = node("/dev/bus/usb/001/002", "rw")
 _OLD_FORM = "A form of `--device` of its first versions"
 _SEVERAL_USB = "Several USB devices that fit one group"
@@ -106,6 +115,7 @@ DIFFERENCES = {  # by configuration
     "deep-directory": Difference(_DIRECTORY, _each(_with_the_nodes_below)),
     "no-nodes": Difference("A pattern that matches more than device nodes", _each(_only_nodes)),
     "file-as-device": Difference("A file as a device", _unhealthy),
+    "link-and-node": Difference("A node by two names", _one_pod_at_a_time),
     "mounts": Difference(_ONE_PLACE, _refused_together),
     "one-mount-path-for-many": Difference(_ONE_PLACE, _refused_together),
     "no-own-path": Difference(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from process import Process, TimedOut
 
-from .differences import DIFFERENCES, PAGE, REFUSED, names_in_the_page
+from .differences import DIFFERENCES, GIVEN, PAGE, REFUSED, names_in_the_page
 from .kubelet import PATIENCE, Refused
 from .lines import Failed, expect
 from .made_machine import MadeMachine
@@ -100,12 +100,17 @@ def _resource(node, name):
     counts = node.kubelet.ask("capacity")
     healthy = counts["allocatable"][name]
     gives = [_gives(node, name, 1, f"pod-{number}") for number in range(healthy)]
-    for number in range(healthy):
-        node.kubelet.ask(f"free pod-{number}")
+    for number, words in enumerate(gives):
+        if words != REFUSED:
+            node.kubelet.ask(f"free pod-{number}")
+    if REFUSED in gives:  # which of them are given is the kubelet's choice
+        gives = [words if words == REFUSED else GIVEN for words in gives]
     distinct = sorted(map(list, {tuple(words) for words in gives}))
     each = [{"times": gives.count(words), "gives": words} for words in distinct]
     found = {"capacity": counts["capacity"][name], "healthy": healthy, "each": each}
     if healthy > 1:
+        all_free = f"{healthy} of {name}, of which no pod holds any"
+        node.kubelet.until(lambda: node.kubelet.allocatable()[name] == healthy, PATIENCE, all_free)
         found["all"] = _gives(node, name, healthy, "pod")
     return found
 
