@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/overlay.hpp"
+#include "device/inventory.hpp"
 
 namespace plughost {
 

@@ -1,6 +1,7 @@
 #include "device/assembly.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -82,33 +83,53 @@ std::vector<std::string> unmatched_rules(const Recipe& recipe, const std::vector
   return unmatched;
 }
 
-// Gives the device the id under which it is listed. false and a remark if it can have none.
-bool settle_id(Device& device, const Template& id, const std::string& resource, std::size_t n,
-               Remarks& remarks) {
+using Values = std::function<std::optional<std::string>(std::string_view placeholder)>;
+
+// The device's id, as the entry makes it of the kind's; nullopt and a remark if it can have none.
+std::optional<std::string> listed_id(const Device& device, std::string own, const Template& id,
+                                     const Values& values, Remarks& remarks) {
   if (!id.empty()) {
     std::string missing;
-    auto expanded = id.expand(
-        [&](std::string_view placeholder) {
-          return placeholder == "resource" ? std::optional(resource) : value_of(placeholder, device, n);
-        },
-        &missing);
+    auto expanded = id.expand(values, &missing);
     if (!expanded) {
       remarks.add(unsettled(device) + " is left out: it has no {" + missing + "}, which `id` asks for");
-      return false;
+      return std::nullopt;
     }
     if (expanded->empty()) {
       remarks.add(unsettled(device) + " is left out: its id would be empty");
-      return false;
+      return std::nullopt;
     }
-    device.id = std::move(*expanded);
+    own = std::move(*expanded);
   }
   const std::size_t suffix = device.replicas > 1 ? 2 + std::to_string(device.replicas - 1).size() : 0;
-  std::string listed = stable_id(device.id, kLongestId - suffix);
-  if (listed != device.id) {
+  std::string listed = stable_id(own, kLongestId - suffix);
+  if (listed != own) {
     remarks.add("a device is listed as " + in_quotes(listed) +
                 ", because its own name is too long or has characters that an id cannot have");
   }
-  device.id = std::move(listed);
+  return listed;
+}
+
+// Gives the device the id under which it is listed, that by its name if it has two. false and a remark if it
+// can have none.
+bool settle_id(Device& device, const Template& id, const std::string& resource, std::size_t n,
+               Remarks& remarks) {
+  const auto values = [&](std::string_view placeholder) {
+    return placeholder == "resource" ? std::optional(resource) : value_of(placeholder, device, n);
+  };
+  const auto values_at_place = [&](std::string_view placeholder) {
+    const std::string* const value = device.attribute_at_place(placeholder);
+    return value ? std::optional(*value) : values(placeholder);
+  };
+  std::optional<std::string> by_name = listed_id(device, device.id, id, values, remarks);
+  if (!by_name) return false;
+  if (!device.hardware->ids.by_place.empty()) {
+    Remarks not_told;
+    auto by_place = listed_id(device, device.hardware->ids.by_place, id, values_at_place, not_told);
+    Hardware::Ids& ids = device.hardware.edit().ids;
+    ids = by_place && by_place != by_name ? Hardware::Ids{*by_name, *by_place} : Hardware::Ids();
+  }
+  device.id = std::move(*by_name);
   return true;
 }
 
@@ -210,7 +231,7 @@ void keep_what_fits(std::vector<Device>& devices, const Inventory& listed) {
 }  // namespace
 
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
-                  const std::map<std::string, Inventory>& listed) {
+                  const std::map<std::string, Inventory>& listed, const WasGiven& was_given) {
   Assembly assembly;
   Remarks remarks;
   assembly.unmatched = unmatched_rules(recipe, scanned);
@@ -239,11 +260,19 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
   }
 
   for (auto& [resource, devices] : assembly.resources) {
+    const auto found = listed.find(resource);
+    const Inventory former = found == listed.end() ? Inventory() : found->second;
+    tell_twins_apart(resource, devices, former, was_given);
+    for (const Device& device : devices) {
+      if (const Hardware::Ids& ids = device.hardware->ids; !ids.by_place.empty() && device.id == ids.by_place)
+        remarks.add(in_quotes(ids.by_place) +
+                    " is listed by where it is plugged in: another device has the same " +
+                    "serial number, that of " + in_quotes(ids.by_name));
+    }
     sort_by_id(devices);
     drop_repeated_ids(devices, resource, remarks);
     const std::size_t all = devices.size();
-    const auto former = listed.find(resource);
-    keep_what_fits(devices, former == listed.end() ? Inventory() : former->second);
+    keep_what_fits(devices, former);
     if (devices.size() == all) continue;
     assembly.remarks.push_back(
         "resource " + resource + ": only " + std::to_string(devices.size()) + " of " + std::to_string(all) +

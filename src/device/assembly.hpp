@@ -8,6 +8,7 @@
 #include "device/device.hpp"
 #include "device/inventory.hpp"
 #include "device/recipe.hpp"
+#include "device/twins.hpp"
 
 namespace plughost {
 
@@ -24,9 +25,10 @@ struct Assembly {
 // Applies the recipe's name, id and replicas. Devices whose name value cannot be made a valid resource name,
 // that repeat an id, or whose paths are not UTF-8 (Unhealthy, with that reason) are remarked on.
 // At most kMostResources, and per resource what fits into one message to the kubelet: what is listed already,
-// by resource, stays before what is new, and of that what is well before the sick.
+// by resource, stays before what is new, and of that what is well before the sick. Twins are told apart: see
+// tell_twins_apart().
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
-                  const std::map<std::string, Inventory>& listed = {});
+                  const std::map<std::string, Inventory>& listed = {}, const WasGiven& was_given = {});
 
 // What the largest of the lists takes, by wire_size(), that the recipe makes of these devices, if none is
 // left out for its size.

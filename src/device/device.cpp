@@ -49,4 +49,16 @@ const std::string* Device::attribute(std::string_view name) const {
   return found == attributes.end() ? nullptr : &found->value;
 }
 
+const std::string* Device::attribute_at_place(std::string_view name) const {
+  if (hardware->ids.by_place.empty()) return nullptr;
+  if (name == "id") return &hardware->ids.by_place;
+  const auto found = std::ranges::find(hardware->at_place, name, &Attribute::name);
+  return found == hardware->at_place.end() ? attribute(name) : &found->value;
+}
+
+void Device::go_by_place() {
+  id = hardware->ids.by_place;
+  for (Attribute& attribute : attributes) attribute.value = *attribute_at_place(attribute.name);
+}
+
 }  // namespace plughost

@@ -88,6 +88,19 @@ inline constexpr std::string_view kIommuGroup = "iommu_groups/";
 
 // Which hardware a device is, as far as its kind knows.
 struct Hardware {
+  // A device's ids where it has two.
+  struct Ids {
+    std::string
+        by_name;  // by what it says that it is: it goes along to another port, and a twin has the same
+    std::string by_place;  // by where it is plugged in
+
+    bool operator==(const Ids&) const = default;
+  };
+
+  // As the kind makes them; of a listed device, as the entry does. Empty: it has one.
+  Ids ids;
+  // Take the place of those of the same names, where the device goes by its place.
+  std::vector<Attribute> at_place;
   // Places in the kernel's tree of devices, "/sys/devices/…", of which what is below belongs to the device;
   // and what else one container can use at a time, an IOMMU group. Empty: nothing is known, or containers
   // share it, because the entry says so.
@@ -160,6 +173,9 @@ struct Device {
   void add_node(const std::string& path, std::string permissions = "rw");
   // nullptr if the device has no such attribute. "id" is one.
   const std::string* attribute(std::string_view name) const;
+  // The same, were it to go by its place; nullptr if it has one id.
+  const std::string* attribute_at_place(std::string_view name) const;
+  void go_by_place();
   bool operator==(const Device&) const = default;
 };
 

@@ -25,11 +25,12 @@ std::vector<bool> matching(const std::vector<DevicePattern>& patterns, const std
 
 bool DevicePattern::matches(const Device& device) const {
   return std::ranges::all_of(attributes, [&](const auto& wanted) {
-    const std::string* const value = device.attribute(wanted.first);
-    if (!value || value->empty()) return false;
-    return std::ranges::any_of(wanted.second, [&](const std::string& pattern) {
-      return pattern == *value || plughost::matches(pattern, *value);
-    });
+    const auto fits = [&](const std::string* value) {
+      return value && !value->empty() && std::ranges::any_of(wanted.second, [&](const std::string& pattern) {
+               return pattern == *value || plughost::matches(pattern, *value);
+             });
+    };
+    return fits(device.attribute(wanted.first)) || fits(device.attribute_at_place(wanted.first));
   });
 }
 

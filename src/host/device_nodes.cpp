@@ -170,4 +170,15 @@ std::optional<std::string> link_by_id(const SysDevice& device) {
 
 std::optional<std::string> link_by_path(const SysDevice& device) { return link_in(device, "/by-path/"); }
 
+std::optional<std::string> lasting_link(const HostRoot& host, const SysDevice& device, bool has_twin) {
+  const auto leads_elsewhere = [&](const std::string& link) {
+    const auto behind = host.canonical(link);
+    return behind && behind != device.node();
+  };
+  for (const auto& link : {has_twin ? std::nullopt : link_by_id(device), link_by_path(device)}) {
+    if (link && !leads_elsewhere(*link)) return link;
+  }
+  return std::nullopt;
+}
+
 }  // namespace plughost

@@ -40,5 +40,8 @@ void find_units(const HostRoot& host, const Recipe& recipe, std::vector<Device>&
 std::optional<std::string> link_by_id(const SysDevice& device);
 // As /dev/serial/by-path/pci-0000:00:14.0-usb-0:1:1.0-port0.
 std::optional<std::string> link_by_path(const SysDevice& device);
+// The one of them that lasts, for an answer that the kubelet keeps; nullopt: there is none that leads to the
+// device's node. has_twin: another device has the same name by id.
+std::optional<std::string> lasting_link(const HostRoot& host, const SysDevice& device, bool has_twin);
 
 }  // namespace plughost

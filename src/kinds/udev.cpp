@@ -76,26 +76,28 @@ class Udev final : public DeviceSource {
         if (is_wanted(device, wanted_)) found.push_back(std::move(device));
       }
     }
-    // Two things of one make with one serial number: where they are plugged in tells them apart.
     std::map<std::string, unsigned> with_link;
     for (const SysDevice& device : found) {
       if (const auto link = link_by_id(device)) ++with_link[*link];
     }
     for (const SysDevice& device : found) {
-      std::optional<std::string> link = link_by_id(device);
-      if (!link || with_link[*link] > 1) link = link_by_path(device);
-      scan.devices.push_back(device_of(device, link.value_or("")));
+      const auto link = link_by_id(device);
+      scan.devices.push_back(device_of(host, device, link && with_link[*link] > 1));
     }
     return scan;
   }
 
  private:
-  // link: the device's stable name in /dev; empty: it has none.
-  Device device_of(const SysDevice& from, const std::string& link) const {
+  Device device_of(const HostRoot& host, const SysDevice& from, bool has_twin) const {
     const std::optional<std::string> node = from.node();
-    Device device;
-    device.id = link.empty() ? from.name() : file_name(link);
     // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
+    const std::string link = lasting_link(host, from, has_twin).value_or("");
+    const auto by_id = link_by_id(from), by_path = link_by_path(from);
+    Device device;
+    device.id = by_path ? file_name(*by_path) : from.name();
+    if (by_id) {
+      device.hardware.edit().ids.by_place = std::exchange(device.id, file_name(*by_id));
+    }
     if (node) add_node(link.empty() ? *node : link, *node, device);
     if (links_) {
       for (const std::string& each : from.links()) add_node(each, each, device);

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/overlay.hpp"
+#include "device/inventory.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "listing/adoption.hpp"

@@ -78,6 +78,13 @@ const Device* now(std::span<const Device> devices, std::span<const Device> befor
   return found == devices.end() ? nullptr : &*found;
 }
 
+// Is that the device's id, or that of a share of it?
+bool is_or_shares(const std::string& id, const std::string& of_device) {
+  if (id == of_device) return true;
+  const auto share = parse_replica_id(id);
+  return share && share->id == of_device;
+}
+
 bool is_in(const std::map<std::string, std::set<std::string>>& ids, const std::string& resource,
            const std::string& id) {
   const auto of_resource = ids.find(resource);
@@ -135,6 +142,7 @@ class Draft {
       }
       its.erase(nullptr);
       if (its.empty() && claim.was_ours) its = those_of_before(claim);
+      if (its.empty()) its = those_that_could_have(claim.ids);
       if (!its.empty())
         give(claim, its);
       else if (claim.was_ours)  // the reload leaves it out
@@ -175,6 +183,20 @@ class Draft {
     return found;
   }
 
+  // Nothing tells which of them it is: none is given to anybody else.
+  std::set<const Device*> those_that_could_have(const std::vector<std::string>& ids) const {
+    std::set<const Device*> found;
+    for (const Device& device : devices_) {
+      const Hardware::Ids& its = device.hardware->ids;
+      if (its.by_place.empty()) continue;
+      const bool could = std::ranges::any_of(ids, [&](const std::string& id) {
+        return is_or_shares(id, its.by_name) || is_or_shares(id, its.by_place);
+      });
+      if (could) found.insert(&device);
+    }
+    return found;
+  }
+
   // Each of the devices is held by an id at least, and each id holds a device.
   void give(const Claim& claim, std::set<const Device*> devices) {
     std::erase_if(devices, [&](const Device* device) {
@@ -196,6 +218,22 @@ class Draft {
 };
 
 }  // namespace
+
+bool was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
+               const Device& device, const LeadsTo& leads_to) {
+  const auto is_id = [&](const std::string& given) { return is_or_shares(given, id); };
+  return std::ranges::any_of(checkpoint.pod_devices, [&](const Checkpoint::PodDevices& some) {
+    if (some.resource != resource || !some.allocation) return false;
+    const bool has_it = std::ranges::any_of(
+        some.ids, [&](const auto& item) { return std::ranges::any_of(item.second, is_id); });
+    if (!has_it) return false;
+    if (some.allocation->nodes.empty()) return id == device.hardware->ids.by_place;
+    const std::set<std::string> places = places_of(*some.allocation, leads_to);
+    return std::ranges::any_of(device.nodes, [&](const DeviceNode& node) {
+      return places.contains(node.host_path) || places.contains(leads_to(node.host_path));
+    });
+  });
+}
 
 std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const std::map<std::string, std::vector<Device>>& resources,

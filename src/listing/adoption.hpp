@@ -52,6 +52,11 @@ struct Adoption {
 // Where the links of a path lead; the path itself where that is not known.
 using LeadsTo = std::function<std::string(const std::string& path)>;
 
+// See WasGiven: the kubelet has written down that a container has the id, and its answer leads to a node of
+// the device. An answer without nodes, which CDI makes possible, tells only of an id by place.
+bool was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
+               const Device& device, const LeadsTo& leads_to);
+
 // resources: the devices of each, which assemble() made. listed: before them, with those that are gone. A
 // device is recognised by a node, a mount or a CDI name that the container has and no other device of the
 // resource; one of before a reload by what its kind knows of it, too. A device that a container holds by the

@@ -14,7 +14,6 @@
 #include "base/rate.hpp"
 #include "device/history.hpp"
 #include "device/inventory.hpp"
-#include "device/overlay.hpp"
 #include "kubelet/pod_resources.hpp"
 
 namespace plughost {

@@ -67,14 +67,18 @@ void Scanner::look_on_worker(HeldIds held) {
         const auto began = Clock::now();
         try {
           Scan seen = source->look(host, *recipe);
-          Assembly assembly = assemble(*recipe, std::move(seen.devices), listed);
+          const LeadsTo leads_to = [&](const std::string& path) { return node_behind(host, path); };
+          const auto was_given_it = [&](const std::string& resource, const std::string& id,
+                                        const Device& device) {
+            return held.checkpoint && was_given(*held.checkpoint, resource, id, device, leads_to);
+          };
+          Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {
             follow_links(host, resource, *recipe, devices);
             find_units(host, *recipe, devices);
           }
           std::map<std::string, Adoption> adoptions =
-              adopt(*recipe, assembly.resources, listed, held,
-                    [&](const std::string& path) { return node_behind(host, path); });
+              adopt(*recipe, assembly.resources, listed, held, leads_to);
           outcome->found = Found{std::move(seen), std::move(assembly), std::move(adoptions)};
         } catch (const std::exception& error) {
           outcome->found = std::string(error.what());

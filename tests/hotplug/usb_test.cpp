@@ -176,3 +176,31 @@ TEST_CASE(
   CHECK(node.healthy(port, by_port));
   CHECK(node.healthy(kSerial, "1a86:7523:A1"));
 }
+
+TEST_CASE(
+    "a stick that a pod holds keeps its id when its twin comes, when plughost starts anew, and when it "
+    "goes") {
+  const MadeMachine machine;
+  plug_in(machine, "1-2", "0001", "ttyUSB0");
+  Node node({.pod_resources = true});
+  node.configure(kDongles);
+  node.start_kubelet();
+  node.start_daemon();
+  const std::string first = "1a86:7523:0001";
+  REQUIRE(node.healthy(kSerial, first));
+  REQUIRE(node.kubelet().allocate_named("reader", "main", kSerial, {first}).admitted());
+  plug_in(machine, "1-1", "0001", "ttyUSB1");
+  CHECK(node.healthy(kSerial, "usb-1-1", limit(1s)));
+  CHECK(node.healthy(kSerial, first));
+  CHECK(node.of(kSerial).devices->size() == 2);
+
+  node.start_daemon();
+  REQUIRE(node.attached({kSerial}));
+  CHECK(node.healthy(kSerial, "usb-1-1"));
+  CHECK(node.healthy(kSerial, first));
+  CHECK(node.of(kSerial).devices->size() == 2);
+  CHECK(nodes_of(node, "usb-1-1") == Paths{"/dev/ttyUSB1"});
+  unplug(machine, "1-2");
+  CHECK(node.unhealthy(kSerial, first, limit(1s)));
+  CHECK(node.healthy(kSerial, "usb-1-1"));
+}

@@ -43,7 +43,13 @@ class Groups final : public DeviceSource {
 
 void add_piece(Device& device, const Device& piece, std::size_t repetition) {
   if (device.id.empty()) {
-    device.id = repetition == 0 ? piece.id : piece.id + '-' + std::to_string(repetition);
+    const std::string more = repetition == 0 ? "" : '-' + std::to_string(repetition);
+    device.id = piece.id + more;
+    if (const std::string& by_place = piece.hardware->ids.by_place; !by_place.empty()) {
+      Hardware& hardware = device.hardware.edit();
+      hardware.ids.by_place = by_place + more;
+      hardware.at_place = piece.hardware->at_place;
+    }
     device.attributes = piece.attributes;
     device.numa_nodes = piece.numa_nodes;
   }
@@ -61,7 +67,7 @@ void Groups::scan_group(const Group& group, const HostRoot& host, Scan& scan) {
   for (const auto& part : group.parts) {
     std::vector<Device>& pieces = found.emplace_back(part->find(host, scan));
     if (part->limit > 1)  // devices may share it
-      for (Device& piece : pieces) piece.hardware = {};
+      for (Device& piece : pieces) piece.hardware.edit().units.clear();
     most = std::max(most, pieces.size());
     if (!part->optional) fewest_required = std::min(fewest_required, pieces.size() * part->limit);
   }

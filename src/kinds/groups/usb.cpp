@@ -34,10 +34,10 @@ struct Identity {
 // A device that is plugged in.
 struct Plugged : Identity {
   SysDevice device;
-};
 
-// A device's name is made of its serial number, unless that may change or is not its own.
-enum class Naming { kBySerial, kByPort };
+  // A twin says the same of itself.
+  std::string name() const { return vendor + ':' + product + ':' + serial; }
+};
 
 Identity read_wanted(Fields& fields) {
   return {.vendor = read_hex_id(fields, "vendor"),
@@ -58,8 +58,8 @@ class UsbPart final : public GroupPart {
  private:
   // Those that udev has finished with, nodes and all.
   std::vector<Plugged> matches(const HostRoot& host, Scan& scan) const;
-  Device piece(const Plugged& plugged, Naming naming) const;
-  void add_nodes(const Plugged& plugged, Naming naming, Device& piece) const;
+  Device piece(const HostRoot& host, const Plugged& plugged, bool has_twin) const;
+  void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece) const;
   void read_alternatives(Fields& fields);
   bool fits(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
@@ -135,26 +135,23 @@ std::vector<Device> UsbPart::find(const HostRoot& host, Scan& scan) const {
   scan.subsystems.emplace_back(kBus);
   scan.subsystems.insert(scan.subsystems.end(), nodes_.begin(), nodes_.end());
   const std::vector<Plugged> all = matches(host, scan);
-  std::map<std::string, unsigned> with_serial;
-  for (const Plugged& plugged : all) ++with_serial[plugged.serial];
+  std::map<std::string, unsigned> with_name;
+  for (const Plugged& plugged : all) ++with_name[plugged.name()];
   std::vector<Device> pieces;
-  for (const Plugged& plugged : all) {
-    const unsigned same = with_serial[plugged.serial];
-    if (!plugged.serial.empty() && same > 1 && !may_change()) {
-      scan.remarks.push_back("the USB device at port " + plugged.port + " has the serial number " +
-                             plugged.serial + " as another one has: it is known by its port");
-    }
-    const bool by_serial = !plugged.serial.empty() && same == 1 && !may_change();
-    pieces.push_back(piece(plugged, by_serial ? Naming::kBySerial : Naming::kByPort));
-  }
+  for (const Plugged& plugged : all) pieces.push_back(piece(host, plugged, with_name[plugged.name()] > 1));
   return pieces;
 }
 
-Device UsbPart::piece(const Plugged& plugged, Naming naming) const {
+Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twin) const {
   Device piece;
-  piece.id = naming == Naming::kBySerial ? plugged.vendor + ':' + plugged.product + ':' + plugged.serial
-                                         : "usb-" + plugged.port;
-  add_nodes(plugged, naming, piece);
+  piece.id = "usb-" + plugged.port;
+  if (!plugged.serial.empty() && !may_change()) {
+    Hardware& hardware = piece.hardware.edit();
+    hardware.at_place = {{.name = "name", .value = piece.id},
+                         {.name = "plainName", .value = plain_name(piece.id)}};
+    hardware.ids.by_place = std::exchange(piece.id, plugged.name());
+  }
+  add_nodes(host, plugged, has_twin || may_change(), piece);
   const std::string path = piece.nodes.empty() ? "" : piece.nodes.front().host_path;
   piece.attributes = {{.name = "name", .value = piece.id},
                       {.name = "plainName", .value = plain_name(piece.id)},
@@ -169,7 +166,7 @@ Device UsbPart::piece(const Plugged& plugged, Naming naming) const {
   return piece;
 }
 
-void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Device& piece) const {
+void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece) const {
   for (const std::string& subsystem : nodes_) {
     std::vector<SysDevice> devices;
     if (subsystem == kBus)
@@ -182,7 +179,7 @@ void UsbPart::add_nodes(const Plugged& plugged, Naming naming, Device& piece) co
       if (!node) continue;
       // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
       std::optional<std::string> link;
-      if (subsystem != kBus) link = naming == Naming::kBySerial ? link_by_id(device) : link_by_path(device);
+      if (subsystem != kBus) link = lasting_link(host, device, has_twin);
       piece.nodes.push_back({.host_path = link.value_or(*node),
                              .container_path = place(mount_path_, device.name(), *node),
                              .permissions = permissions_});

@@ -89,6 +89,23 @@ TEST_CASE("a value that a device does not have, or that is empty, matches nothin
   CHECK(chosen({}, {{{"serial", {"*"}}}, {{"uuid", {"*"}}}}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
 }
 
+TEST_CASE("a device with two ids matches by either, and by the names that go with them") {
+  Device stick = card("0403:6001:A1", "0403:6001:A1", "");
+  stick.hardware.edit().ids.by_place = "usb-1-2";
+  stick.hardware.edit().at_place = {{"name", "usb-1-2"}};
+  const auto takes = [&](const std::string& attribute, const std::string& pattern) {
+    std::vector<Device> devices{stick};
+    choose({.only = patterns({{{attribute, {pattern}}}}), .except = {}}, devices);
+    return !devices.empty();
+  };
+  for (const char* attribute : {"id", "name"}) {
+    CHECK(takes(attribute, "0403:*"));
+    CHECK(takes(attribute, "usb-1-2"));
+    CHECK_FALSE(takes(attribute, "usb-1-3"));
+  }
+  CHECK_FALSE(takes("serial", "usb-1-2"));
+}
+
 TEST_CASE("where a pattern stands that matches no device is told, whatever became of the others") {
   CHECK(unmatched({{{"serial", {"*"}}}}, {}) == Texts{"0"});
   CHECK(unmatched({{{"name", {"*"}}}, {{"name", {"H100"}}}}, {{{"id", {"GPU-b"}}}, {{"id", {"GPU-x"}}}}) ==

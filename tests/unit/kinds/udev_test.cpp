@@ -77,7 +77,11 @@ TEST_CASE("two devices with one serial number are told apart by where they are p
   const Made sysfs;
   sysfs.tree().file("/run/udev/data/c81:1",
                     "S:v4l/by-id/usb-046d-index0\nS:v4l/by-path/pci-0000-index1\nE:ID_SERIAL_SHORT=S1\n");
-  CHECK(ids(sysfs, {{"name", text("video[01]")}}) == Ids{"pci-0000-index0", "pci-0000-index1"});
+  const Scan scan = scan_of(sysfs, {{"name", text("video[01]")}});
+  CHECK(ids_of(scan) == Ids{"usb-046d-index0", "usb-046d-index0"});
+  CHECK(*scan.devices.at(0).attribute_at_place("id") == "pci-0000-index0");
+  CHECK(*scan.devices.at(1).attribute_at_place("id") == "pci-0000-index1");
+  CHECK(scan.devices[1].nodes.at(0).host_path == "/dev/v4l/by-path/pci-0000-index1");
 }
 
 TEST_CASE("what udev has not finished with is not listed, and its name is not another one for a moment") {

@@ -230,6 +230,67 @@ TEST_CASE("what no device is recognised in is a stranger, whatever words are in 
   CHECK(adoption.strangers[1].id == "Y");
 }
 
+TEST_CASE("an id that one of two twins has is that of neither if nothing tells which: both are held") {
+  Node node{.devices = {at("usb-1", {"/dev/1"}), at("usb-2", {"/dev/2"}), at("usb-3", {"/dev/3"})}};
+  for (Device& device : node.devices)
+    device.hardware.edit().ids = {.by_name = device.id == "usb-3" ? "B" : "A", .by_place = device.id};
+  SUBCASE("by its name") {
+    node.hold({"A"}, Allocation{.cdi = {"v.com/c=A"}});
+    CHECK(node.adopted() == "usb-1<A usb-2<A");
+  }
+  SUBCASE("a share of it") {
+    for (Device& device : node.devices) device.replicas = 2;
+    node.hold({"A::1"}, Allocation{.cdi = {"v.com/c=A"}});
+    CHECK(node.adopted() == "usb-1<A::1 usb-2<A::1");
+  }
+  SUBCASE("but where a node tells") {
+    node.hold({"A"}, with_nodes({"/dev/2"}));
+    CHECK(node.adopted() == "usb-2<A");
+  }
+  SUBCASE("by its place, and it goes by its name now") {
+    node.devices[2].id = "B";
+    node.hold({"usb-3"}, Allocation{.cdi = {"v.com/c=usb-3"}});
+    CHECK(node.adopted() == "B<usb-3");
+  }
+}
+
+TEST_CASE("a container was given a device by an id if the answer to that leads to one of its nodes") {
+  Device device = at("A", {"/dev/1"});
+  device.hardware.edit().ids = {.by_name = "A", .by_place = "usb-1"};
+  Node node;
+  const auto given = [&](const std::string& id) {
+    return was_given(node.checkpoint, kA, id, device,
+                     [](const std::string& path) { return path == "/dev/by-id" ? "/dev/1" : path; });
+  };
+  CHECK_FALSE(given("A"));
+  SUBCASE("its node") {
+    node.hold({"A"}, with_nodes({"/dev/1"}));
+    CHECK(given("A"));
+    CHECK_FALSE(given("usb-1"));
+  }
+  SUBCASE("a link, a share") {
+    node.hold({"A::1"}, with_nodes({"/dev/by-id"}));
+    CHECK(given("A"));
+  }
+  SUBCASE("a link of the device") {
+    device.nodes[0].host_path = "/dev/by-id";
+    node.hold({"usb-1"}, with_nodes({"/dev/1"}));
+    CHECK(given("usb-1"));
+  }
+  SUBCASE("another node, another resource, another id, no answer") {
+    node.hold({"A"}, with_nodes({"/dev/2"}));
+    node.hold({"A"}, with_nodes({"/dev/1"}), "x.com/b");
+    node.hold({"AB"}, with_nodes({"/dev/1"}));
+    node.hold({"A"}, std::nullopt);
+    CHECK_FALSE(given("A"));
+  }
+  SUBCASE("by CDI: a place is what it says") {
+    node.hold({"A", "usb-1"}, Allocation{.cdi = {"v.com/c=A"}});
+    CHECK_FALSE(given("A"));
+    CHECK(given("usb-1"));
+  }
+}
+
 TEST_CASE("an id of before a reload is adopted if its device is still there") {
   Node node{.devices = {at("serial-1", {"/dev/amy"}), at("serial-2", {"/dev/bob"})}};
   node.hold({"amy"}, with_nodes({"/dev/amy"}));
