@@ -1,6 +1,7 @@
 #include "allocate/ledger.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -9,8 +10,8 @@ namespace {
 
 bool is_group(std::string_view unit) { return unit.starts_with(kIommuGroup); }
 
-std::string words(const Ledger::Name& name, const Ledger::Hold& hold, std::string_view unit) {
-  const std::string who = hold.who.empty() ? "a container that has just got it" : hold.who;
+std::string words(const Ledger::Name& name, const std::string& told, std::string_view unit) {
+  const std::string who = told.empty() ? "a container that has just got it" : told;
   const std::string as = name.resource + ' ' + name.id;
   if (!is_group(unit)) return "held by " + who + " as " + as;
   return "its IOMMU group " + std::string(unit.substr(kIommuGroup.size())) + " is held by " + who + " with " +
@@ -21,23 +22,35 @@ std::string words(const Ledger::Name& name, const Ledger::Hold& hold, std::strin
 
 void Ledger::list(const std::string& resource, std::span<const Device> devices, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  bool concerned = false;
+  std::map<Name, std::vector<std::string>> former;
   for (auto each = units_.lower_bound({resource, {}});
-       each != units_.end() && each->first.resource == resource; each = units_.erase(each)) {
-    concerned = true;
+       each != units_.end() && each->first.resource == resource;) {
     for (const std::string& unit : each->second) {
       const auto its = by_unit_.find(unit);
       its->second.erase(each->first);
       if (its->second.empty()) by_unit_.erase(its);
     }
+    former.insert(units_.extract(each++));
   }
+  bool concerned = !former.empty();
   for (const Device& device : devices) {
     if (device.hardware->units.empty()) continue;
     concerned = true;
     const Name name{resource, device.id};
     units_[name] = device.hardware->units;
     for (const std::string& unit : device.hardware->units) by_unit_[unit].insert(name);
-    if (const auto held = held_.find(name); held != held_.end()) held->second.kept.clear();
+    const auto held = held_.find(name);
+    if (held == held_.end()) continue;
+    // Of a link that leads to other hardware now the container has what it led to.
+    std::vector<std::string>& kept = held->second.kept;
+    const auto before = former.find(name);
+    if (before == former.end())
+      kept.clear();
+    else
+      std::ranges::copy(before->second, std::back_inserter(kept));
+    const std::vector<std::string>& units = device.hardware->units;
+    std::erase_if(kept,
+                  [&](const std::string& unit) { return std::ranges::find(units, unit) != units.end(); });
   }
   if (concerned) weigh(now);
 }
@@ -66,7 +79,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     }
     givers_.insert(resource);
     last_ = now;
-    for (const std::string& id : ids) held_[{resource, id}] = {{}, {}, container_, now};
+    for (const std::string& id : ids) held_[{resource, id}] = {.container = container_, .when = now};
     weigh(now);
   }
   if (given_) given_();
@@ -76,18 +89,30 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
 void Ledger::learn(const Holds& holds, Clock::time_point asked, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   std::map<Name, Given> held;
-  for (const auto& [name, hold] : holds) {
+  for (const auto& [name, who] : holds) {
     const auto former = held_.find(name);
     Given& known = held[name];
     if (former != held_.end()) known = former->second;
-    known.who = hold.who;
-    if (!hold.units.empty()) known.units = hold.units;
+    known.who = who;
   }
   for (auto& [name, given] : held_) {
     if (given.when + kUntold > asked) held.try_emplace(name, std::move(given));
   }
   held_ = std::move(held);
   weigh(now);
+}
+
+void Ledger::lead(const std::string& resource, const std::map<std::string, std::vector<std::string>>& units,
+                  Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  bool concerned = false;
+  for (auto held = held_.lower_bound({resource, {}}); held != held_.end() && held->first.resource == resource;
+       ++held) {
+    const auto found = units.find(held->first.id);
+    auto leads_to = found == units.end() ? std::vector<std::string>() : found->second;
+    if (std::exchange(held->second.units, leads_to) != leads_to) concerned = true;
+  }
+  if (concerned) weigh(now);
 }
 
 void Ledger::look(Clock::time_point now) {
@@ -113,7 +138,7 @@ void Ledger::block(const Name& holder, const Given& hold, const std::string& uni
       if (held_.contains(name)) continue;
       // What else of a group its container wants it will ask for in a moment, through other resources.
       if (is_group(unit) && being_admitted && !givers_.contains(name.resource)) continue;
-      blocked_.try_emplace(name, words(holder, hold, unit));
+      blocked_.try_emplace(name, words(holder, hold.who, unit));
     }
   };
   for (std::size_t end = unit.size(); end != 0 && end != unit.npos; end = unit.rfind('/', end - 1)) {

@@ -31,20 +31,14 @@ class Ledger final : public Overlay {
     std::string id;  // of a device
     auto operator<=>(const Name&) const = default;
   };
-  // What a container has.
-  struct Hold {
-    std::string who;  // "default/train"; empty: nobody has told yet
-    std::vector<std::string> units =
-        {};  // beside those of the device that its resource lists by that id: what its answer leads to
-    bool operator==(const Hold&) const = default;
-  };
-  using Holds = std::map<Name, Hold>;
+  using Holds = std::map<Name, std::string>;  // and who: "default/train"
 
   // given: after each give() that gave, from its thread.
   explicit Ledger(std::function<void()> given = {}) : given_(std::move(given)) {}
 
   // The resource lists these from now on, in any order. What is not among them has left the machine, unless
-  // keep() was called before: then its entry says something else from now on, and what is held is held on.
+  // keep() was called before: then its entry says something else from now on, and what is held is held on. So
+  // is what a held device was, if it is other hardware than in the list before.
   void keep(const std::string& resource);
   void list(const std::string& resource, std::span<const Device> devices, Clock::time_point now);
   // A container is to get these devices of the resource: it has them from now on. Or not, and why, as a
@@ -52,6 +46,11 @@ class Ledger final : public Overlay {
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
   // Who holds what, by the answer to a question that was put then.
   void learn(const Holds& holds, Clock::time_point asked, Clock::time_point now);
+
+  // To which hardware of others leads what containers were given for the resource's devices, by the device's
+  // id: whoever holds the device has that, too.
+  void lead(const std::string& resource, const std::map<std::string, std::vector<std::string>>& units,
+            Clock::time_point now);
 
   // The container that was being admitted may have been by now.
   void look(Clock::time_point now);
@@ -65,9 +64,11 @@ class Ledger final : public Overlay {
   void lay(const std::string& resource, std::vector<Device>& devices) const override;
 
  private:
-  struct Given : Hold {
-    std::vector<std::string> kept = {};  // see keep()
-    std::uint64_t container = 0;         // the number of the one that was being admitted; 0: it is not known
+  struct Given {
+    std::string who = {};                 // empty: nobody has told yet
+    std::vector<std::string> units = {};  // see lead()
+    std::vector<std::string> kept = {};   // see keep()
+    std::uint64_t container = 0;          // the number of the one that was being admitted; 0: it is not known
     Clock::time_point when = Clock::time_point::min();
   };
 

@@ -115,7 +115,7 @@ void follow_links(const HostRoot& host, const std::string& resource, const Recip
   }
 }
 
-std::string unit_of(const HostRoot& host, const std::string& node) {
+std::optional<std::string> unit_of(const HostRoot& host, const std::string& node) {
   static constexpr std::string_view kForAll[] = {"/dev/null",
                                                  "/dev/zero",
                                                  "/dev/full",
@@ -137,7 +137,7 @@ std::string unit_of(const HostRoot& host, const std::string& node) {
                                                  "/dev/nvidia-uvm-tools",
                                                  "/dev/nvidia-modeset"};
   const std::string path = host.canonical(node).value_or(node);
-  if (std::ranges::find(kForAll, path) != std::end(kForAll)) return {};
+  if (std::ranges::find(kForAll, path) != std::end(kForAll)) return std::nullopt;
   if (const auto device = SysDevice::behind(host, node)) return device->path();
   return host.device_number(node) ? path : "";
 }
@@ -159,8 +159,9 @@ void find_units(const HostRoot& host, const Recipe& recipe, std::vector<Device>&
     for (const std::string& path : paths) of[path].push_back(&device);
   }
   for (const auto& [path, its] : of) {
-    std::string unit = its.size() == 1 ? unit_of(host, path) : "";
-    if (!unit.empty()) its.front()->hardware.edit().units.push_back(std::move(unit));
+    if (its.size() > 1) continue;
+    const std::string unit = unit_of(host, path).value_or("");
+    if (!unit.empty()) its.front()->hardware.edit().units.push_back(unit);
   }
 }
 

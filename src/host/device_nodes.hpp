@@ -24,9 +24,9 @@ std::string node_behind(const HostRoot& host, const std::string& path);
 void follow_links(const HostRoot& host, const std::string& resource, const Recipe& recipe,
                   std::vector<Device>& devices);
 
-// Which hardware the node at the path is (see Hardware::units). Empty: there is none, or it is one that any
-// number of programs open, each for itself, such as /dev/kvm. Worker threads.
-std::string unit_of(const HostRoot& host, const std::string& node);
+// Which hardware the node at the path is (see Hardware::units). Empty: there is none. nullopt: it is one that
+// any number of programs open, each for itself, such as /dev/kvm. Worker threads.
+std::optional<std::string> unit_of(const HostRoot& host, const std::string& node);
 
 // Has the devices know which hardware they are whose kind does not: by their own nodes, and by the recipe's
 // that are a device's. A path that several of them have is none's own. Worker threads.

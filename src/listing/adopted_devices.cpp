@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/text.hpp"
+
 namespace plughost {
 namespace {
 
@@ -28,12 +30,23 @@ std::vector<unsigned> last_free(const Device& device, const std::set<unsigned>& 
 AdoptedDevices::News AdoptedDevices::take(std::map<std::string, Adoption> found) {
   News news;
   strangers_.clear();
+  const std::map<Name, bool> had_stale = std::exchange(stale_, {});
   for (auto& [resource, adoption] : found) {
     own_[resource].merge(adoption.own);
     for (const auto& [device, holders] : adoption.devices) {
       for (const FormerId& holder : holders) {
         if (!over_.contains({resource, holder.id}) && ids_[resource].insert(holder.id).second)
           news.adopted.push_back({{resource, device}, holder});
+      }
+    }
+    for (const auto& [device, shares] : adoption.stale) {
+      for (const Stale& share : shares) {
+        const Name name{resource, share.holder.id};
+        if (over_.contains(name)) continue;
+        const auto had = had_stale.find(name);
+        const bool told = had != had_stale.end() && had->second;
+        stale_[name] = told || !share.now.empty();
+        if (!told && !share.now.empty()) news.moved.emplace_back(Name{resource, device}, share);
       }
     }
     for (const FormerId& stranger : adoption.strangers) {
@@ -57,6 +70,15 @@ AdoptedDevices::News AdoptedDevices::learn(const Holdings& holdings, bool final)
         news.over.push_back(name);
     }
   }
+  std::erase_if(stale_, [&](const auto& item) {
+    const Name& name = item.first;
+    const Holder* const holder = find(holdings, name);
+    if (holder) holders_[name] = *holder;
+    if (holder || !final) return false;
+    over_.insert(name);
+    holders_.erase(name);
+    return true;
+  });
   for (const Name& name : news.over) {
     over_.insert(name);
     holders_.erase(name);
@@ -77,13 +99,22 @@ AdoptedDevices::News AdoptedDevices::learn(const Holdings& holdings, bool final)
 
 void AdoptedDevices::forget_over() {
   if (over_.empty()) return;
+  const auto forget = [](auto& of_device, const auto& is_over) {
+    for (auto& [device, holders] : of_device) std::erase_if(holders, is_over);
+    std::erase_if(of_device, [](const auto& item) { return item.second.empty(); });
+  };
   for (auto& [resource, adoption] : found_) {
-    for (auto& [device, holders] : adoption.devices)
-      std::erase_if(holders, [&, &name = resource](const FormerId& held) {
-        return over_.contains({name, held.id});
-      });
-    std::erase_if(adoption.devices, [](const auto& item) { return item.second.empty(); });
+    const auto is_over = [&, &name = resource](const FormerId& held) {
+      return over_.contains({name, held.id});
+    };
+    forget(adoption.devices, is_over);
+    forget(adoption.stale, [&](const Stale& share) { return is_over(share.holder); });
   }
+}
+
+bool AdoptedDevices::touches(const std::string& resource) const {
+  const auto adoption = found_.find(resource);
+  return ids_.contains(resource) || (adoption != found_.end() && !adoption->second.stale.empty());
 }
 
 void AdoptedDevices::lay(const std::string& resource, std::vector<Device>& devices) const {
@@ -103,16 +134,41 @@ void AdoptedDevices::lay(const std::string& resource, std::vector<Device>& devic
                     " shares " + reason.text;
     device.reasons.push_back(std::move(reason));
   }
+  for (Device& device : devices) {
+    const auto stale = adoption->second.stale.find(device.id);
+    if (stale == adoption->second.stale.end()) continue;
+    for (const Stale& share : stale->second) {
+      if (share.now.empty()) continue;
+      device.reasons.push_back(Reason::holder(pod_of(resource, share.holder) + " was given " +
+                                                  joined(share.given, ", ") + " for it, and it is " +
+                                                  share.now + " now: delete the pod",
+                                              {share.share}));
+    }
+  }
+}
+
+std::map<std::string, std::vector<std::string>> AdoptedDevices::units_elsewhere(
+    const std::string& resource) const {
+  std::map<std::string, std::vector<std::string>> units;
+  const auto adoption = found_.find(resource);
+  if (adoption == found_.end()) return units;
+  for (const auto& [device, shares] : adoption->second.stale) {
+    for (const Stale& share : shares)
+      if (!share.units.empty()) units[device] = share.units;
+  }
+  return units;
+}
+
+std::string AdoptedDevices::pod_of(const std::string& resource, const FormerId& held) const {
+  const auto told = holders_.find({resource, held.id});
+  if (told == holders_.end() || told->second.pod_namespace.empty()) return held.pod_uid;
+  return told->second.pod_namespace + '/' + told->second.pod;
 }
 
 std::string AdoptedDevices::holder_text(const std::string& resource,
                                         const std::vector<FormerId>& holders) const {
   const FormerId& first = holders.front();
-  const auto told = holders_.find({resource, first.id});
-  std::string pod = first.pod_uid;
-  if (told != holders_.end() && !told->second.pod_namespace.empty())
-    pod = told->second.pod_namespace + '/' + told->second.pod;
-  std::string text = "held by " + pod + " since before plughost, as " + first.id;
+  std::string text = "held by " + pod_of(resource, first) + " since before plughost, as " + first.id;
   if (holders.size() > 1) text += ", and by " + std::to_string(holders.size() - 1) + " more";
   return text;
 }

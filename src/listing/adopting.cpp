@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "text/text.hpp"
+
 namespace plughost {
 
 Adopting::Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed)
@@ -12,7 +14,8 @@ Adopting::Adopting(Platform& platform, KubeletLink& link, std::function<void()> 
       again_(platform.loop, [this] { ask(); }) {}
 
 void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
-  if (may_be_new) since_ = Clock::now();
+  // While something is open a pod that goes may be followed by one that gets the same id, and another answer.
+  if (may_be_new || devices_.open()) since_ = Clock::now();
   const auto held = [this] {
     return HeldIds{.checkpoint = checkpoint_,
                    .own = devices_.own(),
@@ -37,7 +40,7 @@ void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>&
 void Adopting::take(std::map<std::string, Adoption> found) {
   reloaded_ = false;
   AdoptedDevices::News news = devices_.take(std::move(found));
-  const bool adopts = !news.adopted.empty();
+  const bool adopts = !news.adopted.empty() || !news.moved.empty();
   untold_.push_back(std::move(news));
   // A checkpoint may hold what is long over: the kubelet writes it when it gives devices.
   if (adopts) pause_.reset();
@@ -93,6 +96,16 @@ void Adopting::tell(const AdoptedDevices::News& news) const {
          {"id", holder.id},
          {"pod_uid", holder.pod_uid},
          {"container", holder.container}});
+  for (const auto& [device, share] : news.moved)
+    platform_.log.warn(
+        "a pod was given other nodes for its device than it has now: the kubelet starts its containers with "
+        "those, and nobody else gets the device until the pod has gone",
+        {{"resource", device.resource},
+         {"device", device.id},
+         {"pod_uid", share.holder.pod_uid},
+         {"container", share.holder.container},
+         {"given", joined(share.given, ", ")},
+         {"now", share.now}});
   for (const AdoptedDevices::Name& name : news.over)
     platform_.log.info("nobody holds the id any more that was not ours",
                        {{"resource", name.resource}, {"id", name.id}});

@@ -42,6 +42,8 @@ class Adopting {
   void prepare(bool may_be_new, const std::function<void(HeldIds held)>& done);
   // What a look has found.
   void take(std::map<std::string, Adoption> found);
+  // A device has other nodes under its id: what is known of answers has to be as new as this.
+  void read_anew() { since_ = Clock::now(); }
   // The lists with that are out: the log may be told.
   void tell();
   const AdoptedDevices& devices() const { return devices_; }

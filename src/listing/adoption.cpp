@@ -16,6 +16,8 @@ struct Claim {
   bool was_ours = false;
 };
 
+using LeadsTo = decltype(Paths::leads_to);
+
 // What tells a device from others wherever it is: paths, and CDI names.
 std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to) {
   std::set<std::string> places(given.cdi.begin(), given.cdi.end());
@@ -30,20 +32,6 @@ std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to
   add(given.by_cdi.nodes);
   add(given.by_cdi.mounts);
   return places;
-}
-
-// What a container gets with the device.
-Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
-                    const Device& device) {
-  const std::vector<std::string> ids{replica_id(device, 0)};
-  auto answer = allocate(resource, recipe, inventory, ids);
-  if (auto* given = std::get_if<Allocation>(&answer)) return std::move(*given);
-  Allocation given;
-  for (const DeviceNode& node : device.nodes)
-    given.nodes.push_back({.host_path = node.host_path, .container_path = {}});
-  for (const Mount& mount : device.mounts)
-    given.mounts.push_back({.host_path = mount.host_path, .container_path = {}});
-  return given;
 }
 
 // The devices by their places; nullptr: several have it.
@@ -113,10 +101,14 @@ class Draft {
   // What one container holds of the resource.
   void sort(const Checkpoint::PodDevices& some) {
     Claim claim{.answer = &some, .ids = {}};
+    Claim listed{.answer = &some, .ids = {}};
     for (const auto& [numa_node, ids] : some.ids) {
       for (const std::string& id : ids) {
         const Device* const device = find_device(devices_, id);
-        if (device) adoption_.used[device->id].insert(share_of(*device, id));
+        if (device) {
+          adoption_.used[device->id].insert(share_of(*device, id));
+          listed.ids.push_back(id);
+        }
         const bool was_ours = !device && stands_for_another(id);
         if (device ||
             (!was_ours && (is_in(held_.own, resource_, id) || find(listed_, resource_, id).device))) {
@@ -128,10 +120,14 @@ class Draft {
       }
     }
     if (!claim.ids.empty()) claims_.push_back(std::move(claim));
+    if (!listed.ids.empty() && some.allocation && !some.allocation->nodes.empty())
+      listed_claims_.push_back(std::move(listed));
   }
 
-  Adoption finish(const Recipe& recipe, const LeadsTo& leads_to) {
+  Adoption finish(const Recipe& recipe, const Paths& paths) {
+    for (const Claim& claim : listed_claims_) find_drift(claim, recipe, paths);
     if (claims_.empty()) return std::move(adoption_);
+    const LeadsTo& leads_to = paths.leads_to;
     const auto places = by_place(resource_, recipe, devices_, leads_to);
     for (const Claim& claim : claims_) {
       std::set<const Device*> its;
@@ -156,6 +152,21 @@ class Draft {
  private:
   static FormerId former(const Claim& claim, const std::string& id) {
     return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
+  }
+
+  void find_drift(const Claim& claim, const Recipe& recipe, const Paths& paths) {
+    std::vector<const Device*> devices;
+    for (const std::string& id : claim.ids) devices.push_back(find_device(devices_, id));
+    const Drift drift = drift_of(resource_, recipe, *claim.answer->allocation, devices, paths);
+    // A program may have given what every container gets.
+    if (drift.lost.empty() || (recipe.allocate && drift.moved.empty())) return;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      const Device& device = *devices[i];
+      const auto now = drift.moved.find(device.id);
+      adoption_.stale[device.id].push_back({former(claim, claim.ids[i]), share_of(device, claim.ids[i]),
+                                            drift.lost, now == drift.moved.end() ? "" : now->second,
+                                            drift.units});
+    }
   }
 
   // Is it adopted, or from before the reload that was just now?
@@ -214,13 +225,15 @@ class Draft {
   const HeldIds& held_;
   const std::map<std::string, Inventory>& listed_;
   std::vector<Claim> claims_;
+  std::vector<Claim> listed_claims_;  // by ids that are listed, with nodes
   Adoption adoption_;
 };
 
 }  // namespace
 
 bool was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
-               const Device& device, const LeadsTo& leads_to) {
+               const Device& device, const Paths& paths) {
+  const LeadsTo& leads_to = paths.leads_to;
   const auto is_id = [&](const std::string& given) { return is_or_shares(given, id); };
   return std::ranges::any_of(checkpoint.pod_devices, [&](const Checkpoint::PodDevices& some) {
     if (some.resource != resource || !some.allocation) return false;
@@ -238,7 +251,7 @@ bool was_given(const Checkpoint& checkpoint, const std::string& resource, const 
 std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const std::map<std::string, std::vector<Device>>& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
-                                      const LeadsTo& leads_to) {
+                                      const Paths& paths) {
   std::map<std::string, Adoption> adoptions;
   if (!held.checkpoint) return adoptions;
   std::map<std::string, Draft> drafts;
@@ -248,7 +261,7 @@ std::map<std::string, Adoption> adopt(const Recipe& recipe,
     drafts.try_emplace(some.resource, resource->first, resource->second, held, listed)
         .first->second.sort(some);
   }
-  for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, leads_to);
+  for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, paths);
   return adoptions;
 }
 

@@ -13,6 +13,7 @@
 #include "device/inventory.hpp"
 #include "device/recipe.hpp"
 #include "kubelet/checkpoint.hpp"
+#include "listing/given_nodes.hpp"
 
 namespace plughost {
 
@@ -37,25 +38,33 @@ struct HeldIds {
   bool reloaded = false;
 };
 
+// A share of a device that a container holds by its id. It was given nodes that are not the device's by now.
+struct Stale {
+  FormerId holder;
+  unsigned share = 0;
+  std::vector<std::string> given;
+  std::string now;                 // a node of the device that it was not given; empty: it has all of them
+  std::vector<std::string> units;  // hardware of others to which what it was given leads
+};
+
 // What a look makes of it, for one resource.
 struct Adoption {
   // By the device's id. Each one stands for a share of the device, which somebody has.
   std::map<std::string, std::vector<FormerId>> devices;
   // The shares that containers hold by the ids with which they are listed. By the device's id.
   std::map<std::string, std::set<unsigned>> used;
+  // By the device's id.
+  std::map<std::string, std::vector<Stale>> stale;
   // Ids of the checkpoint that the resource lists, or has listed, and that are nobody's but its own.
   std::set<std::string> own;
   // No device of the resource is recognised in what the container was given.
   std::vector<FormerId> strangers;
 };
 
-// Where the links of a path lead; the path itself where that is not known.
-using LeadsTo = std::function<std::string(const std::string& path)>;
-
 // See WasGiven: the kubelet has written down that a container has the id, and its answer leads to a node of
 // the device. An answer without nodes, which CDI makes possible, tells only of an id by place.
 bool was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
-               const Device& device, const LeadsTo& leads_to);
+               const Device& device, const Paths& paths);
 
 // resources: the devices of each, which assemble() made. listed: before them, with those that are gone. A
 // device is recognised by a node, a mount or a CDI name that the container has and no other device of the
@@ -64,6 +73,6 @@ bool was_given(const Checkpoint& checkpoint, const std::string& resource, const 
 std::map<std::string, Adoption> adopt(const Recipe& recipe,
                                       const std::map<std::string, std::vector<Device>>& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
-                                      const LeadsTo& leads_to);
+                                      const Paths& paths);
 
 }  // namespace plughost

@@ -17,7 +17,7 @@ Ledger::Holds holds_of(const Holdings& holdings) {
   Ledger::Holds holds;
   for (const auto& [resource, holders] : holdings) {
     for (const auto& [id, holder] : holders)
-      if (!parse_replica_id(id)) holds.try_emplace({resource, id}, Ledger::Hold{.who = name_of(holder)});
+      if (!parse_replica_id(id)) holds.try_emplace({resource, id}, name_of(holder));
   }
   return holds;
 }
@@ -37,8 +37,10 @@ HeldDevices::HeldDevices(EventLoop& loop, Log& log, std::function<void(HoldingsR
         look();
       })] { poster(given); })) {}
 
-void HeldDevices::list(const std::string& resource, std::span<const Device> devices) {
+void HeldDevices::list(const std::string& resource, std::span<const Device> devices,
+                       const std::map<std::string, std::vector<std::string>>& units_elsewhere) {
   ledger_->list(resource, devices, Clock::now());
+  ledger_->lead(resource, units_elsewhere, Clock::now());
   // Not from within: whoever lists lays its own anew.
   if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
 }

@@ -35,8 +35,9 @@ class HeldDevices {
   HeldDevices& operator=(HeldDevices&&) = delete;
 
   const std::shared_ptr<Ledger>& ledger() const { return ledger_; }
-  // See Ledger.
-  void list(const std::string& resource, std::span<const Device> devices);
+  // See Ledger::list() and lead().
+  void list(const std::string& resource, std::span<const Device> devices,
+            const std::map<std::string, std::vector<std::string>>& units_elsewhere = {});
   // What the checkpoint says counts as long as the kubelet has not told.
   void learn_first(const Checkpoint& checkpoint);
   // Does a pod hold the device? Asked of the kubelet anew: it may have gone.

@@ -6,6 +6,24 @@
 #include "host/device_nodes.hpp"
 
 namespace plughost {
+namespace {
+
+std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& listed,
+                                      const std::map<std::string, std::vector<Device>>& resources) {
+  std::vector<Ledger::Name> others;
+  for (const auto& [resource, devices] : resources) {
+    const auto before = listed.find(resource);
+    if (before == listed.end()) continue;
+    for_each_pair(
+        before->second.devices(), devices, [&, &name = resource](const Device* old, const Device* now) {
+          if (old && now && (old->nodes != now->nodes || old->hardware->units != now->hardware->units))
+            others.push_back({name, now->id});
+        });
+  }
+  return others;
+}
+
+}  // namespace
 
 // What a worker brings back.
 struct Scanner::Outcome {
@@ -67,19 +85,21 @@ void Scanner::look_on_worker(HeldIds held) {
         const auto began = Clock::now();
         try {
           Scan seen = source->look(host, *recipe);
-          const LeadsTo leads_to = [&](const std::string& path) { return node_behind(host, path); };
+          const Paths paths{[&](const std::string& path) { return node_behind(host, path); },
+                            [&](const std::string& path) { return unit_of(host, path); }};
           const auto was_given_it = [&](const std::string& resource, const std::string& id,
                                         const Device& device) {
-            return held.checkpoint && was_given(*held.checkpoint, resource, id, device, leads_to);
+            return held.checkpoint && was_given(*held.checkpoint, resource, id, device, paths);
           };
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {
             follow_links(host, resource, *recipe, devices);
             find_units(host, *recipe, devices);
           }
-          std::map<std::string, Adoption> adoptions =
-              adopt(*recipe, assembly.resources, listed, held, leads_to);
-          outcome->found = Found{std::move(seen), std::move(assembly), std::move(adoptions)};
+          std::map<std::string, Adoption> adoptions = adopt(*recipe, assembly.resources, listed, held, paths);
+          auto others = others_than(listed, assembly.resources);
+          outcome->found =
+              Found{std::move(seen), std::move(assembly), std::move(adoptions), std::move(others)};
         } catch (const std::exception& error) {
           outcome->found = std::string(error.what());
         }

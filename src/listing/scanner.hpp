@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "allocate/ledger.hpp"
 #include "base/event_loop.hpp"
 #include "config/config.hpp"
 #include "device/assembly.hpp"
@@ -29,6 +30,8 @@ class Scanner {
     Scan scan;  // its devices are in the assembly
     Assembly assembly;
     std::map<std::string, Adoption> adoptions = {};  // by resource
+    // Devices that have other nodes, or are other hardware, than they were listed with.
+    std::vector<Ledger::Name> others = {};
   };
   // Called from the loop, not from within.
   struct Hooks {

@@ -1,5 +1,6 @@
 #include "supervisor/entry.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace plughost {
@@ -125,6 +126,11 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
     else {
       adopting_.take(std::move(found.adoptions));
       listings = take(std::move(found.assembly.resources));
+      const auto is_held = [this](const Ledger::Name& name) { return held_.ledger()->held(name); };
+      if (std::ranges::any_of(found.others, is_held)) {
+        adopting_.read_anew();
+        hint();
+      }
     }
     if (roster_.crowded())
       found.scan.remarks.push_back("the name " + config_.recipe->name.text() + " has given " +
@@ -171,7 +177,7 @@ std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Devic
   for (auto& resource : resources) {
     const std::string& name = resource.first;
     checks_.apply(name, roster_.listed(name).devices(), resource.second);
-    held_.list(name, resource.second);
+    held_.list(name, resource.second, adopting_.devices().units_elsewhere(name));
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   publication_.for_each_resource([&](const Resource& resource) {

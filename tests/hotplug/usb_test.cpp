@@ -204,3 +204,49 @@ TEST_CASE(
   CHECK(node.unhealthy(kSerial, first, limit(1s)));
   CHECK(node.healthy(kSerial, "usb-1-1"));
 }
+
+TEST_CASE(
+    "a stick that comes back with another node is Unhealthy until the pod that was given the old one has "
+    "gone, "
+    "and so is what has the old one") {
+  const MadeMachine machine;
+  plug_in(machine, "1-2", "A1", "ttyUSB0");
+  const std::string port = "example.com/port";
+  Node node({.pod_resources = true});
+  node.configure(kDongles + "- name: " + port + "\n  groups: [{paths: [{path: /dev/ttyUSB0}]}]\n");
+  node.start_kubelet();
+  node.start_daemon();
+  const std::string stick = "1a86:7523:A1", first = "ttyUSB0";
+  REQUIRE(node.healthy(kSerial, stick));
+  REQUIRE(node.healthy(port, first));
+  REQUIRE(node.kubelet().allocate_named("reader", "main", kSerial, {stick}).admitted());
+  CHECK(node.healthy(kSerial, stick));
+  SUBCASE("while plughost watches") {
+    unplug(machine, "1-2");
+    CHECK(node.unhealthy(kSerial, stick, limit(1s)));
+    plug_in(machine, "1-3", "A1", "ttyUSB1");
+  }
+  SUBCASE("while plughost is down") {
+    node.end_daemon();
+    unplug(machine, "1-2");
+    plug_in(machine, "1-3", "A1", "ttyUSB1");
+    node.start_daemon();
+    REQUIRE(node.attached({kSerial, port}));
+  }
+  CHECK(eventually([&] {
+    return node.kubelet()
+               .allocate_ids(kSerial, {stick})
+               .text.find(
+                   "default/reader was given /dev/ttyUSB0 for it, and it is /dev/ttyUSB1 now: delete the "
+                   "pod") != std::string::npos;
+  }));
+  CHECK(node.unhealthy(kSerial, stick));
+  CHECK(node.unhealthy(port, first));
+  CHECK(node.daemon().wait_for_line({"a pod was given other nodes for its device than it has now",
+                                     "given=/dev/ttyUSB0", "now=/dev/ttyUSB1"},
+                                    kLong));
+  CHECK(node.kubelet().free("reader"));
+  CHECK(node.healthy(kSerial, stick));
+  CHECK(node.healthy(port, first));
+  CHECK(nodes_of(node, stick) == Paths{"/dev/ttyUSB1"});
+}

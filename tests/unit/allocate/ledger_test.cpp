@@ -49,7 +49,7 @@ struct Rig {
     }
     return "not listed";
   }
-  void learn(std::initializer_list<std::pair<const Ledger::Name, Ledger::Hold>> holds,
+  void learn(std::initializer_list<std::pair<const Ledger::Name, std::string>> holds,
              Clock::time_point asked) {
     ledger.learn(holds, asked, asked);
   }
@@ -73,7 +73,7 @@ TEST_CASE("ledger: what two resources list is held in the other while it is held
         "0000:00:02.0: held by a container that has just got it as x.com/nic a");
   CHECK(rig.ledger.open());
 
-  rig.learn({{{kNic, "a"}, {.who = "default/train"}}}, kStart + 6s);
+  rig.learn({{{kNic, "a"}, "default/train"}}, kStart + 6s);
   CHECK(rig.why(kVfio, "0000:00:02.0") == "held by default/train as x.com/nic a");
   rig.learn({}, kStart + 7s);
   CHECK(rig.why(kVfio, "0000:00:02.0").empty());
@@ -96,9 +96,9 @@ TEST_CASE("ledger: a place has what is below it, and not what is beside it") {
   };
   CHECK(rig.give(kNic, {"tty"}).empty());
   CHECK(blocked() == "x---x");
-  rig.learn({{{kNic, "stick"}, {.who = "p"}}}, kStart + 1min);
+  rig.learn({{{kNic, "stick"}, "p"}}, kStart + 1min);
   CHECK(blocked() == "-x--x");
-  rig.learn({{{kVfio, "host"}, {.who = "p"}}}, kStart + 2min);
+  rig.learn({{{kVfio, "host"}, "p"}}, kStart + 2min);
   CHECK(blocked() == "xxxx-");
 }
 
@@ -112,7 +112,7 @@ TEST_CASE(
   rig.list(kNic, {});
   rig.list(kVfio, {device("v", {kCard})});
   CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
-  rig.learn({{{kNic, "a"}, {.who = "p"}}}, kStart + 1min);
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 1min);
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
   rig.learn({}, kStart + 2min);
   CHECK(rig.why(kVfio, "v").empty());
@@ -139,9 +139,30 @@ TEST_CASE("ledger: what left the machine holds nothing, and what comes back is a
 TEST_CASE("ledger: what a container was given holds, too, though its id means something else now") {
   Rig rig;
   rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
-  rig.learn({{{kNic, "a"}, {.who = "p", .units = {kOther}}}}, kStart);
+  rig.learn({{{kNic, "a"}, "p"}}, kStart);
+  rig.ledger.lead(kNic, {{"a", {kOther}}, {"b", {kCard}}}, kStart);
   CHECK(rig.why(kNic, "a").empty());
   CHECK(rig.why(kNic, "b") == "held by p as x.com/nic a");
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  CHECK_FALSE(rig.why(kNic, "b").empty());
+  rig.ledger.lead(kNic, {}, kStart);
+  CHECK(rig.why(kNic, "b").empty());
+}
+
+TEST_CASE("ledger: a link that leads elsewhere takes no hardware from the container that was given it") {
+  Rig rig;
+  rig.list(kNic, {device("by-id", {kCard})});
+  rig.list(kVfio, {device("v", {kCard}), device("w", {kOther})});
+  rig.give(kNic, {"by-id"});
+  rig.list(kNic, {device("by-id", {kOther})});
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  CHECK_FALSE(rig.why(kVfio, "w").empty());
+  rig.list(kNic, {device("by-id", {kOther})});
+  CHECK(rig.why(kVfio, "v").empty() == false);
+  rig.learn({}, kStart + 10s);
+  CHECK(rig.why(kVfio, "v").empty());
+  rig.list(kNic, {device("by-id", {kCard})});
+  CHECK(rig.why(kVfio, "w").empty());
 }
 
 TEST_CASE(
@@ -157,7 +178,7 @@ TEST_CASE(
   rig.learn({}, kStart + 1s + Ledger::kUntold);
   CHECK(rig.why(kVfio, "v").empty());
   // An answer that does not know everything ends nothing.
-  rig.learn({{{kNic, "a"}, {.who = "p"}}}, kStart + 10s);
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
   rig.learn({}, Clock::time_point::min());
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }

@@ -183,5 +183,59 @@ TEST_CASE("the resource's own ids are remembered") {
   CHECK_FALSE(adopted.open());
 }
 
+TEST_CASE("a device that has other nodes than its container was given is Unhealthy until that has gone") {
+  AdoptedDevices adopted;
+  const auto stale = [](const std::string& now) {
+    Adoption adoption;
+    adoption.own = {"amy"};
+    adoption.stale["amy"] = {
+        {.holder = {"amy", "uid", "main"}, .given = {"/dev/0", "/dev/1"}, .now = now, .units = {"/sys/0"}}};
+    return std::map<std::string, Adoption>{{kA, adoption}};
+  };
+  const auto news = adopted.take(stale("/dev/2"));
+  REQUIRE(news.moved.size() == 1);
+  CHECK(news.moved[0].first == AdoptedDevices::Name{kA, "amy"});
+  CHECK(news.adopted.empty());
+  CHECK(adopted.open());
+  CHECK(adopted.ids().empty());
+  CHECK(adopted.touches(kA));
+  CHECK_FALSE(adopted.touches(kB));
+  CHECK(with(adopted, {.id = "amy"}).reason() ==
+        "uid was given /dev/0, /dev/1 for it, and it is /dev/2 now: delete the pod");
+  CHECK(with(adopted, {.id = "bob"}).healthy());
+  CHECK(adopted.units_elsewhere(kA) == std::map<std::string, std::vector<std::string>>{{"amy", {"/sys/0"}}});
+  CHECK(adopted.units_elsewhere(kB).empty());
+  adopted.learn(holds(kA, {"amy"}), true);
+  CHECK(with(adopted, {.id = "amy"}).reason().starts_with("default/pod was given"));
+  CHECK(adopted.take(stale("/dev/2")).moved.empty());
+  adopted.learn({}, false);
+  CHECK(adopted.open());
+  adopted.learn({}, true);
+  CHECK_FALSE(adopted.open());
+  CHECK(adopted.units_elsewhere(kA).empty());
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  adopted.take(stale("/dev/2"));  // the checkpoint has it still
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  adopted.read_again();
+  CHECK(adopted.take(stale("")).moved.empty());  // it has all nodes of the device, and one of another
+  CHECK(adopted.open());
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK_FALSE(adopted.units_elsewhere(kA).empty());
+  CHECK(adopted.take(stale("/dev/3")).moved.size() == 1);
+  CHECK(adopted.take(stale("")).moved.empty());
+  CHECK(adopted.take(stale("/dev/3")).moved.empty());  // it was told
+}
+
+TEST_CASE("of a device with shares those are Unhealthy that were given other nodes") {
+  AdoptedDevices adopted;
+  Adoption adoption;
+  adoption.stale["amy"] = {
+      {.holder = {"amy::1", "uid", "main"}, .share = 1, .given = {"/dev/0"}, .now = "/dev/2"}};
+  adopted.take({{kA, adoption}});
+  const Device amy = with(adopted, {.id = "amy", .replicas = 3});
+  CHECK(amy.healthy_shares() == 2);
+  CHECK_FALSE(amy.healthy_share(1));
+}
+
 }  // namespace
 }  // namespace plughost

@@ -34,13 +34,18 @@ struct Node {
     const std::string pod = "u" + std::to_string(checkpoint.pod_devices.size());
     checkpoint.pod_devices.push_back({pod, "main", resource, {{-1, std::move(ids)}}, std::move(given)});
   }
+  Paths paths() const {
+    return {.leads_to =
+                [this](const std::string& path) {
+                  const auto link = links.find(path);
+                  return link == links.end() ? path : link->second;
+                },
+            .unit_of = [](const std::string& path) { return "/sys" + path; }};
+  }
   Adoption look() {
     held.checkpoint = std::make_shared<const Checkpoint>(checkpoint);
     sort_by_id(devices);
-    auto all = adopt(recipe, {{kA, devices}}, listed, held, [this](const std::string& path) {
-      const auto link = links.find(path);
-      return link == links.end() ? path : link->second;
-    });
+    auto all = adopt(recipe, {{kA, devices}}, listed, held, paths());
     CHECK(all.size() <= 1);
     return all[kA];
   }
@@ -56,7 +61,7 @@ struct Node {
 };
 
 TEST_CASE("where there is no checkpoint, or nobody holds anything, nothing is adopted") {
-  CHECK(adopt({}, {{kA, {at("amy", {"/dev/amy"})}}}, {}, {}, nullptr).empty());
+  CHECK(adopt({}, {{kA, {at("amy", {"/dev/amy"})}}}, {}, {}, {}).empty());
   Node node{.devices = {at("amy", {"/dev/amy"})}};
   CHECK(node.adopted().empty());
 }
@@ -257,10 +262,9 @@ TEST_CASE("an id that one of two twins has is that of neither if nothing tells w
 TEST_CASE("a container was given a device by an id if the answer to that leads to one of its nodes") {
   Device device = at("A", {"/dev/1"});
   device.hardware.edit().ids = {.by_name = "A", .by_place = "usb-1"};
-  Node node;
+  Node node{.links = {{"/dev/by-id", "/dev/1"}}};
   const auto given = [&](const std::string& id) {
-    return was_given(node.checkpoint, kA, id, device,
-                     [](const std::string& path) { return path == "/dev/by-id" ? "/dev/1" : path; });
+    return was_given(node.checkpoint, kA, id, device, node.paths());
   };
   CHECK_FALSE(given("A"));
   SUBCASE("its node") {
@@ -289,6 +293,38 @@ TEST_CASE("a container was given a device by an id if the answer to that leads t
     CHECK_FALSE(given("A"));
     CHECK(given("usb-1"));
   }
+}
+
+TEST_CASE(
+    "a container that holds an id was given other nodes for it: which, and to whose hardware they lead") {
+  Node node{.devices = {at("amy", {"/dev/1"}), at("bob", {"/dev/2"}), at("cat", {"/dev/3"}, 4)}};
+  node.hold({"amy"}, with_nodes({"/dev/2"}));
+  node.hold({"bob"}, with_nodes({"/dev/2"}));
+  node.hold({"cat::1", "cat::3"}, with_nodes({"/dev/4"}));
+  node.hold({"cat::2"}, Allocation{.cdi = {"v.com/c=cat"}});
+  const Adoption found = node.look();
+  REQUIRE(found.stale.size() == 2);
+  REQUIRE(found.stale.at("amy").size() == 1);
+  const Stale& amy = found.stale.at("amy")[0];
+  CHECK(amy.holder == FormerId{"amy", "u0", "main"});
+  CHECK(amy.given == std::vector<std::string>{"/dev/2"});
+  CHECK(amy.now == "/dev/1");
+  CHECK(amy.units == std::vector<std::string>{"/sys/dev/2"});
+  REQUIRE(found.stale.at("cat").size() == 2);
+  CHECK(found.stale.at("cat")[0].share == 1);
+  CHECK(found.stale.at("cat")[1].share == 3);
+  CHECK(found.own == std::set<std::string>{"amy", "bob", "cat::1", "cat::2", "cat::3"});
+  CHECK(found.devices.empty());
+}
+
+TEST_CASE("what a program has given beside a device's nodes is not held against anybody") {
+  Node node{.devices = {at("amy", {"/dev/1"})}};
+  node.hold({"amy"}, with_nodes({"/dev/1", "/dev/common"}));
+  CHECK(node.look().stale.at("amy")[0].now.empty());
+  node.recipe.allocate.emplace();
+  CHECK(node.look().stale.empty());
+  node.devices = {at("amy", {"/dev/2"})};
+  CHECK(node.look().stale.at("amy")[0].now == "/dev/2");
 }
 
 TEST_CASE("an id of before a reload is adopted if its device is still there") {
