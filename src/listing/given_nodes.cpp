@@ -46,6 +46,19 @@ Allocation given_of(const std::string& resource, const Recipe& recipe, const Inv
   return given;
 }
 
+bool is_elsewhere(const Device& before, const Device& now) {
+  if (before.nodes == now.nodes && before.hardware->units == now.hardware->units) return false;
+  const auto nodes = [](const Device& device) {
+    std::set<std::string> paths;
+    for (const DeviceNode& node : device.nodes) paths.insert(node.host_path);
+    return paths;
+  };
+  const auto units = [](const Device& device) {
+    return std::set<std::string>(device.hardware->units.begin(), device.hardware->units.end());
+  };
+  return nodes(before) != nodes(now) || units(before) != units(now);
+}
+
 Drift drift_of(const std::string& resource, const Recipe& recipe, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths) {
   Nodes now(paths);

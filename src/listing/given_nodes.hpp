@@ -35,6 +35,9 @@ struct Drift {
 Drift drift_of(const std::string& resource, const Recipe& recipe, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths);
 
+// Has a device other nodes than before, or is it other hardware? In whatever order they are.
+bool is_elsewhere(const Device& before, const Device& now);
+
 // What a container gets with the device.
 Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
                     const Device& device);

@@ -14,11 +14,10 @@ std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& li
   for (const auto& [resource, devices] : resources) {
     const auto before = listed.find(resource);
     if (before == listed.end()) continue;
-    for_each_pair(
-        before->second.devices(), devices, [&, &name = resource](const Device* old, const Device* now) {
-          if (old && now && (old->nodes != now->nodes || old->hardware->units != now->hardware->units))
-            others.push_back({name, now->id});
-        });
+    for_each_pair(before->second.devices(), devices,
+                  [&, &name = resource](const Device* old, const Device* now) {
+                    if (old && now && is_elsewhere(*old, *now)) others.push_back({name, now->id});
+                  });
   }
   return others;
 }

@@ -112,6 +112,15 @@ TEST_CASE("drift: a sick or drained device is looked at as a well one") {
   CHECK(machine.drift({"/dev/0", "/dev/c-a"}, {device}).lost == kNone);
 }
 
+TEST_CASE("a device is elsewhere if it has other nodes or is other hardware, in whatever order it says so") {
+  const Device before = at("a", {"/dev/0", "/dev/1"}, "/sys/1");
+  CHECK_FALSE(is_elsewhere(before, before));
+  CHECK_FALSE(is_elsewhere(before, at("a", {"/dev/1", "/dev/0"}, "/sys/1")));
+  CHECK(is_elsewhere(before, at("a", {"/dev/0", "/dev/2"}, "/sys/1")));
+  CHECK(is_elsewhere(before, at("a", {"/dev/0"}, "/sys/1")));
+  CHECK(is_elsewhere(before, at("a", {"/dev/0", "/dev/1"}, "/sys/2")));
+}
+
 TEST_CASE("drift: an answer without nodes says nothing") {
   CHECK(Machine().drift({}, {at("a", {"/dev/0"})}).moved.empty());
 }
