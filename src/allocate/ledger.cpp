@@ -30,7 +30,7 @@ void Ledger::list(const std::string& resource, std::span<const Device> devices, 
       its->second.erase(each->first);
       if (its->second.empty()) by_unit_.erase(its);
     }
-    former.insert(units_.extract(each++));
+    former.insert(former.end(), units_.extract(each++));
   }
   bool concerned = !former.empty();
   for (const Device& device : devices) {

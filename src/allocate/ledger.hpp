@@ -67,7 +67,7 @@ class Ledger final : public Overlay {
   struct Given {
     std::string who = {};                 // empty: nobody has told yet
     std::vector<std::string> units = {};  // see lead()
-    std::vector<std::string> kept = {};   // see keep()
+    std::vector<std::string> kept = {};   // see keep() and list()
     std::uint64_t container = 0;          // the number of the one that was being admitted; 0: it is not known
     Clock::time_point when = Clock::time_point::min();
   };

@@ -8,15 +8,16 @@
 namespace plughost {
 namespace {
 
-std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& listed,
-                                      const std::map<std::string, std::vector<Device>>& resources) {
-  std::vector<Ledger::Name> others;
+std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inventory>& listed,
+                                               const std::map<std::string, std::vector<Device>>& resources) {
+  std::vector<Scanner::Found::Other> others;
   for (const auto& [resource, devices] : resources) {
     const auto before = listed.find(resource);
     if (before == listed.end()) continue;
     for_each_pair(before->second.devices(), devices,
                   [&, &name = resource](const Device* old, const Device* now) {
-                    if (old && now && is_elsewhere(*old, *now)) others.push_back({name, now->id});
+                    if (old && now && is_elsewhere(*old, *now))
+                      others.push_back({{name, now->id}, now->replicas > 1});
                   });
   }
   return others;

@@ -31,7 +31,11 @@ class Scanner {
     Assembly assembly;
     std::map<std::string, Adoption> adoptions = {};  // by resource
     // Devices that have other nodes, or are other hardware, than they were listed with.
-    std::vector<Ledger::Name> others = {};
+    struct Other {
+      Ledger::Name name;
+      bool shared;  // it has replicas
+    };
+    std::vector<Other> others = {};
   };
   // Called from the loop, not from within.
   struct Hooks {

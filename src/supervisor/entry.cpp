@@ -126,11 +126,7 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
     else {
       adopting_.take(std::move(found.adoptions));
       listings = take(std::move(found.assembly.resources));
-      const auto is_held = [this](const Ledger::Name& name) { return held_.ledger()->held(name); };
-      if (std::ranges::any_of(found.others, is_held)) {
-        adopting_.read_anew();
-        hint();
-      }
+      look_for_drift(found.others);
     }
     if (roster_.crowded())
       found.scan.remarks.push_back("the name " + config_.recipe->name.text() + " has given " +
@@ -143,6 +139,18 @@ Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
   }
   publish(std::move(listings), std::move(found.scan.cdi));
   return roster_.next_change();
+}
+
+void Entry::look_for_drift(const std::vector<Scanner::Found::Other>& others) {
+  // Of replicas the ledger knows nothing.
+  const bool drifts = std::ranges::any_of(others, [this](const Scanner::Found::Other& other) {
+    return other.shared || held_.ledger()->held(other.name);
+  });
+  // A source that says something else each time is looked at twice, and not on and on: the second look has
+  // read what was given.
+  if (std::exchange(drifts_, drifts) || !drifts) return;
+  adopting_.read_anew();
+  hint();
 }
 
 void Entry::on_failed(const std::string& why) {

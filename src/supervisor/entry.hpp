@@ -61,6 +61,8 @@ class Entry final : private PublicationOwner {
 
   std::unique_ptr<Scanner> make_scanner(ScanSchedule former);
   Clock::time_point on_found(Scanner::Found& found);
+  // Reads anew what pods were given for devices that are others now, and looks again.
+  void look_for_drift(const std::vector<Scanner::Found::Other>& others);
   void on_failed(const std::string& why);
   void on_stalled();
   void on_recovered();
@@ -88,6 +90,7 @@ class Entry final : private PublicationOwner {
   std::string last_trouble_;  // of a scan, even when it is over
   std::optional<WallTime> last_trouble_at_;
   bool stall_told_ = false;
+  bool drifts_ = false;  // the last look had held devices that were others
   Lifetime lifetime_;
   Publication publication_;
   std::unique_ptr<Scanner> scanner_;

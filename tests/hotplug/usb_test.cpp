@@ -250,3 +250,23 @@ TEST_CASE(
   CHECK(node.healthy(port, first));
   CHECK(nodes_of(node, stick) == Paths{"/dev/ttyUSB1"});
 }
+
+TEST_CASE("of a stick with shares the one is Unhealthy whose pod was given another node") {
+  const MadeMachine machine;
+  plug_in(machine, "1-2", "A1", "ttyUSB0");
+  Node node({.pod_resources = true});
+  node.configure(kDongles + "  replicas: 2\n");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.healthy(kSerial, "1a86:7523:A1::1"));
+  REQUIRE(node.kubelet().allocate_named("reader", "main", kSerial, {"1a86:7523:A1::1"}).admitted());
+  unplug(machine, "1-2");
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1::0", limit(1s)));
+  plug_in(machine, "1-3", "A1", "ttyUSB1");
+  CHECK(node.healthy(kSerial, "1a86:7523:A1::0"));
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1::1"));
+  CHECK(node.daemon().wait_for_line({"a pod was given other nodes for its device than it has now"}, kLong));
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1::1"));
+  CHECK(node.kubelet().free("reader"));
+  CHECK(node.healthy(kSerial, "1a86:7523:A1::1"));
+}
