@@ -714,15 +714,24 @@ std::optional<Milliseconds> NodeModel::time_to_calm() const {
   return std::nullopt;
 }
 
+// Is there a Register without its stream, with us, with a kubelet, or with what we have not heard yet?
+bool NodeModel::attempt_is_open() const {
+  using Stage = Client::Stage;
+  if (we_.phase == Phase::kAsking || we_.phase == Phase::kExpecting || news_count_ > 0) return true;
+  return std::ranges::any_of(kubelets_, [](const Kubelet& kubelet) {
+    return std::ranges::any_of(kubelet.clients, [](const Client& client) {
+      return client.stage != Stage::kNone && client.stage != Stage::kStreaming;
+    });
+  });
+}
+
 Milliseconds NodeModel::allowed() const {
   Milliseconds time = 2s;
   // Who has refused us before is asked again when that was to be.
   if (we_.due && (we_.phase == Phase::kBackingOff || we_.phase == Phase::kPostponed))
     time += std::max(Milliseconds(ms(*we_.due - kNow)), 0ms);
-  // A refusal that we have not heard yet makes us wait from then on.
-  for (std::size_t i = 0; i < news_count_; ++i) {
-    if (news_[i].result == RegistrationClient::Result::kRefused) time += Backoff(we_.refused).next();
-  }
+  // An attempt of before may still fail, once, and makes us wait from then on.
+  if (attempt_is_open()) time += Backoff(we_.refused).next();
   // Nothing tells that an old kubelet's dialing has failed.
   if (scene_->answers_first) time += kGrace + kStreamWatchdog;
   return time;

@@ -168,6 +168,7 @@ class NodeModel {
   void carry_out(const attachment::Failed&) {}
   void check_rules();
   bool agreed() const;
+  bool attempt_is_open() const;
   std::optional<Move> next_step(std::vector<Move>& scratch) const;
 
   template <typename What>
