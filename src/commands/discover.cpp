@@ -8,6 +8,7 @@
 #include "commands/command.hpp"
 #include "commands/output.hpp"
 #include "config/config.hpp"
+#include "fleet/mount_remarks.hpp"
 #include "fleet/survey.hpp"
 #include "text/text.hpp"
 
@@ -62,13 +63,15 @@ Json json_of_offers(const Survey& found) {
 }  // namespace
 
 int discover(const DiscoverOptions& options) {
-  const Survey found = survey(load_config(options.file), HostRoot());
+  const HostRoot host;
+  const Survey found = survey(load_config(options.file), host);
   if (options.format == OutputFormat::kTable)
     print_offers(found);
   else
     print(std::cout, json_of_offers(found), options.format);
   for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
   for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
+  for (const std::string& remark : mount_remarks(host, found.offers)) std::cerr << "note: " << remark << '\n';
   for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
   for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
   return found.troubles.empty() ? 0 : 1;

@@ -93,6 +93,7 @@ NvmlView nvml_of(const Json& rest) {
   NvmlView view;
   if (rest["nvml"].is_null()) {
     view.trouble = rest["nvmlTrouble"].text();
+    view.refuses = rest["nvmlRefuses"].truth();
     if (view.trouble.empty()) view.trouble = "it was not there when the facts were recorded";
     return view;
   }
@@ -175,6 +176,7 @@ std::string text_of(const Facts& facts) {
     json["nvml"] = json_of(machine.nvml);
   else
     json["nvmlTrouble"] = machine.nvml.trouble;
+  if (machine.nvml.refuses) json["nvmlRefuses"] = true;
   json["tree"] = json_of(machine.tree.root());
   return json.dump();
 }

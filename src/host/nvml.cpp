@@ -1,10 +1,12 @@
 #include "host/nvml.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <array>
 #include <cstdio>
 #include <initializer_list>
+#include <string_view>
 #include <type_traits>
 
 namespace plughost {
@@ -18,6 +20,7 @@ constexpr int kTimeout = 10;
 constexpr int kFunctionNotFound = 13;
 constexpr int kGpuIsLost = 15;
 constexpr int kResetRequired = 16;
+constexpr int kVersionsDiffer = 18;
 
 constexpr unsigned kTextSize = 128;  // more than NVML_DEVICE_UUID_V2_BUFFER_SIZE and …NAME_V2_BUFFER_SIZE
 constexpr unsigned kRecoveryActionField = 230;  // NVML_FI_DEV_GET_GPU_RECOVERY_ACTION
@@ -158,21 +161,39 @@ struct Nvml::Functions {
   }
 };
 
-std::variant<std::unique_ptr<Nvml>, std::string> Nvml::open(const std::string& library) {
+namespace {
+
+// What dlopen says of a library that is not there; one that it needs itself has another name.
+bool is_missing(std::string_view why, const std::string& library) {
+  return why.starts_with(library + ": ") && why.ends_with("No such file or directory");
+}
+
+std::string file_of(void* library) {
+  link_map* map = nullptr;
+  return ::dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map ? map->l_name : "";
+}
+
+}  // namespace
+
+std::variant<std::unique_ptr<Nvml>, Nvml::Unusable> Nvml::open(const std::string& library) {
   void* const handle = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
-    const char* const why = ::dlerror();
-    return std::string(why ? why : library + " cannot be loaded");
+    const char* const words = ::dlerror();
+    const std::string why = words ? words : library + " cannot be loaded";
+    return Unusable{.why = why, .refuses = !is_missing(why, library)};
   }
   std::unique_ptr<const Functions> functions(new Functions{handle});
   const int code = functions->init();
   if (code == kSuccess) return std::unique_ptr<Nvml>(new Nvml(std::move(functions)));
-  std::string why = library + " does not begin: " + functions->words(code);
+  Unusable refusal{.why = library + " does not begin: " + functions->words(code), .refuses = true};
+  if (code == kVersionsDiffer)
+    refusal.why += "; boot the machine anew, or load the driver that came with the library";
   ::dlclose(handle);
-  return why;
+  return refusal;
 }
 
-Nvml::Nvml(std::unique_ptr<const Functions> functions) : functions_(std::move(functions)) {}
+Nvml::Nvml(std::unique_ptr<const Functions> functions)
+    : file_(file_of(functions->library)), functions_(std::move(functions)) {}
 
 Nvml::~Nvml() {
   if (events_) functions_->free_events(events_);

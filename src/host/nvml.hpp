@@ -38,7 +38,8 @@ struct NvmlView {
     bool operator==(const Card&) const = default;
   };
   std::vector<Card> cards;
-  std::string trouble;  // why the library cannot be used; empty: it can
+  std::string trouble;   // why the library cannot be used; empty: it can
+  bool refuses = false;  // it is there, and cannot be used all the same
 
   bool operator==(const NvmlView&) const = default;
 };
@@ -92,9 +93,13 @@ class Nvml {
   static constexpr const char* kLibrary = "libnvidia-ml.so.1";
   static constexpr unsigned kMostLinks = 18;
 
-  // Loads the library and initialises it, or says in words why not. While it lives, the driver keeps its
-  // cards: none of them can be unbound.
-  static std::variant<std::unique_ptr<Nvml>, std::string> open(const std::string& library = kLibrary);
+  struct Unusable {
+    std::string why;
+    bool refuses = false;  // false: there is no such library, which says nothing about the cards
+  };
+  // Loads the library and initialises it. While it lives, the driver keeps its cards: none of them can be
+  // unbound.
+  static std::variant<std::unique_ptr<Nvml>, Unusable> open(const std::string& library = kLibrary);
   // Releases every handle.
   ~Nvml();
   Nvml& operator=(Nvml&&) = delete;
@@ -119,6 +124,9 @@ class Nvml {
   // The PCI address at the other end of each active NVLink.
   std::vector<std::string> link_peers(NvmlDevice card) const;
 
+  // Where the library was loaded from, as a path of the process.
+  const std::string& file() const { return file_; }
+
   // Lets the card report those of the events that it supports. nullopt: it does from now on.
   std::optional<NvmlFailure> follow(NvmlDevice card, std::uint64_t events);
   // The next event of the cards that are followed. timed_out(): there was none.
@@ -128,6 +136,7 @@ class Nvml {
   struct Functions;
   explicit Nvml(std::unique_ptr<const Functions> functions);
 
+  std::string file_;
   std::unique_ptr<const Functions> functions_;
   void* events_ = nullptr;
 };

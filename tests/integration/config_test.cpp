@@ -191,3 +191,19 @@ TEST_CASE(
   node.configure(counted("example.com/a", 2));
   CHECK(check(node, true).exit_code == 0);  // nothing asks
 }
+
+TEST_CASE(
+    "a mount of a device node is no error: check and discover have a note, and start no program for it") {
+  Node node;
+  node.configure(
+      "- {name: example.com/a, count: 1, mounts: [{hostPath: /dev/null}]}\n"
+      "- {name: example.com/b, exec: {discover: [/bin/sh, -c, \"touch " +
+      node.path("started") + "; echo '{\\\"devices\\\": []}'\"]}, mounts: [{hostPath: /dev/null}]}\n");
+  const std::string note =
+      "note: example.com/a: /dev/null is a device node: a mount gives a container no right";
+  const Finished checked = check(node, true);
+  CHECK(checked.exit_code == 0);
+  CHECK(has(checked, note));
+  CHECK_FALSE(std::filesystem::exists(node.path("started")));
+  CHECK(has(run_plughost({"discover", "--config", node.configuration()}), note));
+}

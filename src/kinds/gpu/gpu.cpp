@@ -25,9 +25,6 @@ constexpr std::string_view kGpuAttributes[] = {"pci",  "uuid",   "index",   "min
                                                "type", "numa",   "visible", "cdi",    "pciPath"};
 constexpr std::string_view kUnitNames[] = {"units", "cardUnits", "totalUnits"};
 constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
-// Needed by every container with a card of NVIDIA's, as far as they are there.
-constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
-                                        "/dev/nvidia-modeset"};
 
 std::string memory_words(std::uint64_t bytes) {
   const std::uint64_t whole = bytes / CardUnit::kMiB;
@@ -115,7 +112,7 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   // Who begins with cards that nobody can use yet would only have containers fail.
   scan.not_yet = trouble;
   if (terms_.injection.by_cdi()) {
-    const std::string untold = cdi_.describe(host, gpus, scan);
+    const std::string untold = cdi_.describe(host, gpus, nvidia_.library(), scan);
     if (trouble.empty()) trouble = untold;
   }
   for (const NvidiaGpu& gpu : gpus) {

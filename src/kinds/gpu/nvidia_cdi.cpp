@@ -1,5 +1,7 @@
 #include "kinds/gpu/nvidia_cdi.hpp"
 
+#include <sys/stat.h>
+
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -17,19 +19,22 @@ using Json = nlohmann::json;
 
 // The name that NVIDIA's device plugin uses: a file of its own that is still there would clash with another.
 constexpr const char* kFile = "k8s.device-plugin.nvidia.com-gpu.json";
+// Where the driver has the nodes of MIG.
+constexpr const char* kCapabilities = "/dev/nvidia-caps";
 constexpr const char* kPlaces[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
                                    "/usr/local/nvidia/toolkit/nvidia-ctk", "/opt/nvidia/toolkit/nvidia-ctk",
                                    "/run/nvidia/toolkit/nvidia-ctk"};
 
-// All of a card that a specification depends on.
-std::string text_of(const std::vector<NvidiaGpu>& gpus) {
-  std::string text;
-  for (const NvidiaGpu& gpu : gpus) {
-    text += gpu.uuid + ' ' + gpu.index;
-    for (const std::string& node : gpu.nodes) text += ' ' + node;
-    text += '\n';
-  }
-  return text;
+// Another one of the same name has another stamp, and so has one that was away.
+std::string stamp_of(const std::filesystem::path& file) {
+  struct stat its {};
+  if (::stat(file.c_str(), &its) != 0) return "none";
+  std::string stamp;
+  for (const auto number :
+       {static_cast<std::uint64_t>(its.st_dev), static_cast<std::uint64_t>(its.st_ino),
+        static_cast<std::uint64_t>(its.st_ctim.tv_sec), static_cast<std::uint64_t>(its.st_ctim.tv_nsec)})
+    stamp += std::to_string(number) + ' ';
+  return stamp;
 }
 
 // Why the text does not name the cards; empty: it does.
@@ -114,14 +119,36 @@ NvidiaCdi::NvidiaCdi(std::string program, std::string driver_root, bool by_index
       now_(std::move(now)),
       shared_(std::make_shared<Shared>()) {}
 
-std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan) {
+std::string NvidiaCdi::what_there_is(const HostRoot& host, const std::string& program,
+                                     const std::string& library, const std::vector<NvidiaGpu>& gpus) const {
+  std::string there = "tool " + stamp_of(host.at(program)) + "library " + stamp_of(library) + "driver " +
+                      host.text("/proc/driver/nvidia/version").value_or("") + '\n';
+  // The nodes as they are: the driver makes some of them when somebody first needs them.
+  const auto add = [&](const std::string& node) {
+    there += ' ' + node + ' ' + host.device_number(node_below(host, driver_root_, node)).value_or("none");
+  };
+  for (const NvidiaGpu& gpu : gpus) {
+    there += gpu.uuid + ' ' + gpu.index;
+    for (const std::string& node : gpu.nodes) add(node);
+    there += '\n';
+  }
+  for (const char* const node : kNvidiaNodes) add(node);
+  return there;
+}
+
+std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus,
+                                const std::string& library, Scan& scan) {
   if (!host.runs_programs()) return {};
+  scan.watch.push_back({driver_root_ + kCapabilities, "*"});
   const std::string program = gpus.empty() ? "" : find_program(host);
-  if (program.empty()) return {};
-  const std::string cards = text_of(gpus);
-  const bool retry = cards == described_ && text_.empty() && when_ + kRetry <= now_();
-  if (!running_.empty() || cards != described_ || retry) look_at(program, cards, gpus, host);
-  scan.undecided = cards != described_;
+  if (program.empty()) {
+    described_.clear();
+    return {};
+  }
+  const std::string there = what_there_is(host, program, library, gpus);
+  const bool retry = there == described_ && text_.empty() && when_ + kRetry <= now_();
+  if (!running_.empty() || there != described_ || retry) look_at(program, there, gpus, host);
+  scan.undecided = there != described_;
   if (text_.empty())
     scan.look_again = NvidiaGpus::kInterval;
   else
@@ -129,12 +156,12 @@ std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGp
   return trouble_;
 }
 
-void NvidiaCdi::look_at(const std::string& program, const std::string& cards,
+void NvidiaCdi::look_at(const std::string& program, const std::string& there,
                         const std::vector<NvidiaGpu>& gpus, const HostRoot& host) {
-  if (running_.empty()) running_ = cards;
+  if (running_.empty()) running_ = there;
   std::optional<Ending> ending = run(command(host.at(program).string()));
-  if (ending && running_ != cards) {  // other cards than now
-    running_ = cards;
+  if (ending && running_ != there) {  // of what is not there any more
+    running_ = there;
     ending = run(command(host.at(program).string()));
   }
   if (!ending) return;

@@ -26,11 +26,13 @@ class NvidiaCdi {
   // files are; empty: where the tool looks. by_index: cards are named by their numbers, else by their UUIDs.
   NvidiaCdi(std::string program, std::string driver_root, bool by_index, NvidiaGpus::Now now);
 
-  // Has the tool describe the cards, if they are others than the last time, and adds the specification to
+  // Has the tool describe the cards, if something of what it describes is not as it was the last time: they,
+  // their nodes, the driver, its library (a path of the process), the tool itself. Adds the specification to
   // scan. Says why no container could get them by their CDI names; empty: it could, as far as is known. Where
   // the tool is not installed nothing is done: somebody else may have made a specification. While the tool
-  // looks at cards that it has not described yet, the scan is undecided.
-  std::string describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, Scan& scan);
+  // looks at what it has not described yet, the scan is undecided.
+  std::string describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, const std::string& library,
+                       Scan& scan);
   // Loop thread, at most once: from then on the tool runs beside the scans, which are hinted at when it has
   // ended. programs outlives what is returned.
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint);
@@ -43,7 +45,9 @@ class NvidiaCdi {
   // until it has where nobody watches.
   std::optional<Ending> run(const Program& program);
   std::string find_program(const HostRoot& host) const;
-  void look_at(const std::string& program, const std::string& cards, const std::vector<NvidiaGpu>& gpus,
+  std::string what_there_is(const HostRoot& host, const std::string& program, const std::string& library,
+                            const std::vector<NvidiaGpu>& gpus) const;
+  void look_at(const std::string& program, const std::string& there, const std::vector<NvidiaGpu>& gpus,
                const HostRoot& host);
   Program command(const std::string& program) const;
   std::string take(Ending ending, const std::vector<NvidiaGpu>& gpus);

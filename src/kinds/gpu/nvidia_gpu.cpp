@@ -104,15 +104,16 @@ std::string node_below(const HostRoot& host, const std::string& root, const std:
   return !root.empty() && host.exists(root + node) ? root + node : node;
 }
 
-std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const std::string& why, Scan& scan) {
+std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) {
   std::vector<NvidiaGpu> cards = cards_in_proc(host, scan);
   if (!cards.empty()) {
-    scan.remarks.push_back("NVML cannot be used (" + why +
-                           "): the cards are those that /proc/driver/nvidia shows, without MIG and health");
+    if (!why.refuses)
+      scan.remarks.push_back("NVML cannot be used (" + why.why +
+                             "): the cards are those that /proc/driver/nvidia shows, without MIG and health");
     return cards;
   }
   if (is_tegra(host)) return {tegra_gpu()};
-  remark_on_driverless(host, why, scan);
+  remark_on_driverless(host, why.why, scan);
   return {};
 }
 

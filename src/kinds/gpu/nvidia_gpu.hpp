@@ -18,6 +18,10 @@ struct NvidiaGpu : NvmlView::Unit {
   bool trouble_lasts = false;  // see Device::lasting
 };
 
+// Needed by every container with a card of NVIDIA's, as far as they are there.
+inline constexpr const char* kNvidiaNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
+                                               "/dev/nvidia-modeset"};
+
 // The node of the card with that minor number.
 inline std::string nvidia_node(unsigned minor) { return "/dev/nvidia" + std::to_string(minor); }
 
@@ -26,8 +30,8 @@ std::string library_below(const HostRoot& host, const std::string& root, const s
 // The device node, as "/dev/nvidiactl", below root, or on the machine itself where root has none.
 std::string node_below(const HostRoot& host, const std::string& root, const std::string& node);
 
-// What there is without NVML, and why says why it is without. Adds remarks to scan.
-std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const std::string& why, Scan& scan);
+// What there is without NVML. Adds remarks to scan.
+std::vector<NvidiaGpu> nvidia_gpus_without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan);
 
 // The one device that NVIDIA's plugin has on a system on a chip: what its container runtime makes of it is in
 // files of its own.

@@ -66,23 +66,39 @@ bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) { return release
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   if (const NvmlView* const view = host.nvml())
     return view->trouble.empty() ? of_nvml(cards_in(*view), scan)
-                                 : nvidia_gpus_without_nvml(host, view->trouble, scan);
+                                 : without_nvml(host, {view->trouble, view->refuses}, scan);
   // A card that was unbound is held back by the handles that NVML has of it: let go of all.
   if (nvml_cards_ && nvml_cards_->some_card_left(host)) nvml_cards_.reset();
-  std::string why;
-  if (!nvml_cards_) why = open(host);
-  // No event tells of a driver's directory that is mounted.
-  if (!nvml_cards_ && !terms_.driver_root.empty()) scan.look_again = kInterval;
-  if (!nvml_cards_) return nvidia_gpus_without_nvml(host, why, scan);
+  if (!nvml_cards_) {
+    if (const auto why = open(host)) {
+      // No event tells of a driver's directory that is mounted.
+      if (!terms_.driver_root.empty()) scan.look_again = kInterval;
+      return without_nvml(host, *why, scan);
+    }
+  }
   scan.look_again = kInterval;
-  const auto cards = nvml_cards_->look(host, scan);
-  if (!cards) {
+  const auto looked = nvml_cards_->look(host, scan);
+  if (const auto* const failure = std::get_if<NvmlFailure>(&looked)) {
     nvml_cards_.reset();
     health_.note_all_reset(now_());
-    return {};
+    return without_nvml(host, {.why = failure->what, .refuses = true}, scan);
   }
-  forget_forgiven(*cards);
-  return of_nvml(*cards, scan);
+  const auto& cards = std::get<std::vector<NvmlCard>>(looked);
+  forget_forgiven(cards);
+  told_ = of_nvml(cards, scan);
+  return told_;
+}
+
+// What a driver shows of its cards is enough where nobody else could say more. NVML could: what keeps it from
+// that keeps programs from the cards, too.
+std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml::Unusable& why,
+                                                Scan& scan) const {
+  std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
+  if (!why.refuses || cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
+  scan.look_again = kInterval;
+  if (!told_.empty()) cards = told_;  // with the parts of theirs
+  for (NvidiaGpu& card : cards) card.trouble = "NVML refuses: " + why.why;
+  return cards;
 }
 
 void NvidiaGpus::forgive(const std::string& uuid) {
@@ -113,19 +129,20 @@ std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards, S
   return chosen(cards, scan);
 }
 
-std::string NvidiaGpus::open(const HostRoot& host) {
-  if (library_.empty()) return "there is no library";
+std::optional<Nvml::Unusable> NvidiaGpus::open(const HostRoot& host) {
+  if (library_.empty()) return Nvml::Unusable{.why = "there is no library"};
   const std::string& root = terms_.driver_root;
   const std::string library = root.empty() ? library_ : library_below(host, root, library_);
-  if (library.empty()) return "there is no " + std::string(Nvml::kLibrary) + " below " + root;
+  if (library.empty())
+    return Nvml::Unusable{.why = "there is no " + std::string(Nvml::kLibrary) + " below " + root};
   auto opened = Nvml::open(library);
-  if (auto* const why = std::get_if<std::string>(&opened)) return *why;
+  if (auto* const why = std::get_if<Nvml::Unusable>(&opened)) return std::move(*why);
   nvml_cards_ = std::make_unique<NvmlCards>(std::get<std::unique_ptr<Nvml>>(std::move(opened)),
                                             NvmlCards::Terms{.parts = terms_.mig != MigStrategy::kNone,
                                                              .health_checks = terms_.health_checks,
                                                              .xids = terms_.xids},
                                             health_, now_);
-  return {};
+  return std::nullopt;
 }
 
 std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Scan& scan) const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -46,13 +47,16 @@ class NvidiaGpus {
   // Adds to scan what has to be followed, and remarks. Throws std::runtime_error where the cards do not allow
   // the MIG strategy.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
+  // The file of NVML's library, as a path of the process; empty: it is not loaded.
+  std::string library() const { return nvml_cards_ ? nvml_cards_->library() : ""; }
   // The card or part is taken to be well, and so is the card of a part. Thread-safe.
   void forgive(const std::string& uuid);
 
  private:
   void forget_forgiven(const std::vector<NvmlCard>& cards);
-  // Loads NVML. Why not; empty: it is there.
-  std::string open(const HostRoot& host);
+  // Loads NVML. Why not; nullopt: it is there.
+  std::optional<Nvml::Unusable> open(const HostRoot& host);
+  std::vector<NvidiaGpu> without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) const;
   std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const;
   std::vector<NvidiaGpu> chosen(const std::vector<NvmlCard>& cards, Scan& scan) const;
 
@@ -63,6 +67,7 @@ class NvidiaGpus {
   std::mutex mutex_;
   std::set<std::string> forgiven_;         // since the last look
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
+  std::vector<NvidiaGpu> told_;            // by NVML, the last time that it told
 };
 
 }  // namespace plughost

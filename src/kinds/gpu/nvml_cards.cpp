@@ -72,20 +72,17 @@ void NvmlCards::note_reset(const NvmlCard& card) {
   for (const NvmlCard::Part& part : card.parts) health_.note_reset(part.facts.uuid, now_());
 }
 
-std::optional<std::vector<NvmlCard>> NvmlCards::look(const HostRoot& host, Scan& scan) {
+NvmlResult<std::vector<NvmlCard>> NvmlCards::look(const HostRoot& host, Scan& scan) {
   unsigned count = 0;
-  if (const auto failure = keep(nvml_->count(), count)) {
-    // The driver was unloaded, or another version of it was loaded.
-    scan.remarks.push_back("NVML does not tell its cards: " + failure->what);
-    return std::nullopt;
-  }
+  // The driver was unloaded, or another version of it was loaded.
+  if (auto failure = keep(nvml_->count(), count)) return std::move(*failure);
   std::erase_if(known_, [count](const auto& item) { return item.first >= count; });
   std::vector<NvmlCard> cards;
   for (unsigned index = 0; index < std::min(count, kMostCards); ++index) {
     if (auto card = look_at(index, host, scan)) cards.push_back(std::move(*card));
   }
   measure(cards);
-  if (terms_.health_checks) take_events(cards, scan);
+  if (terms_.health_checks) take_events(cards);
   some_card_left(host);
   return cards;
 }
@@ -118,7 +115,7 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
   }
   known_[index] = card;
   if (!terms_.health_checks) return card;
-  follow(card, scan);
+  follow(card);
   std::uint64_t action = 0;
   const auto untold = keep(nvml_->recovery_action(card.handle), action);
   const bool lost = untold && untold->lost();
@@ -207,21 +204,22 @@ void NvmlCards::measure(std::vector<NvmlCard>& cards) {
   }
 }
 
-void NvmlCards::follow(const NvmlCard& card, Scan& scan) {
+void NvmlCards::follow(const NvmlCard& card) {
   if (followed_.contains(card.facts.uuid)) return;
   const auto failure = nvml_->follow(card.handle, kEvents);
-  if (failure && !failure->not_supported())
-    scan.remarks.push_back("the errors of " + card.facts.uuid + " cannot be followed: " + failure->what);
-  else
+  if (!failure || failure->not_supported())
     followed_.insert(card.facts.uuid);
+  else
+    health_.note(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
 }
 
-void NvmlCards::take_events(const std::vector<NvmlCard>& cards, Scan& scan) {
+void NvmlCards::take_events(const std::vector<NvmlCard>& cards) {
   for (unsigned i = 0; i < kMostEvents; ++i) {
     NvmlEvent event;
     if (const auto failure = keep(nvml_->next_event(std::chrono::milliseconds(0)), event)) {
-      if (!failure->timed_out() && !failure->not_supported() && !failure->lost())
-        scan.remarks.push_back("NVML does not tell its events: " + failure->what);
+      if (failure->timed_out() || failure->not_supported() || failure->lost()) return;
+      for (const NvmlCard& card : cards)
+        health_.note(card.facts.uuid, "its errors cannot be followed: " + failure->what, now_());
       return;
     }
     take_event(event, cards);
@@ -262,8 +260,9 @@ void NvmlCards::take_event(const NvmlEvent& event, const std::vector<NvmlCard>& 
 NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
   NvmlView view;
   auto opened = Nvml::open(library);
-  if (auto* const why = std::get_if<std::string>(&opened)) {
-    view.trouble = std::move(*why);
+  if (auto* const why = std::get_if<Nvml::Unusable>(&opened)) {
+    view.trouble = std::move(why->why);
+    view.refuses = why->refuses;
     return view;
   }
   const auto now = std::chrono::steady_clock::now;
@@ -271,12 +270,13 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
   NvmlCards cards(std::get<std::unique_ptr<Nvml>>(std::move(opened)), {.parts = true, .health_checks = false},
                   health, now);
   Scan scan;
-  const auto found = cards.look(host, scan);
-  if (!found) {
-    view.trouble = scan.remarks.empty() ? "NVML does not tell its cards" : scan.remarks.front();
+  std::vector<NvmlCard> found;
+  if (auto failure = keep(cards.look(host, scan), found)) {
+    view.trouble = std::move(failure->what);
+    view.refuses = true;
     return view;
   }
-  for (const NvmlCard& card : *found) {
+  for (const NvmlCard& card : found) {
     NvmlView::Card& seen = view.cards.emplace_back();
     static_cast<NvmlView::Unit&>(seen) = card.facts;
     seen.mig_enabled = card.divided;

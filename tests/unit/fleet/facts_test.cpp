@@ -109,7 +109,12 @@ TEST_CASE("where NVML could not be used, why not is told") {
         "it was not there when the facts were recorded");
   const Facts facts = read_facts(R"({"plughostFacts": 1, "nvmlTrouble": "no library", )" + tree + "}");
   CHECK(facts.machine->nvml.trouble == "no library");
-  CHECK(read_facts(text_of(facts)).machine->nvml.trouble == "no library");
+  CHECK(read_facts(text_of(facts)).machine->nvml == facts.machine->nvml);
+  CHECK_FALSE(facts.machine->nvml.refuses);
+  const Facts refused =
+      read_facts(R"({"plughostFacts": 1, "nvmlTrouble": "no", "nvmlRefuses": true, )" + tree + "}");
+  CHECK(refused.machine->nvml.refuses);
+  CHECK(read_facts(text_of(refused)).machine->nvml == refused.machine->nvml);
 }
 
 TEST_CASE("facts of another version are refused by its number") {

@@ -20,7 +20,7 @@ const std::string kTwoCards =
 
 std::unique_ptr<Nvml> opened(const std::string& library = test::kFakeNvml) {
   auto result = Nvml::open(library);
-  if (const auto* why = std::get_if<std::string>(&result)) FAIL(*why);
+  if (const auto* unusable = std::get_if<Nvml::Unusable>(&result)) FAIL(unusable->why);
   return std::get<std::unique_ptr<Nvml>>(std::move(result));
 }
 
@@ -37,9 +37,13 @@ NvmlFailure failure(const NvmlResult<T>& result) {
 }
 
 TEST_CASE("a library that is not there, or does not begin, is a sentence") {
-  CHECK(std::get<std::string>(Nvml::open("libnvidia-none.so.1")).find("libnvidia-none.so.1") == 0);
+  const auto missing = std::get<Nvml::Unusable>(Nvml::open("libnvidia-none.so.1"));
+  CHECK(missing.why.starts_with("libnvidia-none.so.1"));
+  CHECK_FALSE(missing.refuses);
   const FakeNvml fake("fail nvmlInit_v2 9\n");
-  CHECK(std::get<std::string>(Nvml::open(test::kFakeNvml)).ends_with("Driver Not Loaded (9)"));
+  const auto idle = std::get<Nvml::Unusable>(Nvml::open(test::kFakeNvml));
+  CHECK(idle.why.ends_with("Driver Not Loaded (9)"));
+  CHECK(idle.refuses);
   CHECK_FALSE(fake.in_use());
 }
 
@@ -48,6 +52,7 @@ TEST_CASE("NVML tells a card's facts, and lets it go when it is closed") {
   {
     const auto nvml = opened();
     CHECK(fake.in_use());
+    CHECK(nvml->file() == test::kFakeNvml);
     CHECK(value(nvml->count()) == 2);
     const NvmlDevice card = value(nvml->device(0));
     CHECK(value(nvml->uuid(card)) == "GPU-a");

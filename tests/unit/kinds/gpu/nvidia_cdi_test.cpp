@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -80,6 +81,74 @@ TEST_CASE("it runs again when the cards or their parts change, and not otherwise
   CHECK(made.runs().size() == 2);
 }
 
+TEST_CASE("it runs again when the driver or the tool is another one, or was away") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig made;
+  const TempDir& tree = made.rig.machine.tree();
+  tree.file("/proc/driver/nvidia/version", "550.54");
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  std::size_t runs = 0;
+  const auto runs_once_more = [&] {
+    const Scan scan = made.rig.scan();
+    CHECK(scan.cdi.size() == 1);
+    made.rig.scan();
+    return made.runs().size() == ++runs;
+  };
+  CHECK(runs_once_more());
+  tree.file("/proc/driver/nvidia/version", "570.10");
+  CHECK(runs_once_more());
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  CHECK(runs_once_more());
+  fake.show("");
+  CHECK(made.rig.scan().cdi.empty());
+  fake.show(kTwoCards);
+  CHECK(runs_once_more());
+  const std::filesystem::path tool = tree.at(ToolRig::kPlace);
+  std::filesystem::rename(tool, tree.at("elsewhere"));
+  CHECK(made.rig.scan().cdi.empty());
+  std::filesystem::rename(tree.at("elsewhere"), tool);
+  CHECK(runs_once_more());
+}
+
+TEST_CASE("it runs again when the driver's library is another one") {
+  const FakeNvml fake(kTwoCards);
+  const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"driverRoot", text("/run/driver")}});
+  const std::filesystem::path library = kFakeNvml;
+  const auto install = [&] {
+    const auto place = made.rig.machine.tree().at("/run/driver/usr/lib64") / library.filename();
+    std::filesystem::copy_file(library, place.string() + ".new");
+    std::filesystem::rename(place.string() + ".new", place);
+  };
+  made.rig.machine.tree().directory("/run/driver/usr/lib64");
+  install();
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  made.rig.scan();
+  made.rig.scan();
+  CHECK(made.runs().size() == 1);
+  install();
+  CHECK(made.rig.scan().cdi.size() == 1);
+  CHECK(made.runs().size() == 2);
+}
+
+TEST_CASE("it runs again when nodes come that were not there, and hears of those of MIG") {
+  const FakeNvml fake("card GPU-a minor=3 mig=1\nmig 0 MIG-x gi=7 ci=0 name=A_MIG_1g.5gb\n");
+  const ToolRig made({{"deviceListStrategy", text("cdi-cri")}, {"mig", text("mixed")}});
+  const TempDir& tree = made.rig.machine.tree();
+  tree.file("/proc/driver/nvidia-caps/mig-minors", "gpu3/gi7/access 66\n");
+  made.prints(specification_of({"MIG-x"}));
+  const Scan scan = made.rig.scan();
+  CHECK(std::ranges::count(scan.watch, WatchedDirectory{"/dev/nvidia-caps", "*"}) == 1);
+  std::size_t runs = 1;
+  for (const char* node : {"/dev/nvidia-caps/nvidia-cap66", "/dev/nvidia-uvm", "/dev/nvidia3"}) {
+    CAPTURE(node);
+    CHECK(made.runs().size() == runs);
+    tree.link(node, "/dev/null");
+    made.rig.scan();
+    made.rig.scan();
+    CHECK(made.runs().size() == ++runs);
+  }
+}
+
 TEST_CASE("without a CDI strategy, or without the tool, nothing is run and nothing is said") {
   const FakeNvml fake(kTwoCards);
   const ToolRig by_variable(Keys{});
@@ -140,9 +209,9 @@ TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, 
 TEST_CASE("a failure is tried again after a while, and what it made sick is well then") {
   const FakeNvml fake(kTwoCards);
   ToolRig made;
-  made.tool("exit 1");
+  made.tool("cat \"${0%/usr/*}/answer\"");
   CHECK_FALSE(made.rig.trouble("GPU-a").empty());
-  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  made.rig.machine.tree().file("answer", specification_of({"GPU-a", "GPU-b"}));
   CHECK_FALSE(made.rig.trouble("GPU-a").empty());
   CHECK(made.runs().size() == 1);
   made.rig.wait(30s);
@@ -198,11 +267,11 @@ TEST_CASE("what was said of other cards than there are now is not used, and the 
 TEST_CASE("while a tool that failed is tried again its cards are listed, with what is wrong") {
   const FakeNvml fake(kTwoCards);
   WatchedTool watched;
-  watched.made.tool("exit 1");
+  watched.made.tool("cat \"${0%/usr/*}/answer\"");
   CHECK(watched.made.rig.scan().undecided);
   REQUIRE(watched.hinted());
   CHECK_FALSE(watched.made.rig.trouble("GPU-a").empty());
-  watched.made.prints(specification_of({"GPU-a", "GPU-b"}));
+  watched.made.rig.machine.tree().file("answer", specification_of({"GPU-a", "GPU-b"}));
   watched.made.rig.wait(30s);
   const Scan meanwhile = watched.made.rig.scan();
   CHECK_FALSE(meanwhile.undecided);

@@ -28,6 +28,47 @@ TEST_CASE("without NVML the cards are those that the driver shows in /proc") {
   CHECK(scan.remarks[1].starts_with("NVML cannot be used (libnvidia-none.so.1"));
 }
 
+const std::string kUuid = "GPU-12345678-1234-1234-1234-1234567890ab";
+
+void show_in_proc(const GpuRig& rig) {
+  rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
+                          "GPU UUID: " + kUuid + "\nBus Location: 0000:3b:00.0\nDevice Minor: 5\n");
+}
+
+TEST_CASE("cards whose library is there and refuses are Unhealthy in its words, until it does not") {
+  const FakeNvml fake("fail nvmlInit_v2 18\n");
+  const GpuRig rig({{"healthChecks", text("false")}});
+  show_in_proc(rig);
+  const Scan scan = rig.scan();
+  REQUIRE(ids_of(scan) == Texts{kUuid});
+  CHECK(scan.devices[0].trouble == "NVML refuses: " + std::string(kFakeNvml) +
+                                       " does not begin: Unknown Error (18); boot the machine anew, or load "
+                                       "the driver that came with the library");
+  CHECK(scan.look_again == 5s);
+  fake.show("card " + kUuid + " minor=5\n");
+  CHECK(rig.trouble(kUuid).empty());
+}
+
+TEST_CASE("a library that cannot be loaded refuses, too: it is there") {
+  const TempDir files;
+  files.file("libnvidia-ml.so.1", "half of it");
+  const GpuRig rig({}, files.at("libnvidia-ml.so.1"));
+  show_in_proc(rig);
+  CHECK(rig.trouble(kUuid).starts_with("NVML refuses: " + files.at("libnvidia-ml.so.1").string() + ": "));
+}
+
+TEST_CASE("what a library that refuses has told before stands, with the parts of cards") {
+  const FakeNvml fake("card " + kUuid + " minor=5 mig=1\nmig 0 MIG-x gi=7 name=A_MIG_1g.5gb\n");
+  const GpuRig rig({{"mig", text("mixed")}});
+  show_in_proc(rig);
+  CHECK(rig.trouble("MIG-x").empty());
+  fake.show("fail nvmlDeviceGetCount_v2 999\n");
+  const Scan scan = rig.scan();
+  CHECK(ids_of(scan) == Texts{"MIG-x"});
+  CHECK(scan.devices[0].trouble.starts_with("NVML refuses: nvmlDeviceGetCount: "));
+  CHECK(scan.look_again == 5s);
+}
+
 TEST_CASE("on a machine without a card there is nothing, and nothing is said") {
   const GpuRig rig({}, "libnvidia-none.so.1");
   const Scan scan = rig.scan();

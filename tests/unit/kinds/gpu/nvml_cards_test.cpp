@@ -263,12 +263,28 @@ TEST_CASE("a call that hangs holds one look, and what it finds in the end is who
   }
 }
 
+TEST_CASE("a card whose errors cannot be followed is Unhealthy, if its health was asked for") {
+  for (const char* call : {"nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
+                           "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+    CAPTURE(call);
+    const FakeNvml fake(kTwoCards + "fail " + call + " 999\n");
+    GpuRig rig({});
+    for (const Device& device : rig.scan().devices)
+      CHECK(device.trouble.starts_with("its errors cannot be followed: nvml"));
+    const GpuRig unasked({{"healthChecks", text("false")}});
+    for (const Device& device : unasked.scan().devices) CHECK(device.healthy());
+    // One that knows no events has none to follow.
+    fake.show(kTwoCards + "fail " + call + " 3\n");
+    rig.wait(30s);
+    for (const Device& device : rig.scan().devices) CHECK(device.healthy());
+  }
+}
+
 TEST_CASE("no call that fails costs more than it would have told") {
   for (const char* call :
        {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
         "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
-        "nvmlDeviceGetFieldValues", "nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
-        "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+        "nvmlDeviceGetFieldValues"}) {
     CAPTURE(call);
     const FakeNvml fake(kTwoCards + "fail " + call + " 999\n");
     const GpuRig rig({});

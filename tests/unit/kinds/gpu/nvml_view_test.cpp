@@ -65,14 +65,29 @@ TEST_CASE("where NVML could not be used its trouble is that of the machine that 
   CHECK_FALSE(fake.in_use());
 }
 
+TEST_CASE("where NVML refused, the cards of the machine that was recorded are Unhealthy") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({});
+  rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
+                          "GPU UUID: GPU-12345678-1234-1234-1234-1234567890ab\n");
+  NvmlView view;
+  view.trouble = "versions differ";
+  CHECK(rig.source->look(with_view(rig.machine.host(), view), {}).devices.at(0).healthy());
+  view.refuses = true;
+  CHECK(rig.source->look(with_view(rig.machine.host(), view), {}).devices.at(0).trouble ==
+        "NVML refuses: versions differ");
+}
+
 TEST_CASE("a library that cannot be loaded, or does not tell its cards, is the view's trouble") {
   const MadeSysfs machine;
-  CHECK(look_at_nvml(machine.host(), "/none/libnvidia-ml.so.1").trouble.find("/none/libnvidia-ml.so.1") !=
-        std::string::npos);
+  const NvmlView missing = look_at_nvml(machine.host(), "/none/libnvidia-ml.so.1");
+  CHECK(missing.trouble.starts_with("/none/libnvidia-ml.so.1: "));
+  CHECK_FALSE(missing.refuses);
   const FakeNvml fake("fail nvmlDeviceGetCount_v2 1\n");
   const NvmlView view = look_at_nvml(machine.host(), kFakeNvml);
   CHECK(view.cards.empty());
-  CHECK(view.trouble.find("NVML does not tell its cards") != std::string::npos);
+  CHECK(view.trouble.starts_with("nvmlDeviceGetCount: "));
+  CHECK(view.refuses);
   CHECK_FALSE(fake.in_use());
 }
 
