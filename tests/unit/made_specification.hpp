@@ -1,5 +1,6 @@
 #pragma once
-// CDI specifications that tests make, for tests/cdi to show them to the library that reads them. Thread-safe.
+// What tests/cdi shows to the library that reads CDI specifications: those that tests make, and a machine for
+// plughost to make more. Thread-safe.
 
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,16 @@ inline void keep_specification(const std::string& text) {
   const std::filesystem::path directory = kMadeSpecifications;
   std::filesystem::create_directories(directory);
   std::ofstream(directory / (std::to_string(std::hash<std::string>()(text)) + ".json")) << text;
+}
+
+// sys, dev and run of a made machine.
+inline void keep_machine(const std::filesystem::path& tree) {
+  const std::filesystem::path directory = std::filesystem::path(kMadeSpecifications) / "machine";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  std::filesystem::copy(
+      tree, directory,
+      std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
 }
 
 // Those that stand in the directory, of plughost's own; none where there is no directory.

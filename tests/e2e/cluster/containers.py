@@ -2,10 +2,14 @@
 
 import json
 import pathlib
+import re
 
 import pods
 from facts import NotShown, advertised, expect
 from pods import pod
+from process import until
+
+PRESETS = pathlib.Path(__file__).resolve().parents[3] / "plugins.d"
 
 
 def device_node(cluster):
@@ -97,3 +101,30 @@ resources:
         words = pods.output(cluster.api, "widget").split()
         expect(words == ["left", "0", "0", "0", "0"], f"the container saw: {words}")
     return "WIDGET=left, and /dev/widget is read"
+
+
+def cdi_entries(cluster):
+    """Ready-made entries with `cdi: true`: the runtime reads plughost's specifications, and their nodes can be opened"""
+    nodes = {"tun": "/dev/net/tun", "fuse": "/dev/fuse", "kvm": "/dev/kvm", "loop": "/dev/loop0"}
+    here = [name for name, path in nodes.items() if pathlib.Path(path).exists()]
+    if len(here) < 3:
+        raise NotShown(f"of {', '.join(nodes.values())} this machine has only {len(here)}")
+    node, resources, entries = cluster.node_a, {}, []
+    for name in here:
+        text = (PRESETS / f"{name}.yaml").read_text()
+        [resources[name]] = re.findall(r"^- name: (\S+)$", text, re.MULTILINE)
+        entries.append(text.split("resources:\n")[1] + "  cdi: true\n")
+    with node.plughost("resources:\n" + "".join(entries)):
+        for name in here:
+            until(lambda: cluster.api.node(node.name)["status"]["allocatable"].get(resources[name], "0") != "0", 20,
+                  f"{resources[name]} is advertised")
+        for name in here:
+            path = nodes[name]
+            specification = node.folder / "run/cdi" / f"plughost-{resources[name].replace('/', '_')}.json"
+            expect(specification.exists(), f"there is no {specification.name}")
+            which = "/dev/loop[0-9]*" if name == "loop" else path
+            script = f"for each in {which}; do exec 3<$each; stat -c %F $each; done"
+            cluster.api.create(pod(f"cdi-{name}", {resources[name]: 1}, script))
+            words = pods.output(cluster.api, f"cdi-{name}").strip()
+            expect(words in ("character special file", "block special file"), f"{path}: the container saw: {words}")
+    return ", ".join(nodes[name] for name in here) + " were opened"

@@ -9,7 +9,7 @@ from assumed import (assumed_api_away, assumed_restarts, crowded, demo, env_and_
                      without_isolation)
 from changes import drained_device, kubelet_restart, plughost_restart, reload, trial, unhealthy_device
 from chart import chart_dry_run, chart_upgrade
-from containers import annotation, cdi, device_node, mount
+from containers import annotation, cdi, cdi_entries, device_node, mount
 from daemonset import configmap_edit
 from scheduling import checkpoint, gopher, simulated_gpus, two_resources
 from with_api import (api_server_away, api_server_away_long, certificate_rotation, device_events, forgotten_history, kubelet_identity,
@@ -17,7 +17,7 @@ from with_api import (api_server_away, api_server_away_long, certificate_rotatio
 
 ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
-    device_node, mount, annotation, cdi,
+    device_node, mount, annotation, cdi, cdi_entries,
     kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
     chart_dry_run, chart_upgrade,
     kubelet_identity, node_resources, node_resources_kubelet, node_label, device_events, rights, api_server_away, forgotten_history, certificate_rotation,

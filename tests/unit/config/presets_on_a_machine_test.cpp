@@ -12,11 +12,13 @@
 #include "places.hpp"
 #include "text/text.hpp"
 #include "unit/host/made_sysfs.hpp"
+#include "unit/made_specification.hpp"
 
 namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
+using test::keep_machine;
 using test::MadeSysfs;
 using Texts = std::vector<std::string>;
 using Attributes = MadeSysfs::Texts;
@@ -87,7 +89,8 @@ void add_usb(const MadeSysfs& machine) {
   usb_device(machine, 8, "046d:0825");
   machine.device(kPci + "0000:00:14.0/usb1/1-8/video4linux/video0", "video4linux", {{"index", "0"}},
                  {{"MAJOR", "81"}, {"MINOR", "0"}, {"DEVNAME", "video0"}});
-  machine.tree().file("/run/udev/data/c81:0", "E:ID_V4L_CAPABILITIES=:capture:\n");
+  machine.tree().file("/run/udev/data/c81:0",
+                      "E:ID_V4L_CAPABILITIES=:capture:\nE:ID_VENDOR_ID=046d\nG:seat\n");
   noded(machine, kPci + "0000:00:14.0/usb1/1-8/video4linux/video1", "video4linux", "video1",
         {{"index", "1"}});
 }
@@ -235,6 +238,7 @@ TEST_CASE("each file of plugins.d finds what it is for, and nothing on a machine
   add_cards(machine);
   add_usb(machine);
   add_others(machine);
+  keep_machine(machine.tree().path());
   const MadeSysfs bare;
   for (const auto& expected : kFound) {
     const std::string& preset = expected.first;
