@@ -77,18 +77,23 @@ func injected(specs, device string) (*oci.Spec, error) {
 	return container, err
 }
 
-// The minor number that the container's node gets, once the device has that one.
-func waitForMinor(t *testing.T, specs, device string, minor int64) {
-	t.Helper()
-	var container *oci.Spec
-	var err error
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		container, err = injected(specs, device)
-		if err == nil && container.Linux.Devices[0].Minor == minor {
-			return
+// The same, once plughost has written what is right.
+func waitForInjected(specs, device string, right func(*oci.Spec) bool) (*oci.Spec, error) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		container, err := injected(specs, device)
+		if err == nil && right(container) || time.Now().After(end) {
+			return container, err
 		}
 	}
-	t.Fatalf("no container gets minor %d: %v %+v", minor, err, container)
+}
+
+// The container's node gets that minor number.
+func waitForMinor(t *testing.T, specs, device string, minor int64) {
+	t.Helper()
+	has := func(container *oci.Spec) bool { return container.Linux.Devices[0].Minor == minor }
+	if container, err := waitForInjected(specs, device, has); err != nil || !has(container) {
+		t.Fatalf("no container gets minor %d: %v %+v", minor, err, container)
+	}
 }
 
 // A device that is named by a link, as udev's by-id and by-path names are.

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	oci "github.com/opencontainers/runtime-spec/specs-go"
 	"go.yaml.in/yaml/v3"
@@ -164,11 +163,7 @@ func tryEntries(t *testing.T, entries string) int {
 				continue
 			}
 			tried++
-			container, err := injected(specs, device.Cdi)
-			for end := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(end); {
-				time.Sleep(10 * time.Millisecond)
-				container, err = injected(specs, device.Cdi)
-			}
+			container, err := waitForInjected(specs, device.Cdi, func(*oci.Spec) bool { return true })
 			if err != nil {
 				t.Errorf("%s: %v", device.Cdi, err)
 				continue
