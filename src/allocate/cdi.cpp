@@ -1,6 +1,8 @@
 #include "allocate/cdi.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <set>
 
 #include "allocate/allocation.hpp"
 #include "text/ascii.hpp"
@@ -13,20 +15,22 @@ constexpr const char* kEscape = "_x";
 // An id has no zero byte: what begins with its escape is a name whose first character had to be hidden.
 constexpr std::string_view kBeginning = "x_x00";
 
-// CDI's library refuses a link: "not a device node".
-const std::string& node_of(const Device& device, const std::string& path) {
-  const auto link = std::ranges::find(device.links, path, &NodeLink::path);
-  return link == device.links.end() ? path : link->node;
-}
-
 Json json_of(const CdiEdits& edits, const Device& device) {
   Json json = Json::Object();
   for (const auto& [name, value] : edits.env) json["env"].push_back(name + '=' + value);
+  std::set<std::uint32_t> groups;
   for (const ContainerNode& node : edits.nodes) {
-    json["deviceNodes"].push_back({{"path", node.container_path},
-                                   {"hostPath", node_of(device, node.host_path)},
-                                   {"permissions", node.permissions}});
+    const auto known = std::ranges::find(device.cdi_nodes, node.host_path, &CdiNode::path);
+    const bool is_known = known != device.cdi_nodes.end();
+    if (is_known && known->group != 0) groups.insert(known->group);
+    // CDI's library refuses a link: "not a device node".
+    Json& its = json["deviceNodes"].push_back({{"path", node.container_path},
+                                               {"hostPath", is_known ? known->node : node.host_path},
+                                               {"permissions", node.permissions}});
+    // Whoever runs the container makes the node anew, for its own group if it is told of no other.
+    if (is_known && known->group != 0) its["gid"] = known->group;
   }
+  for (const std::uint32_t group : groups) json["additionalGids"].push_back(group);
   for (const ContainerMount& mount : edits.mounts) {
     json["mounts"].push_back({{"hostPath", mount.host_path},
                               {"containerPath", mount.container_path},
@@ -36,14 +40,17 @@ Json json_of(const CdiEdits& edits, const Device& device) {
 }
 
 // The oldest version that has what is used, so that the oldest runtimes take it: 0.5.0 for host paths and for
-// names that begin with a digit, 0.6.0 for a dot in the class.
-const char* version_for(std::string_view resource) {
+// names that begin with a digit, 0.6.0 for a dot in the class, 0.7.0 for groups.
+const char* version_for(std::string_view resource, bool groups) {
+  if (groups) return "0.7.0";
   return resource.find('.', resource.find('/')) == std::string_view::npos ? "0.5.0" : "0.6.0";
 }
 
 std::string specification_of(std::string_view resource, Json::Array devices) {
+  const bool groups = std::ranges::any_of(
+      devices, [](const Json& device) { return !device["containerEdits"]["additionalGids"].is_null(); });
   const Json specification{
-      {"cdiVersion", version_for(resource)}, {"kind", resource}, {"devices", std::move(devices)}};
+      {"cdiVersion", version_for(resource, groups)}, {"kind", resource}, {"devices", std::move(devices)}};
   return specification.dump_indented() + '\n';
 }
 

@@ -33,6 +33,7 @@ constexpr Word<CdiNames> kCdiNames[] = {{"false", CdiNames::kNone},
                                         {"cri", CdiNames::kCri},
                                         {"annotations", CdiNames::kAnnotations},
                                         {"true", CdiNames::kCri}};
+constexpr Word<bool> kAccess[] = {{"group", true}};
 constexpr Word<CardCount> kCounts[] = {{"{cards}", CardCount::kCards}, {"{cores}", CardCount::kCores}};
 constexpr std::chrono::seconds kShortestForgetAfter{0};
 constexpr std::chrono::seconds kLongestForgetAfter = std::chrono::days(30);
@@ -201,6 +202,15 @@ CdiNames read_cdi(Fields& entry, const Node& node, const std::string& path, cons
   return names;
 }
 
+bool read_access(Fields& entry, CdiNames cdi) {
+  const bool group = entry.choice("access", kAccess, false);
+  if (group && cdi == CdiNames::kNone)
+    entry.error(
+        "access",
+        "only a CDI specification can make a container's processes members of a group: set `cdi: true`");
+  return group;
+}
+
 // What the kind has read of it, if it has, beside what the entry says.
 std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, const Recipe& recipe) {
   std::optional<AssumeTerms> terms = source ? source->assume() : std::nullopt;
@@ -340,6 +350,7 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
     read_programs(entry, of_device, *recipe);
     read_container(entry, known, *recipe);
     recipe->cdi = read_cdi(entry, node, path, recipe->name);
+    recipe->group_access = read_access(entry, recipe->cdi);
     recipe->assume = assume_of(entry, draft.config.source.get(), *recipe);
     draft.config.node_resources = read_node_resources(entry);
     draft.config.labels = read_labels(entry, both({"count", "id"}, attributes));

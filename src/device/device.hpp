@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,12 +57,13 @@ struct Bond {
   auto operator<=>(const Bond&) const = default;
 };
 
-// A path of the machine that is a link, and the node that it leads to.
-struct NodeLink {
-  std::string path;
-  std::string node;
+// A node that a container gets by CDI, where its path is not all that matters.
+struct CdiNode {
+  std::string path;         // of the machine
+  std::string node;         // where its links lead
+  std::uint32_t group = 0;  // whose members may open it; 0: the entry does not want it, or it is root's
 
-  auto operator<=>(const NodeLink&) const = default;
+  auto operator<=>(const CdiNode&) const = default;
 };
 
 // A value that few devices have: copies share it until one of them is changed.
@@ -137,7 +139,7 @@ struct Device {
   bool gone = false;            // it was there, and is listed for a while yet
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
-  std::vector<NodeLink> links;  // among what its container gets by CDI, which takes nodes only
+  std::vector<CdiNode> cdi_nodes;
   std::vector<Mount> mounts;
   std::vector<Variable> env;
   std::vector<Attribute> attributes;

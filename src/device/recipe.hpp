@@ -178,6 +178,8 @@ struct Recipe {
   std::vector<NodeRecipe> nodes;
   // What belongs to a device alone is in a specification of ours, and the answer has the devices' names.
   CdiNames cdi = CdiNames::kNone;
+  // A container's processes are members of the groups of its nodes, whoever they run as. With cdi only.
+  bool group_access = false;
 
   bool operator==(const Recipe&) const = default;
 };

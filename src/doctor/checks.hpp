@@ -30,6 +30,7 @@ Findings check_owners(const HostRoot& host, const Observed& observed);
 Findings check_counts(const HostRoot& host, const Observed& observed);
 // checks_of_runtime.cpp
 Findings check_cdi(const HostRoot& host, const Observed& observed);
+Findings check_access(const HostRoot& host, const Observed& observed);
 Findings check_dev_char(const HostRoot& host, const Observed& observed);
 // checks_of_system.cpp
 Findings check_systemd(const HostRoot& host, const Observed& observed);

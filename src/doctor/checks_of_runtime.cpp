@@ -111,6 +111,26 @@ Findings check_cdi(const HostRoot& host, const Observed& observed) {
                settings->runtime + " takes CDI devices, and all kinds are specified");
 }
 
+Findings check_access(const HostRoot& host, const Observed& observed) {
+  if (observed.closed_nodes.empty())
+    return {{.where = observed.file, .what = "everybody may open the device nodes that containers get"}};
+  const auto settings = runtime_settings(host, kubernetes_of(host).containerd);
+  if (settings && settings->nodes_are_the_users)
+    return {{.where = settings->file,
+             .what = "device_ownership_from_security_context is on: a container's user owns its nodes"}};
+  std::vector<std::string> shown;
+  for (const auto& [path, who] : observed.closed_nodes)
+    if (shown.size() < kMostShown) shown.push_back(path + " (" + who + ")");
+  return {{.level = Level::kNote,
+           .where = settings ? settings->file : "container runtime",
+           .what = "device_ownership_from_security_context is not on, and not everybody may open " +
+                   joined(shown, ", "),
+           .why = "containers that do not run as root get 'Permission denied' when they open such a node",
+           .advice = "nothing, if they run as root; else turn it on in the runtime, or give the pod the "
+                     "node's group (supplementalGroups), or set `cdi: true` and `access: group` "
+                     "(docs/containers.md)"}};
+}
+
 Findings check_dev_char(const HostRoot& host, const Observed& observed) {
   std::vector<std::string> missing;
   std::string first;

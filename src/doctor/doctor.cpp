@@ -10,7 +10,7 @@
 namespace plughost {
 namespace {
 
-constexpr std::array<Check, 21> kChecks{{
+constexpr std::array<Check, 22> kChecks{{
     {"configuration", "Does the configuration load, and without warnings?", check_configuration},
     {"drop-ins", "Is every file of plugins.d read?", check_drop_ins},
     {"devices", "Does every entry find its devices, and are they healthy?", check_devices},
@@ -25,6 +25,7 @@ constexpr std::array<Check, 21> kChecks{{
     {"counts", "Does the kubelet count the devices that plughost finds?", check_counts},
     {"api-server", "Does the API server allow what the configuration needs?", check_api_server},
     {"cdi", "Will the container runtime find the CDI devices that are promised?", check_cdi},
+    {"access", "Can containers that are not root open their devices?", check_access},
     {"dev-char", "Do containers keep their devices over a systemctl daemon-reload?", check_dev_char},
     {"systemd", "Is the unit enabled, and does it start before the kubelet?", check_systemd},
     {"sandbox", "Does the unit give plughost what the configuration needs?", check_sandbox},

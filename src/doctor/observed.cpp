@@ -1,12 +1,14 @@
 #include "doctor/observed.hpp"
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/timex.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 
 #include "base/unix_socket.hpp"
@@ -55,6 +57,17 @@ std::string version_of(const SeenProcess& process) {
   return ending.output.substr(0, ending.output.find('\n'));
 }
 
+// Empty: everybody, or it is not there.
+std::string who_may_open(const HostRoot& host, const std::string& node) {
+  constexpr mode_t kEverybody = S_IROTH | S_IWOTH;
+  struct stat status {};
+  if (::stat(host.at(node).c_str(), &status) != 0 || (status.st_mode & kEverybody) == kEverybody) return {};
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%03o %u:%u", static_cast<unsigned>(status.st_mode & 0777),
+                status.st_uid, status.st_gid);
+  return text.data();
+}
+
 void observe_devices(const HostRoot& host, Observed& observed) {
   observed.devices = survey(*observed.config, host);
   for (const Offer& offer : observed.devices.offers) {
@@ -63,6 +76,8 @@ void observe_devices(const HostRoot& host, Observed& observed) {
         const bool block = host.type(node.host_path) == FileType::kBlock;
         if (const auto number = host.device_number(node.host_path))
           observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
+        std::string who = offer.recipe->group_access ? "" : who_may_open(host, node.host_path);
+        if (!who.empty()) observed.closed_nodes[node.host_path] = std::move(who);
       }
     }
   }

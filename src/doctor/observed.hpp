@@ -51,9 +51,10 @@ struct Observed {
   std::map<std::string, std::string> labels;  // SELinux', by path; absent: the file has none
   // Of the device nodes that containers would get, by path: "/dev/char/195:0".
   std::map<std::string, std::string> links;
-  std::uint64_t descriptors = 0;  // hard limit for a process of ours; ~0: none
-  std::time_t now = 0;            // seconds since 1970
-  bool clock_is_set = true;       // the kernel has been told that the clock is right
+  std::map<std::string, std::string> closed_nodes;  // of these who may open it, if not everybody: "660 0:20"
+  std::uint64_t descriptors = 0;                    // hard limit for a process of ours; ~0: none
+  std::time_t now = 0;                              // seconds since 1970
+  bool clock_is_set = true;                         // the kernel has been told that the clock is right
 
   // What the configuration says of the kubelet; the defaults without one.
   const KubeletConfig& kubelet() const;

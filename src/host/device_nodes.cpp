@@ -104,13 +104,16 @@ std::string node_behind(const HostRoot& host, const std::string& path) {
   return is_below(behind, dev) ? fs::path("/dev") / behind.lexically_relative(dev) : behind;
 }
 
-void follow_links(const HostRoot& host, const std::string& resource, const Recipe& recipe,
-                  std::vector<Device>& devices) {
+void look_at_cdi_nodes(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+                       std::vector<Device>& devices) {
   if (recipe.cdi == CdiNames::kNone) return;
   for (Device& device : devices) {
     for (const ContainerNode& node : cdi_edits(resource, recipe, device).nodes) {
-      std::string behind = end_of_links(host, node.host_path);
-      if (behind != node.host_path) device.links.push_back({node.host_path, std::move(behind)});
+      CdiNode known{.path = node.host_path, .node = end_of_links(host, node.host_path)};
+      struct stat status {};
+      if (recipe.group_access && ::stat(host.at(known.node).c_str(), &status) == 0)
+        known.group = status.st_gid;
+      if (known != CdiNode{node.host_path, node.host_path}) device.cdi_nodes.push_back(std::move(known));
     }
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Is what an answer promises still in /dev, and what stands there? Thread-safe. But for follow_links()
+// Is what an answer promises still in /dev, and what stands there? Thread-safe. But for look_at_cdi_nodes()
 // nothing blocks: /dev is a file system in memory, and links are followed no further.
 
 #include <optional>
@@ -19,10 +19,10 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
 // Where the links of a path below /dev lead; the path itself if they lead elsewhere, or nowhere.
 std::string node_behind(const HostRoot& host, const std::string& path);
 
-// Has the resource's devices know where links lead that are among what a specification of CDI has of them.
-// May block: they may be anywhere.
-void follow_links(const HostRoot& host, const std::string& resource, const Recipe& recipe,
-                  std::vector<Device>& devices);
+// Has the resource's devices know of the nodes that a specification of CDI has of them: where links lead, and
+// whose they are. May block: they may be anywhere.
+void look_at_cdi_nodes(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+                       std::vector<Device>& devices);
 
 // Which hardware the node at the path is (see Hardware::units). Empty: there is none. nullopt: it is one that
 // any number of programs open, each for itself, such as /dev/kvm. Worker threads.

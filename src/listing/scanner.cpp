@@ -93,7 +93,7 @@ void Scanner::look_on_worker(HeldIds held) {
           };
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {
-            follow_links(host, resource, *recipe, devices);
+            look_at_cdi_nodes(host, resource, *recipe, devices);
             find_units(host, *recipe, devices);
           }
           std::map<std::string, Adoption> adoptions = adopt(*recipe, assembly.resources, listed, held, paths);

@@ -43,7 +43,10 @@ std::vector<std::string> texts_in(const toml::array& array) {
   return texts;
 }
 
-void read_spec_dirs(const toml::table& table, RuntimeSettings& settings) {
+// Of the table that both runtimes have these in.
+void read_devices(const toml::table& table, RuntimeSettings& settings) {
+  settings.nodes_are_the_users =
+      table["device_ownership_from_security_context"].value_or(settings.nodes_are_the_users);
   if (const toml::array* const directories = table["cdi_spec_dirs"].as_array())
     settings.spec_dirs = texts_in(*directories);
 }
@@ -57,7 +60,7 @@ void read_containerd(const toml::table& file, RuntimeSettings& settings) {
     if (!cri) continue;
     if (const auto on = (*cri)["enable_cdi"].value<bool>())
       settings.cdi = *on ? RuntimeSettings::Cdi::kOn : RuntimeSettings::Cdi::kOff;
-    read_spec_dirs(*cri, settings);
+    read_devices(*cri, settings);
   }
 }
 
@@ -84,7 +87,7 @@ RuntimeSettings crio_settings(const HostRoot& host, const fs::path& main) {
     const auto read = read_toml(host, file, settings);
     if (!read) continue;
     if (const toml::table* const runtime = (*read)["crio"]["runtime"].as_table())
-      read_spec_dirs(*runtime, settings);
+      read_devices(*runtime, settings);
   }
   return settings;
 }

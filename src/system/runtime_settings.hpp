@@ -1,5 +1,6 @@
 #pragma once
-// What the container runtime's configuration says of CDI. The only place that sees TOML. Thread-safe.
+// What the container runtime's configuration says of CDI and of device nodes. The only place that sees TOML.
+// Thread-safe.
 
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ struct RuntimeSettings {
   std::string file;     // where its configuration begins
   Cdi cdi = Cdi::kOn;
   std::vector<std::string> spec_dirs{"/etc/cdi", "/var/run/cdi"};
+  // device_ownership_from_security_context: a pod's user owns the nodes that the kubelet asked for.
+  bool nodes_are_the_users = false;
   std::vector<std::string> troubles;  // files that could not be read, and why
 };
 

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Builds what Debian 12 has not, or too old: Kubernetes' servers and containerd, from the Go module proxy. Prints the
+# Builds what Debian 12 has not, or too old: Kubernetes' servers, containerd and runc, from the Go module proxy. Prints the
 # folder with the programs; what it does goes to standard error. About six minutes on two cores the first time.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: build.sh VERSION, of Kubernetes, such as 1.36.2" >&2; exit 2; }
 kubernetes=$1
 containerd=2.2.9
+runc=1.3.3 # Debian 12's knows no user namespaces of pods
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 go=$("$here/../toolchain")
@@ -36,6 +37,13 @@ package=github.com/containerd/containerd/v2
 printf '%s\n' "module plughost/tests/e2e/cluster" "go 1.26.0" "require $package v$containerd" >"$folder/go.mod"
 build "$folder" "-X $package/version.Version=v$containerd" \
   "$package/cmd/containerd" "$package/cmd/containerd-shim-runc-v2" "$package/cmd/ctr"
+
+echo "runc $runc: building" >&2
+folder=$cache/runc-$runc
+mkdir -p "$folder"
+package=github.com/opencontainers/runc
+printf '%s\n' "module plughost/tests/e2e/cluster" "go 1.26.0" "require $package v$runc" >"$folder/go.mod"
+build "$folder" "" -tags seccomp "$package" # sandboxes of pods have a profile
 
 echo "Kubernetes $kubernetes: building (some minutes)" >&2
 folder=$cache/kubernetes-$kubernetes

@@ -206,12 +206,15 @@ class Cluster(ControlPlane):
             self._parts.close()
             raise
 
-    def node(self, gates=None):
-        """Another node, for a with-statement: node-a, node-b and so on. The API forgets it at the end. gates: None: the cluster's."""
+    def node(self, gates=None, runtime=""):
+        """Another node, for a with-statement: node-a, node-b and so on. The API forgets it at the end.
+
+        gates: None: the cluster's. runtime: lines for the CRI's table of containerd's configuration.
+        """
         self._nodes += 1
         address = NODE.format(10 + self._nodes)
         add_address(address)
-        return Node(self, f"node-{chr(ord('a') + self._nodes - 1)}", address, self.gates if gates is None else gates)
+        return Node(self, f"node-{chr(ord('a') + self._nodes - 1)}", address, self.gates if gates is None else gates, runtime)
 
     def _start_controllers(self):
         common = ["--leader-elect=false", "--secure-port=0"]

@@ -12,7 +12,6 @@ from process import TimedOut, until
 # command → the Debian package that has it
 PROGRAMS = {
     "etcd": "etcd-server",
-    "runc": "runc",
     "busybox": "busybox-static",
     "ip": "iproute2",
     "setpriv": "util-linux",
@@ -138,3 +137,7 @@ def furnish(folder):
         shown.parent.mkdir(parents=True, exist_ok=True)
         shown.write_text(f"{value}\n")
         mount("--bind", str(shown), f"/proc/sys/{name}")
+    # A pod with users of its own may mount /proc only if a whole one can be seen.
+    whole = folder / "proc"
+    whole.mkdir()
+    mount("-t", "proc", "none", str(whole))

@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import signal
 import ssl
 import subprocess
@@ -39,8 +38,11 @@ sandbox = '{image}'
 [plugins.'io.containerd.cri.v1.runtime']
 # Without CAP_SYS_RESOURCE nobody may lower oom_score_adj, and runc dies when it is told to.
 restrict_oom_score_adj = true
+{more}
 [plugins.'io.containerd.cri.v1.runtime'.cni]
 conf_dir = '{folder}/cni'
+bin_dirs = ['{folder}/cni']
+use_internal_loopback = true
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
 runtime_type = 'io.containerd.runc.v2'
 container_annotations = ['plughost.test/*']
@@ -48,15 +50,19 @@ container_annotations = ['plughost.test/*']
 BinaryName = '{runc}'
 """
 
-# All pods use the node's network; the node is not ready before there is some configuration.
-NETWORK = {"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "none"}]}
+# Pods use the node's network, but for those with users of their own, which may not: they have none, and a plugin that
+# says so. The node is not ready before there is some configuration.
+NETWORK = {"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "nothing"}]}
+NO_NETWORK = '''#!/bin/sh
+echo '{"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "none"}], "ips": [{"address": "192.0.2.2/32", "interface": 0}]}'
+'''
 
 
 class Node:
     """Constructed means that the scheduler may put pods here."""
 
-    def __init__(self, cluster, name, address, gates):
-        """gates: the kubelet's, as its --feature-gates has them; empty: as the version has them."""
+    def __init__(self, cluster, name, address, gates, runtime):
+        """gates: the kubelet's, as its --feature-gates has them; empty: as the version has them. runtime: lines of containerd's configuration."""
         self.name = name
         self.folder = cluster.folder / name
         self.plugins = self.folder / "lib/kubelet/device-plugins"
@@ -71,7 +77,7 @@ class Node:
         try:
             self._furnish()
             self._identify()
-            self._start_containerd()
+            self._start_containerd(runtime)
             self.import_image(self._cluster.image)
             self._start_kubelet()
             until(self._ready, READY_SECONDS, f"{name} is ready", every=0.05)
@@ -101,6 +107,9 @@ class Node:
             (self.folder / own).mkdir(parents=True)
         self.static.mkdir(parents=True)
         (self.folder / "cni/none.conflist").write_text(json.dumps(NETWORK))
+        plugin = self.folder / "cni/nothing"
+        plugin.write_text(NO_NETWORK)
+        plugin.chmod(0o755)
         binds = "; ".join(f"mount --bind {self.folder / own} {where}" for own, where in OWN.items())
         # A machine that is a node itself has its own kubelet's files there.
         binds += "".join(f"; [ ! -d {where} ] || mount -t tmpfs none {where}" for where in OTHERS)
@@ -185,11 +194,11 @@ class Node:
     def _log(self, part):
         return self._cluster.logs / f"{part}-{self.name}.log"
 
-    def _start_containerd(self):
+    def _start_containerd(self, more):
+        binaries = self._cluster.binaries
         config = self.folder / "containerd.toml"
         config.write_text(
-            CONTAINERD.format(image=images.NAME, folder=self.folder, runc=shutil.which("runc")))
-        binaries = self._cluster.binaries
+            CONTAINERD.format(image=images.NAME, folder=self.folder, runc=binaries / "runc", more=more))
         self._parts.enter_context(Process(
             self.inside(binaries / "containerd", "--config", config),
             {"PATH": f"{binaries}:{os.environ['PATH']}"},  # for its shim

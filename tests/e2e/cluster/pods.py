@@ -14,15 +14,17 @@ class PodFailed(Exception):
     """A pod ended, and says why."""
 
 
-def pod(name, limits, script, privileges=()):
-    """YAML of a pod. limits: resource → count. The script must succeed, and what it writes is looked at."""
+def pod(name, limits, script, privileges=(), security=None, host_users=True):
+    """YAML of a pod. limits: resource → count. The script must succeed, and what it writes is looked at. security: the pod's own context."""
     return f"""
 apiVersion: v1
 kind: Pod
 metadata:
   name: {name}
 spec:
-  hostNetwork: true
+  hostNetwork: {json.dumps(host_users)}  # there is no other network, and users of its own need one
+  hostUsers: {json.dumps(host_users)}
+  securityContext: {json.dumps(security or {})}
   restartPolicy: Never
   dnsPolicy: None  # a node may not see the machine's
   dnsConfig: {{nameservers: [192.0.2.1]}}
@@ -46,7 +48,8 @@ def output(api, name, container=""):
         status = api.pod(name)["status"]
         if status["phase"] == "Failed":
             log = "" if status.get("reason") else f"; it wrote: {api.log(name, container=container).strip()}"
-            raise PodFailed(f"pod {name} failed: {status.get('reason', '')} {status.get('message', '')}{log}")
+            ends = [one["state"].get("terminated", {}).get("message", "") for one in status.get("containerStatuses", [])]
+            raise PodFailed(f"pod {name} failed: {status.get('reason', '')} {status.get('message', '')}{' '.join(ends)}{log}")
         if any("waiting" in one["state"] for one in status.get("containerStatuses", [])):
             return False
         return status["phase"] == "Running" and SHOWN in (text := api.log(name, container=container)) and text

@@ -4,6 +4,7 @@ Each is a function of the cluster: its text says what is shown, its result gives
 exception; facts.NotShown says that this machine lacks something.
 """
 
+from access import device_ownership, not_root, user_namespaces
 from assumed import (assumed_api_away, assumed_restarts, crowded, demo, env_and_patches, equal_pods, equal_pods_all, failed_marks,
                      guess_killed, late_annotation, never_taken, only_card, several_containers, sick_card, told_by_kubelet, unequal_cards,
                      without_isolation)
@@ -18,6 +19,7 @@ from with_api import (api_server_away, api_server_away_long, certificate_rotatio
 ALL = [
     gopher, simulated_gpus, two_resources, checkpoint,
     device_node, mount, annotation, cdi, cdi_entries,
+    not_root, device_ownership, user_namespaces,
     kubelet_restart, plughost_restart, unhealthy_device, drained_device, reload, trial, configmap_edit,
     chart_dry_run, chart_upgrade,
     kubelet_identity, node_resources, node_resources_kubelet, node_label, device_events, rights, api_server_away, forgotten_history, certificate_rotation,

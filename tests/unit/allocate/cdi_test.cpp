@@ -94,13 +94,28 @@ TEST_CASE("of a node that is named by a link the specification has the node: a r
   Recipe recipe = with_cdi();
   recipe.nodes = {{.host_path = Template("/dev/by-id/{id}"), .container_path = Template("/dev/other")}};
   Device device = camera("a", "/dev/video-of-a");
-  device.links = {{"/dev/video-of-a", "/dev/video7"}, {"/dev/by-id/a", "/dev/media3"}};
+  device.cdi_nodes = {{"/dev/video-of-a", "/dev/video7"}, {"/dev/by-id/a", "/dev/media3"}};
   const Json nodes = specification(recipe, {device})["devices"][0]["containerEdits"]["deviceNodes"];
   REQUIRE(nodes.size() == 2);
   CHECK(nodes[0]["hostPath"] == "/dev/video7");
   CHECK(nodes[0]["path"] == "/dev/video-of-a");
   CHECK(nodes[1]["hostPath"] == "/dev/media3");
   CHECK(nodes[1]["path"] == "/dev/other");
+}
+
+TEST_CASE("the groups of a device's nodes are those of its container's processes, where the entry wants it") {
+  Device device = camera("a", "/dev/a");
+  device.nodes.push_back({.host_path = "/dev/b", .container_path = "/dev/b"});
+  device.nodes.push_back({.host_path = "/dev/c", .container_path = "/dev/c"});
+  device.cdi_nodes = {{"/dev/a", "/dev/a", 44}, {"/dev/b", "/dev/video7", 27}, {"/dev/c", "/dev/c", 44}};
+  const Json json = specification(with_cdi(), {device, camera("root's", "/dev/d")});
+  CHECK(json["cdiVersion"] == "0.7.0");
+  CHECK(json["devices"][0]["containerEdits"]["additionalGids"] == Json::array({27, 44}));
+  const Json node = {{"path", "/dev/b"}, {"hostPath", "/dev/video7"}, {"permissions", "rw"}, {"gid", 27}};
+  CHECK(json["devices"][0]["containerEdits"]["deviceNodes"][1] == node);
+  CHECK_FALSE(json["devices"][1]["containerEdits"].contains("additionalGids"));
+  device.cdi_nodes = {{"/dev/b", "/dev/video7", 0}};
+  CHECK(specification(with_cdi(), {device})["cdiVersion"] == "0.5.0");
 }
 
 TEST_CASE("the entry's nodes and mounts are each device's, and so are variables that are named after it") {
@@ -205,7 +220,7 @@ TEST_CASE("the version is the oldest that has what is used") {
 
 TEST_CASE("one name whose edits are known has a specification of its own") {
   Device device = camera("a", "/dev/a");
-  device.links = {{"/dev/by-id/a", "/dev/a"}};
+  device.cdi_nodes = {{"/dev/by-id/a", "/dev/a"}};
   const CdiEdits edits{.env = {{"A", "1"}},
                        .mounts = {{.host_path = "/m", .container_path = "/n", .read_only = true}},
                        .nodes = {{.host_path = "/dev/by-id/a", .container_path = "/dev/b"}}};

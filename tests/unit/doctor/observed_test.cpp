@@ -45,6 +45,25 @@ TEST_CASE("device nodes are seen with their numbers, through links") {
   CHECK(observed.links == std::map<std::string, std::string>{{"/dev/zero", "/dev/char/1:3"}});
 }
 
+TEST_CASE("of nodes that not everybody may open it is seen who may, unless containers are of their groups") {
+  MadeNode node;
+  node.tree.link("dev/open", "/dev/null");
+  node.tree.file("srv/closed");  // no node, which only a kind would mind
+  std::filesystem::permissions(node.tree.at("srv/closed"), std::filesystem::perms(0640));
+  const auto closed = [&](const std::string& more) {
+    node.files.file("config.yaml",
+                    "resources: [{name: example.com/x, exec: {discover: [/bin/echo, "
+                    "'{\"devices\": [{\"id\": \"a\", \"nodes\": [\"/dev/open\", "
+                    "\"/srv/closed\", \"/srv/none\"]}]}']}" +
+                        more + "}]\n");
+    return observe(node.host, node.files.at("config.yaml")).closed_nodes;
+  };
+  const auto seen = closed("");
+  REQUIRE(seen.size() == 1);
+  CHECK(seen.at("/srv/closed") == "640 " + std::to_string(::geteuid()) + ':' + std::to_string(::getegid()));
+  CHECK(closed(", cdi: true, access: group").empty());
+}
+
 TEST_CASE("a configuration that is not there is an error that was observed") {
   const MadeNode node;
   const Observed observed = observe(node.host, node.files.at("none.yaml"));

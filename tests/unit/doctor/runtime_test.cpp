@@ -50,6 +50,24 @@ TEST_CASE("a CDI device is a problem as long as the runtime ignores it or nothin
   CHECK(node.one("cdi").level == Level::kOk);
 }
 
+TEST_CASE("containers that are not root open what everybody may, or what the runtime makes theirs") {
+  MadeNode node;
+  CHECK(node.one("access").level == Level::kOk);
+  node.observed.closed_nodes = {{"/dev/ttyUSB0", "660 0:20"}};
+  const Finding note = node.one("access");
+  CHECK(note.level == Level::kNote);
+  CHECK(note.where == "container runtime");
+  CHECK(contains(note.what, "may open /dev/ttyUSB0 (660 0:20)"));
+  CHECK(contains(note.advice, "`access: group`"));
+  node.tree.file(kConfig, "version = 3\n");
+  CHECK(node.one("access").where == "/etc/containerd/config.toml");
+  CHECK(node.one("access").level == Level::kNote);
+  node.tree.file(kConfig,
+                 "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\n"
+                 "device_ownership_from_security_context = true\n");
+  CHECK(node.one("access").level == Level::kOk);
+}
+
 TEST_CASE("a device node without its link in /dev/char may be lost upon a daemon-reload") {
   MadeNode node;
   node.observed.links = {{"/dev/nvidia0", "/dev/char/195:0"}, {"/dev/sda", "/dev/block/8:0"}};

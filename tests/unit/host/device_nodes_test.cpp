@@ -1,6 +1,8 @@
 #include "host/device_nodes.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -117,12 +119,35 @@ TEST_CASE("devices that are given by CDI know where links among their nodes lead
   recipe.name = Template("x.com/a");
   recipe.nodes = {{.host_path = Template("/srv/{id}"), .container_path = Template("/dev/modem")}};
   std::vector<Device> devices{device};
-  follow_links(host, "x.com/a", recipe, devices);
-  CHECK(devices[0].links.empty());
+  look_at_cdi_nodes(host, "x.com/a", recipe, devices);
+  CHECK(devices[0].cdi_nodes.empty());
   recipe.cdi = CdiNames::kCri;
-  follow_links(host, "x.com/a", recipe, devices);
-  CHECK(devices[0].links ==
-        std::vector<NodeLink>{{"/dev/serial/by-id/modem", "/dev/ttyUSB0"}, {"/srv/modem", "/dev/ttyUSB1"}});
+  look_at_cdi_nodes(host, "x.com/a", recipe, devices);
+  CHECK(devices[0].cdi_nodes ==
+        std::vector<CdiNode>{{"/dev/serial/by-id/modem", "/dev/ttyUSB0"}, {"/srv/modem", "/dev/ttyUSB1"}});
+}
+
+TEST_CASE("with `access: group` the nodes of CDI are known with their groups, behind links, too") {
+  const test::TempDir tree;
+  tree.file("dev/ttyUSB0");
+  tree.link("dev/modem", "ttyUSB0");
+  const auto file = tree.at("dev/ttyUSB0");
+  // Who is not root sees his own group.
+  if (::geteuid() == 0) REQUIRE(::chown(file.c_str(), 0, 20) == 0);
+  struct stat its {};
+  REQUIRE(::stat(file.c_str(), &its) == 0);
+  Recipe recipe;
+  recipe.name = Template("x.com/a");
+  recipe.cdi = CdiNames::kCri;
+  Device device{.id = "modem"};
+  device.nodes = {{.host_path = "/dev/modem", .container_path = "/dev/modem"}};
+  std::vector<Device> devices{device};
+  look_at_cdi_nodes(HostRoot(tree.path()), "x.com/a", recipe, devices);
+  CHECK(devices[0].cdi_nodes == std::vector<CdiNode>{{"/dev/modem", "/dev/ttyUSB0", 0}});
+  devices = {device};
+  recipe.group_access = true;
+  look_at_cdi_nodes(HostRoot(tree.path()), "x.com/a", recipe, devices);
+  CHECK(devices[0].cdi_nodes == std::vector<CdiNode>{{"/dev/modem", "/dev/ttyUSB0", its.st_gid}});
 }
 
 TEST_CASE("the node behind a link below /dev is found, and nobody leaves /dev for it") {

@@ -31,6 +31,23 @@ TEST_CASE("containerd's settings are found in each version's place, imports incl
   CHECK(runtime_settings(node.host)->cdi == Cdi::kOff);
 }
 
+TEST_CASE("whether a pod's user owns its nodes is in the same table, of either runtime") {
+  MadeNode node;
+  node.tree.file(kConfig, "version = 3\n");
+  CHECK_FALSE(runtime_settings(node.host)->nodes_are_the_users);
+  node.tree.file(kConfig,
+                 "version = 3\nimports = [\"more.toml\"]\n[plugins.'io.containerd.cri.v1.runtime']\n"
+                 "device_ownership_from_security_context = true\n");
+  CHECK(runtime_settings(node.host)->nodes_are_the_users);
+  node.tree.file("etc/containerd/more.toml",
+                 "version = 3\n[plugins.'io.containerd.cri.v1.runtime']\nenable_cdi = true\n");
+  CHECK(runtime_settings(node.host)->nodes_are_the_users);
+  node.tree.remove(kConfig);
+  node.tree.file("etc/crio/crio.conf.d/10.conf",
+                 "[crio.runtime]\ndevice_ownership_from_security_context = true\n");
+  CHECK(runtime_settings(node.host)->nodes_are_the_users);
+}
+
 TEST_CASE("the file of the containerd that runs counts") {
   MadeNode node;
   node.tree.file(kConfig, "version = 3\n");
