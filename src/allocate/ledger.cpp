@@ -73,9 +73,19 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
       ++container_;
       weigh(now);
     }
+    // The kubelet gives what nobody has: whoever had it has gone, and nobody has told yet.
+    std::vector<std::map<Name, Given>::node_type> former;
+    for (const std::string& id : ids) {
+      if (auto held = held_.extract(Name{resource, id})) former.push_back(std::move(held));
+    }
+    if (!former.empty()) weigh(now);
     for (const std::string& id : ids) {
       const auto blocked = blocked_.find({resource, id});
-      if (blocked != blocked_.end()) return id + ": " + blocked->second;
+      if (blocked == blocked_.end()) continue;
+      std::string why = id + ": " + blocked->second;
+      for (auto& held : former) held_.insert(std::move(held));
+      weigh(now);
+      return why;
     }
     givers_.insert(resource);
     last_ = now;
@@ -122,6 +132,7 @@ void Ledger::look(Clock::time_point now) {
 
 void Ledger::weigh(Clock::time_point now) {
   const auto former = std::exchange(blocked_, {});
+  contested_ = false;
   for (const auto& [name, hold] : held_) {
     for (const auto* units : {&hold.units, &hold.kept})
       for (const std::string& unit : *units) block(name, hold, unit, now);
@@ -135,7 +146,10 @@ void Ledger::block(const Name& holder, const Given& hold, const std::string& uni
   const bool being_admitted = hold.container == container_ && container_ > 0 && now <= last_ + kSameContainer;
   const auto block_all = [&](const std::set<Name>& names) {
     for (const Name& name : names) {
-      if (held_.contains(name)) continue;
+      if (held_.contains(name)) {
+        contested_ = contested_ || name != holder;
+        continue;
+      }
       // What else of a group its container wants it will ask for in a moment, through other resources.
       if (is_group(unit) && being_admitted && !givers_.contains(name.resource)) continue;
       blocked_.try_emplace(name, words(holder, hold.who, unit));
@@ -161,7 +175,7 @@ bool Ledger::held(const Name& name) const {
 
 bool Ledger::open() const {
   const std::lock_guard lock(mutex_);
-  return !blocked_.empty() ||
+  return !blocked_.empty() || contested_ ||
          std::ranges::any_of(held_, [](const auto& item) { return item.second.who.empty(); });
 }
 
@@ -176,7 +190,9 @@ void Ledger::lay(const std::string& resource, std::vector<Device>& devices) cons
   for (auto each = blocked_.lower_bound({resource, {}});
        each != blocked_.end() && each->first.resource == resource; ++each) {
     const auto device = std::ranges::lower_bound(devices, each->first.id, {}, &Device::id);
-    if (device != devices.end() && device->id == each->first.id)
+    if (device == devices.end() || device->id != each->first.id) continue;
+    // Who holds it by an id of before has been said.
+    if (std::ranges::find(device->reasons, Reason::Who::kHolder, &Reason::who) == device->reasons.end())
       device->reasons.push_back(Reason::holder(each->second, {0}));
   }
 }

@@ -58,7 +58,7 @@ class Ledger final : public Overlay {
   // Another number when devices are blocked that were not, or the other way round.
   std::uint64_t version() const;
   bool held(const Name& name) const;
-  // Is a device blocked, or was one given that nobody has told of?
+  // Is a device blocked, or held by two names, or was one given that nobody has told of?
   bool open() const;
   bool touches(const std::string& resource) const override;
   void lay(const std::string& resource, std::vector<Device>& devices) const override;
@@ -81,6 +81,7 @@ class Ledger final : public Overlay {
   std::map<std::string, std::set<Name>> by_unit_;   // the same
   std::map<Name, Given> held_;
   std::map<Name, std::string> blocked_;  // and why
+  bool contested_ = false;               // two that are held are one piece of hardware: has one of them gone?
   std::uint64_t version_ = 0;
   std::set<std::string> givers_;  // the resources that the container which came last has been given of
   std::uint64_t container_ = 0;

@@ -1,8 +1,13 @@
 // plughost check: is a configuration right?
 
+#include <chrono>
 #include <iostream>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "base/event_loop.hpp"
+#include "base/workers.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
 #include "config/selection.hpp"
@@ -19,6 +24,31 @@ Config to_be_looked_at(Config config) {
   std::erase_if(config.resources,
                 [](const ResourceConfig& entry) { return entry.source->sandbox_needs() != SandboxNeeds{}; });
   return config;
+}
+
+// A directory may be a server's that does not answer; whoever checks a file does not wait for it.
+constexpr std::chrono::seconds kPatience{3};
+
+std::vector<std::string> remarks_on(Config config, const HostRoot& host) {
+  EventLoop loop;
+  Workers workers(loop, 1);
+  std::vector<std::string> said;
+  const auto remarks = std::make_shared<std::vector<std::string>>();
+  const auto look = [remarks, host, config = to_be_looked_at(std::move(config))] {
+    *remarks = mount_remarks(host, survey(config, host).offers);
+  };
+  const auto done = [&] {
+    said = std::move(*remarks);
+    loop.stop();
+  };
+  const auto overdue = [&] {
+    said = {"mounts were not looked at: " + std::to_string(kPatience.count()) +
+            " s were not enough to list the devices; is there a directory whose server does not answer?"};
+    loop.stop();
+  };
+  workers.run(look, done, kPatience, overdue);
+  loop.run();
+  return said;
 }
 
 }  // namespace
@@ -38,8 +68,8 @@ int check(const CheckOptions& options) {
             << counted(config.files.paths.size(), "file") << ", no errors\n";
   const Selection selection = select(config, host);
   for (const NotHere& other : selection.others) std::cout << other.text() << '\n';
-  const Survey found = survey(to_be_looked_at(applying(config, selection)), host);
-  for (const std::string& remark : mount_remarks(host, found.offers)) std::cerr << "note: " << remark << '\n';
+  for (const std::string& remark : remarks_on(applying(config, selection), host))
+    std::cerr << "note: " << remark << '\n';
   return 0;
 }
 

@@ -64,9 +64,11 @@ void tell_twins_apart(const std::string& resource, std::vector<Device>& devices,
   if (twins.none()) return;
   twins.decide([&](const Device& each) { return twins.was_listed(ids_of(each).by_place, each); },
                [&](const Device& each) { return twins.was_listed(ids_of(each).by_name, each); });
-  if (was_given) {
-    twins.decide([&](const Device& each) { return was_given(resource, ids_of(each).by_place, each); },
-                 [&](const Device& each) { return was_given(resource, ids_of(each).by_name, each); });
+  for (const GivenBy least : {GivenBy::kPath, GivenBy::kName, GivenBy::kLink}) {
+    if (!was_given) break;
+    twins.decide(
+        [&](const Device& each) { return was_given(resource, ids_of(each).by_place, each) >= least; },
+        [&](const Device& each) { return was_given(resource, ids_of(each).by_name, each) >= least; });
   }
   twins.decide([&](const Device& each) { return twins.has_twin(each); }, [](const Device&) { return true; });
   // Its name is another's.

@@ -11,9 +11,16 @@
 
 namespace plughost {
 
-// Was a container given the device under that id, as far as the kubelet has written down?
+// What says that a container was given the device under the id, the weakest first.
+enum class GivenBy {
+  kNothing,
+  kLink,  // a path that leads to one of its nodes now: of twins the newest has the link by id
+  kName,  // the node had the name in the container that one of the device's has on the machine
+  kPath,  // one of its own paths, or its place
+};
+// As far as the kubelet has written down.
 using WasGiven =
-    std::function<bool(const std::string& resource, const std::string& id, const Device& device)>;
+    std::function<GivenBy(const std::string& resource, const std::string& id, const Device& device)>;
 
 // Of one resource: devices with the ids that they have by name. Those that go by their place then have that
 // id. What is listed keeps its id for as long as it stays where it is; else what was given decides; of what

@@ -66,6 +66,21 @@ const Device* now(std::span<const Device> devices, std::span<const Device> befor
   return found == devices.end() ? nullptr : &*found;
 }
 
+// What of an answer says that it was the node.
+GivenBy given_by(const Allocation& answer, const DeviceNode& node, const Paths& paths) {
+  const std::string own = paths.leads_to(node.host_path);
+  GivenBy best = GivenBy::kNothing;
+  for (const ContainerNode& given : answer.nodes) {
+    if (given.host_path == node.host_path) return GivenBy::kPath;
+    const bool is_link = given.host_path != given.container_path;
+    if (is_link && given.container_path == own && node.container_path == own)
+      best = GivenBy::kName;
+    else if (given.host_path == own || paths.leads_to(given.host_path) == own)
+      best = std::max(best, GivenBy::kLink);
+  }
+  return best;
+}
+
 // Is that the device's id, or that of a share of it?
 bool is_or_shares(const std::string& id, const std::string& of_device) {
   if (id == of_device) return true;
@@ -102,6 +117,7 @@ class Draft {
   void sort(const Checkpoint::PodDevices& some) {
     Claim claim{.answer = &some, .ids = {}};
     Claim listed{.answer = &some, .ids = {}};
+    Claim gone{.answer = &some, .ids = {}};
     for (const auto& [numa_node, ids] : some.ids) {
       for (const std::string& id : ids) {
         const Device* const device = find_device(devices_, id);
@@ -113,6 +129,7 @@ class Draft {
         if (device ||
             (!was_ours && (is_in(held_.own, resource_, id) || find(listed_, resource_, id).device))) {
           adoption_.own.insert(id);
+          if (!device) gone.ids.push_back(id);
           continue;
         }
         claim.ids.push_back(id);
@@ -122,10 +139,13 @@ class Draft {
     if (!claim.ids.empty()) claims_.push_back(std::move(claim));
     if (!listed.ids.empty() && some.allocation && !some.allocation->nodes.empty())
       listed_claims_.push_back(std::move(listed));
+    if (!gone.ids.empty()) gone_claims_.push_back(std::move(gone));
   }
 
   Adoption finish(const Recipe& recipe, const Paths& paths) {
     for (const Claim& claim : listed_claims_) find_drift(claim, recipe, paths);
+    for (const auto* claims : {&gone_claims_, &claims_})
+      for (const Claim& claim : *claims) find_successors(claim, paths);
     if (claims_.empty()) return std::move(adoption_);
     const LeadsTo& leads_to = paths.leads_to;
     const auto places = by_place(resource_, recipe, devices_, leads_to);
@@ -167,6 +187,21 @@ class Draft {
                                             drift.lost, now == drift.moved.end() ? "" : now->second,
                                             drift.units});
     }
+  }
+
+  // Of a device that is gone the container was given paths that may be others' by now.
+  void find_successors(const Claim& claim, const Paths& paths) {
+    if (!claim.answer->allocation) return;
+    std::vector<std::string> given, units;
+    for (const ContainerNode& node : claim.answer->allocation->nodes) {
+      const auto unit = paths.unit_of(node.host_path);
+      if (!unit || unit->empty()) continue;
+      given.push_back(node.host_path);
+      units.push_back(*unit);
+    }
+    if (units.empty()) return;
+    for (const std::string& id : claim.ids)
+      adoption_.stale[id].push_back({.holder = former(claim, id), .given = given, .now = {}, .units = units});
   }
 
   // Is it adopted, or from before the reload that was just now?
@@ -226,26 +261,26 @@ class Draft {
   const std::map<std::string, Inventory>& listed_;
   std::vector<Claim> claims_;
   std::vector<Claim> listed_claims_;  // by ids that are listed, with nodes
+  std::vector<Claim> gone_claims_;    // by ids that were listed
   Adoption adoption_;
 };
 
 }  // namespace
 
-bool was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
-               const Device& device, const Paths& paths) {
-  const LeadsTo& leads_to = paths.leads_to;
+GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
+                  const Device& device, const Paths& paths) {
   const auto is_id = [&](const std::string& given) { return is_or_shares(given, id); };
-  return std::ranges::any_of(checkpoint.pod_devices, [&](const Checkpoint::PodDevices& some) {
-    if (some.resource != resource || !some.allocation) return false;
+  GivenBy best = GivenBy::kNothing;
+  for (const Checkpoint::PodDevices& some : checkpoint.pod_devices) {
+    if (some.resource != resource || !some.allocation) continue;
     const bool has_it = std::ranges::any_of(
         some.ids, [&](const auto& item) { return std::ranges::any_of(item.second, is_id); });
-    if (!has_it) return false;
-    if (some.allocation->nodes.empty()) return id == device.hardware->ids.by_place;
-    const std::set<std::string> places = places_of(*some.allocation, leads_to);
-    return std::ranges::any_of(device.nodes, [&](const DeviceNode& node) {
-      return places.contains(node.host_path) || places.contains(leads_to(node.host_path));
-    });
-  });
+    if (!has_it) continue;
+    if (some.allocation->nodes.empty() && id == device.hardware->ids.by_place) best = GivenBy::kPath;
+    for (const DeviceNode& node : device.nodes)
+      best = std::max(best, given_by(*some.allocation, node, paths));
+  }
+  return best;
 }
 
 std::map<std::string, Adoption> adopt(const Recipe& recipe,

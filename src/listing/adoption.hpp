@@ -12,6 +12,7 @@
 
 #include "device/inventory.hpp"
 #include "device/recipe.hpp"
+#include "device/twins.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "listing/given_nodes.hpp"
 
@@ -63,8 +64,8 @@ struct Adoption {
 
 // See WasGiven: the kubelet has written down that a container has the id, and its answer leads to a node of
 // the device. An answer without nodes, which CDI makes possible, tells only of an id by place.
-bool was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
-               const Device& device, const Paths& paths);
+GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
+                  const Device& device, const Paths& paths);
 
 // resources: the devices of each, which assemble() made. listed: before them, with those that are gone. A
 // device is recognised by a node, a mount or a CDI name that the container has and no other device of the

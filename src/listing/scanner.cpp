@@ -16,8 +16,9 @@ std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inven
     if (before == listed.end()) continue;
     for_each_pair(before->second.devices(), devices,
                   [&, &name = resource](const Device* old, const Device* now) {
-                    if (old && now && is_elsewhere(*old, *now))
-                      others.push_back({{name, now->id}, now->replicas > 1});
+                    const bool has_gone = old && !now && !old->gone;
+                    if (has_gone || (old && now && is_elsewhere(*old, *now)))
+                      others.push_back({{name, old->id}, old->replicas > 1});
                   });
   }
   return others;
@@ -89,7 +90,8 @@ void Scanner::look_on_worker(HeldIds held) {
                             [&](const std::string& path) { return unit_of(host, path); }};
           const auto was_given_it = [&](const std::string& resource, const std::string& id,
                                         const Device& device) {
-            return held.checkpoint && was_given(*held.checkpoint, resource, id, device, paths);
+            return held.checkpoint ? was_given(*held.checkpoint, resource, id, device, paths)
+                                   : GivenBy::kNothing;
           };
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {

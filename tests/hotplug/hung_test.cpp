@@ -2,6 +2,7 @@
 // lies there stands still, and nothing else does.
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <sys/mount.h>
 
@@ -11,6 +12,7 @@
 #include "hotplug/hung_files.hpp"
 #include "hotplug/namespaces.hpp"
 #include "integration/node.hpp"
+#include "not_shown.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -134,4 +136,16 @@ TEST_CASE("what hangs in a file system that is unmounted is watched again, thoug
   CHECK(node.daemon().count_lines("is watched again") == 0);
   check(::umount2(node.path("dead").c_str(), MNT_DETACH), "umount2");
   CHECK(node.daemon().wait_for_line({"info", node.path("dead") + " is watched again"}, kLong));
+}
+
+TEST_CASE("plughost check does not wait for a directory whose server has never answered, and says so") {
+  Machine machine;
+  const std::string dead = machine.node.path("dead");
+  const UniqueFd nobody(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  const std::string options = "fd=" + std::to_string(nobody.get()) + ",rootmode=40000,user_id=0,group_id=0";
+  if (::mount("nobody", dead.c_str(), "fuse", 0, options.c_str()) != 0) not_shown("no FUSE can be mounted");
+  const Finished checked = run_plughost({"check", machine.node.configuration()});
+  ::umount2(dead.c_str(), MNT_FORCE | MNT_DETACH);
+  CHECK(checked.exit_code == 0);
+  CHECK(checked.output.find("note: mounts were not looked at: 3 s") != std::string::npos);
 }

@@ -96,7 +96,11 @@ std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml
   std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
   if (!why.refuses || cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
   scan.look_again = kInterval;
-  if (!told_.empty()) cards = told_;  // with the parts of theirs
+  std::vector<NvidiaGpu> told = told_;  // with the parts of theirs
+  std::erase_if(told, [&](const NvidiaGpu& one) {
+    return std::ranges::find(cards, one.pci, &NvidiaGpu::pci) == cards.end();  // it is gone since
+  });
+  if (!told.empty()) cards = std::move(told);
   for (NvidiaGpu& card : cards) card.trouble = "NVML refuses: " + why.why;
   return cards;
 }

@@ -224,6 +224,33 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
   }
 }
 
+TEST_CASE(
+    "ledger: a holder that has gone, which nobody has told yet, keeps nobody else from having it alone") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("1", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 10s);  // two have it
+  CHECK(rig.ledger.open());  // one of them may have gone
+  CHECK(rig.give(kNic, {"a"}, kStart + 20s) == "a: held by default/vm as x.com/vfio 1");
+  CHECK(rig.why(kNic, "a").empty());  // as it was, until the kubelet tells
+  rig.learn({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);
+  CHECK(rig.why(kNic, "a") == "held by default/vm as x.com/vfio 1");
+  rig.learn({}, kStart + 40s);
+  CHECK_FALSE(rig.ledger.open());
+}
+
+TEST_CASE("ledger: a device is not said to be held twice") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("1", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  std::vector<Device> devices = rig.lists.at(kVfio);
+  devices[0].reasons = {Reason::drain("drained"), Reason::holder("held since before", {0})};
+  rig.ledger.lay(kVfio, devices);
+  CHECK(devices[0].reasons.size() == 2);
+}
+
 TEST_CASE("ledger: who is refused holds nothing") {
   Rig rig;
   rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});

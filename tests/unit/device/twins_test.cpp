@@ -26,6 +26,7 @@ struct Port {
   Recipe recipe{.name = Template(kSerial)};
   std::map<std::string, Inventory> listed = {};
   std::map<std::string, std::string> given = {};  // the node by the id
+  std::map<std::string, GivenBy> by = {};         // by the node; absent: by its path
   std::vector<std::string> remarks = {};
 
   // "A@1": what the sticks are listed as, and where they are. gone: stay in the list.
@@ -34,7 +35,10 @@ struct Port {
         recipe, std::move(sticks), listed,
         [&](const std::string& resource, const std::string& id, const Device& device) {
           const auto found = given.find(id);
-          return resource == kSerial && found != given.end() && found->second == device.nodes.at(0).host_path;
+          const std::string& node = device.nodes.at(0).host_path;
+          if (resource != kSerial || found == given.end() || found->second.find(node) == std::string::npos)
+            return GivenBy::kNothing;
+          return by.contains(node) ? by.at(node) : GivenBy::kPath;
         });
     remarks = assembly.remarks;
     std::vector<Device> now = assembly.resources.at(kSerial);
@@ -102,6 +106,17 @@ TEST_CASE("after a restart a stick has the id by which a container was given it"
   }
   SUBCASE("each by its own") {
     port.given = {{"A", "/dev/1"}, {"usb-2", "/dev/2"}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
+  }
+  SUBCASE("that of its path before that of its name in the container, and that before that of a link") {
+    port.given = {{"A", "/dev/1 /dev/2"}};
+    port.by = {{"/dev/1", GivenBy::kLink}, {"/dev/2", GivenBy::kName}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+    port.listed.clear();
+    port.by = {{"/dev/1", GivenBy::kName}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+    port.listed.clear();
+    port.by = {{"/dev/2", GivenBy::kLink}};
     CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
   }
   SUBCASE("one name is nobody's twice") {

@@ -264,7 +264,7 @@ TEST_CASE("a container was given a device by an id if the answer to that leads t
   device.hardware.edit().ids = {.by_name = "A", .by_place = "usb-1"};
   Node node{.links = {{"/dev/by-id", "/dev/1"}}};
   const auto given = [&](const std::string& id) {
-    return was_given(node.checkpoint, kA, id, device, node.paths());
+    return was_given(node.checkpoint, kA, id, device, node.paths()) != GivenBy::kNothing;
   };
   CHECK_FALSE(given("A"));
   SUBCASE("its node") {
@@ -293,6 +293,38 @@ TEST_CASE("a container was given a device by an id if the answer to that leads t
     CHECK_FALSE(given("A"));
     CHECK(given("usb-1"));
   }
+}
+
+TEST_CASE("a link tells less of a node than its name in the container, and that less than its own path") {
+  Device device = at("A", {"/dev/by-path"});
+  device.nodes[0].container_path = "/dev/1";
+  Node node{.links = {{"/dev/by-path", "/dev/1"}, {"/dev/by-id", "/dev/1"}, {"/dev/newest", "/dev/2"}}};
+  const auto given = [&](const char* host_path, const char* container_path) {
+    node.checkpoint = {};
+    node.hold({"A"}, Allocation{.nodes = {{.host_path = host_path, .container_path = container_path}}});
+    return was_given(node.checkpoint, kA, "A", device, node.paths());
+  };
+  CHECK(given("/dev/by-path", "/dev/7") == GivenBy::kPath);
+  CHECK(given("/dev/newest", "/dev/1") == GivenBy::kName);
+  CHECK(given("/dev/newest", "/dev/2") == GivenBy::kNothing);
+  CHECK(given("/dev/by-id", "/dev/7") == GivenBy::kLink);
+  CHECK(given("/dev/1", "/dev/1") == GivenBy::kLink);
+  device.nodes[0].container_path = "/dev/modem";  // one that the entry chooses tells nothing
+  CHECK(given("/dev/newest", "/dev/modem") == GivenBy::kNothing);
+}
+
+TEST_CASE("what was given for a device that is away leads to others' hardware, of whatever entry") {
+  Node node{.devices = {at("bob", {"/dev/2"})}};
+  node.hold({"amy"}, with_nodes({"/dev/3"}));
+  const std::vector<std::string> units{"/sys/dev/3"};
+  SUBCASE("it was listed") { node.held.own = {{kA, {"amy"}}}; }
+  SUBCASE("nobody knows it, as after a restart") {}
+  const Adoption found = node.look();
+  REQUIRE(found.stale.contains("amy"));
+  CHECK(found.stale.at("amy")[0].holder == FormerId{"amy", "u0", "main"});
+  CHECK(found.stale.at("amy")[0].given == std::vector<std::string>{"/dev/3"});
+  CHECK(found.stale.at("amy")[0].now.empty());
+  CHECK(found.stale.at("amy")[0].units == units);
 }
 
 TEST_CASE(

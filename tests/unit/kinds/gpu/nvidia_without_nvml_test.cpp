@@ -30,6 +30,8 @@ TEST_CASE("without NVML the cards are those that the driver shows in /proc") {
 
 const std::string kUuid = "GPU-12345678-1234-1234-1234-1234567890ab";
 
+const std::string kOther = "GPU-22345678-1234-1234-1234-1234567890ab";
+
 void show_in_proc(const GpuRig& rig) {
   rig.machine.tree().file("/proc/driver/nvidia/gpus/0000:3b:00.0/information",
                           "GPU UUID: " + kUuid + "\nBus Location: 0000:3b:00.0\nDevice Minor: 5\n");
@@ -58,7 +60,8 @@ TEST_CASE("a library that cannot be loaded refuses, too: it is there") {
 }
 
 TEST_CASE("what a library that refuses has told before stands, with the parts of cards") {
-  const FakeNvml fake("card " + kUuid + " minor=5 mig=1\nmig 0 MIG-x gi=7 name=A_MIG_1g.5gb\n");
+  const FakeNvml fake("card " + kUuid +
+                      " minor=5 pci=0000:3b:00.0 mig=1\nmig 0 MIG-x gi=7 name=A_MIG_1g.5gb\n");
   const GpuRig rig({{"mig", text("mixed")}});
   show_in_proc(rig);
   CHECK(rig.trouble("MIG-x").empty());
@@ -67,6 +70,17 @@ TEST_CASE("what a library that refuses has told before stands, with the parts of
   CHECK(ids_of(scan) == Texts{"MIG-x"});
   CHECK(scan.devices[0].trouble.starts_with("NVML refuses: nvmlDeviceGetCount: "));
   CHECK(scan.look_again == 5s);
+}
+
+TEST_CASE(
+    "of what a library that refuses has told before, a card that the driver has lost since does not stand") {
+  const FakeNvml fake("card " + kUuid + " minor=5 pci=0000:3b:00.0\ncard " + kOther +
+                      " minor=6 pci=0000:86:00.0\n");
+  const GpuRig rig({});
+  show_in_proc(rig);
+  CHECK(ids_of(rig.scan()) == Texts{kUuid, kOther});
+  fake.show("fail nvmlDeviceGetCount_v2 999\n");
+  CHECK(ids_of(rig.scan()) == Texts{kUuid});
 }
 
 TEST_CASE("on a machine without a card there is nothing, and nothing is said") {

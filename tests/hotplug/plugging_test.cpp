@@ -1,0 +1,532 @@
+// Sticks with one serial number, links that move, cards of one IOMMU group, restarts and reboots, at random:
+// never is one piece of hardware given to two, never is an id another one's while somebody holds it.
+// PLUGHOST_PLUGGING_STEPS and PLUGHOST_PLUGGING_SEED: how many, and which.
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "hotplug/made_machine.hpp"
+#include "not_shown.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using Paths = std::vector<std::string>;
+
+const std::string kTty = "example.com/tty";      // USB devices with their ttys
+const std::string kRaw = "example.com/raw";      // the same with their USB nodes
+const std::string kById = "example.com/by-id";   // the ttys, by the names that udev gives them
+const std::string kLink = "example.com/link";    // links to ttys, which somebody sets
+const std::string kCard = "example.com/card";    // cards for virtual machines
+const std::string kOther = "example.com/other";  // the same by another name
+const Node::Names kAll{kTty, kRaw, kById, kLink, kCard, kOther};
+
+const std::string kEntries =
+    "- {name: " + kTty + ", forgetAfter: 0s, groups: [{usb: [{vendor: 1a86, nodes: [tty]}]}]}\n" +
+    "- {name: " + kRaw +
+    ", forgetAfter: 0s, id: \"{resource}-{id}\", groups: [{usb: [{vendor: 1a86}]}]}\n" +  //
+    "- {name: " + kById + ", forgetAfter: 0s, udev: {subsystem: tty}}\n" +                //
+    "- {name: " + kLink + ", forgetAfter: 0s, groups: [{paths: [{path: \"/dev/ports/*\"}]}]}\n" +
+    "- {name: " + kCard + ", forgetAfter: 0s, pci: {vendors: [\"10de\"]}}\n" +  //
+    "- {name: " + kOther + ", forgetAfter: 0s, id: \"{resource}-{id}\", pci: {vendors: [\"10de\"]}}\n";
+
+constexpr unsigned kTtyMajor = 188, kUsbMajor = 189, kVfioMajor = 511;
+constexpr int kPorts = 6;
+
+void make_node(const std::string& path, dev_t number) {
+  fs::create_directories(fs::path(path).parent_path());
+  fs::remove(path);
+  if (::mknod(path.c_str(), S_IFCHR | 0600, number) != 0) not_shown("device nodes cannot be made here");
+}
+
+// One piece of hardware, wherever it is now.
+struct Stick {
+  std::string product;
+  std::string serial;
+  int port = 0;      // 0: not plugged in
+  unsigned tty = 0;  // its numbers while it is
+  unsigned usb = 0;
+  unsigned times = 0;  // that it was plugged in
+
+  std::string make() const { return product + ':' + serial; }
+};
+
+// The machine as it really is.
+class Hardware {
+ public:
+  Hardware() {
+    machine_.sysfs().device("/sys/devices/virtual/misc/vfio", "misc", {}, {{"DEVNAME", "vfio/vfio"}});
+    make_node("/dev/vfio/vfio", makedev(10, 196));
+    fs::create_directories("/dev/ports");
+  }
+
+  std::deque<Stick>& sticks() { return sticks_; }
+
+  void plug_in(Stick& stick, int port, bool told = true) {
+    stick.port = port;
+    ++stick.times;
+    while (std::ranges::any_of(sticks_, [&](const Stick& each) {
+      return &each != &stick && each.port != 0 && each.tty == stick.tty;
+    }))
+      ++stick.tty;
+    stick.usb = ++last_usb_;
+    const std::string tty = "ttyUSB" + std::to_string(stick.tty);
+    const std::string usb = "bus/usb/001/" + std::to_string(1000 + stick.usb).substr(1);
+    make_node("/dev/" + tty, makedev(kTtyMajor, stick.tty));
+    make_node("/dev/" + usb, makedev(kUsbMajor, stick.usb));
+    // udev's, which has finished when the kernel's word is out; the newest stick has the name.
+    machine_.sysfs().tree().file("/run/udev/data/c188:" + std::to_string(stick.tty),
+                                 "S:serial/by-id/usb-" + stick.serial + "\nS:serial/by-path/pci-" +
+                                     std::to_string(port) + "\nE:ID_SERIAL_SHORT=" + stick.serial + "\n");
+    set_link("/dev/serial/by-id/usb-" + stick.serial, "/dev/" + tty);
+    set_link("/dev/serial/by-path/pci-" + std::to_string(port), "/dev/" + tty);
+    const std::string name = "1-" + std::to_string(port);
+    add(path(stick), "usb", {{"idVendor", "1a86"}, {"idProduct", stick.product}, {"serial", stick.serial}},
+        {{"DEVTYPE", "usb_device"},
+         {"DEVNAME", usb},
+         {"MAJOR", std::to_string(kUsbMajor)},
+         {"MINOR", std::to_string(stick.usb)}},
+        told);
+    const std::string interface = path(stick) + '/' + name + ":1.0";
+    add(interface, "usb", {}, {{"DEVTYPE", "usb_interface"}}, told);
+    add(interface + '/' + tty + "/tty/" + tty, "tty", {},
+        {{"DEVNAME", tty}, {"MAJOR", std::to_string(kTtyMajor)}, {"MINOR", std::to_string(stick.tty)}}, told);
+  }
+
+  void unplug(Stick& stick, bool told = true) {
+    const std::string gone = path(stick), tty = "/dev/ttyUSB" + std::to_string(stick.tty);
+    machine_.sysfs().remove(gone);
+    fs::remove("/dev/bus/usb/001/" + std::to_string(1000 + stick.usb).substr(1));
+    fs::remove(tty);
+    fs::remove("/dev/serial/by-path/pci-" + std::to_string(stick.port));
+    machine_.sysfs().tree().remove("/run/udev/data/c188:" + std::to_string(stick.tty));
+    stick.port = 0;
+    stick.tty = 0;
+    const std::string by_id = "/dev/serial/by-id/usb-" + stick.serial;
+    if (fs::is_symlink(by_id) && fs::read_symlink(by_id) == tty) {
+      fs::remove(by_id);
+      for (const Stick& other : sticks_)
+        if (other.port != 0 && other.serial == stick.serial)
+          set_link(by_id, "/dev/ttyUSB" + std::to_string(other.tty));
+    }
+    if (told) send_uevent("remove", gone.substr(4), "usb");
+  }
+
+  static void set_link(const std::string& from, const std::string& to) {
+    fs::create_directories(fs::path(from).parent_path());
+    fs::remove(from + "~");
+    fs::create_symlink(to, from + "~");
+    fs::rename(from + "~", from);  // as udev and ln do
+  }
+
+  void add_card(int slot, int group, bool told = true) {
+    const std::string number = std::to_string(group);
+    const std::string path = card(slot);
+    const std::string groups = "/sys/kernel/iommu_groups/" + number;
+    machine_.sysfs().tree().directory(groups);
+    if (!fs::exists("/dev/vfio/" + number)) {
+      make_node("/dev/vfio/" + number, makedev(kVfioMajor, static_cast<unsigned>(group)));
+      add("/sys/devices/virtual/vfio/" + number, "vfio", {},
+          {{"DEVNAME", "vfio/" + number}, {"MAJOR", std::to_string(kVfioMajor)}, {"MINOR", number}}, told);
+    }
+    machine_.sysfs().device(path, "pci", {{"vendor", "0x10de"}, {"device", "0x2230"}, {"class", "0x030000"}});
+    machine_.sysfs().bind(path, "vfio-pci");
+    machine_.sysfs().link(path + "/iommu_group", groups);
+    if (told) send_uevent("add", path.substr(4), "pci");
+  }
+
+  // Which hardware a process has that opens the number: empty: none of this machine's.
+  std::string at(dev_t number) const {
+    for (const Stick& stick : sticks_) {
+      if (stick.port == 0) continue;
+      if (number == makedev(kTtyMajor, stick.tty) || number == makedev(kUsbMajor, stick.usb))
+        return name(stick);
+    }
+    return major(number) == kVfioMajor ? "IOMMU group " + std::to_string(minor(number)) : "";
+  }
+  const Stick* stick_at(dev_t number) const {
+    const std::string there = at(number);
+    for (const Stick& stick : sticks_)
+      if (name(stick) == there) return &stick;
+    return nullptr;
+  }
+  std::string name(const Stick& stick) const {
+    return "stick " + std::to_string(&stick - &sticks_.front()) + " (" + stick.make() + ")";
+  }
+
+ private:
+  static std::string path(const Stick& stick) {
+    return "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-" + std::to_string(stick.port);
+  }
+  static std::string card(int slot) {
+    return "/sys/devices/pci0000:00/0000:00:0" + std::to_string(slot) + ".0";
+  }
+  void add(const std::string& path, const std::string& subsystem, const MadeSysfs::Texts& attributes,
+           const MadeSysfs::Texts& uevent, bool told) {
+    machine_.sysfs().device(path, subsystem, attributes, uevent);
+    if (told) send_uevent("add", path.substr(4), subsystem, {uevent.begin(), uevent.end()});
+  }
+
+  MadeMachine machine_;
+  std::deque<Stick> sticks_;
+  unsigned last_usb_ = 0;
+};
+
+// Paths of the machine that an answer has, and what they are just then. nullopt: there is no node any more.
+std::optional<dev_t> number_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status.st_rdev;
+}
+
+struct Pod {
+  std::string name;
+  std::string resource;
+  std::string id;
+  Paths paths;                              // that the kubelet starts it with
+  std::map<const Stick*, unsigned> sticks;  // at its admission, and how often each had been plugged in
+};
+
+class Plugging {
+ public:
+  explicit Plugging(unsigned seed) : random_(seed) {
+    for (const auto& [product, serial] :
+         {std::pair{"7523", "0001"}, {"7523", "0001"}, {"7523", "0001"}, {"55d4", "0001"}, {"7523", "A1"}})
+      hardware_.sticks().push_back({.product = product, .serial = serial});
+    hardware_.add_card(3, 7, false);
+    hardware_.add_card(4, 7, false);
+    hardware_.add_card(5, 8, false);
+    node_.configure(kEntries);
+    node_.start_kubelet();
+    restart_daemon();
+  }
+
+  void step() {
+    const unsigned roll = below(100);
+    if (roll < 20)
+      plug_in();
+    else if (roll < 38)
+      unplug();
+    else if (roll < 46)
+      move_link();
+    else if (roll < 76)
+      admit();
+    else if (roll < 88)
+      end_pod();
+    else if (roll < 96)
+      ask_again();
+    else if (roll < 97)
+      restart_kubelet();
+    else if (roll < 99)
+      restart_daemon();
+    else
+      reboot();
+  }
+
+  // When nobody holds anything each piece of hardware is there for everybody, once.
+  void check_at_rest() {
+    while (!pods_.empty()) end_pod();
+    restart_daemon();
+    const std::size_t plugged = static_cast<std::size_t>(
+        std::ranges::count_if(hardware_.sticks(), [](const Stick& stick) { return stick.port != 0; }));
+    note("at rest with " + std::to_string(plugged) + " sticks");
+    for (const std::string& resource : {kTty, kRaw, kById})
+      expect(
+          node_.wait_for([&](const KubeletState& state) { return healthy(state, resource) == plugged; }, 5s),
+          resource + " has not each stick once");
+    for (const std::string& resource : {kCard, kOther})
+      expect(node_.wait_for([&](const KubeletState& state) { return healthy(state, resource) == 3; }, 5s),
+             resource + " has not each card once");
+  }
+
+  unsigned admissions() const { return admissions_; }
+  unsigned answers() const { return answers_; }
+  unsigned restarts() const { return restarts_; }
+
+ private:
+  unsigned below(std::size_t limit) {
+    return std::uniform_int_distribution<unsigned>(0, static_cast<unsigned>(limit) - 1)(random_);
+  }
+  void note(const std::string& what) {
+    steps_.push_back(what);
+    if (steps_.size() > 40) steps_.pop_front();
+  }
+  void expect(bool right, const std::string& what) {
+    if (right) return;
+    std::string told = what;
+    for (const std::string& step : steps_) told += "\n  " + step;
+    for (const std::string& resource : kAll) {
+      told += "\n" + resource + ':';
+      for (const ListedDevice& device : *node_.of(resource).devices)
+        told += ' ' + device.id + (device.healthy ? "" : " (Unhealthy)");
+    }
+    FAIL(told);
+  }
+  static std::size_t healthy(const KubeletState& state, const std::string& resource) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(*state.of(resource).devices, &ListedDevice::healthy));
+  }
+
+  void plug_in() {
+    std::vector<Stick*> idle;
+    std::set<int> free;
+    for (int port = 1; port <= kPorts; ++port) free.insert(port);
+    for (Stick& stick : hardware_.sticks()) {
+      if (stick.port == 0) idle.push_back(&stick);
+      free.erase(stick.port);
+    }
+    if (idle.empty()) return;
+    Stick& stick = *idle[below(idle.size())];
+    const int port = *std::next(free.begin(), below(free.size()));
+    hardware_.plug_in(stick, port);
+    note("plugged in " + hardware_.name(stick) + " at " + std::to_string(port) + ", ttyUSB" +
+         std::to_string(stick.tty));
+    changed(stick);
+  }
+  void unplug() {
+    std::vector<Stick*> here;
+    for (Stick& stick : hardware_.sticks())
+      if (stick.port != 0) here.push_back(&stick);
+    if (here.empty()) return;
+    Stick& stick = *here[below(here.size())];
+    note("unplugged " + hardware_.name(stick));
+    hardware_.unplug(stick);
+    // What a link led to before is known for as long as it leads somewhere.
+    for (Pod& pod : pods_)
+      if (pod.resource == kLink && !fs::exists(pod.paths.front())) pod.sticks.clear();
+    changed(stick);
+  }
+  // What changes often would be taken for a bad cable; a start forgets that.
+  void changed(const Stick& stick) {
+    settled_ = false;
+    if (++changes_[&stick] > 4) restart_daemon();
+  }
+  void move_link() {
+    std::vector<const Stick*> here;
+    for (const Stick& stick : hardware_.sticks())
+      if (stick.port != 0) here.push_back(&stick);
+    if (here.empty()) return;
+    const std::string link = std::string("/dev/ports/") + (below(2) == 0 ? "a" : "b");
+    const Stick& stick = *here[below(here.size())];
+    Hardware::set_link(link, "/dev/ttyUSB" + std::to_string(stick.tty));
+    note(link + " leads to " + hardware_.name(stick));
+    settled_ = false;
+  }
+
+  // The daemon has heard all that was before: it lists a stick that came last. And it has made of it what
+  // there is to make: for devices that are others now it looks twice.
+  void settle() {
+    if (std::exchange(settled_, true)) return;
+    for (int look = 0; look < 2; ++look) show_mark();
+  }
+  void show_mark() {
+    Stick last{.product = "ffff", .serial = "M" + std::to_string(++marks_), .tty = 100};
+    hardware_.plug_in(last, 9);
+    const std::string link = "/dev/ports/" + last.serial;
+    Hardware::set_link(link, "/dev/ttyUSB100");
+    expect(node_.healthy(kTty, "1a86:ffff:" + last.serial, 5s) &&
+               node_.healthy(kRaw, kRaw + "-1a86:ffff:" + last.serial, 5s) &&
+               node_.healthy(kById, "usb-" + last.serial, 5s) &&
+               node_.healthy(kLink, "ports_" + last.serial, 5s),
+           "the last stick is not listed");
+    hardware_.unplug(last);
+    fs::remove(link);
+  }
+
+  void admit() {
+    settle();
+    std::vector<std::pair<std::string, std::string>> free;
+    for (const std::string& resource : kAll) {
+      for (const ListedDevice& device : *node_.of(resource).devices) {
+        if (!device.healthy || is_mark(device.id)) continue;
+        // One container may have cards of a group through several resources, and two that are admitted within
+        // a second may look like one.
+        if ((resource == kCard && asked_.contains(kOther)) || (resource == kOther && asked_.contains(kCard)))
+          continue;
+        if (std::ranges::none_of(
+                pods_, [&](const Pod& pod) { return pod.resource == resource && pod.id == device.id; }))
+          free.emplace_back(resource, device.id);
+      }
+    }
+    if (free.empty()) return;
+    const auto& [resource, id] = free[below(free.size())];
+    Pod pod{.name = "pod-" + std::to_string(++names_), .resource = resource, .id = id};
+    const Admission admission = node_.kubelet().allocate_named(pod.name, "main", resource, {id});
+    if (!admission.admitted()) return note(pod.name + " was refused " + id + ": " + admission.error);
+    ++admissions_;
+    asked(resource);
+    for (const ContainerNode& each : admission.answer.nodes) {
+      const auto number = number_of(each.host_path);
+      expect(number.has_value(), pod.name + " was given " + each.host_path + ", which is not there");
+      if (hardware_.at(*number).empty()) continue;  // /dev/vfio/vfio is everybody's
+      pod.paths.push_back(each.host_path);
+      if (const Stick* const stick = hardware_.stick_at(*number)) pod.sticks[stick] = stick->times;
+    }
+    const auto its = reached_by(pod);
+    std::string what = pod.name + " has " + id + " of " + resource + ':';
+    for (const std::string& each : its) what += ' ' + each;
+    note(what);
+    expect(!its.empty(), pod.name + " was given nothing");
+    for (const Pod& other : pods_) {
+      for (const std::string& each : reached_by(other))
+        expect(!its.contains(each), each + " is " + other.name + "'s, and was given to " + pod.name);
+    }
+    pods_.push_back(std::move(pod));
+  }
+
+  static bool is_mark(const std::string& id) {
+    return id.find('M') != std::string::npos || id.find("100") != std::string::npos;
+  }
+  // A container asks once for each resource: what is asked for again since the last card is another one's.
+  void asked(const std::string& resource) {
+    if (resource == kCard || resource == kOther)
+      asked_ = {resource};
+    else if (!asked_.insert(resource).second)
+      asked_.clear();
+  }
+
+  // What it has for as long as that stays plugged in, and what the kubelet would start it with now. Not what
+  // gets its number by and by: of a link nobody keeps to which number it led.
+  std::set<std::string> reached_by(const Pod& pod) const {
+    std::set<std::string> reached;
+    for (const auto& [stick, times] : pod.sticks)
+      if (stick->port != 0 && stick->times == times) reached.insert(hardware_.name(*stick));
+    for (const std::string& path : pod.paths) {
+      const auto number = number_of(path);
+      if (!number) continue;
+      if (std::string there = hardware_.at(*number); !there.empty()) reached.insert(std::move(there));
+    }
+    return reached;
+  }
+
+  // Whoever asks for a held id is given what its holder was given, or nothing.
+  void ask_again() {
+    if (pods_.empty()) return;
+    settle();
+    const Pod& pod = pods_[below(pods_.size())];
+    const AllocateAnswer answer = node_.kubelet().allocate_ids(pod.resource, {pod.id});
+    if (answer.code != 0) return note(pod.id + " of " + pod.name + " is refused: " + answer.text);
+    ++answers_;
+    asked(pod.resource);
+    std::string wrong;
+    std::set<dev_t> numbers;
+    for (const ContainerNode& each : answer.containers.at(0).nodes) {
+      const auto number = number_of(each.host_path);
+      if (!number || hardware_.at(*number).empty()) continue;
+      numbers.insert(*number);
+      const Stick* const there = hardware_.stick_at(*number);
+      if (!there || pod.resource == kLink) continue;
+      for (const auto& [stick, times] : pod.sticks) {
+        // A name by place is that of whatever is plugged in there.
+        const bool by_place = pod.id.find("usb-1-") != std::string::npos || pod.id.starts_with("pci-");
+        const bool is_another = there != stick && stick->port != 0 && stick->times == times;
+        // udev's names here are of serial numbers alone.
+        const bool is_alike =
+            pod.resource == kById ? there->serial == stick->serial : there->make() == stick->make();
+        if (is_another || (!by_place && !is_alike))
+          wrong = "is " + hardware_.name(*there) + " now, and was " + hardware_.name(*stick);
+      }
+    }
+    for (const std::string& path : pod.paths) {
+      const auto number = number_of(path);
+      if (!number || !numbers.contains(*number)) wrong = "has another node than " + path;
+    }
+    expect(wrong.empty(), pod.id + " of " + pod.name + ' ' + wrong);
+  }
+
+  void end_pod() {
+    if (pods_.empty()) return;
+    const auto pod = pods_.begin() + below(pods_.size());
+    note(pod->name + " ends");
+    node_.kubelet().free(pod->name);
+    pods_.erase(pod);
+  }
+  void restart_kubelet() {
+    note("the kubelet starts anew");
+    node_.kubelet().restart();
+    expect(node_.attached(kAll, 10s), "not attached to the new kubelet");
+  }
+  void restart_daemon() {
+    note("plughost starts anew");
+    ++restarts_;
+    node_.start_daemon();
+    expect(node_.attached(kAll, 10s), "not attached");
+    // Where a link led before is written down nowhere.
+    for (Pod& pod : pods_)
+      if (pod.resource == kLink) pod.sticks.clear();
+    changes_.clear();
+    asked_.clear();
+    settled_ = false;
+  }
+  // Everything is where it was, or is not, and has other numbers.
+  void reboot() {
+    node_.end_daemon();
+    node_.kubelet().stop();
+    std::string order;
+    std::vector<std::pair<Stick*, int>> here;
+    for (Stick& stick : hardware_.sticks()) {
+      if (stick.port == 0) continue;
+      here.emplace_back(&stick, stick.port);
+      hardware_.unplug(stick, false);
+    }
+    std::ranges::shuffle(here, random_);
+    for (const auto& [stick, port] : here) {
+      hardware_.plug_in(*stick, port, false);
+      order += ' ' + hardware_.name(*stick);
+    }
+    for (Pod& pod : pods_) {
+      pod.sticks.clear();
+    }
+    note("reboot:" + order);
+    node_.kubelet().restart();
+    restart_daemon();
+  }
+
+  std::mt19937 random_;
+  Hardware hardware_;
+  Node node_{{.pod_resources = true}};
+  std::vector<Pod> pods_;
+  std::deque<std::string> steps_;
+  std::map<const Stick*, int> changes_;  // since the daemon started
+  std::set<std::string> asked_;          // since a card was given, by what may be the same container
+  bool settled_ = false;
+  unsigned marks_ = 0, names_ = 0, admissions_ = 0, answers_ = 0, restarts_ = 0;
+};
+
+unsigned setting(const char* name, unsigned otherwise) {
+  const char* const text = std::getenv(name);
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : otherwise;
+}
+
+}  // namespace
+
+TEST_CASE("whatever is plugged and moved, nothing is given to two, and no id changes under its holder") {
+  const unsigned steps = setting("PLUGHOST_PLUGGING_STEPS", 200);
+  const unsigned seed = setting("PLUGHOST_PLUGGING_SEED", 1);
+  CAPTURE(seed);
+  Plugging plugging(seed);
+  for (unsigned step = 1; step <= steps; ++step) {
+    plugging.step();
+    if (step % 100 == 0) plugging.check_at_rest();
+  }
+  MESSAGE(steps << " steps: " << plugging.admissions() << " pods were given something, " << plugging.answers()
+                << " of their ids were asked for again, " << plugging.restarts() << " starts");
+  CHECK(plugging.admissions() > steps / 20);
+  CHECK(plugging.answers() > steps / 100);
+}
