@@ -146,8 +146,8 @@ void Ledger::block(const Name& holder, const Given& hold, const std::string& uni
   const bool being_admitted = hold.container == container_ && container_ > 0 && now <= last_ + kSameContainer;
   const auto block_all = [&](const std::set<Name>& names) {
     for (const Name& name : names) {
-      if (held_.contains(name)) {
-        contested_ = contested_ || name != holder;
+      if (const auto other = held_.find(name); other != held_.end()) {
+        contested_ = contested_ || (name != holder && (hold.who.empty() || other->second.who != hold.who));
         continue;
       }
       // What else of a group its container wants it will ask for in a moment, through other resources.

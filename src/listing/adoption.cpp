@@ -144,8 +144,7 @@ class Draft {
 
   Adoption finish(const Recipe& recipe, const Paths& paths) {
     for (const Claim& claim : listed_claims_) find_drift(claim, recipe, paths);
-    for (const auto* claims : {&gone_claims_, &claims_})
-      for (const Claim& claim : *claims) find_successors(claim, paths);
+    for (const Claim& claim : gone_claims_) find_successors(claim, recipe, paths);
     if (claims_.empty()) return std::move(adoption_);
     const LeadsTo& leads_to = paths.leads_to;
     const auto places = by_place(resource_, recipe, devices_, leads_to);
@@ -159,6 +158,9 @@ class Draft {
       its.erase(nullptr);
       if (its.empty() && claim.was_ours) its = those_of_before(claim);
       if (its.empty()) its = those_that_could_have(claim.ids);
+      // What the entry shares is no container's own.
+      if (std::ranges::none_of(its, [](const Device* device) { return device->replicas > 1; }))
+        find_successors(claim, recipe, paths);
       if (!its.empty())
         give(claim, its);
       else if (claim.was_ours)  // the reload leaves it out
@@ -189,11 +191,18 @@ class Draft {
     }
   }
 
-  // Of a device that is gone the container was given paths that may be others' by now.
-  void find_successors(const Claim& claim, const Paths& paths) {
-    if (!claim.answer->allocation) return;
+  // Of a device that is gone the container was given paths that may be others' by now: but for what comes
+  // with each device of the entry.
+  void find_successors(const Claim& claim, const Recipe& recipe, const Paths& paths) {
+    if (!claim.answer->allocation || recipe.allocate) return;
+    const auto is_common = [&](const std::string& path) {
+      return std::ranges::any_of(recipe.nodes, [&](const NodeRecipe& node) {
+        return node.host_path.literal() && node.host_path.text() == path;
+      });
+    };
     std::vector<std::string> given, units;
     for (const ContainerNode& node : claim.answer->allocation->nodes) {
+      if (is_common(node.host_path)) continue;
       const auto unit = paths.unit_of(node.host_path);
       if (!unit || unit->empty()) continue;
       given.push_back(node.host_path);

@@ -490,9 +490,7 @@ class Plugging {
       hardware_.plug_in(*stick, port, false);
       order += ' ' + hardware_.name(*stick);
     }
-    for (Pod& pod : pods_) {
-      pod.sticks.clear();
-    }
+    for (Pod& pod : pods_) pod.sticks.clear();
     note("reboot:" + order);
     node_.kubelet().restart();
     restart_daemon();

@@ -232,6 +232,9 @@ TEST_CASE(
   CHECK(rig.give(kNic, {"a"}).empty());
   rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 10s);  // two have it
   CHECK(rig.ledger.open());  // one of them may have gone
+  rig.learn({{{kNic, "a"}, "default/vm"}, {{kVfio, "1"}, "default/vm"}}, kStart + 11s);
+  CHECK_FALSE(rig.ledger.open());  // one pod has both
+  rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 12s);
   CHECK(rig.give(kNic, {"a"}, kStart + 20s) == "a: held by default/vm as x.com/vfio 1");
   CHECK(rig.why(kNic, "a").empty());  // as it was, until the kubelet tells
   rig.learn({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);

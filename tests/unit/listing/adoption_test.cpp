@@ -327,6 +327,20 @@ TEST_CASE("what was given for a device that is away leads to others' hardware, o
   CHECK(found.stale.at("amy")[0].units == units);
 }
 
+TEST_CASE("what every container of the entry is given, or shares, is nobody's for a device that is away") {
+  Node node{.devices = {at("bob", {"/dev/2"}, 4)}};
+  SUBCASE("a node of the entry") {
+    node.recipe.nodes = {{.host_path = Template("/dev/3"), .container_path = Template("/dev/3")}};
+    node.hold({"amy"}, with_nodes({"/dev/3"}));
+  }
+  SUBCASE("what a program has given") {
+    node.recipe.allocate.emplace();
+    node.hold({"amy"}, with_nodes({"/dev/3"}));
+  }
+  SUBCASE("a device that the entry shares") { node.hold({"amy"}, with_nodes({"/dev/2"})); }
+  CHECK(node.look().stale.empty());
+}
+
 TEST_CASE(
     "a container that holds an id was given other nodes for it: which, and to whose hardware they lead") {
   Node node{.devices = {at("amy", {"/dev/1"}), at("bob", {"/dev/2"}), at("cat", {"/dev/3"}, 4)}};
