@@ -3,17 +3,13 @@
 It is mounted in a mount namespace of the calling thread's own, which its child processes share.
 """
 
-import ctypes
 import errno
 import os
 import stat
 import struct
 import threading
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_CLONE_NEWNS = 0x20000
-_MS_REC, _MS_PRIVATE = 0x4000, 0x40000
-_MNT_FORCE, _MNT_DETACH = 1, 2
+from namespaces import mount, own_mount_namespace, unmount
 
 # linux/fuse.h
 LOOKUP, GETATTR, OPEN, READ, OPENDIR, READDIR = 1, 3, 14, 15, 27, 28
@@ -22,30 +18,11 @@ _RELEASEDIR, _INTERRUPT, _BATCH_FORGET = 29, 36, 42
 _ROOT = 1
 
 
-def mount(source, target, kind, flags=0, options=None):
-    arguments = [str(each).encode() if each is not None else None for each in (source, target, kind)]
-    if _LIBC.mount(*arguments, ctypes.c_ulong(flags), options.encode() if options else None) != 0:
-        raise OSError(ctypes.get_errno(), f"mount {target}: {os.strerror(ctypes.get_errno())}")
-
-
-def unmount(target):
-    """Whoever waits for an answer of it gets an error."""
-    _LIBC.umount2(str(target).encode(), _MNT_FORCE | _MNT_DETACH)
-
-
 def own_mounts():
     """Gives the calling thread its own mounts, for files that hang. Returns why that cannot be, or nothing."""
     if not os.path.exists("/dev/fuse"):
         return "this kernel has no /dev/fuse, and so no file system that can be made to hang"
     return own_mount_namespace()
-
-
-def own_mount_namespace():
-    """Gives the calling thread its own mounts. Returns why that cannot be, or nothing."""
-    if _LIBC.unshare(_CLONE_NEWNS) != 0:
-        return f"no mount namespace of its own: {os.strerror(ctypes.get_errno())}; run it as root"
-    mount(None, "/", None, _MS_REC | _MS_PRIVATE)
-    return None
 
 
 class HungFiles:

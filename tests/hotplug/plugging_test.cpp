@@ -420,6 +420,8 @@ class Plugging {
     if (pods_.empty()) return;
     settle();
     const Pod& pod = pods_[below(pods_.size())];
+    // Whoever is asked for a link that leads to other hardware by now takes the one who had that for gone.
+    if (pod.resource == kLink && reached_by(pod).size() != 1) return;
     const AllocateAnswer answer = node_.kubelet().allocate_ids(pod.resource, {pod.id});
     if (answer.code != 0) return note(pod.id + " of " + pod.name + " is refused: " + answer.text);
     ++answers_;

@@ -1,18 +1,19 @@
-"""A made machine's /dev and /sys: seen by the calling thread and by the processes that it starts."""
+"""A made machine's /dev, /sys and uevents: seen by the calling thread and by the processes that it starts."""
 
 import os
+import shutil
 import stat
 from pathlib import Path
 
-from hung_files import mount, own_mount_namespace, unmount
+from namespaces import OwnNetwork, mount, own_mount_namespace, unmount
 
 from .lines import NotShown
 
-_HIDDEN = ("/dev", "/sys")  # by what is made
+_HIDDEN = ("/dev", "/sys", "/run")  # by what is made; in /run a udevd's word
 # Programs need the first ones themselves.
 _NODES = """
     null c 1:3, zero c 1:5, full c 1:7, random c 1:8, urandom c 1:9,
-    fuse c 10:229, kvm c 10:232, net/tun c 10:200, vhost-net c 10:238, loop-control c 10:237,
+    fuse c 10:229, kvm c 10:232, net/tun c 10:200, vhost-net c 10:238, vfio/vfio c 10:196, loop-control c 10:237,
     ttyUSB0 c 188:0, ttyUSB1 c 188:1, ttyUSB2 c 188:2, ttyUSB10 c 188:10,
     ttyACM0 c 166:0, ttyACM1 c 166:1, ttyS0 c 4:64, ttyS1 c 4:65,
     video0 c 81:0, video1 c 81:1, video2 c 81:2, dri/card0 c 226:0, dri/renderD128 c 226:128,
@@ -36,6 +37,7 @@ _FILES = (
     "dev/shm/models/small/weights",
 )
 _DIRECTORIES = ("dev/video-old",)
+_USB_BUS = Path("/sys/devices/pci0000:00/0000:00:14.0/usb1")
 _USB = {  # by port: vendor, product, serial number, number on the bus
     "1-1": ("0403", "6001", "A50285BI", 2),
     "1-2": ("1a86", "7523", "", 3),
@@ -51,7 +53,7 @@ class MadeMachine:
 
     def __init__(self, needed):
         """needed: a directory that must stay to be seen."""
-        self._mounted = []
+        self._mounted, self._network = [], None
         for directory in _HIDDEN:
             if needed.resolve().is_relative_to(directory):
                 raise NotShown(f"{needed} is in {directory}, which is made here; TMPDIR says where it is")
@@ -61,6 +63,7 @@ class MadeMachine:
             for directory in _HIDDEN:
                 mount("made", directory, "tmpfs")
                 self._mounted.append(directory)
+            self._network = OwnNetwork()
             self._make()
         except OSError as error:
             self.close()
@@ -69,6 +72,49 @@ class MadeMachine:
     def close(self):
         for directory in self._mounted:
             unmount(directory)
+        if self._network:
+            self._network.close()
+
+    def plug_in(self, port, vendor, product, serial, number):
+        """A USB device with the number on the bus, and so with the node."""
+        attributes = {"idVendor": vendor, "idProduct": product, "busnum": "1", "devnum": str(number)}
+        if serial:
+            attributes["serial"] = serial
+        node = {"DEVNAME": f"bus/usb/001/{number:03}", "MAJOR": "189", "MINOR": str(number - 1)}
+        self._add(_USB_BUS / port, "usb", attributes, {"DEVTYPE": "usb_device", **node})
+
+    def unplug(self, port):
+        number = int((_USB_BUS / port / "devnum").read_text())
+        shutil.rmtree(_USB_BUS / port)
+        for link in f"/sys/bus/usb/devices/{port}", f"/sys/dev/char/189:{number - 1}", f"/dev/bus/usb/001/{number:03}":
+            Path(link).unlink()
+        self._network.send_uevent("remove", _USB_BUS / port, {"SUBSYSTEM": "usb", "DEVTYPE": "usb_device"})
+
+    def add_card(self, address, vendor, group):
+        """A PCI function that is bound to vfio-pci, in an IOMMU group."""
+        vfio = Path("/sys/devices/virtual/vfio", str(group))
+        if not vfio.exists():
+            self._add(vfio, "vfio", {}, {"DEVNAME": f"vfio/{group}", "MAJOR": "511", "MINOR": str(group)})
+            _link("/sys/class/vfio", vfio)
+        card = Path("/sys/devices/pci0000:00", address)
+        self._add(card, "pci", {"vendor": f"0x{vendor}", "device": "0x2230", "class": "0x030000"}, {})
+        for name, to in ("driver", "/sys/bus/pci/drivers/vfio-pci"), ("iommu_group", f"/sys/kernel/iommu_groups/{group}"):
+            Path(to).mkdir(parents=True, exist_ok=True)
+            (card / name).symlink_to(os.path.relpath(to, card))
+
+    def _add(self, directory, subsystem, attributes, uevent):
+        directory.mkdir(parents=True)
+        lines = "".join(f"{name}={value}\n" for name, value in uevent.items())
+        for name, text in {**attributes, "uevent": lines}.items():
+            (directory / name).write_text(text + "\n" * (name != "uevent"))
+        bus = Path("/sys/bus", subsystem)
+        (directory / "subsystem").symlink_to(os.path.relpath(bus, directory))
+        _link(bus / "devices", directory)
+        if "DEVNAME" in uevent:
+            number = f"{uevent['MAJOR']}:{uevent['MINOR']}"
+            _link("/sys/dev/char", directory, number)
+            _make_node(Path("/dev", uevent["DEVNAME"]), "c", number)
+        self._network.send_uevent("add", directory, {"SUBSYSTEM": subsystem, **uevent})
 
     def _make(self):
         for node in _NODES.split(","):
@@ -84,7 +130,7 @@ class MadeMachine:
         for name in _DIRECTORIES:
             Path("/", name).mkdir()
         for port, device in _USB.items():
-            _plug_in(port, *device)
+            self.plug_in(port, *device)
 
 
 def _make_node(path, kind, number):
@@ -94,18 +140,7 @@ def _make_node(path, kind, number):
     path.chmod(0o666)  # whatever the umask
 
 
-def _plug_in(port, vendor, product, serial, number):
-    directory = Path("/sys/devices/pci0000:00/0000:00:14.0/usb1", port)
-    home = Path("/sys/bus/usb/devices")
-    directory.mkdir(parents=True)
+def _link(home, directory, name=None):
+    home = Path(home)
     home.mkdir(parents=True, exist_ok=True)
-    node = f"bus/usb/001/{number:03}"
-    attributes = {"idVendor": vendor, "idProduct": product, "busnum": "1", "devnum": str(number)}
-    attributes["uevent"] = f"MAJOR=189\nMINOR={number - 1}\nDEVNAME={node}\nDEVTYPE=usb_device"
-    if serial:
-        attributes["serial"] = serial
-    for name, text in attributes.items():
-        (directory / name).write_text(text + "\n")
-    (directory / "subsystem").symlink_to("../../../../../bus/usb")
-    (home / port).symlink_to(os.path.relpath(directory, home))
-    _make_node(Path("/dev", node), "c", f"189:{number - 1}")
+    (home / (name or directory.name)).symlink_to(os.path.relpath(directory, home))

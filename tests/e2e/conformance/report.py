@@ -118,6 +118,9 @@ def table_of_traps(versions, cell, table):
         "1,000 reloads that each change something: memory does not grow": "reloads",
         "taken over from a plugin with other ids: what its pod holds is given to nobody until it has gone": "adopt",
         "the same from generic-device-plugin": "adopt peer",
+        "two sticks with one serial number: who was first keeps its id and its nodes, with the kubelet down meanwhile": "twins",
+        "a pod's node is another stick's now: nobody is given either until the pod has gone": "moved",
+        "what two entries list, and cards of one IOMMU group: given once": "ledger",
         "units of cards of 16 and 80 GiB are one card's; one card in two entries is refused; `emptyAtStop` counts at once; "
         "shares of 8 devices are of 8": "cards",
         "generic-device-plugin's configurations, converted: the same names, counts and nodes, or a difference that "
