@@ -22,7 +22,15 @@ namespace {
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class AllocationDraft {
  public:
-  AllocationDraft(Placeholders placeholders, CdiNames cdi) : expand_(std::move(placeholders)), cdi_(cdi) {}
+  // recipe: of devices without terms of their own.
+  AllocationDraft(Placeholders placeholders, const Recipe& recipe)
+      : expand_(std::move(placeholders)), recipe_(recipe) {
+    for (const Device* device : expand_.devices()) {
+      const Recipe* const its = &terms_of(*device, recipe_);
+      if (std::ranges::find(terms_, its) == terms_.end()) terms_.push_back(its);
+    }
+    if (terms_.empty()) terms_.push_back(&recipe_);
+  }
 
   void add_devices() {
     for (std::size_t n = 0; n < expand_.devices().size(); ++n) {
@@ -44,58 +52,54 @@ class AllocationDraft {
     }
   }
 
-  void add(const NodeRecipe& node) {
-    for_each_place(node.host_path, node.container_path, [&](Text host, Text container, bool named) {
-      add_node(std::move(host), std::move(container), node.permissions, named);
-    });
-  }
-
-  void add(const MountRecipe& mount) {
-    for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container, bool named) {
-      add_mount(std::move(host), std::move(container), mount.read_only, named);
-    });
-  }
-
-  void add_env(const Recipe::Pairs& env) {
-    for (const auto& [name, value] : env) add_pair("environment variable", allocation_.env, name, value);
+  // What the entries of the devices say, each of its own.
+  void add_terms() {
+    const auto its_own = [this](const Recipe* terms) {
+      return [this, terms](const Device* device) { return &terms_of(*device, recipe_) == terms; };
+    };
+    for (const Recipe* const terms : terms_)
+      with(its_own(terms), [&] {
+        for (const NodeRecipe& node : terms->nodes) add(node);
+      });
+    for (const Recipe* const terms : terms_)
+      with(its_own(terms), [&] {
+        for (const MountRecipe& mount : terms->mounts) add(mount);
+      });
+    add_pairs("environment variable", allocation_.env, &Recipe::env);
     for (const auto& [name, value] : allocation_.env) {
       if (name.empty() || name.find('=') != std::string::npos)
         expand_.refuse(in_quotes(name) + " cannot be an environment variable's name");
     }
+    add_pairs("annotation", allocation_.annotations, &Recipe::annotations);
   }
 
   // Once for all devices that share one. After what the entry says: that wins.
   void add_kind_recipes() {
-    const std::vector<const Device*> all = expand_.devices();
     std::vector<const KindRecipe*> done;
-    for (const Device* device : all) {
+    for (const Device* device : std::vector(expand_.devices())) {
       const KindRecipe* const recipe = device->recipe.get();
-      if (!recipe || std::ranges::find(done, recipe) != done.end()) continue;
+      const auto is_it = [&](const KindRecipe* other) { return same(recipe, other); };
+      if (!recipe || std::ranges::any_of(done, is_it)) continue;
       done.push_back(recipe);
-      std::vector<const Device*> those;
-      std::ranges::copy_if(all, std::back_inserter(those),
-                           [recipe](const Device* each) { return each->recipe.get() == recipe; });
-      expand_.use(std::move(those));
-      add(*recipe);
+      with([&](const Device* each) { return is_it(each->recipe.get()); }, [&] { add(*recipe); });
     }
-    expand_.use(all);
-  }
-
-  void add_annotations(const Recipe::Pairs& annotations) {
-    for (const auto& [key, value] : annotations) add_pair("annotation", allocation_.annotations, key, value);
   }
 
   // The names of the devices of which our specification says something. Last of all.
   void add_names() {
-    std::vector<const Device*> named = expand_.devices();
-    std::erase_if(named, [this](const Device* device) { return !named_.contains(device); });
-    if (named.empty()) return;
-    expand_.use(std::move(named));
-    if (const std::string trouble = cdi_kind_trouble(expand_.resource()); !trouble.empty())
-      expand_.refuse(trouble);
-    KindRecipe names;
-    add_cdi_names(names, cdi_, "plughost", "{cdiName}");
-    add(names);
+    for (const CdiNames way : {CdiNames::kCri, CdiNames::kAnnotations}) {
+      const auto has_one = [&](const Device* device) {
+        return named_.contains(device) && terms_of(*device, recipe_).cdi == way;
+      };
+      if (std::ranges::none_of(expand_.devices(), has_one)) continue;
+      with(has_one, [&] {
+        if (const std::string trouble = cdi_kind_trouble(expand_.resource()); !trouble.empty())
+          expand_.refuse(trouble);
+        KindRecipe names;
+        add_cdi_names(names, way, "plughost", "{cdiName}");
+        add(names);
+      });
+    }
     for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
   }
 
@@ -120,6 +124,49 @@ class AllocationDraft {
 
  private:
   using Text = Placeholders::Text;
+
+  // Of those of the devices alone.
+  template <typename Which, typename Do>
+  void with(Which which, Do what) {
+    std::vector<const Device*> all = expand_.devices();
+    std::vector<const Device*> those;
+    std::ranges::copy_if(all, std::back_inserter(those), which);
+    expand_.use(std::move(those));
+    what();
+    expand_.use(std::move(all));
+  }
+
+  static bool same(const KindRecipe* one, const KindRecipe* other) {
+    return one == other || (one && other && *one == *other);
+  }
+
+  // What several entries say in the same words is said of all of their devices.
+  void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
+                 Recipe::Pairs Recipe::*which) {
+    const auto says = [&](const Recipe* terms, const auto& pair) {
+      return std::ranges::find(terms->*which, pair) != (terms->*which).end();
+    };
+    for (auto terms = terms_.begin(); terms != terms_.end(); ++terms) {
+      for (const auto& pair : (*terms)->*which) {
+        const auto says_it = [&](const Recipe* other) { return says(other, pair); };
+        if (std::any_of(terms_.begin(), terms, says_it)) continue;
+        with([&](const Device* device) { return says_it(&terms_of(*device, recipe_)); },
+             [&] { add_pair(what, pairs, pair.first, pair.second); });
+      }
+    }
+  }
+
+  void add(const NodeRecipe& node) {
+    for_each_place(node.host_path, node.container_path, [&](Text host, Text container, bool named) {
+      add_node(std::move(host), std::move(container), node.permissions, named);
+    });
+  }
+
+  void add(const MountRecipe& mount) {
+    for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container, bool named) {
+      add_mount(std::move(host), std::move(container), mount.read_only, named);
+    });
+  }
 
   void add(const KindRecipe& recipe) {
     for (const NodeRecipe& node : recipe.nodes) add(node);
@@ -162,8 +209,8 @@ class AllocationDraft {
   // Is what these say of the device at position n a matter of our CDI specification? Then the device has a
   // name there. It is written before there is an allocation.
   bool by_cdi(std::size_t n, const Template& one, const Template& other) {
-    if (cdi_ == CdiNames::kNone || expand_.depends_on_the_allocation(one) ||
-        expand_.depends_on_the_allocation(other))
+    if (terms_of(*expand_.devices()[n], recipe_).cdi == CdiNames::kNone ||
+        expand_.depends_on_the_allocation(one) || expand_.depends_on_the_allocation(other))
       return false;
     named_.insert(expand_.devices()[n]);
     return true;
@@ -223,7 +270,8 @@ class AllocationDraft {
   }
 
   Placeholders expand_;
-  CdiNames cdi_;
+  const Recipe& recipe_;
+  std::vector<const Recipe*> terms_;         // of the devices, each once
   std::unordered_set<const Device*> named_;  // of which our CDI specification says something
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
@@ -236,12 +284,9 @@ std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe
                                          const Allocation& more) {
   AllocationDraft draft({resource, std::move(devices), recipe.units ? std::optional(units) : std::nullopt,
                          recipe.assume.has_value()},
-                        recipe.cdi);
+                        recipe);
   draft.add_devices();
-  for (const NodeRecipe& node : recipe.nodes) draft.add(node);
-  for (const MountRecipe& mount : recipe.mounts) draft.add(mount);
-  draft.add_env(recipe.env);
-  draft.add_annotations(recipe.annotations);
+  draft.add_terms();
   draft.add_more(more, recipe.assume ? "what the dialect of assume sets" : "the program of allocate");
   draft.add_kind_recipes();
   draft.add_names();

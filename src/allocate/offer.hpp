@@ -2,6 +2,7 @@
 // What one resource offers at one moment: the devices, and how to answer for them. Immutable once made.
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "allocate/ledger.hpp"
@@ -23,5 +24,10 @@ struct Offer {
   std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
   std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
 };
+
+// Does a container runtime read a specification of ours for some of the devices?
+bool names_by_cdi(const Offer& offer);
+// Does a program have a part in the answer for these ids?
+bool asks_program(const Offer& offer, std::span<const std::string> ids);
 
 }  // namespace plughost

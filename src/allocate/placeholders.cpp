@@ -23,7 +23,17 @@ std::string uuid_of(std::string_view text) {
 
 Placeholders::Placeholders(std::string_view resource, std::vector<const Device*> devices,
                            std::optional<UnitCounts> units, bool knows_pod)
-    : resource_(resource), devices_(std::move(devices)), units_(std::move(units)), knows_pod_(knows_pod) {}
+    : resource_(resource), all_(devices), units_(std::move(units)), knows_pod_(knows_pod) {
+  use(std::move(devices));
+}
+
+void Placeholders::use(std::vector<const Device*> devices) {
+  devices_ = std::move(devices);
+  positions_.clear();
+  for (std::size_t n = 0; n < all_.size() && positions_.size() < devices_.size(); ++n) {
+    if (all_[n] == devices_[positions_.size()]) positions_.push_back(n);
+  }
+}
 
 void Placeholders::refuse(const std::string& why) {
   if (trouble_.empty()) trouble_ = "resource " + std::string(resource_) + ": " + why;
@@ -64,7 +74,7 @@ Placeholders::Text Placeholders::scalar(std::string_view placeholder) const {
     for (const Device* device : devices_) text += '\n' + device->id;
     return uuid_of(text);
   }
-  if (placeholder == "count") return std::to_string(devices_.size());
+  if (placeholder == "count") return std::to_string(all_.size());
   if (counts_units(placeholder))
     return std::to_string(placeholder == "units" ? units_->of_container : units_->total);
   if (tells_pod(placeholder) && units_ && units_->pod) {
@@ -75,7 +85,7 @@ Placeholders::Text Placeholders::scalar(std::string_view placeholder) const {
 }
 
 Placeholders::Text Placeholders::value(std::string_view placeholder, std::size_t n) {
-  if (placeholder == "n") return std::to_string(n);
+  if (placeholder == "n") return std::to_string(positions_[n]);
   if (placeholder == "cardUnits" && units_) return std::to_string(devices_[n]->replicas);
   if (tells_pod(placeholder)) {
     refuse("nobody knows which pod asks, and this resource's configuration needs its {" +
@@ -90,7 +100,7 @@ Placeholders::Text Placeholders::value(std::string_view placeholder, std::size_t
 }
 
 Placeholders::Text Placeholders::position(const PositionText& text, std::size_t n) {
-  if (text.valid()) return checked(text.at(n), text.pattern());
+  if (text.valid()) return checked(text.at(positions_[n]), text.pattern());
   refuse("the container path " + in_quotes(text.pattern()) + " of device " + in_quotes(devices_[n]->id) +
          " has a brace without a meaning: {n} is the only name there");
   return std::nullopt;

@@ -23,15 +23,15 @@ class Placeholders {
 
   std::string_view resource() const { return resource_; }
   const std::vector<const Device*>& devices() const { return devices_; }
-  // Of these alone from now on.
-  void use(std::vector<const Device*> devices) { devices_ = std::move(devices); }
+  // Of these of them alone from now on; {n} stays their position among all.
+  void use(std::vector<const Device*> devices);
 
   // Does the template name more than what is the same for all devices?
   bool belongs_to_a_device(const Template& pattern) const;
   // Does the template name what only an allocation has?
   bool depends_on_the_allocation(const Template& pattern) const;
 
-  // For the device at position n of the allocation.
+  // For the n-th of the devices.
   Text one(const Template& pattern, std::size_t n);
   Text position(const PositionText& text, std::size_t n);
   // For all of them: what differs is joined by commas.
@@ -52,6 +52,8 @@ class Placeholders {
 
   std::string_view resource_;
   std::vector<const Device*> devices_;
+  std::vector<const Device*> all_;
+  std::vector<std::size_t> positions_;  // of devices_ among all_
   std::optional<UnitCounts> units_;
   bool knows_pod_;
   std::string trouble_;

@@ -178,6 +178,7 @@ void drop_repeated_ids(std::vector<Device>& devices, const std::string& resource
   const auto same_id = [](const Device& a, const Device& b) { return a.id == b.id; };
   devices.erase(std::unique(devices.begin(), devices.end(), same_id), devices.end());
 
+  if (std::ranges::none_of(devices, [](const Device& device) { return device.replicas > 1; })) return;
   // "gpu::1" may be a device of its own, and a replica of "gpu".
   const auto names_replica = [&](const Device& device) {
     if (device.replicas != 1) return false;

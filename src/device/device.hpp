@@ -113,6 +113,7 @@ struct Hardware {
 };
 
 struct KindRecipe;
+struct Recipe;
 
 // Why a device, or some of its shares, is not to be had, whatever it is by itself: who says so, and in words.
 struct Reason {
@@ -152,6 +153,10 @@ struct Device {
   // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
   // it together. nullptr: nothing.
   std::shared_ptr<const KindRecipe> recipe;
+
+  // What its entry says, where several entries are one resource: see terms_of(). nullptr: the resource has
+  // one.
+  std::shared_ptr<const Recipe> terms;
 
   // How many of its shares can be had?
   unsigned healthy_shares() const;

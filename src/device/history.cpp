@@ -120,20 +120,22 @@ void BadSpells::note(std::span<const Device> devices, Clock::time_point now) {
   }
 }
 
-std::vector<std::string> BadSpells::take_due(Clock::time_point now, Clock::duration after) {
+std::vector<std::string> BadSpells::take_due(Clock::time_point now, const Patience& after) {
   std::vector<std::string> due;
   for (auto& [id, spell] : spells_) {
-    if (spell.told || now < spell.since + after) continue;
+    const auto patience = spell.told ? std::nullopt : after(id);
+    if (!patience || now < spell.since + *patience) continue;
     spell.told = true;
     due.push_back(id);
   }
   return due;
 }
 
-BadSpells::Clock::time_point BadSpells::next_due(Clock::duration after) const {
+BadSpells::Clock::time_point BadSpells::next_due(const Patience& after) const {
   Clock::time_point next = kNever;
   for (const auto& [id, spell] : spells_) {
-    if (!spell.told) next = std::min(next, spell.since + after);
+    if (const auto patience = spell.told ? std::nullopt : after(id))
+      next = std::min(next, spell.since + *patience);
   }
   return next;
 }

@@ -101,10 +101,13 @@ class BadSpells {
 
   // These are the devices now.
   void note(std::span<const Device> devices, Clock::time_point now);
-  // The ids of those whose spell has lasted for so long, each once in a spell.
-  std::vector<std::string> take_due(Clock::time_point now, Clock::duration after);
+  // How long a spell is to last before it is due; nullopt: nobody wants to hear of that device.
+  using Patience = std::function<std::optional<Clock::duration>(const std::string& id)>;
+
+  // The ids of those whose spell is due, each once in a spell.
+  std::vector<std::string> take_due(Clock::time_point now, const Patience& after);
   // When there will be one; kNever: not before something happens.
-  Clock::time_point next_due(Clock::duration after) const;
+  Clock::time_point next_due(const Patience& after) const;
   // nullopt: it has none.
   std::optional<Clock::time_point> since(std::string_view id) const;
 

@@ -50,8 +50,9 @@ void for_each_pair(std::span<const Device> before, std::span<const Device> after
   const Device* const none = nullptr;
   auto old = before.begin();
   for (const Device& device : after) {
-    for (; old != before.end() && old->id < device.id; ++old) visit(&*old, none);
-    const bool known = old != before.end() && old->id == device.id;
+    int order = 1;
+    while (old != before.end() && (order = old->id.compare(device.id)) < 0) visit(&*old++, none);
+    const bool known = old != before.end() && order == 0;
     visit(known ? &*old++ : none, &device);
   }
   for (; old != before.end(); ++old) visit(&*old, none);

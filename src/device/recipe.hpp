@@ -184,4 +184,9 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
+// What a container gets with the device is said by its own entry; of_resource: by the first of the resource.
+inline const Recipe& terms_of(const Device& device, const Recipe& of_resource) {
+  return device.terms ? *device.terms : of_resource;
+}
+
 }  // namespace plughost

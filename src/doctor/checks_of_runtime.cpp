@@ -35,6 +35,7 @@ std::set<std::string> promised_kinds(const Survey& devices) {
   for (const Offer& offer : devices.offers) {
     take_annotations(offer.recipe->annotations);
     for (const Device& device : offer.inventory.devices()) {
+      if (device.terms) take_annotations(device.terms->annotations);
       if (!device.recipe) continue;
       take_annotations(device.recipe->annotations);
       for (const Template& name : device.recipe->cdi) take_kinds(name.text(), kinds);

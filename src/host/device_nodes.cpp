@@ -148,7 +148,8 @@ std::optional<std::string> unit_of(const HostRoot& host, const std::string& node
 void find_units(const HostRoot& host, const Recipe& recipe, std::vector<Device>& devices) {
   std::map<std::string, std::vector<Device*>> of;
   for (Device& device : devices) {
-    if (device.replicas > 1 || !device.hardware->units.empty()) continue;
+    const bool has_nodes = !device.nodes.empty() || !recipe.nodes.empty();
+    if (!has_nodes || device.replicas > 1 || !device.hardware->units.empty()) continue;
     std::set<std::string> paths;
     for (const DeviceNode& node : device.nodes) paths.insert(node.host_path);
     for (const NodeRecipe& node : recipe.nodes) {

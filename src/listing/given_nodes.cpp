@@ -47,7 +47,8 @@ Allocation given_of(const std::string& resource, const Recipe& recipe, const Inv
 }
 
 bool is_elsewhere(const Device& before, const Device& now) {
-  if (before.nodes == now.nodes && before.hardware->units == now.hardware->units) return false;
+  const bool same_place = before.hardware == now.hardware || before.hardware->units == now.hardware->units;
+  if (same_place && before.nodes == now.nodes) return false;
   const auto nodes = [](const Device& device) {
     std::set<std::string> paths;
     for (const DeviceNode& node : device.nodes) paths.insert(node.host_path);

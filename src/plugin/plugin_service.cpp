@@ -108,7 +108,10 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (offer->recipe->allocate || offer->recipe->assume) {
+  const auto needs_others = [&](const auto& container) {
+    return offer->recipe->assume || asks_program(*offer, ids_of(container));
+  };
+  if (std::ranges::any_of(request->container_requests(), needs_others)) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(
         new AllocateCall{offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked}));

@@ -148,7 +148,7 @@ CdiDirectory::CdiDirectory(HostRoot host, fs::path directory, std::string owner)
     : host_(std::move(host)), path_(std::move(directory)), owner_(std::move(owner)) {}
 
 std::string CdiDirectory::specify(const Offer& offer) {
-  if (offer.recipe->cdi == CdiNames::kNone) return {};
+  if (!names_by_cdi(offer)) return {};
   const std::string file = cdi_file_name(owner_, offer.resource);
   const auto known = specified_.find(offer.resource);
   const bool same = known != specified_.end() && known->second.recipe == offer.recipe &&

@@ -1,10 +1,12 @@
 #include "userprograms/container_programs.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
 
+#include "device/names.hpp"
 #include "kinds/exec/document.hpp"
 #include "programs/program.hpp"
 
@@ -20,25 +22,24 @@ constexpr Spoken kPreStartSpoken{.what = "the program of preStart",
 
 void PreStarts::run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids,
                     Answer answer) {
-  const ProgramRecipe& recipe = *offer->recipe->pre_start;
-  std::map<std::string, std::vector<std::string>> commands;  // by the device's id
+  std::map<std::string, Program> programs;  // by the device's id
   for (const std::string& id : ids) {
     const Device* device = offer->inventory.find(id);
     if (!device) return answer("there is no device \"" + id + "\" any more");
-    if (commands.contains(device->id)) continue;
-    CommandLine line = command_line(recipe.command, offer->resource, *device);
+    const auto& recipe = terms_of(*device, *offer->recipe).pre_start;
+    if (!recipe || programs.contains(device->id)) continue;
+    CommandLine line = command_line(recipe->command, offer->resource, *device);
     if (!line.missing.empty())
       return answer("device \"" + device->id + "\" has no {" + line.missing + "}, which preStart needs");
-    commands[device->id] = std::move(line.words);
+    programs[device->id] = {.command = std::move(line.words),
+                            .timeout = recipe->timeout,
+                            .timeout_from = Program::TimeoutFrom::kNow};
   }
-  if (commands.empty()) return answer("");
-  starts_.emplace_back(std::move(answer), programs_, commands.size());
+  if (programs.empty()) return answer("");
+  starts_.emplace_back(std::move(answer), programs_, programs.size());
   const auto start = std::prev(starts_.end());
-  for (auto& [id, command] : commands) {
-    start->programs.emplace_back(start->queue,
-                                 Program{.command = std::move(command),
-                                         .timeout = recipe.timeout,
-                                         .timeout_from = Program::TimeoutFrom::kNow},
+  for (auto& [id, program] : programs) {
+    start->programs.emplace_back(start->queue, std::move(program),
                                  [this, start, device = id](const Ending& ending) {
                                    on_end(start, device, why_failed(kPreStartSpoken, ending));
                                  });
@@ -70,17 +71,65 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
   }
 }
 
+// The ids by whose program is asked for them.
+std::vector<std::pair<const ProgramRecipe*, std::vector<std::string>>> by_program(
+    const Offer& offer, std::span<const std::string> ids) {
+  std::vector<std::pair<const ProgramRecipe*, std::vector<std::string>>> groups;
+  for (const std::string& id : ids) {
+    const Device* const device = offer.inventory.find(id);
+    const auto& recipe = (device ? terms_of(*device, *offer.recipe) : *offer.recipe).allocate;
+    if (!recipe) continue;
+    auto group = std::ranges::find(groups, &*recipe, [](const auto& each) { return each.first; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {&*recipe, {}});
+    group->second.push_back(id);
+  }
+  return groups;
+}
+
+AllocationPrograms::Outcome together(std::vector<Allocation> said) {
+  Allocation all;
+  const auto append = [](auto& to, auto& from) { std::ranges::move(from, std::back_inserter(to)); };
+  for (Allocation& some : said) {
+    append(all.nodes, some.nodes);
+    append(all.mounts, some.mounts);
+    append(all.cdi, some.cdi);
+    for (const auto& [pairs, its] :
+         {std::pair(&all.env, &some.env), std::pair(&all.annotations, &some.annotations)}) {
+      for (auto& [name, value] : *its) {
+        if (const auto [pair, added] = pairs->try_emplace(name, value); !added && pair->second != value)
+          return "allocate: the programs of two entries contradict each other: " + name + " would be both " +
+                 in_quotes(pair->second) + " and " + in_quotes(value);
+      }
+    }
+  }
+  return all;
+}
+
 }  // namespace
 
 void AllocationPrograms::ask(const Offer& offer, std::span<const std::string> ids, Answer answer) {
-  const ProgramRecipe& recipe = *offer.recipe->allocate;
-  Program program = document_program(command_line(recipe.command, offer.resource, {}).words);
-  program.input = allocation_request(offer, ids);
-  program.timeout = recipe.timeout;
-  program.timeout_from = Program::TimeoutFrom::kNow;
-  const auto call = calls_.insert(calls_.end(), Call{.program = nullptr, .answer = std::move(answer)});
-  call->program = std::make_unique<Subprocess>(
-      queue_, std::move(program), [this, call](const Ending& ending) { finish(call, outcome_of(ending)); });
+  const auto groups = by_program(offer, ids);
+  if (groups.empty()) return answer(Allocation());
+  const auto call = calls_.emplace(calls_.end());
+  call->answer = std::move(answer);
+  call->said.resize(groups.size());
+  call->left = groups.size();
+  for (std::size_t n = 0; n < groups.size(); ++n) {
+    const auto& [recipe, its] = groups[n];
+    Program program = document_program(command_line(recipe->command, offer.resource, {}).words);
+    program.input = allocation_request(offer, its);
+    program.timeout = recipe->timeout;
+    program.timeout_from = Program::TimeoutFrom::kNow;
+    call->programs.emplace_back(queue_, std::move(program), [this, call, n](const Ending& ending) {
+      on_end(call, n, outcome_of(ending));
+    });
+  }
+}
+
+void AllocationPrograms::on_end(Calls::iterator call, std::size_t n, Outcome outcome) {
+  if (std::holds_alternative<std::string>(outcome)) return finish(call, std::move(outcome));
+  call->said[n] = std::get<Allocation>(std::move(outcome));
+  if (--call->left == 0) finish(call, together(std::move(call->said)));
 }
 
 void AllocationPrograms::finish(Calls::iterator call, Outcome outcome) {
@@ -96,7 +145,7 @@ AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<
     return std::get<Allocation>(std::move(outcome));
   };
   auto without = allocated({});
-  if (std::holds_alternative<std::string>(without) || !offer.recipe->allocate) return without;
+  if (std::holds_alternative<std::string>(without) || !asks_program(offer, ids)) return without;
   EventLoop loop;
   Programs programs(loop);
   AllocationPrograms asked(programs);

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "allocate/allocation.hpp"
 #include "allocate/offer.hpp"
@@ -29,8 +30,8 @@ class PreStarts {
   explicit PreStarts(Programs& programs) : programs_(programs) {}
   PreStarts& operator=(PreStarts&&) = delete;
 
-  // Runs the offer's program for the device of each id, once for a device with several replicas among them.
-  // The first trouble ends the start, and what runs for it is killed. The offer's recipe has a pre_start.
+  // Runs the program of its entry for the device of each id, once for a device with several replicas among
+  // them. The first trouble ends the start, and what runs for it is killed.
   void run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids, Answer answer);
 
  private:
@@ -64,16 +65,20 @@ class AllocationPrograms {
   explicit AllocationPrograms(Programs& programs) : queue_(programs, Purpose::kAllocate) {}
   AllocationPrograms& operator=(AllocationPrograms&&) = delete;
 
-  // Asks the offer's program what a container with these ids gets. The offer's recipe has an allocate.
+  // Asks the programs of the devices' entries what a container with these ids gets, each for its own; nothing
+  // more where there is none.
   void ask(const Offer& offer, std::span<const std::string> ids, Answer answer);
 
  private:
   struct Call {
-    std::unique_ptr<Subprocess> program;
+    std::list<Subprocess> programs;
+    std::vector<Allocation> said;  // by each of them
+    std::size_t left = 0;
     Answer answer;
   };
   using Calls = std::list<Call>;
 
+  void on_end(Calls::iterator call, std::size_t n, Outcome outcome);
   void finish(Calls::iterator call, Outcome outcome);
 
   ProgramQueue queue_;

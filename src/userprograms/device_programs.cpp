@@ -42,12 +42,24 @@ UnhealthyPrograms::UnhealthyPrograms(Programs& programs, Log& log, AskHolders as
       due_(programs.loop(), [this] { on_due(); }) {}
 
 void UnhealthyPrograms::follow(const Offer& offer) {
-  if (!offer.recipe->when_unhealthy) return forget(offer.resource);
+  const auto wants_it = [&](const Device& each) {
+    return terms_of(each, *offer.recipe).when_unhealthy.has_value();
+  };
+  if (!offer.recipe->when_unhealthy && std::ranges::none_of(offer.inventory.devices(), wants_it))
+    return forget(offer.resource);
   Watched& watched = watched_[offer.resource];
   watched.inventory = offer.inventory;
   watched.recipe = offer.recipe;
   watched.spells.note(offer.inventory.devices(), Clock::now());
   arm();
+}
+
+BadSpells::Patience UnhealthyPrograms::Watched::patience() const {
+  return [this](const std::string& id) -> std::optional<Clock::duration> {
+    const Device* const device = device_of_id(inventory.devices(), id);
+    const auto& wants = (device ? terms_of(*device, *recipe) : *recipe).when_unhealthy;
+    return wants ? std::optional<Clock::duration>(wants->after) : std::nullopt;
+  };
 }
 
 void UnhealthyPrograms::forget(const std::string& resource) {
@@ -57,7 +69,7 @@ void UnhealthyPrograms::forget(const std::string& resource) {
 void UnhealthyPrograms::arm() {
   Clock::time_point next = BadSpells::kNever;
   for (const auto& [resource, watched] : watched_)
-    next = std::min(next, watched.spells.next_due(watched.recipe->when_unhealthy->after));
+    next = std::min(next, watched.spells.next_due(watched.patience()));
   if (next == BadSpells::kNever)
     due_.cancel();
   else
@@ -67,7 +79,7 @@ void UnhealthyPrograms::arm() {
 void UnhealthyPrograms::on_due() {
   std::vector<Due> all;
   for (auto& [resource, watched] : watched_) {
-    for (std::string& id : watched.spells.take_due(Clock::now(), watched.recipe->when_unhealthy->after)) {
+    for (std::string& id : watched.spells.take_due(Clock::now(), watched.patience())) {
       const auto since = *watched.spells.since(id);
       all.push_back({.resource = resource, .device = std::move(id), .since = since});
     }
@@ -83,7 +95,7 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
   const auto watched = watched_.find(due.resource);
   if (watched == watched_.end() || watched->second.spells.since(due.device) != due.since) return;
   const Device* const device = device_of_id(watched->second.inventory.devices(), due.device);
-  const ProgramRecipe& recipe = watched->second.recipe->when_unhealthy->program;
+  const ProgramRecipe& recipe = terms_of(*device, *watched->second.recipe).when_unhealthy->program;
   CommandLine line = command_line(recipe.command, due.resource, *device);
   Run run{.resource = due.resource, .device = due.device, .program = nullptr};
   if (!line.missing.empty())
@@ -122,10 +134,10 @@ RemovalPrograms::RemovalPrograms(Programs& programs, Log& log)
       limit_(programs.loop(), [this] { on_limit(); }) {}
 
 void RemovalPrograms::run(const Offer& offer) {
-  if (!offer.recipe->on_remove) return;
-  const ProgramRecipe& recipe = *offer.recipe->on_remove;
   for (const Device& device : offer.inventory.devices()) {
-    CommandLine line = command_line(recipe.command, offer.resource, device);
+    const auto& recipe = terms_of(device, *offer.recipe).on_remove;
+    if (!recipe) continue;
+    CommandLine line = command_line(recipe->command, offer.resource, device);
     Removal removal{.resource = offer.resource, .device = device.id, .program = nullptr};
     if (!line.missing.empty()) {
       tell(removal, "it has no {" + line.missing + "}, which onRemove needs");
@@ -133,7 +145,7 @@ void RemovalPrograms::run(const Offer& offer) {
     }
     const auto begun = removals_.insert(removals_.end(), std::move(removal));
     begun->program = std::make_unique<Subprocess>(
-        queue_, Program{.command = std::move(line.words), .timeout = recipe.timeout},
+        queue_, Program{.command = std::move(line.words), .timeout = recipe->timeout},
         [this, begun](const Ending& ending) { on_end(begun, why_failed(kRemovalSpoken, ending)); });
   }
 }

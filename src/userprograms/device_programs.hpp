@@ -31,8 +31,8 @@ class UnhealthyPrograms {
   UnhealthyPrograms(Programs& programs, Log& log, AskHolders ask_holders);
   UnhealthyPrograms& operator=(UnhealthyPrograms&&) = delete;
 
-  // The resource offers this from now on. Its whenUnhealthy is run once for each bad spell that lasts, with
-  // what is known then on its standard input. How it ended is logged.
+  // The resource offers this from now on. A device's whenUnhealthy is run once for each bad spell that lasts,
+  // with what is known then on its standard input. How it ended is logged.
   void follow(const Offer& offer);
   // Nobody offers it any more, and its spells are over. What runs goes on.
   void forget(const std::string& resource);
@@ -40,8 +40,9 @@ class UnhealthyPrograms {
  private:
   struct Watched {
     Inventory inventory;
-    std::shared_ptr<const Recipe> recipe;  // has a whenUnhealthy
+    std::shared_ptr<const Recipe> recipe;
     BadSpells spells;
+    BadSpells::Patience patience() const;
   };
   struct Due {
     std::string resource;
@@ -86,7 +87,7 @@ class RemovalPrograms {
   RemovalPrograms(Programs& programs, Log& log);
   RemovalPrograms& operator=(RemovalPrograms&&) = delete;
 
-  // Runs the program of the offer's onRemove, if it has one, for each of its devices. What goes wrong is
+  // Runs the program of onRemove for each of the offer's devices whose entry has one. What goes wrong is
   // logged.
   void run(const Offer& offer);
   // Calls done, later, when all programs have ended; or after limit, and then what has not ended is killed.

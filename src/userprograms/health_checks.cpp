@@ -26,28 +26,30 @@ HealthChecks::HealthChecks(Programs& programs, Log& log, std::function<void()> o
       next_(programs.loop(), [this] { run_due(); }) {}
 
 void HealthChecks::follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources) {
-  if (recipe.health) recipe_ = *recipe.health;
   static const std::vector<Device> kNone;
-  for (auto item = resources_.begin(); item != resources_.end();) {
-    const bool followed = recipe.health && resources.contains(item->first);
-    if (!followed) follow(item->first, kNone);
-    item = followed ? std::next(item) : resources_.erase(item);
+  for (auto& [resource, checks] : resources_) {
+    if (!resources.contains(resource)) follow(recipe, resource, kNone);
   }
-  if (!recipe.health) return;
-  for (const auto& [resource, devices] : resources) follow(resource, devices);
-  next_.arm(Clock::duration::zero());
+  for (const auto& [resource, devices] : resources) follow(recipe, resource, devices);
+  std::erase_if(resources_, [](const auto& item) { return item.second.empty(); });
+  if (!resources_.empty()) next_.arm(Clock::duration::zero());
 }
 
-void HealthChecks::follow(const std::string& resource, const std::vector<Device>& devices) {
+void HealthChecks::follow(const Recipe& recipe, const std::string& resource,
+                          const std::vector<Device>& devices) {
   Checks& known = resources_[resource];
   Checks followed;
   const auto now = Clock::now();
   for (const Device& device : devices) {
-    CommandLine command = command_line(recipe_.command, resource, device);
+    const auto& health = terms_of(device, recipe).health;
+    if (!health) continue;
+    CommandLine command = command_line(health->command, resource, device);
     Checks::node_type node = known.extract(device.id);
     const bool is_new = node.empty();
     Check& check = is_new ? followed[device.id] : followed.insert(std::move(node)).position->second;
-    if (is_new) check.wait_until = now + recipe_.timeout + kVerdictSlack;
+    if (is_new) check.wait_until = now + health->timeout + kVerdictSlack;
+    check.interval = health->interval;
+    check.timeout = health->timeout;
     if (!is_new && check.command == command.words) continue;
     stop(check);
     check.resource = resource;
@@ -117,9 +119,9 @@ void HealthChecks::run_due() {
 }
 
 void HealthChecks::start(Check& check) {
-  check.due = Clock::now() + recipe_.interval;
+  check.due = Clock::now() + check.interval;
   check.program = std::make_unique<Subprocess>(
-      queue_, Program{.command = check.command, .timeout = recipe_.timeout},
+      queue_, Program{.command = check.command, .timeout = check.timeout},
       [this, &check](const Ending& ending) { on_end(check, ending); }, [this, &check] { on_gone(check); });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // The programs that say whether an entry's devices are well. Loop thread only.
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,9 +31,9 @@ class HealthChecks {
   // never from within follow() or apply(). programs and log outlive it.
   HealthChecks(Programs& programs, Log& log, std::function<void()> on_verdict);
 
-  // From now on exactly these devices are checked, by resource, as the recipe says; new ones at once. A
+  // From now on those of these devices are checked, by resource, whose entry says how; new ones at once. A
   // verdict stands until the next one, even if the recipe is another now, or the machine has nothing to start
-  // a program with.
+  // a program with. recipe: of devices without terms of their own.
   void follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources);
   // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. One that is not
   // listed as Healthy and has no verdict yet is taken away until it has one: no device becomes Healthy
@@ -47,6 +48,8 @@ class HealthChecks {
   struct Check {
     std::string resource;
     std::vector<std::string> command;
+    std::chrono::milliseconds interval{0};
+    std::chrono::milliseconds timeout{0};
     std::optional<std::string> verdict;  // empty text: it is well; nullopt: there is none yet
     std::string why_none;                // why the machine could not check it the last time
     Clock::time_point wait_until;        // see waits_until()
@@ -56,7 +59,7 @@ class HealthChecks {
   };
   using Checks = std::map<std::string, Check>;  // by the device's id
 
-  void follow(const std::string& resource, const std::vector<Device>& devices);
+  void follow(const Recipe& recipe, const std::string& resource, const std::vector<Device>& devices);
   void stop(Check& check);
   void run_due();
   void start(Check& check);
@@ -67,7 +70,6 @@ class HealthChecks {
 
   Log& log_;
   std::function<void()> on_verdict_;
-  HealthRecipe recipe_;
   ProgramQueue queue_;
   std::map<std::string, Checks> resources_;
   std::set<std::pair<Clock::time_point, Check*>> due_;  // those without a program

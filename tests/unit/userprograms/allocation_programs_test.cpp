@@ -116,3 +116,41 @@ TEST_CASE("the whole answer is what the configuration and the program say togeth
   CHECK(std::get<std::string>(allocate_with_program(pod.offer, std::vector<std::string>{"gone"}))
             .starts_with("resource x.com/a has no device \"gone\""));
 }
+
+TEST_CASE(
+    "allocate: the programs of a container's entries are asked each for its own devices, and one that has "
+    "none is not") {
+  Asked first("cat > $1/first; echo '{\"env\": {\"FIRST\": \"1\"}, \"nodes\": [\"/dev/first\"]}'");
+  const Asked second("cat > " + first.dir.at("second").string() +
+                     "; echo '{\"env\": {\"SECOND\": \"2\"}, \"nodes\": [\"/dev/second\"]}'");
+  const auto none = std::make_shared<const Recipe>();
+  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.recipe},
+                                     {.id = "b", .terms = second.offer.recipe},
+                                     {.id = "c", .terms = none}});
+  CHECK(asks_program(first.offer, std::vector<std::string>{"c", "b"}));
+  CHECK_FALSE(asks_program(first.offer, std::vector<std::string>{"c"}));
+  CHECK(std::get<Allocation>(first.answer({"c"})) == Allocation());
+  first.outcome.reset();
+  const auto both = std::get<Allocation>(first.answer({"b", "c", "a"}));
+  CHECK(both.env == std::map<std::string, std::string>{{"FIRST", "1"}, {"SECOND", "2"}});
+  CHECK(both.nodes.size() == 2);
+  CHECK(first.content("first").find("\"ids\":[\"a\"]") != std::string::npos);
+  CHECK(first.content("first").find("\"b\"") == std::string::npos);
+  CHECK(first.content("second").find("\"ids\":[\"b\"]") != std::string::npos);
+}
+
+TEST_CASE(
+    "allocate: programs of two entries that contradict each other are no answer, and one that fails is none "
+    "for all") {
+  Asked first("echo '{\"env\": {\"X\": \"1\"}}'");
+  const Asked other("echo '{\"env\": {\"X\": \"2\"}}'"), failing("exit 3");
+  for (const Asked* const second : {&other, &failing}) {
+    first.offer.inventory =
+        Inventory({{.id = "a", .terms = first.offer.recipe}, {.id = "b", .terms = second->offer.recipe}});
+    first.outcome.reset();
+    const auto trouble = std::get<std::string>(first.answer({"a", "b"}));
+    CAPTURE(trouble);
+    CHECK(trouble.find(second == &other ? "X would be both \"1\" and \"2\"" : "allocate: ") !=
+          std::string::npos);
+  }
+}

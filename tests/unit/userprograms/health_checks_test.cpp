@@ -280,3 +280,17 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
   CHECK(test::run_until(entry.loop, [&] { return ::kill(pid, 0) != 0; }));
   CHECK(entry.list(one) == "a");
 }
+
+TEST_CASE("a device is checked as its own entry says, and not at all where that says nothing") {
+  Checked first("exit 0"), second("echo too hot; exit 1");
+  const auto none = std::make_shared<const Recipe>();
+  const std::vector<Device> scanned{{.id = "a", .terms = std::make_shared<const Recipe>(first.recipe)},
+                                    {.id = "b", .terms = std::make_shared<const Recipe>(second.recipe)},
+                                    {.id = "c", .terms = none}};
+  first.follow(scanned);
+  CHECK(first.list(scanned) == "c");
+  CHECK(test::run_until(first.loop, [&] {
+    const std::string list = first.list(scanned);
+    return list.starts_with("a b(") && list.find("too hot") != std::string::npos && list.ends_with(" c");
+  }));
+}

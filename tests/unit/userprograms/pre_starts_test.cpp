@@ -149,3 +149,12 @@ TEST_CASE("destroyed means that the programs are killed, and the answers dropped
   CHECK_FALSE(pod.trouble);
   CHECK(pod.dropped);
 }
+
+TEST_CASE("preStart: a device is prepared by its own entry's program") {
+  Prepared first("touch $1/first-$2"), second("touch $1/second-$2");
+  first.list({{.id = "a", .terms = first.offer->recipe}, {.id = "b", .terms = second.offer->recipe}});
+  CHECK(first.answer({"a", "b"}).empty());
+  CHECK(std::filesystem::exists(first.dir.at("first-a")));
+  CHECK_FALSE(std::filesystem::exists(first.dir.at("first-b")));
+  CHECK(std::filesystem::exists(second.dir.at("second-b")));
+}

@@ -109,3 +109,16 @@ TEST_CASE("at the end each device that was not cleared away is told of, and no p
       disks.loop, [&] { return test::begun(disks.dir) > 16; }, 200ms);
   CHECK(test::begun(disks.dir) == 16);
 }
+
+TEST_CASE("onRemove: a device is cleared away by its own entry's program") {
+  Cleared first("touch $1/first-$2"), second("touch $1/second-$2");
+  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.recipe},
+                                     {.id = "b", .terms = second.offer.recipe},
+                                     {.id = "c", .terms = std::make_shared<const Recipe>()}});
+  first.removals.run(first.offer);
+  first.finish(1min);
+  CHECK(first.exists("first-a"));
+  CHECK_FALSE(first.exists("first-b"));
+  CHECK(second.exists("second-b"));
+  CHECK_FALSE(first.exists("first-c"));
+}

@@ -166,3 +166,21 @@ TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not to
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(disks.text("ran-a").empty());
 }
+
+TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, and after how long") {
+  Watched first("touch $1/first-$2", 1h), second("touch $1/second-$2");
+  const auto none = std::make_shared<const Recipe>();
+  first.offers({{.id = "a", .trouble = "sick", .terms = first.offer.recipe},
+                {.id = "b", .trouble = "sick", .terms = second.offer.recipe},
+                {.id = "c", .trouble = "sick", .terms = none}});
+  REQUIRE(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
+  CHECK(first.text("first-a").empty());
+  CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
+  CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
+  // Though the resource's first entry wants to hear of none.
+  first.offer.recipe = none;
+  first.offers({{.id = "b", .trouble = "", .terms = second.offer.recipe}});
+  std::filesystem::remove(second.dir.at("second-b"));
+  first.offers({{.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
+  CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
+}
