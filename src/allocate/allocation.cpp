@@ -54,17 +54,13 @@ class AllocationDraft {
 
   // What the entries of the devices say, each of its own.
   void add_terms() {
-    const auto its_own = [this](const Recipe* terms) {
-      return [this, terms](const Device* device) { return &terms_of(*device, recipe_) == terms; };
-    };
-    for (const Recipe* const terms : terms_)
-      with(its_own(terms), [&] {
-        for (const NodeRecipe& node : terms->nodes) add(node);
-      });
-    for (const Recipe* const terms : terms_)
-      with(its_own(terms), [&] {
-        for (const MountRecipe& mount : terms->mounts) add(mount);
-      });
+    for (const Recipe* const terms : terms_) {
+      with([&](const Device* device) { return &terms_of(*device, recipe_) == terms; },
+           [&] {
+             for (const NodeRecipe& node : terms->nodes) add(node);
+             for (const MountRecipe& mount : terms->mounts) add(mount);
+           });
+    }
     add_pairs("environment variable", allocation_.env, &Recipe::env);
     for (const auto& [name, value] : allocation_.env) {
       if (name.empty() || name.find('=') != std::string::npos)
@@ -143,15 +139,17 @@ class AllocationDraft {
   // What several entries say in the same words is said of all of their devices.
   void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
                  Recipe::Pairs Recipe::*which) {
-    const auto says = [&](const Recipe* terms, const auto& pair) {
-      return std::ranges::find(terms->*which, pair) != (terms->*which).end();
-    };
-    for (auto terms = terms_.begin(); terms != terms_.end(); ++terms) {
-      for (const auto& pair : (*terms)->*which) {
-        const auto says_it = [&](const Recipe* other) { return says(other, pair); };
-        if (std::any_of(terms_.begin(), terms, says_it)) continue;
-        with([&](const Device* device) { return says_it(&terms_of(*device, recipe_)); },
-             [&] { add_pair(what, pairs, pair.first, pair.second); });
+    for (const Recipe* const terms : terms_) {
+      for (const auto& pair : terms->*which) {
+        std::vector<const Recipe*> those;  // that say it
+        std::ranges::copy_if(terms_, std::back_inserter(those), [&](const Recipe* other) {
+          return std::ranges::find(other->*which, pair) != (other->*which).end();
+        });
+        if (those.front() != terms) continue;
+        const auto is_theirs = [&](const Device* device) {
+          return std::ranges::find(those, &terms_of(*device, recipe_)) != those.end();
+        };
+        with(is_theirs, [&] { add_pair(what, pairs, pair.first, pair.second); });
       }
     }
   }

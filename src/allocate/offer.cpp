@@ -14,7 +14,7 @@ bool names_by_cdi(const Offer& offer) {
 bool asks_program(const Offer& offer, std::span<const std::string> ids) {
   return std::ranges::any_of(ids, [&](const std::string& id) {
     const Device* const device = offer.inventory.find(id);
-    return (device ? terms_of(*device, *offer.recipe) : *offer.recipe).allocate.has_value();
+    return device && terms_of(*device, *offer.recipe).allocate;
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -108,19 +109,18 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  const auto needs_others = [&](const auto& container) {
-    return offer->recipe->assume || asks_program(*offer, ids_of(container));
-  };
-  if (std::ranges::any_of(request->container_requests(), needs_others)) {
+  std::vector<std::vector<std::string>> containers;
+  std::ranges::transform(request->container_requests(), std::back_inserter(containers), ids_of);
+  const auto asks = [&](const std::vector<std::string>& ids) { return asks_program(*offer, ids); };
+  if (offer->recipe->assume || std::ranges::any_of(containers, asks)) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(
         new AllocateCall{offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked}));
     return reactor;
   }
   grpc::Status status;
-  for (const auto& container : request->container_requests()) {
-    status = answer_container(*offer, ids_of(container), {}, resource_.check_answer,
-                              *response->add_container_responses());
+  for (const std::vector<std::string>& ids : containers) {
+    status = answer_container(*offer, ids, {}, resource_.check_answer, *response->add_container_responses());
     (status.ok() ? resource_.calls->allocated : resource_.calls->allocation_refused).add();
     if (!status.ok()) break;
   }

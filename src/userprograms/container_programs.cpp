@@ -71,13 +71,12 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
   }
 }
 
-// The ids by whose program is asked for them.
+// Which program is asked for which of the ids, all of them the offer's.
 std::vector<std::pair<const ProgramRecipe*, std::vector<std::string>>> by_program(
     const Offer& offer, std::span<const std::string> ids) {
   std::vector<std::pair<const ProgramRecipe*, std::vector<std::string>>> groups;
   for (const std::string& id : ids) {
-    const Device* const device = offer.inventory.find(id);
-    const auto& recipe = (device ? terms_of(*device, *offer.recipe) : *offer.recipe).allocate;
+    const auto& recipe = terms_of(*offer.inventory.find(id), *offer.recipe).allocate;
     if (!recipe) continue;
     auto group = std::ranges::find(groups, &*recipe, [](const auto& each) { return each.first; });
     if (group == groups.end()) group = groups.insert(groups.end(), {&*recipe, {}});

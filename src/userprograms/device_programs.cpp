@@ -56,8 +56,7 @@ void UnhealthyPrograms::follow(const Offer& offer) {
 
 BadSpells::Patience UnhealthyPrograms::Watched::patience() const {
   return [this](const std::string& id) -> std::optional<Clock::duration> {
-    const Device* const device = device_of_id(inventory.devices(), id);
-    const auto& wants = (device ? terms_of(*device, *recipe) : *recipe).when_unhealthy;
+    const auto& wants = terms_of(*device_of_id(inventory.devices(), id), *recipe).when_unhealthy;
     return wants ? std::optional<Clock::duration>(wants->after) : std::nullopt;
   };
 }
@@ -95,8 +94,9 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
   const auto watched = watched_.find(due.resource);
   if (watched == watched_.end() || watched->second.spells.since(due.device) != due.since) return;
   const Device* const device = device_of_id(watched->second.inventory.devices(), due.device);
-  const ProgramRecipe& recipe = terms_of(*device, *watched->second.recipe).when_unhealthy->program;
-  CommandLine line = command_line(recipe.command, due.resource, *device);
+  const auto& wants = terms_of(*device, *watched->second.recipe).when_unhealthy;
+  if (!wants) return;  // any more
+  CommandLine line = command_line(wants->program.command, due.resource, *device);
   Run run{.resource = due.resource, .device = due.device, .program = nullptr};
   if (!line.missing.empty())
     return tell(run, "the device has no {" + line.missing + "}, which whenUnhealthy needs");
@@ -105,7 +105,7 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
       queue_,
       Program{.command = std::move(line.words),
               .input = unhealthy_document(due.resource, *device, wall_time(due.since), holders),
-              .timeout = recipe.timeout},
+              .timeout = wants->program.timeout},
       [this, begun](const Ending& ending) { on_end(begun, why_failed(kUnhealthySpoken, ending)); });
 }
 

@@ -77,6 +77,12 @@ class Hardware {
   }
 
   std::deque<Stick>& sticks() { return sticks_; }
+  std::vector<Stick*> plugged() {
+    std::vector<Stick*> here;
+    for (Stick& stick : sticks_)
+      if (stick.port != 0) here.push_back(&stick);
+    return here;
+  }
 
   void plug_in(Stick& stick, int port, bool told = true) {
     stick.port = port;
@@ -243,8 +249,7 @@ class Plugging {
   void check_at_rest() {
     while (!pods_.empty()) end_pod();
     restart_daemon();
-    const std::size_t plugged = static_cast<std::size_t>(
-        std::ranges::count_if(hardware_.sticks(), [](const Stick& stick) { return stick.port != 0; }));
+    const std::size_t plugged = hardware_.plugged().size();
     note("at rest with " + std::to_string(plugged) + " sticks");
     for (const std::string& resource : {kTty, kRaw, kById})
       expect(
@@ -300,9 +305,7 @@ class Plugging {
     changed(stick);
   }
   void unplug() {
-    std::vector<Stick*> here;
-    for (Stick& stick : hardware_.sticks())
-      if (stick.port != 0) here.push_back(&stick);
+    const std::vector<Stick*> here = hardware_.plugged();
     if (here.empty()) return;
     Stick& stick = *here[below(here.size())];
     note("unplugged " + hardware_.name(stick));
@@ -318,9 +321,7 @@ class Plugging {
     if (++changes_[&stick] > 4) restart_daemon();
   }
   void move_link() {
-    std::vector<const Stick*> here;
-    for (const Stick& stick : hardware_.sticks())
-      if (stick.port != 0) here.push_back(&stick);
+    const std::vector<Stick*> here = hardware_.plugged();
     if (here.empty()) return;
     const std::string link = std::string("/dev/ports/") + (below(2) == 0 ? "a" : "b");
     const Stick& stick = *here[below(here.size())];
@@ -482,10 +483,9 @@ class Plugging {
     node_.kubelet().stop();
     std::string order;
     std::vector<std::pair<Stick*, int>> here;
-    for (Stick& stick : hardware_.sticks()) {
-      if (stick.port == 0) continue;
-      here.emplace_back(&stick, stick.port);
-      hardware_.unplug(stick, false);
+    for (Stick* const stick : hardware_.plugged()) {
+      here.emplace_back(stick, stick->port);
+      hardware_.unplug(*stick, false);
     }
     std::ranges::shuffle(here, random_);
     for (const auto& [stick, port] : here) {

@@ -9,13 +9,12 @@ from pathlib import Path
 
 from process import Process
 
-from .kubelet import PATIENCE, Refused
+from .kubelet import CALMED, PATIENCE, Refused
 from .lines import Failed, NotShown, expect
 from .node import listed as listed_by
 
 A = "example.com/serial"
 MODULE = "github.com/squat/generic-device-plugin"
-CALMED = 12  # seconds after a kubelet's start in which its word about pods is not final
 SHOWN = "taken over from {}: held, not given twice, and given when its pod had gone"
 
 

@@ -2,14 +2,13 @@
 
 from process import TimedOut
 
-from .kubelet import PATIENCE, Refused
+from .kubelet import CALMED, PATIENCE, Refused
 from .lines import Failed, expect
 from .made_machine import MadeMachine
 from .node import Entry
 
 A, B = "example.com/a", "example.com/b"
 CARD, OTHER = "example.com/card", "example.com/other"
-CALMED = 12  # seconds after a kubelet's start in which its word about pods is not final
 UART = ("10c4", "ea60")
 HELD = "10c4:ea60:0001"
 
@@ -34,9 +33,9 @@ class Machine:
         node.start_kubelet()
         node.attached()
 
-    def allocate(self, pod, resource=A, count=1):
+    def allocate(self, pod, resource=A):
         """The pod's ids, and its nodes."""
-        given = self.node.kubelet.ask(f"allocate {resource} {count} {pod}")["allocations"][resource]
+        given = self.node.kubelet.ask(f"allocate {resource} 1 {pod}")["allocations"][resource]
         return given["ids"], _nodes(given["response"])
 
     def answer(self, resource, device):
@@ -45,8 +44,8 @@ class Machine:
     def refused(self, pod, resource=A):
         try:
             got = self.allocate(pod, resource)
-        except Refused as refused:
-            return str(refused)
+        except Refused:
+            return
         raise Failed(f"{pod} got {got} of {resource}")
 
     def reason(self, resource, device, *wanted):

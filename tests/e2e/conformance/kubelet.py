@@ -12,6 +12,7 @@ from process import Process, TimedOut
 from .rules import Rules
 
 PATIENCE = 20  # seconds for what has no limit in the contract
+CALMED = 12  # seconds after a kubelet's start in which its word about pods is not final
 ENDING = threading.Event()  # the whole run is being ended: whatever waits shall fail
 
 

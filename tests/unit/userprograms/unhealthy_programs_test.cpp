@@ -184,3 +184,21 @@ TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, a
   first.offers({{.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
   CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
 }
+
+TEST_CASE(
+    "whenUnhealthy: a device whose entry does not want it any more, when the kubelet has told who holds it, "
+    "is let be") {
+  Watched first("touch $1/first-$2"), second("touch $1/second-$2");
+  const auto none = std::make_shared<const Recipe>();
+  first.silent = true;
+  const auto offers = [&](const std::shared_ptr<const Recipe>& of_a) {
+    first.offers({{.id = "a", .trouble = "sick", .terms = of_a},
+                  {.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
+  };
+  offers(first.offer.recipe);
+  REQUIRE(test::run_until(first.loop, [&] { return first.told != nullptr; }));
+  offers(none);
+  first.told();
+  CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
+  CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
+}
