@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "allocate/ledger.hpp"
 #include "allocate/one_container.hpp"
@@ -11,6 +12,14 @@
 #include "device/recipe.hpp"
 
 namespace plughost {
+
+// Why no device can be promised now, as a sentence.
+struct Stall {
+  std::shared_ptr<const Recipe> terms;  // of those that go by these; nullptr: of all
+  std::string why;
+
+  bool operator==(const Stall&) const = default;
+};
 
 struct Offer {
   std::string resource;
@@ -22,8 +31,11 @@ struct Offer {
   std::shared_ptr<GivenCards> joined = nullptr;
   std::shared_ptr<Ledger> ledger = nullptr;    // of the machine; nullptr: it has none
   std::shared_ptr<FreeShares> free = nullptr;  // is told what is free; nullptr: a container may have any
-  std::string stall = {};  // why no device can be promised now, as a sentence; empty: they can
+  std::vector<Stall> stalls = {};
 };
+
+// Why these cannot be promised now; empty: nothing speaks against it.
+std::string stall_of(const Offer& offer, std::span<const std::string> ids);
 
 // Does a container runtime read a specification of ours for some of the devices?
 bool names_by_cdi(const Offer& offer);

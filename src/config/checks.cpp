@@ -17,17 +17,22 @@
 namespace plughost {
 namespace {
 
-void check_names(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
+// Entries of one name are one resource.
+void check_parts(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::unordered_map<std::string_view, const EntryDraft*> first;
   for (const EntryDraft& entry : entries) {
     const std::string& name = entry.config.recipe->name.text();
-    if (name.empty()) continue;
+    if (name.empty() || !entry.sound) continue;
     const auto [other, is_new] = first.try_emplace(name, &entry);
     if (is_new || may_exclude_each_other(entry, *other->second)) continue;
-    const bool one_has = !entry.config.when.empty() || !other->second->config.when.empty();
-    diagnostics.error(mark_of(entry, "name"), entry.path + ".name",
-                      quote(name) + " is the name of " + named(*other->second) +
-                          " already; each entry needs its own" + (one_has ? ", or a `when` each" : ""));
+    const std::string_view key = disagreement(*other->second->config.recipe, *entry.config.recipe);
+    if (key.empty()) continue;
+    diagnostics.error(mark_of(entry, key), entry.path + '.' + std::string(key),
+                      named(*other->second) + " has the same name, so that the two are one resource, and `" +
+                          std::string(key) +
+                          (key == "assume" ? "` goes with a single entry; "
+                                           : "` is said of the whole of it; say the same in both, or ") +
+                          "give this one a name of its own");
   }
 }
 
@@ -48,8 +53,7 @@ class KnownResources {
   void add(const EntryDraft& entry, const std::string& resource) {
     const auto [owner, is_new] = owners_.try_emplace(resource, &entry);
     if (is_new || owner->second == &entry || may_exclude_each_other(entry, *owner->second)) return;
-    // Two entries of one name are reported as that.
-    if (owner->second->config.recipe->name.text() == entry.config.recipe->name.text()) return;
+    if (is_same_resource(entry, *owner->second)) return;
     diagnostics_.error(mark_of(entry, "name"), entry.path + ".name",
                        "a resource of this entry is " + quote(resource) + ", which is one of " +
                            named(*owner->second) + " already; each resource needs one entry");
@@ -163,15 +167,19 @@ class FixedIds {
       const auto [owner, is_new] = owners_.try_emplace(id, Owner{&entry, resource});
       if (!is_new && !clash) clash.emplace(id, owner->second);
     });
-    // Two entries of one name are reported as that.
-    if (!clash || (clash->second.entry != &entry && clash->second.resource == resource)) return;
-    if (clash->second.entry != &entry && may_exclude_each_other(entry, *clash->second.entry)) return;
+    if (!clash) return;
+    const bool of_another = clash->second.entry != &entry;
+    if (of_another && may_exclude_each_other(entry, *clash->second.entry)) return;
+    // Whose the resource is, is reported as that.
+    const bool of_this_resource = clash->second.resource == resource;
+    if (of_another && of_this_resource && !is_same_resource(entry, *clash->second.entry)) return;
     const std::string_view key = entry.document->find("id") ? "id" : std::string_view(entry.kind);
-    diagnostics_.error(
-        mark_of(entry, key), entry.path + '.' + std::string(key),
-        "the id " + quote(clash->first) + " of " + resource + " is also an id of " + clash->second.resource +
-            ", from " + named(*clash->second.entry) +
-            ", and the kubelet needs ids that are unique on the node; put {resource} into `id`");
+    diagnostics_.error(mark_of(entry, key), entry.path + '.' + std::string(key),
+                       "the id " + quote(clash->first) + " of " + resource + " is also an id of " +
+                           clash->second.resource + ", from " + named(*clash->second.entry) +
+                           ", and the kubelet needs ids that are unique on the node; put " +
+                           (of_this_resource ? "something that tells the entries apart" : "{resource}") +
+                           " into `id`");
   }
 
   KnownResources& resources_;
@@ -248,7 +256,7 @@ void check_socket(const std::filesystem::path& socket, const Mark& mark, const s
 }
 
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
-  check_names(entries, diagnostics);
+  check_parts(entries, diagnostics);
   check_neighbours(entries, diagnostics);
   check_joined(entries, diagnostics);
   check_labels(entries, diagnostics);

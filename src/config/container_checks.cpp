@@ -22,6 +22,10 @@ bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b) {
   return !a.config.when.empty() && !b.config.when.empty();
 }
 
+bool is_same_resource(const EntryDraft& a, const EntryDraft& b) {
+  return a.config.recipe->name.text() == b.config.recipe->name.text();
+}
+
 bool take_the_same(const EntryDraft& one, const EntryDraft& other) {
   const Choice& choice = one.config.recipe->choice;
   const Choice& its = other.config.recipe->choice;
@@ -79,7 +83,8 @@ class KindVariables {
   };
 
   bool clash(const Setter& one, const Setter& other) const {
-    if (one.entry == other.entry || may_exclude_each_other(*one.entry, *other.entry)) return false;
+    if (is_same_resource(*one.entry, *other.entry)) return false;
+    if (may_exclude_each_other(*one.entry, *other.entry)) return false;
     if (one.value == other.value && (one.value.literal() || joined(*one.entry, *other.entry))) return false;
     return take_the_same(*one.entry, *other.entry);
   }
@@ -205,10 +210,11 @@ class ContainerSettings {
     }
   }
 
+  // Within a resource an Allocate that would need both is refused.
   static bool differ(const ContainerSetting& a, const ContainerSetting& b) {
     const bool both_of_kinds = a.of_kind && b.of_kind;  // see KindVariables
-    return a.entry != b.entry && !both_of_kinds && !may_exclude_each_other(*a.entry, *b.entry) &&
-           (a.varies || b.varies || a.value != b.value);
+    return !is_same_resource(*a.entry, *b.entry) && !both_of_kinds &&
+           !may_exclude_each_other(*a.entry, *b.entry) && (a.varies || b.varies || a.value != b.value);
   }
 
   void report(const ContainerSetting& setting, const std::string& other) {

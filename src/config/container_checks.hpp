@@ -17,6 +17,8 @@ std::string named(const EntryDraft& entry);
 
 // Which of them apply is known on a node, and there one is refused if both do.
 bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b);
+// Are they entries of one name?
+bool is_same_resource(const EntryDraft& a, const EntryDraft& b);
 
 // As far as it is known: patterns that differ may be for different devices.
 bool take_the_same(const EntryDraft& one, const EntryDraft& other);

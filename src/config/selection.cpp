@@ -4,6 +4,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace plughost {
@@ -84,7 +86,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
                  const std::optional<NodeLabels>& of_server) {
   Selection selection;
   Asker asker(config, host, selection, of_server);
-  std::map<std::string_view, const ResourceConfig*> owners;
+  std::map<std::string_view, const ResourceConfig*> firsts;
   std::set<std::string> troubles;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
     const ResourceConfig& entry = config.resources[i];
@@ -97,10 +99,13 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
       applies = i < applied.size() && applied[i];
     }
     if (applies) {
-      const auto [owner, is_first] = owners.try_emplace(name, &entry);
-      if (!is_first) {
+      const auto [first, is_new] = firsts.try_emplace(name, &entry);
+      const std::string_view key = is_new ? "" : disagreement(*first->second->recipe, *entry.recipe);
+      if (!key.empty()) {
         applies = false;
-        verdict.why = owner->second->where + " has the same name and applies, too";
+        verdict.why = first->second->where +
+                      " has the same name and applies, too, and says something else by `" + std::string(key) +
+                      "`, which is of the whole resource";
       }
     }
     selection.applies.push_back(applies);
@@ -115,17 +120,17 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
 }
 
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running) {
-  std::map<std::string_view, const ResourceConfig*> former;
-  for (const ResourceConfig& entry : running) former.emplace(entry.recipe->name.text(), &entry);
+  // How many there are of one name and content.
+  std::map<std::pair<std::string_view, std::string_view>, std::size_t> former;
+  for (const ResourceConfig& entry : running) ++former[{entry.recipe->name.text(), entry.content}];
   Selection selection;
   for (const ResourceConfig& entry : config.resources) {
     const std::string& name = entry.recipe->name.text();
-    const auto found = former.find(name);
-    const bool applied = found != former.end() && found->second->content == entry.content;
+    const auto found = former.find({name, entry.content});
+    const bool applied = found != former.end() && found->second > 0;
+    if (applied) --found->second;
     selection.applies.push_back(entry.when.empty() || applied);
-    if (selection.applies.back())
-      former.erase(name);  // of several with one name and content one applies
-    else
+    if (!selection.applies.back())
       selection.others.push_back(
           {.name = name, .where = entry.where, .why = "nobody has looked yet", .unknown = true});
   }
@@ -152,6 +157,23 @@ Config applying(const Config& config, const Selection& selection) {
     if (selection.applies[i]) part.resources.push_back(config.resources[i]);
   }
   return part;
+}
+
+std::vector<EntriesOfName> by_name(const std::vector<ResourceConfig>& entries) {
+  std::vector<EntriesOfName> all;
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (const ResourceConfig& entry : entries) {
+    const auto [place, is_new] = places.try_emplace(entry.recipe->name.text(), all.size());
+    if (is_new) all.emplace_back();
+    all[place->second].push_back(&entry);
+  }
+  return all;
+}
+
+std::vector<ResourceConfig> copies_of(const EntriesOfName& entries) {
+  std::vector<ResourceConfig> copies;
+  for (const ResourceConfig* entry : entries) copies.push_back(*entry);
+  return copies;
 }
 
 }  // namespace plughost

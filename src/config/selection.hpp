@@ -53,4 +53,14 @@ bool asks_for_node(const Config& config);
 // The configuration with those of its entries alone that apply.
 Config applying(const Config& config, const Selection& selection);
 
+// Those of one name, which are one resource, in the order in which they stand; never empty.
+using EntriesOfName = std::vector<const ResourceConfig*>;
+
+// In the order of the first of each. The pointers are into entries.
+std::vector<EntriesOfName> by_name(const std::vector<ResourceConfig>& entries);
+inline const std::string& name_of(const EntriesOfName& entries) {
+  return entries.front()->recipe->name.text();
+}
+std::vector<ResourceConfig> copies_of(const EntriesOfName& entries);
+
 }  // namespace plughost

@@ -65,25 +65,57 @@ std::string subsystem_of(std::string_view kernel_name) {
 
 struct Udev {
   YamlDraft draft = YamlDraft::map();
+  YamlDraft only = YamlDraft::flow_map();
+  YamlDraft except = YamlDraft::list();
   std::string trouble;  // why it cannot be kept; empty: it can
 };
+
+// What `only` and `except` call the key; empty: they have no word for it. Of attributes those of USB devices.
+std::string_view attribute_of(const Match& match, std::string_view subsystem) {
+  static constexpr Word<std::string_view> kKeys[] = {{"KERNEL", "name"}, {"DRIVER", "driver"}};
+  static constexpr Word<std::string_view> kOfUsb[] = {
+      {"idVendor", "vendor"}, {"idProduct", "product"}, {"serial", "serial"}};
+  if (match.key == "ATTR" && subsystem == "usb") return value_of(kOfUsb, match.attribute).value_or("");
+  return value_of(kKeys, match.key).value_or("");
+}
+
+std::string subsystem_of(const std::vector<Match>& matches) {
+  std::string by_name;
+  bool of_usb = false;
+  for (const Match& match : matches) {
+    const bool says = match.operation == "==";
+    if (says && match.key == "SUBSYSTEM") return match.value;
+    if (says && match.key == "KERNEL") by_name = subsystem_of(match.value);
+    // No other device has it itself.
+    of_usb = of_usb || (match.key == "ATTR" && match.attribute == "idVendor");
+  }
+  return by_name.empty() && of_usb ? "usb" : by_name;
+}
 
 Udev udev_of(const std::vector<Match>& matches) {
   static constexpr Word<const char*> kMaps[] = {
       {"ENV", "properties"}, {"ATTR", "attributes"}, {"ATTRS", "attributesOfParents"}};
   Udev udev;
-  std::string subsystem;
+  const std::string subsystem = subsystem_of(matches);
   std::string name;
   std::map<std::string_view, YamlDraft> maps;
   std::vector<std::string> tags;
   for (const Match& match : matches) {
-    if (match.operation != "==" || match.value.find('|') != std::string::npos)
-      udev.trouble = "its rule has " + match.key + match.operation + quote(match.value) +
-                     ", and plughost has neither `!=` nor `|`.";
+    const std::string whole = match.key + (match.attribute.empty() ? "" : '{' + match.attribute + '}') +
+                              match.operation + quote(match.value);
+    const std::string attribute(attribute_of(match, subsystem));
+    if (match.value.find('|') != std::string::npos)
+      udev.trouble = "its rule has " + whole + ", and plughost has no `|`.";
+    else if (match.operation == "!=" && !attribute.empty())
+      udev.except.add(YamlDraft::flow_map({{attribute, match.value}}));
+    else if (match.operation == "!=")
+      udev.trouble = "its rule has " + whole + ", and `except` has no word for that.";
     else if (match.key == "SUBSYSTEM")
-      subsystem = match.value;
+      continue;
     else if (match.key == "KERNEL")
       name = match.value;
+    else if (match.key == "DRIVER")
+      udev.only.add(attribute, match.value);
     else if (match.key == "TAG")
       tags.push_back(match.value);
     else if (const auto map = value_of(kMaps, match.key))
@@ -91,7 +123,6 @@ Udev udev_of(const std::vector<Match>& matches) {
     else
       udev.trouble = "its rule has " + quote(match.key) + ", which has no counterpart.";
   }
-  if (subsystem.empty()) subsystem = subsystem_of(name);
   if (subsystem.empty() && udev.trouble.empty())
     udev.trouble = "no SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
   udev.draft.add("subsystem", subsystem.empty() ? "?" : subsystem);
@@ -144,6 +175,7 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
     draft.notes.emplace_back(
         "`groupRecursive`, which makes one device of those that are children of another, is left out: "
         "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together.");
+  draft.names_join = true;
   const unsigned capacity = spec.number("capacity").value_or(1);
   for (const std::string& rule : rules) {
     YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
@@ -155,6 +187,8 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
       entry.notes.push_back("This cannot be kept: " + one.trouble);
     }
     entry.add("udev", std::move(one.draft));
+    if (!one.only.empty()) entry.add("only", std::move(one.only));
+    if (!one.except.empty()) entry.add("except", std::move(one.except));
     if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
     entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}}));
   }

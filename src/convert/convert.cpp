@@ -154,11 +154,66 @@ void spell_out_names(ConfigDraft& draft) {
   std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.first == "domain"; });
 }
 
+// Each on the nodes whose label names its configuration.
+void set_condition(const FoundPlugin& found, ConfigDraft& draft) {
+  if (found.choice.empty()) return;
+  constexpr const char* kLabel = "nvidia.com/device-plugin.config";
+  const auto label = [&](YamlDraft value) {
+    return YamlDraft::flow_map({{"label", YamlDraft::flow_map({{kLabel, std::move(value)}})}});
+  };
+  for (YamlDraft& entry : draft.resources.items)
+    entry.add("when", found.is_default ? YamlDraft::flow_map({{"not", label(found.other_choices)}})
+                                       : label(found.choice));
+  draft.top.add("apiServer", YamlDraft::flow_map());
+  draft.top.members.back().second.notes.emplace_back(
+      "Who knows the node's labels, for `when`. A file does, too: `nodeLabels`.");
+}
+
+using Drafts = std::vector<std::pair<std::string, ConfigDraft>>;
+
+bool is_of(const YamlDraft& entry, const YamlDraft& name) {
+  const YamlDraft* const its = entry.find("name");
+  return its && !entry.disabled && its->scalar == name.scalar;
+}
+
+// Is there an entry of that name after the n-th of a configuration, which would be the one that counts?
+bool comes_again(const Drafts& drafts, std::size_t configuration, std::size_t n, const YamlDraft& name) {
+  const auto is_it = [&](const YamlDraft& entry) { return is_of(entry, name); };
+  const ConfigDraft& own = drafts[configuration].second;
+  const auto after = own.resources.items.begin() + static_cast<std::ptrdiff_t>(n) + 1;
+  if (!own.names_join && std::any_of(after, own.resources.items.end(), is_it)) return true;
+  return std::any_of(
+      drafts.begin() + static_cast<std::ptrdiff_t>(configuration) + 1, drafts.end(),
+      [&](const auto& later) { return std::ranges::any_of(later.second.resources.items, is_it); });
+}
+
+// Two configurations are of two kinds of nodes, or of two plugins on one node: then the last one to register
+// a name has it with the kubelet.
+void keep_last_of_each_name(Drafts& drafts) {
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    std::vector<YamlDraft>& entries = drafts[i].second.resources.items;
+    for (std::size_t n = 0; n < entries.size(); ++n) {
+      YamlDraft& entry = entries[n];
+      const YamlDraft* const name = entry.find("name");
+      if (entry.disabled || !name || entry.find("when") || !comes_again(drafts, i, n, *name)) continue;
+      // The label by which NVIDIA's plugin chooses among its configurations.
+      const std::string label = name->scalar.text().starts_with("nvidia.com/")
+                                    ? "nvidia.com/device-plugin.config"
+                                    : "example.com/pool";
+      entry.disabled = true;
+      entry.notes.push_back(
+          "An entry below has the name " + name->scalar.text() +
+          ", too, and with theirs the last one counts. Without the `#` both are one "
+          "resource here; for nodes of their own give both a `when`, as in `when: {label: {" +
+          label + ": a}}`.");
+    }
+  }
+}
+
 // Several configurations as one: what is said of one of them stands before its entries.
-ConfigDraft merged(std::vector<std::pair<std::string, ConfigDraft>>& drafts) {
+ConfigDraft merged(Drafts& drafts) {
   ConfigDraft all;
   for (auto& [place, draft] : drafts) {
-    spell_out_names(draft);
     for (auto& [key, value] : draft.top.members) {
       const YamlDraft* const other = all.top.find(key);
       if (!other)
@@ -179,30 +234,6 @@ ConfigDraft merged(std::vector<std::pair<std::string, ConfigDraft>>& drafts) {
   return all;
 }
 
-// A node has a resource once: of several entries of one name, and without a condition, the last one counts,
-// as it does with the kubelet.
-void keep_last_of_each_name(YamlDraft& entries) {
-  for (std::size_t i = 0; i < entries.items.size(); ++i) {
-    YamlDraft& entry = entries.items[i];
-    const YamlDraft* const name = entry.find("name");
-    const bool again = std::any_of(entries.items.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                   entries.items.end(), [&](YamlDraft& later) {
-                                     const YamlDraft* const other = later.find("name");
-                                     return name && other && !later.disabled && other->scalar == name->scalar;
-                                   });
-    if (entry.disabled || !again) continue;
-    // The label by which NVIDIA's plugin chooses among its configurations.
-    const std::string label = name->scalar.text().starts_with("nvidia.com/")
-                                  ? "nvidia.com/device-plugin.config"
-                                  : "example.com/pool";
-    entry.disabled = true;
-    entry.notes.push_back("An entry below has the name " + name->scalar.text() +
-                          ", too, and a node has a resource once. For nodes of their own give both a `when`, "
-                          "as in `when: {label: {" +
-                          label + ": a}}`.");
-  }
-}
-
 }  // namespace
 
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
@@ -220,10 +251,12 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
     return std::nullopt;
   }
   Conversion conversion;
-  std::vector<std::pair<std::string, ConfigDraft>> drafts;
+  Drafts drafts;
   for (const FoundPlugin& found : manifests.plugins) {
-    if (auto draft = draft_of(found, words, diagnostics))
+    if (auto draft = draft_of(found, words, diagnostics)) {
+      set_condition(found, *draft);
       drafts.emplace_back(place_of(found), *std::move(draft));
+    }
     const std::string from(name_of(found.plugin));
     if (conversion.from.find(from) == std::string::npos)
       conversion.from += (conversion.from.empty() ? "" : " and of ") + from;
@@ -231,9 +264,12 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
       conversion.found.push_back(std::move(sentence));
   }
   if (diagnostics.error_count() > errors) return std::nullopt;
+  if (drafts.size() > 1) {
+    for (auto& [place, its] : drafts) spell_out_names(its);
+  }
+  keep_last_of_each_name(drafts);
   ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
   for (std::string& advice : manifests.advice) draft.notes.push_back(std::move(advice) + '.');
-  keep_last_of_each_name(draft.resources);
   conversion.text = text_of(draft, conversion);
   for (const YamlDraft& entry : draft.resources.items)
     ++(entry.disabled ? conversion.left_out : conversion.entries);

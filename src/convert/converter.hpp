@@ -19,6 +19,7 @@ struct ConfigDraft {
   std::vector<std::string> notes;           // about all of it
   YamlDraft top = YamlDraft::map();         // what stands before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
+  bool names_join = false;                  // those of one name are one resource; else the last one counts
 };
 
 // root is a map or a list; without a file it is an empty map. Problems that leave nothing to work with are

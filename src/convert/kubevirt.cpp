@@ -72,6 +72,7 @@ constexpr List kLists[] = {{"pciHostDevices", add_pci},
 }  // namespace
 
 void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+  draft.names_join = true;
   LenientFields section(*root.find(kPermitted), kPermitted, diagnostics);
   for (const List& list : kLists) {
     for (std::size_t i = 0; const Node& node : section.items(list.key)) {

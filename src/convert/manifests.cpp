@@ -75,64 +75,6 @@ bool is_ours(const Node& root) {
          std::ranges::all_of(at(root, "resources").items, [](const Node& item) { return item.find("name"); });
 }
 
-std::string image_of(const Node& container) {
-  const Node& image = at(container, "image");
-  if (image.kind != Node::Kind::kMap) return image.scalar;
-  const std::string& registry = text_at(image, "registry");
-  const std::string& tag = text_at(image, "tag");
-  return (registry.empty() ? "" : registry + '/') + text_at(image, "repository") +
-         (tag.empty() ? "" : ':' + tag);
-}
-
-// A list of {name, value}, or a map, as Helm charts have it.
-std::map<std::string, std::string> environment_of(const Node& container) {
-  std::map<std::string, std::string> all;
-  const Node& env = at(container, "env");
-  for (const Node& item : env.items) {
-    if (const std::string name = text_at(item, "name"); !name.empty()) all[name] = text_at(item, "value");
-  }
-  for (const auto& [key, value] : env.members)
-    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : value.scalar;
-  return all;
-}
-
-// $(NAME), as the kubelet expands it.
-std::string expanded(std::string_view word, const std::map<std::string, std::string>& environment) {
-  std::string all;
-  for (std::size_t at = 0; at < word.size();) {
-    const std::size_t end = word.substr(at).starts_with("$(") ? word.find(')', at) : std::string_view::npos;
-    const auto found = end == std::string_view::npos
-                           ? environment.end()
-                           : environment.find(std::string(word.substr(at + 2, end - at - 2)));
-    if (found == environment.end()) {
-      all += word[at++];
-    } else {
-      all += found->second;
-      at = end + 1;
-    }
-  }
-  return all;
-}
-
-bool is_shell(std::string_view program) {
-  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
-  return program == "sh" || program == "bash" || program == "ash" || program == "dash";
-}
-
-// Variables that a chart of NVIDIA's sets, by its values.
-constexpr auto kNvidiaValues = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"compatWithCPUManager", "PASS_DEVICE_SPECS"},
-    {"deviceDiscoveryStrategy", "DEVICE_DISCOVERY_STRATEGY"},
-    {"deviceIDStrategy", "DEVICE_ID_STRATEGY"},
-    {"deviceListStrategy", "DEVICE_LIST_STRATEGY"},
-    {"failOnInitError", "FAIL_ON_INIT_ERROR"},
-    {"gdrcopyEnabled", "GDRCOPY_ENABLED"},
-    {"gdsEnabled", "GDS_ENABLED"},
-    {"migStrategy", "MIG_STRATEGY"},
-    {"mofedEnabled", "MOFED_ENABLED"},
-    {"nvidiaDriverRoot", "NVIDIA_DRIVER_ROOT"},
-});
-
 class Search {
  public:
   explicit Search(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
@@ -149,6 +91,7 @@ class Search {
 
   Manifests take() {
     for (Configuration& each : configurations_) {
+      note_choice(each);
       if (Starter* const starter = starter_of(each)) {
         starter->used = true;
         each.found.starter = starter->place;
@@ -182,12 +125,17 @@ class Search {
   struct Configuration {
     FoundPlugin found;
     std::string config_map;
+    // Of a map of configurations: which of its keys, and which map.
+    std::string key;
+    std::string map;
   };
   // Where the search is.
   struct Here {
     std::string title;       // of the object; empty: in none
     std::string keys;        // "spec.values"
     std::string config_map;  // the name of the one that this is in
+    std::string key;         // the last of keys
+    std::string map;         // and what it is a key of
     std::string from_where;
     Texts mounted;  // names of the ConfigMaps that this pod mounts
     unsigned texts = 0;
@@ -196,9 +144,11 @@ class Search {
       if (title.empty() || keys.empty()) return title + keys;
       return title + ", " + keys;
     }
-    Here below(const std::string& key) const {
+    Here below(const std::string& member) const {
       Here inner = *this;
-      inner.keys += (keys.empty() ? "" : ".") + key;
+      inner.map = place();
+      inner.keys += (keys.empty() ? "" : ".") + member;
+      inner.key = member;
       return inner;
     }
   };
@@ -237,6 +187,8 @@ class Search {
     if (kind == "ConfigMap") {
       here.config_map = text_at(at(object, "metadata"), "name");
       for (const auto& [key, text] : at(object, "data").members) {
+        here.map = here.title;
+        here.key = key.scalar;
         here.keys = "key " + key.scalar;
         value(text, here);
       }
@@ -270,6 +222,10 @@ class Search {
       }
     }
     const bool object = is_object(node);
+    // Of a chart's values, and of a ClusterPolicy's.
+    const Node& config = at(node, "config");
+    if (const Node* const choice = config.find("default"); choice && !choice->scalar.empty())
+      default_choice_ = choice->scalar;
     for (const auto& [key, member] : node.members) {
       // kubectl's annotations repeat the whole object; what prepares a pod is no plugin.
       if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
@@ -301,18 +257,9 @@ class Search {
   }
 
   void container(const Node& node, const Here& here) {
-    PluginCommand line{.image = image_of(node), .environment = environment_of(node)};
-    for (const char* key : {"command", "args"}) {
-      const Node& words = at(node, key);
-      if (words.kind == Node::Kind::kScalar) line.words.push_back(words.scalar);
-      for (const Node& word : words.items) line.words.push_back(expanded(word.scalar, line.environment));
-    }
-    if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
-      line.words = words_of(line.words[2], node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
-    for (const auto& [key, variable] : kNvidiaValues) {
-      const Node& value = at(node, key);
-      if (value.kind == Node::Kind::kScalar) line.environment.emplace(variable, value.scalar);
-    }
+    PluginCommand line = command_of(node, node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
+    if (const auto choice = line.environment.find("DEFAULT_CONFIG"); choice != line.environment.end())
+      default_choice_ = choice->second;
     const auto plugin = running_plugin(line);
     if (!plugin) return;
     if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
@@ -332,8 +279,23 @@ class Search {
       return each.found.plugin == plugin && content_of(*each.found.configuration) == content;
     });
     if (!known)
-      configurations_.push_back(
-          {{.plugin = plugin, .place = here.place(), .configuration = root}, here.config_map});
+      configurations_.push_back({{.plugin = plugin, .place = here.place(), .configuration = root},
+                                 here.config_map,
+                                 here.key,
+                                 here.map});
+  }
+
+  // NVIDIA's plugin takes one of several by a label of its node.
+  void note_choice(Configuration& configuration) const {
+    if (configuration.found.plugin != OtherPlugin::kNvidia) return;
+    for (const Configuration& each : configurations_) {
+      if (each.found.plugin == OtherPlugin::kNvidia && each.map == configuration.map &&
+          each.key != configuration.key)
+        configuration.found.other_choices.push_back(each.key);
+    }
+    if (configuration.found.other_choices.empty()) return;
+    configuration.found.choice = configuration.key;
+    configuration.found.is_default = configuration.key == default_choice_;
   }
 
   // A DaemonSet, its pods and its revisions start the same.
@@ -384,6 +346,7 @@ class Search {
 
   Diagnostics& diagnostics_;
   std::size_t bytes_ = 0;
+  std::string default_choice_ = "default";  // as theirs takes it where nobody names one
   std::vector<Configuration> configurations_;
   std::vector<Starter> starters_;
   Manifests manifests_;

@@ -19,6 +19,10 @@ struct FoundPlugin {
   std::optional<Node> configuration;  // nullopt: how it is started is all there is
   std::string starter;                // "DaemonSet kube-system/gdp, container main"; empty: not known
   PluginCommand line;                 // of the starter
+  // Where a map has several of NVIDIA's, and the node's label chooses: its key, and those of the others.
+  std::string choice = {};
+  std::vector<std::string> other_choices = {};
+  bool is_default = false;  // what a node without the label has
 };
 
 struct Manifests {

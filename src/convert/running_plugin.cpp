@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
+#include <utility>
 
 namespace plughost {
 namespace {
@@ -96,6 +98,66 @@ bool has_groups(const PluginCommand& line) {
       line.words, [](const std::string& word) { return word.find("groups") != std::string::npos; });
 }
 
+const std::string& text_at(const Node& map, std::string_view key) { return or_nothing(map.find(key)).scalar; }
+
+std::string image_of(const Node& container) {
+  const Node& image = or_nothing(container.find("image"));
+  if (image.kind != Node::Kind::kMap) return image.scalar;
+  const std::string& registry = text_at(image, "registry");
+  const std::string& tag = text_at(image, "tag");
+  return (registry.empty() ? "" : registry + '/') + text_at(image, "repository") +
+         (tag.empty() ? "" : ':' + tag);
+}
+
+// A list of {name, value}, or a map, as Helm charts have it.
+std::map<std::string, std::string> environment_of(const Node& container) {
+  std::map<std::string, std::string> all;
+  const Node& env = or_nothing(container.find("env"));
+  for (const Node& item : env.items) {
+    if (const std::string name = text_at(item, "name"); !name.empty()) all[name] = text_at(item, "value");
+  }
+  for (const auto& [key, value] : env.members)
+    all[key.scalar] = value.kind == Node::Kind::kMap ? text_at(value, "value") : value.scalar;
+  return all;
+}
+
+// $(NAME), as the kubelet expands it.
+std::string expanded(std::string_view word, const std::map<std::string, std::string>& environment) {
+  std::string all;
+  for (std::size_t at = 0; at < word.size();) {
+    const std::size_t end = word.substr(at).starts_with("$(") ? word.find(')', at) : std::string_view::npos;
+    const auto found = end == std::string_view::npos
+                           ? environment.end()
+                           : environment.find(std::string(word.substr(at + 2, end - at - 2)));
+    if (found == environment.end()) {
+      all += word[at++];
+    } else {
+      all += found->second;
+      at = end + 1;
+    }
+  }
+  return all;
+}
+
+bool is_shell(std::string_view program) {
+  program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
+  return program == "sh" || program == "bash" || program == "ash" || program == "dash";
+}
+
+// Variables that a chart of NVIDIA's sets, by its values.
+constexpr auto kNvidiaValues = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"compatWithCPUManager", "PASS_DEVICE_SPECS"},
+    {"deviceDiscoveryStrategy", "DEVICE_DISCOVERY_STRATEGY"},
+    {"deviceIDStrategy", "DEVICE_ID_STRATEGY"},
+    {"deviceListStrategy", "DEVICE_LIST_STRATEGY"},
+    {"failOnInitError", "FAIL_ON_INIT_ERROR"},
+    {"gdrcopyEnabled", "GDRCOPY_ENABLED"},
+    {"gdsEnabled", "GDS_ENABLED"},
+    {"migStrategy", "MIG_STRATEGY"},
+    {"mofedEnabled", "MOFED_ENABLED"},
+    {"nvidiaDriverRoot", "NVIDIA_DRIVER_ROOT"},
+});
+
 }  // namespace
 
 std::optional<OtherPlugin> running_plugin(const PluginCommand& line) {
@@ -116,6 +178,22 @@ std::optional<OtherPlugin> running_plugin(const PluginCommand& line) {
 bool runs_without_file(OtherPlugin plugin) {
   return plugin == kGpushare || plugin == kIntelGpu || plugin == kMini || plugin == kNvidia ||
          plugin == kRocm || plugin == kVolcano;
+}
+
+PluginCommand command_of(const Node& container, const std::string& place, Diagnostics& diagnostics) {
+  PluginCommand line{.image = image_of(container), .environment = environment_of(container)};
+  for (const char* key : {"command", "args"}) {
+    const Node& words = or_nothing(container.find(key));
+    if (words.kind == Node::Kind::kScalar) line.words.push_back(words.scalar);
+    for (const Node& word : words.items) line.words.push_back(expanded(word.scalar, line.environment));
+  }
+  if (line.words.size() > 2 && is_shell(line.words[0]) && line.words[1].ends_with('c'))
+    line.words = words_of(line.words[2], place, diagnostics);
+  for (const auto& [key, variable] : kNvidiaValues) {
+    const Node& value = or_nothing(container.find(key));
+    if (value.kind == Node::Kind::kScalar) line.environment.emplace(variable, value.scalar);
+  }
+  return line;
 }
 
 }  // namespace plughost

@@ -1,12 +1,19 @@
 #pragma once
-// Which device plugin a container runs. Thread-safe.
+// What a container runs, and which device plugin that is. Thread-safe.
 
 #include <optional>
+#include <string>
 
 #include "config/other_plugin.hpp"
 #include "convert/arguments.hpp"
+#include "document/diagnostics.hpp"
+#include "document/node.hpp"
 
 namespace plughost {
+
+// What a container of a manifest, or a chart's values, has it run. What is wrong with its words is reported
+// at place.
+PluginCommand command_of(const Node& container, const std::string& place, Diagnostics& diagnostics);
 
 // By its image's name, its program's, a flag that only it has, or a variable that only it reads.
 std::optional<OtherPlugin> running_plugin(const PluginCommand& line);

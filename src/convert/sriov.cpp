@@ -25,17 +25,13 @@ constexpr const char* kAddress = "pci";  // the attribute
 // Of a virtual function; PCI Express has 16 bits for it, and no card has as many.
 constexpr unsigned kLastNumber = 1023;
 
-// A list of theirs, what the kind `rdma` calls it, and what `only` does.
+// A list of theirs, and what the kind `rdma` calls it.
 struct ListWords {
   const char* theirs;
-  const char* rdma;  // nullptr: only `only` can say it
-  const char* only;
+  const char* rdma;
 };
-constexpr ListWords kSelectors[] = {{"vendors", "vendors", "vendor"},
-                                    {"devices", "deviceIDs", "device"},
-                                    {"drivers", "drivers", "driver"},
-                                    {"linkTypes", "linkTypes", "linkType"},
-                                    {"pciAddresses", nullptr, "pci"}};
+constexpr ListWords kSelectors[] = {
+    {"vendors", "vendors"}, {"devices", "deviceIDs"}, {"drivers", "drivers"}, {"linkTypes", "linkTypes"}};
 
 // A physical function of `pfNames` or `rootDevices`, and which of its virtual ones; no number: all of them.
 struct Root {
@@ -119,64 +115,10 @@ Selector read_selector(const Node& node, const std::string& path, Diagnostics& d
   return selector;
 }
 
-template <typename Item>
-void unite(std::vector<Item>& items, const std::vector<Item>& others) {
-  for (const Item& other : others) {
-    if (std::ranges::find(items, other) == items.end()) items.push_back(other);
-  }
-}
-
-// Each of the lists with what the other has; how many are others then. nullopt: one has a list that the other
-// lacks.
-template <typename Lists>
-std::optional<unsigned> unite_all(Lists& lists, const Lists& others) {
-  if (lists.size() != others.size()) return std::nullopt;
-  unsigned differing = 0;
-  for (auto& [key, items] : lists) {
-    const auto other = others.find(key);
-    if (other == others.end()) return std::nullopt;
-    if (other->second == items) continue;
-    ++differing;
-    unite(items, other->second);
-  }
-  return differing;
-}
-
-// The lists that both have, each with what the other has.
-template <typename Lists>
-void widen(Lists& lists, const Lists& others) {
-  std::erase_if(lists, [&](const auto& each) { return !others.contains(each.first); });
-  for (auto& [key, items] : lists) unite(items, others.at(key));
-}
-
-Selector with_notes(Selector selector, const Selector& other) {
-  std::ranges::copy(other.without_words, std::back_inserter(selector.without_words));
-  std::ranges::copy(other.notes, std::back_inserter(selector.notes));
-  return selector;
-}
-
-// The selector that takes what either takes, if there is one: they differ in one list at most.
-std::optional<Selector> united(const Selector& a, const Selector& b) {
-  if (a.rdma != b.rdma || a.vhost_net != b.vhost_net) return std::nullopt;
-  Selector both = a;
-  const auto lists = unite_all(both.lists, b.lists);
-  const auto roots = unite_all(both.roots, b.roots);
-  if (!lists || !roots || *lists + *roots > 1) return std::nullopt;
-  return with_notes(std::move(both), b);
-}
-
-// What takes whatever one of them takes, and more.
-Selector widened(const Selector& a, const Selector& b) {
-  Selector both = a;
-  widen(both.lists, b.lists);
-  widen(both.roots, b.roots);
-  return with_notes(std::move(both), b);
-}
-
 // One map of `only`: attributes, and what each may be.
 using Pattern = std::map<std::string, Texts>;
 
-YamlDraft draft_of(const Pattern& pattern) {
+YamlDraft pattern_draft(const Pattern& pattern) {
   YamlDraft draft = YamlDraft::flow_map();
   for (const auto& [attribute, values] : pattern) draft.add(attribute, values);
   return draft;
@@ -216,8 +158,9 @@ std::vector<Pattern> with_roots(const std::vector<Pattern>& patterns, const std:
   return all;
 }
 
-std::vector<Pattern> with_roots(const Selector& selector, Pattern pattern) {
-  std::vector<Pattern> patterns{std::move(pattern)};
+std::vector<Pattern> patterns_of(const Selector& selector) {
+  std::vector<Pattern> patterns(1);
+  if (selector.lists.contains("pciAddresses")) patterns.front()[kAddress] = selector.said("pciAddresses");
   for (const auto& [key, roots] : selector.roots)
     patterns = with_roots(patterns, roots, key == kPfNames ? "pfName" : "physfn");
   return patterns;
@@ -232,15 +175,49 @@ class Resource {
     type_ = theirs_.text("deviceType").value_or("netDevice");
   }
 
-  YamlDraft draft() {
-    entry_.add("name", name_);
-    const Selector selector = read_selectors();
+  // One entry for each of its selectors.
+  std::vector<YamlDraft> drafts() {
+    const std::vector<Selector> selectors = read_selectors();
+    Texts notes;
     if (theirs_.node("additionalInfo"))
-      entry_.notes.emplace_back(
-          "`additionalInfo` is left out: the variable ..._INFO has what the machine shows.");
+      notes.emplace_back("`additionalInfo` is left out: the variable ..._INFO has what the machine shows.");
     if (theirs_.flag("excludeTopology").value_or(false))
-      entry_.notes.emplace_back("`excludeTopology` is left out: the kubelet is told the card's NUMA node.");
-    add_notes(entry_.notes, theirs_.notes());
+      notes.emplace_back("`excludeTopology` is left out: the kubelet is told the card's NUMA node.");
+    add_notes(notes, theirs_.notes());
+    std::vector<YamlDraft> all;
+    for (const Selector& selector : selectors) {
+      all.push_back(draft_of(selector, std::exchange(notes, {})));
+    }
+    return all;
+  }
+
+ private:
+  // Written as a comment: served as it is, it would not be what was meant.
+  void refuse(const std::string& why) {
+    if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
+    entry_.notes.push_back(why);
+  }
+
+  // Older versions have one, which is no list, and say beside it that it is of RDMA cards.
+  std::vector<Selector> read_selectors() {
+    const Node* const node = theirs_.node("selectors");
+    const std::string path = theirs_.path_of("selectors");
+    std::vector<Selector> all;
+    if (node && node->kind == Node::Kind::kSequence) {
+      for (std::size_t i = 0; i < node->items.size(); ++i)
+        all.push_back(read_selector(node->items[i], path + '[' + std::to_string(i) + ']', diagnostics_));
+    } else if (node) {
+      all.push_back(read_selector(*node, path, diagnostics_));
+    }
+    if (all.empty()) all.emplace_back();
+    const bool rdma = theirs_.flag("isRdma").value_or(false);
+    for (Selector& each : all) each.rdma = each.rdma || rdma;
+    return all;
+  }
+
+  YamlDraft draft_of(const Selector& selector, Texts notes) {
+    entry_ = YamlDraft::map({{"name", name_}});
+    entry_.notes = std::move(notes);
     add_notes(entry_.notes, selector.notes);
     for (const std::string& why : selector.without_words) refuse(why);
     if (type_ == "auxNetDevice") refuse("Auxiliary devices (subfunctions) have no counterpart.");
@@ -260,48 +237,10 @@ class Resource {
     return std::move(entry_);
   }
 
- private:
-  // Written as a comment: served as it is, it would not be what was meant.
-  void refuse(const std::string& why) {
-    if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
-    entry_.notes.push_back(why);
-  }
-
-  // What takes whatever one of them takes; alternatives_ tell them apart where one list of each is not
-  // enough.
-  Selector read_selectors() {
-    const Node* const node = theirs_.node("selectors");
-    const std::string path = theirs_.path_of("selectors");
-    Selector all;
-    if (node && node->kind == Node::Kind::kSequence) {
-      bool one_is_enough = true;
-      for (std::size_t i = 0; i < node->items.size(); ++i) {
-        Selector one = read_selector(node->items[i], path + '[' + std::to_string(i) + ']', diagnostics_);
-        alternatives_.push_back(one);
-        const auto both = i == 0 ? std::optional(one) : united(all, one);
-        one_is_enough = one_is_enough && both;
-        if (both)
-          all = *both;
-        else if (all.rdma == one.rdma && all.vhost_net == one.vhost_net)
-          all = widened(all, one);
-        else
-          refuse("Its selectors [0] and [" + std::to_string(i) +
-                 "] differ in isRdma or needVhostNet. Make entries of other names.");
-      }
-      if (one_is_enough) alternatives_.clear();
-    } else if (node) {
-      all = read_selector(*node, path, diagnostics_);
-    }
-    // Older versions have it beside the selectors.
-    all.rdma = all.rdma || theirs_.flag("isRdma").value_or(false);
-    return all;
-  }
-
   void add_rdma(const Selector& selector) {
     YamlDraft selectors = YamlDraft::map();
     for (const ListWords& word : kSelectors) {
-      if (word.rdma && selector.lists.contains(word.theirs))
-        selectors.add(word.rdma, selector.said(word.theirs));
+      if (selector.lists.contains(word.theirs)) selectors.add(word.rdma, selector.said(word.theirs));
     }
     YamlDraft& rdma = entry_.add("rdma", YamlDraft::map());
     rdma.notes.emplace_back(
@@ -312,25 +251,11 @@ class Resource {
 
   // What the kind's own lists cannot say.
   void add_only(const Selector& selector) {
+    const std::vector<Pattern> patterns = patterns_of(selector);
+    if (patterns.empty()) refuse("No card fits both its `rootDevices` and its `pfNames`: theirs took none.");
     YamlDraft only = YamlDraft::list();
-    const auto add = [&](const std::vector<Pattern>& patterns) {
-      if (patterns.empty())
-        refuse("No card fits both its `rootDevices` and its `pfNames`: theirs took none.");
-      for (const Pattern& pattern : patterns) {
-        if (!pattern.empty()) only.add(draft_of(pattern));
-      }
-    };
-    if (alternatives_.empty()) {
-      Pattern pattern;
-      if (selector.lists.contains("pciAddresses")) pattern[kAddress] = selector.said("pciAddresses");
-      add(with_roots(selector, std::move(pattern)));
-    }
-    for (const Selector& each : alternatives_) {
-      Pattern pattern;
-      for (const ListWords& word : kSelectors) {
-        if (each.lists.contains(word.theirs)) pattern[word.only] = each.said(word.theirs);
-      }
-      add(with_roots(each, std::move(pattern)));
+    for (const Pattern& pattern : patterns) {
+      if (!pattern.empty()) only.add(pattern_draft(pattern));
     }
     if (!only.empty()) entry_.add("only", std::move(only));
   }
@@ -367,8 +292,7 @@ class Resource {
   Diagnostics& diagnostics_;
   std::string name_;
   std::string type_;
-  std::vector<Selector> alternatives_;  // empty: one selector says it all
-  YamlDraft entry_ = YamlDraft::map();
+  YamlDraft entry_ = YamlDraft::map();  // which is being written
 };
 
 }  // namespace
@@ -379,11 +303,13 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
     arguments.value(flag);
   if (arguments.truth("use-cdi").value_or(false))
     draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
+  draft.names_join = true;
   const auto prefix = arguments.value("resource-prefix");
   LenientFields top(root, "", diagnostics);
   for (std::size_t i = 0; const Node& node : top.items("resourceList")) {
     const std::string path = "resourceList[" + std::to_string(i++) + ']';
-    draft.resources.add(Resource(node, path, prefix.value_or("intel.com"), diagnostics).draft());
+    for (YamlDraft& entry : Resource(node, path, prefix.value_or("intel.com"), diagnostics).drafts())
+      draft.resources.add(std::move(entry));
   }
   add_notes(draft.notes, top.notes());
   draft.notes.emplace_back(

@@ -4,6 +4,7 @@
 #include <functional>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "device/inventory.hpp"
@@ -229,6 +230,57 @@ void keep_what_fits(std::vector<Device>& devices, const Inventory& listed) {
   std::erase_if(devices, [&](const Device&) { return !kept[i++]; });
 }
 
+// Of the sorted devices those that can be told apart, and fit into one message.
+void keep_what_can_be_listed(std::vector<Device>& devices, const std::string& resource,
+                             const Inventory& former, std::vector<std::string>& of_resource,
+                             Remarks& of_devices) {
+  drop_repeated_ids(devices, resource, of_devices);
+  const std::size_t all = devices.size();
+  keep_what_fits(devices, former);
+  if (devices.size() == all) return;
+  of_resource.push_back("resource " + resource + ": only " + std::to_string(devices.size()) + " of " +
+                        std::to_string(all) +
+                        " devices fit into one message to the kubelet (4 MiB), and the others are left out; "
+                        "use a coarser unit, or several resources");
+}
+
+// The hardware that the entries before have found, and its nodes and files.
+class Taken {
+ public:
+  bool has(const Device& device) const {
+    const std::vector<std::string>& units = device.hardware->units;
+    return std::ranges::any_of(units, [this](const std::string& unit) { return overlaps(unit); }) ||
+           paths_.contains(paths_of(device));
+  }
+
+  void add(const Device& device) {
+    for (const std::string& unit : device.hardware->units) {
+      if (!unit.starts_with(kIommuGroup)) units_.insert(unit);
+    }
+    if (auto paths = paths_of(device); !paths.empty()) paths_.insert(std::move(paths));
+  }
+
+ private:
+  static std::vector<std::string> paths_of(const Device& device) {
+    std::vector<std::string> paths;
+    for (const DeviceNode& node : device.nodes) paths.push_back(node.host_path);
+    for (const Mount& mount : device.mounts) paths.push_back(mount.host_path);
+    return paths;
+  }
+
+  // A part of it, or what it is a part of.
+  bool overlaps(const std::string& unit) const {
+    for (std::size_t end = unit.size(); end != std::string::npos && end > 0; end = unit.rfind('/', end - 1)) {
+      if (units_.contains(unit.substr(0, end))) return true;
+    }
+    const auto below = units_.lower_bound(unit + '/');
+    return below != units_.end() && below->starts_with(unit + '/');
+  }
+
+  std::set<std::string> units_;
+  std::set<std::vector<std::string>> paths_;
+};
+
 }  // namespace
 
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
@@ -271,14 +323,35 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                     "serial number, that of " + in_quotes(ids.by_name));
     }
     sort_by_id(devices);
-    drop_repeated_ids(devices, resource, remarks);
-    const std::size_t all = devices.size();
-    keep_what_fits(devices, former);
-    if (devices.size() == all) continue;
-    assembly.remarks.push_back(
-        "resource " + resource + ": only " + std::to_string(devices.size()) + " of " + std::to_string(all) +
-        " devices fit into one message to the kubelet (4 MiB), and the others are left out; "
-        "use a coarser unit, or several resources");
+    keep_what_can_be_listed(devices, resource, former, assembly.remarks, remarks);
+  }
+  std::move(remarks).append_to(assembly.remarks);
+  return assembly;
+}
+
+Assembly join(const std::vector<PartFound>& parts, const std::map<std::string, Inventory>& listed) {
+  Assembly assembly;
+  Remarks remarks;
+  std::map<std::string, Taken> taken;
+  for (const PartFound& part : parts) {
+    if (!part.devices) continue;
+    for (const auto& [resource, devices] : *part.devices) {
+      std::vector<Device>& all = assembly.resources[resource];
+      Taken& its = taken[resource];
+      const auto before = static_cast<std::ptrdiff_t>(all.size());
+      for (const Device& device : devices) {
+        if (its.has(device)) continue;
+        all.push_back(device);
+        all.back().terms = part.terms;
+      }
+      std::for_each(all.begin() + before, all.end(), [&](const Device& device) { its.add(device); });
+    }
+  }
+  for (auto& [resource, devices] : assembly.resources) {
+    const auto found = listed.find(resource);
+    sort_by_id(devices);
+    keep_what_can_be_listed(devices, resource, found == listed.end() ? Inventory() : found->second,
+                            assembly.remarks, remarks);
   }
   std::move(remarks).append_to(assembly.remarks);
   return assembly;

@@ -2,6 +2,7 @@
 // From a scan's devices to the resources that an entry makes of them. Pure functions of values, thread-safe.
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,12 @@ namespace plughost {
 // Of one entry. What is beyond is left out, with a remark.
 inline constexpr std::size_t kMostResources = 1000;
 
+// By the resource's full name, sorted by id.
+using DevicesOf = std::map<std::string, std::vector<Device>>;
+
 struct Assembly {
-  // By the resource's full name. An entry without placeholders in its name has exactly one, maybe empty.
-  std::map<std::string, std::vector<Device>> resources;
+  // An entry without placeholders in its name has exactly one, maybe empty.
+  DevicesOf resources;
   std::vector<std::string> remarks;    // devices that were left out, and why
   std::vector<std::string> unmatched;  // where the rules of replicas stand that match no device
 };
@@ -29,6 +33,18 @@ struct Assembly {
 // tell_twins_apart().
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed = {}, const WasGiven& was_given = {});
+
+// What one of the entries of a resource has found.
+struct PartFound {
+  std::shared_ptr<const Recipe> terms;
+  std::shared_ptr<const DevicesOf> devices;  // nullptr: nothing yet
+};
+
+// The lists of several entries of one name, in the order in which these stand. Each device goes by its own
+// entry's terms, and what two have found is the first one's: by its hardware, or by its nodes and files. One
+// that has an id that another device has already is left out, with a remark, and so is what does not fit into
+// one message: as in assemble().
+Assembly join(const std::vector<PartFound>& parts, const std::map<std::string, Inventory>& listed = {});
 
 // What the largest of the lists takes, by wire_size(), that the recipe makes of these devices, if none is
 // left out for its size.

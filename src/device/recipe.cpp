@@ -38,6 +38,24 @@ bool ReplicaRule::matches(const Device& device) const {
   return std::ranges::any_of(devices, [&](const DevicePattern& each) { return each.matches(device); });
 }
 
+std::string_view disagreement(const Recipe& one, const Recipe& other) {
+  if (one.rename_shared != other.rename_shared) return "renameByDefault";
+  if (one.one_share_only != other.one_share_only) return "failRequestsGreaterThanOne";
+  if (one.policy != other.policy) return "allocationPolicy";
+  if (one.near != other.near) return "near";
+  if (one.same_card != other.same_card) return "sameCard";
+  if (one.shares != other.shares) return "shares";
+  if (one.units != other.units) return "unit";
+  // Which cards a scheduler means is asked of the entry that has them all.
+  if (one.assume || other.assume) return "assume";
+  if (one.empty_at_stop != other.empty_at_stop) return "emptyAtStop";
+  if (one.required != other.required) return "required";
+  if (one.forget_after != other.forget_after) return "forgetAfter";
+  // The kubelet asks the whole resource once whether it is to be told of starts.
+  if (one.pre_start.has_value() != other.pre_start.has_value()) return "preStart";
+  return {};
+}
+
 std::vector<std::string> choose(const Choice& choice, std::vector<Device>& devices) {
   std::vector<std::string> unmatched;
   const std::vector<bool> only = matching(choice.only, devices, unmatched);

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -183,6 +184,10 @@ struct Recipe {
 
   bool operator==(const Recipe&) const = default;
 };
+
+// The key by which two entries of one resource say something else of what can only be said of the whole of
+// it; empty: they agree.
+std::string_view disagreement(const Recipe& one, const Recipe& other);
 
 // What a container gets with the device is said by its own entry; of_resource: by the first of the resource.
 inline const Recipe& terms_of(const Device& device, const Recipe& of_resource) {

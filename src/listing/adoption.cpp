@@ -181,7 +181,10 @@ class Draft {
     for (const std::string& id : claim.ids) devices.push_back(find_device(devices_, id));
     const Drift drift = drift_of(resource_, recipe, *claim.answer->allocation, devices, paths);
     // A program may have given what every container gets.
-    if (drift.lost.empty() || (recipe.allocate && drift.moved.empty())) return;
+    const auto by_program = [&](const Device* device) {
+      return terms_of(*device, recipe).allocate.has_value();
+    };
+    if (drift.lost.empty() || (drift.moved.empty() && std::ranges::any_of(devices, by_program))) return;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const Device& device = *devices[i];
       const auto now = drift.moved.find(device.id);
@@ -194,10 +197,18 @@ class Draft {
   // Of a device that is gone the container was given paths that may be others' by now: but for what comes
   // with each device of the entry.
   void find_successors(const Claim& claim, const Recipe& recipe, const Paths& paths) {
-    if (!claim.answer->allocation || recipe.allocate) return;
+    if (!claim.answer->allocation) return;
+    std::set<const Recipe*> terms;
+    for (const std::string& id : claim.ids) {
+      const Device* const before = find(listed_, resource_, id).device;
+      terms.insert(before ? &terms_of(*before, recipe) : &recipe);
+    }
+    if (std::ranges::any_of(terms, [](const Recipe* its) { return its->allocate.has_value(); })) return;
     const auto is_common = [&](const std::string& path) {
-      return std::ranges::any_of(recipe.nodes, [&](const NodeRecipe& node) {
-        return node.host_path.literal() && node.host_path.text() == path;
+      return std::ranges::any_of(terms, [&](const Recipe* its) {
+        return std::ranges::any_of(its->nodes, [&](const NodeRecipe& node) {
+          return node.host_path.literal() && node.host_path.text() == path;
+        });
       });
     };
     std::vector<std::string> given, units;
@@ -292,8 +303,7 @@ GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, con
   return best;
 }
 
-std::map<std::string, Adoption> adopt(const Recipe& recipe,
-                                      const std::map<std::string, std::vector<Device>>& resources,
+std::map<std::string, Adoption> adopt(const Recipe& recipe, const DevicesOf& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
                                       const Paths& paths) {
   std::map<std::string, Adoption> adoptions;

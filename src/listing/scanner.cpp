@@ -9,7 +9,7 @@ namespace plughost {
 namespace {
 
 std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inventory>& listed,
-                                               const std::map<std::string, std::vector<Device>>& resources) {
+                                               const DevicesOf& resources) {
   std::vector<Scanner::Found::Other> others;
   for (const auto& [resource, devices] : resources) {
     const auto before = listed.find(resource);
@@ -22,6 +22,17 @@ std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inven
                   });
   }
   return others;
+}
+
+// What all entries of the resource have found, with what this one has found now.
+void join_with(Scanner::Parts parts, const std::map<std::string, Inventory>& listed, Scanner::Found& found) {
+  found.version = parts.version;
+  if (parts.found.empty()) return;
+  found.own = std::make_shared<const DevicesOf>(std::move(found.assembly.resources));
+  parts.found[parts.own].devices = found.own;
+  Assembly joint = join(parts.found, listed);
+  found.assembly.resources = std::move(joint.resources);
+  found.joint_remarks = std::move(joint.remarks);
 }
 
 }  // namespace
@@ -82,7 +93,7 @@ void Scanner::look_on_worker(HeldIds held) {
   const auto outcome = std::make_shared<Outcome>();
   platform_.workers.run(
       [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed(),
-       held = std::move(held)] {
+       parts = hooks_.parts(), held = std::move(held)] {
         const auto began = Clock::now();
         try {
           Scan seen = source->look(host, *recipe);
@@ -98,10 +109,11 @@ void Scanner::look_on_worker(HeldIds held) {
             look_at_cdi_nodes(host, resource, *recipe, devices);
             find_units(host, *recipe, devices);
           }
-          std::map<std::string, Adoption> adoptions = adopt(*recipe, assembly.resources, listed, held, paths);
-          auto others = others_than(listed, assembly.resources);
-          outcome->found =
-              Found{std::move(seen), std::move(assembly), std::move(adoptions), std::move(others)};
+          Found found{.scan = std::move(seen), .assembly = std::move(assembly)};
+          join_with(parts, listed, found);
+          found.adoptions = adopt(*recipe, found.assembly.resources, listed, held, paths);
+          found.others = others_than(listed, found.assembly.resources);
+          outcome->found = std::move(found);
         } catch (const std::exception& error) {
           outcome->found = std::string(error.what());
         }

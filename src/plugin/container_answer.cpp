@@ -75,8 +75,8 @@ std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
     const std::string free = other ? offer.free->just_now(FreeShares::Clock::now())[offer.resource] : "";
     return grpc::Status(code_of(refusal->reason), refusal->text + (free.empty() ? "" : ". Free are " + free));
   }
-  if (!offer.stall.empty())
-    return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + offer.stall);
+  if (const std::string stall = stall_of(offer, ids); !stall.empty())
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + stall);
   return std::get<Allocation>(std::move(outcome));
 }
 

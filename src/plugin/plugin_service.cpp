@@ -137,8 +137,8 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
   const bool chosen = call->offer->recipe->assume.has_value();
   if (chosen) {
-    if (!call->offer->stall.empty())
-      return end(*call, {grpc::StatusCode::UNAVAILABLE, call->offer->resource + ": " + call->offer->stall});
+    if (const std::string stall = stall_of(*call->offer, ids); !stall.empty())
+      return end(*call, {grpc::StatusCode::UNAVAILABLE, call->offer->resource + ": " + stall});
   } else {
     const auto without = container_allocation(*call->offer, ids, {});
     if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);

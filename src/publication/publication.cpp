@@ -52,7 +52,7 @@ Publication::~Publication() {
 }
 
 void Publication::publish(Finding finding) {
-  const bool names = finding.recipe->cdi != CdiNames::kNone && !finding.listings.empty();
+  const bool names = finding.by_cdi && !finding.listings.empty();
   if (findings_.empty() && !names && finding.files.empty()) return go_out(finding, {});
   findings_.push_back(std::move(finding));
   if (findings_.size() == 1) specify_next();
@@ -99,7 +99,7 @@ void Publication::go_out(const Roster::Listing& listing, Offer offer, const std:
     return;
   }
   const std::string former_trouble = std::exchange(served.cdi_trouble, cdi_trouble);
-  offer.stall = stall_.empty() ? cdi_trouble : stall_;
+  offer.stalls = stalls(served);
   const std::shared_ptr<const Offer> before = served.resource ? served.resource->offer() : nullptr;
   serve(served, std::move(offer));
   tell_specification(means_.platform.log, listing.resource, former_trouble, served.cdi_trouble);
@@ -158,8 +158,9 @@ void Publication::drop(const std::string& name) {
   if (was_served) means_.platform.log.info("resource removed with its last device", {{"resource", name}});
 }
 
-void Publication::set_stall(std::string why) {
-  stall_ = std::move(why);
+void Publication::set_stalls(std::vector<Stall> stalls) {
+  if (stalls == stalls_) return;
+  stalls_ = std::move(stalls);
   offer_anew();
 }
 
@@ -175,13 +176,19 @@ void Publication::set_joined(std::shared_ptr<GivenCards> joined) {
   offer_anew();
 }
 
+std::vector<Stall> Publication::stalls(const Served& served) const {
+  std::vector<Stall> all = stalls_;
+  if (!served.cdi_trouble.empty()) all.push_back({.terms = nullptr, .why = served.cdi_trouble});
+  return all;
+}
+
 void Publication::offer_anew() {
   for (auto& [name, served] : served_) {
     if (!served.resource) continue;
     Offer offer = *served.resource->offer();
     offer.near = neighbours_;
     offer.joined = joined_;
-    offer.stall = stall_.empty() ? served.cdi_trouble : stall_;
+    offer.stalls = stalls(served);
     served.resource->publish(std::move(offer));
   }
 }

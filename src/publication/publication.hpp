@@ -71,6 +71,7 @@ class Publication {
   // is told them.
   struct Finding {
     std::shared_ptr<const Recipe> recipe;
+    bool by_cdi = false;  // some of its devices have a name in a specification of ours
     std::vector<CdiFile> files;
     std::vector<Roster::Listing> listings;
   };
@@ -85,8 +86,8 @@ class Publication {
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // See Offer::stall, Recipe::near and Offer::joined. Empty text: a look at the devices does not hang.
-  void set_stall(std::string why);
+  // Which looks at the devices hang; see Recipe::near and Offer::joined.
+  void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);
   const std::shared_ptr<LastGiven>& given() const { return given_; }
@@ -119,6 +120,8 @@ class Publication {
   void serve(Served& served, Offer offer);
   // A resource that was named after its devices goes with the last of them.
   void drop(const std::string& name);
+  // Why its devices cannot be promised now.
+  std::vector<Stall> stalls(const Served& served) const;
   // Offers the resources' lists with what else there is to say of them now.
   void offer_anew();
 
@@ -129,7 +132,7 @@ class Publication {
   std::list<Finding> findings_;           // the first one is being specified
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
   Timer retry_;
-  std::string stall_;
+  std::vector<Stall> stalls_;
   Neighbours neighbours_;
   std::shared_ptr<GivenCards> joined_;
   const std::shared_ptr<FreeShares> free_ = std::make_shared<FreeShares>();

@@ -1,5 +1,7 @@
 #include "reload/reconciliation.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 
@@ -12,33 +14,35 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
   Changes& changes = plan.changes;
   changes.kubelet = running.kubelet != wanted.kubelet;
   plan.cdi = running.cdi != wanted.cdi || running.kubelet.directory != wanted.kubelet.directory;
-  std::unordered_map<std::string_view, const ResourceConfig*> former;
-  for (const ResourceConfig& entry : running.resources) former.emplace(entry.recipe->name.text(), &entry);
-  std::vector<const ResourceConfig*> added;
-  for (const ResourceConfig& entry : wanted.resources) {
-    const std::string& name = entry.recipe->name.text();
+  std::unordered_map<std::string_view, EntriesOfName> former;
+  for (EntriesOfName& entry : by_name(running.resources)) former.emplace(name_of(entry), std::move(entry));
+  std::vector<EntriesOfName> added;
+  for (EntriesOfName& entry : by_name(wanted.resources)) {
+    const std::string& name = name_of(entry);
     const auto before = former.extract(name);
     if (!before) {
       changes.added.push_back(name);
-      added.push_back(&entry);
+      added.push_back(std::move(entry));
       continue;
     }
     // With one name, everything else follows from what was written.
-    const bool same = before.mapped()->content == entry.content;
+    const bool same =
+        std::ranges::equal(before.mapped(), entry, {}, &ResourceConfig::content, &ResourceConfig::content);
     if (same)
       ++changes.unchanged;
     else
       changes.changed.push_back(name);
-    if (changes.kubelet || (!same && options_of(*before.mapped()->recipe) != options_of(*entry.recipe))) {
+    const Recipe& terms = *entry.front()->recipe;
+    if (changes.kubelet || (!same && options_of(*before.mapped().front()->recipe) != options_of(terms))) {
       plan.ended.push_back(name);
-      plan.begun.push_back(&entry);
+      plan.begun.push_back(std::move(entry));
     } else {
-      (same ? plan.kept : plan.updated).push_back(&entry);
+      (same ? plan.kept : plan.updated).push_back(std::move(entry));
     }
   }
-  plan.begun.insert(plan.begun.end(), added.begin(), added.end());
-  for (const ResourceConfig& entry : running.resources) {
-    if (former.contains(entry.recipe->name.text())) changes.removed.push_back(entry.recipe->name.text());
+  std::ranges::move(added, std::back_inserter(plan.begun));
+  for (const EntriesOfName& entry : by_name(running.resources)) {
+    if (former.contains(name_of(entry))) changes.removed.push_back(name_of(entry));
   }
   return plan;
 }

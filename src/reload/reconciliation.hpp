@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "config/config.hpp"
+#include "config/selection.hpp"
 
 namespace plughost {
 
@@ -21,12 +22,12 @@ struct Changes {
 
 // In the order in which it is done. Entries go by their names' texts.
 struct Reconciliation {
-  Changes changes;                             // those that are removed end for good
-  std::vector<std::string> ended;              // others of their names begin
-  bool cdi = false;                            // specifications belong into another directory
-  std::vector<const ResourceConfig*> kept;     // they may stand elsewhere in the file
-  std::vector<const ResourceConfig*> updated;  // other devices and terms, and the streams stay
-  std::vector<const ResourceConfig*> begun;
+  Changes changes;                     // those that are removed end for good
+  std::vector<std::string> ended;      // others of their names begin
+  bool cdi = false;                    // specifications belong into another directory
+  std::vector<EntriesOfName> kept;     // they may stand elsewhere in the file
+  std::vector<EntriesOfName> updated;  // other devices and terms, and the streams stay
+  std::vector<EntriesOfName> begun;
 };
 
 // The pointers are into wanted.

@@ -1,6 +1,7 @@
 #include "status/readiness.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "text/ascii.hpp"
 #include "text/text.hpp"
@@ -50,6 +51,9 @@ std::vector<std::string> problems(const DaemonStatus& status) {
     if (entry.unknown) others.push_back("nobody can tell whether it is for this node: " + entry.name);
   }
   missing.insert(missing.end(), others.begin(), others.end());
+  // What several entries of one name have in common is one problem.
+  std::set<std::string> told;
+  std::erase_if(missing, [&](const std::string& problem) { return !told.insert(problem).second; });
   return missing;
 }
 

@@ -17,17 +17,18 @@ Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDev
       announcer_(announcer),
       changed_(std::move(changed)) {}
 
-void Entries::add(const ResourceConfig& entry, KubeletLink& link) {
-  const Template& name = entry.recipe->name;
+void Entries::add(Entry::Configs entry, KubeletLink& link) {
+  const std::shared_ptr<const Recipe> recipe = entry.front().recipe;
+  const Template& name = recipe->name;
   // What is known before anybody has looked belongs to the entry that says it.
-  if (name.literal() && !entry.recipe->rename_shared) names_.claim(name.text(), name.text());
+  if (name.literal() && !recipe->rename_shared) names_.claim(name.text(), name.text());
   entries_[name.text()] = std::make_unique<Entry>(Publication::Means{.platform = platform_,
                                                                      .link = link,
                                                                      .cdi = cdi_,
                                                                      .assuming = assuming_,
                                                                      .held = held_,
                                                                      .owner = *this},
-                                                  drains_, entry);
+                                                  drains_, std::move(entry));
 }
 
 void Entries::end(const std::string& name) {
@@ -58,8 +59,8 @@ void Entries::forget_specifications() {
   std::set<std::string> specified;
   bool late = false;
   for (const auto& [name, entry] : entries_) {
+    if (!entry->names_by_cdi()) continue;
     const Recipe& recipe = *entry->config().recipe;
-    if (recipe.cdi == CdiNames::kNone) continue;
     if (!entry->settled()) return;
     entry->publication().for_each_resource(
         [&](const Resource& resource) { specified.insert(resource.name()); });

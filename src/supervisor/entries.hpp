@@ -22,8 +22,8 @@ class Entries final : private EntryOwner {
   ~Entries() override = default;
   Entries& operator=(Entries&&) = delete;
 
-  // link outlives the entry.
-  void add(const ResourceConfig& entry, KubeletLink& link);
+  // Those of one name. link outlives the entry.
+  void add(Entry::Configs entry, KubeletLink& link);
   // Another one of its name may begin.
   void end(const std::string& name);
   // It ends for good: whoever wants to be told is.

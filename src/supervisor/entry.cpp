@@ -4,27 +4,20 @@
 #include <utility>
 
 namespace plughost {
-namespace {
 
-const std::string& stall_text() {
-  static const std::string kText = "a look at its devices has not ended within " +
-                                   std::to_string(Scanner::kDeadline.count()) +
-                                   " s: a driver or a file system hangs";
-  return kText;
-}
-
-}  // namespace
-
-Entry::Entry(const Publication::Means& means, const Drains& drains, ResourceConfig config)
+Entry::Entry(const Publication::Means& means, const Drains& drains, Configs configs)
     : platform_(means.platform),
       link_(means.link),
       held_(means.held),
-      config_(std::move(config)),
+      config_(configs.front()),
       checks_(platform_.programs, platform_.log, [this] { hint(); }),
       adopting_(platform_, link_, [this] { on_overlay(); }),
       roster_({&drains, &adopting_.devices(), held_.ledger().get()}),
       publication_(means, config_, *this),
-      scanner_(make_scanner({})) {}
+      parts_(platform_, *this, std::move(configs)) {
+  config_ = parts_.whole();
+  parts_.begin();
+}
 
 Entry::~Entry() {
   for (const auto& [resource, list] : roster_.lists()) {
@@ -33,31 +26,26 @@ Entry::~Entry() {
   }
 }
 
-void Entry::update(ResourceConfig config) {
-  const ScanSchedule former = scanner_->schedule();
-  scanner_.reset();
-  for (const auto& [resource, list] : roster_.lists()) held_.ledger()->keep(resource);
-  adopting_.on_reload(roster_.lists());
-  config_ = std::move(config);
-  unmatched_.clear();
-  scanner_ = make_scanner(former);
+void Entry::update(Configs configs) {
+  const std::map<std::string, Inventory> listed = roster_.lists();
+  for (const auto& [resource, list] : listed) held_.ledger()->keep(resource);
+  adopting_.on_reload(listed);
+  parts_.update(std::move(configs), listed);
+  config_ = parts_.whole();
+  on_trouble();
 }
 
-std::unique_ptr<Scanner> Entry::make_scanner(ScanSchedule former) {
-  return std::make_unique<Scanner>(
-      platform_, config_,
-      Scanner::Hooks{[this] { return roster_.lists(); },
-                     [this](const auto& then) {
-                       const Recipe& recipe = *config_.recipe;
-                       adopting_.prepare(!recipe.name.literal() || recipe.rename_shared,
-                                         [this, then](HeldIds held) {
-                                           if (held.checkpoint) held_.learn_first(*held.checkpoint);
-                                           then(std::move(held));
-                                         });
-                     },
-                     [this](Scanner::Found& found) { return on_found(found); },
-                     [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
-      former);
+void Entry::set_where(const Configs& configs) {
+  parts_.set_where(configs);
+  config_.where = configs.front().where;
+}
+
+void Entry::prepare(const std::function<void(HeldIds held)>& then) {
+  const Recipe& recipe = *config_.recipe;
+  adopting_.prepare(!recipe.name.literal() || recipe.rename_shared, [this, then](HeldIds held) {
+    if (held.checkpoint) held_.learn_first(*held.checkpoint);
+    then(std::move(held));
+  });
 }
 
 void Entry::on_kubelet() {
@@ -78,7 +66,7 @@ void Entry::specify_anew() {
 
 void Entry::forgive(const Drains::Name& name) {
   const Inventory& listed = roster_.listed(name.resource);
-  if (const Device* const device = device_of_id(listed.devices(), name.device)) scanner_->forgive(*device);
+  if (const Device* const device = device_of_id(listed.devices(), name.device)) parts_.forgive(*device);
 }
 
 // Without a look at the machine: a driver that hangs is a reason to drain.
@@ -91,8 +79,10 @@ void Entry::on_overlay() {
 }
 
 void Entry::publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files) {
-  publication_.publish(
-      {.recipe = config_.recipe, .files = std::move(files), .listings = std::move(listings)});
+  publication_.publish({.recipe = config_.recipe,
+                        .by_cdi = parts_.names_by_cdi(),
+                        .files = std::move(files),
+                        .listings = std::move(listings)});
 }
 
 void Entry::dropped(const std::string& resource) {
@@ -101,44 +91,33 @@ void Entry::dropped(const std::string& resource) {
   held_.list(resource, {});
 }
 
-EntryStatus Entry::status() const {
-  return {.name = config_.recipe->name.text(),
-          .where = config_.where,
-          .unmatched = {unmatched_.begin(), unmatched_.end()},
-          .scans_completed = scans_completed_,
-          .scans_failed = scans_failed_,
-          .stalled = scanner_->schedule().stalled(),
-          .required = config_.recipe->required,
-          .trouble = last_trouble_,
-          .trouble_at = last_trouble_at_};
-}
-
-Entry::Clock::time_point Entry::on_found(Scanner::Found& found) {
-  on_recovered();
-  ++scans_completed_;
-  scan_trouble_.clear();
+Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
   std::vector<Roster::Listing> listings;
-  if (!found.scan.undecided) {
+  if (parts_.counts(part, found) && !found.scan.undecided) {
     // What is listed already has to be listed on.
-    const bool waits = !found.scan.not_yet.empty() && publication_.empty();
-    if (waits)
+    const bool first = parts_.several() ? !part.devices() : publication_.empty();
+    if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-    else {
+    } else if (auto devices = parts_.take(part, found, roster_.lists())) {
       adopting_.take(std::move(found.adoptions));
-      listings = take(std::move(found.assembly.resources));
+      listings = take(std::move(*devices));
       look_for_drift(found.others);
     }
-    if (roster_.crowded())
-      found.scan.remarks.push_back("the name " + config_.recipe->name.text() + " has given " +
-                                   std::to_string(kMostResources) +
-                                   " resources that are not forgotten yet: further ones wait; name the "
-                                   "resources by something coarser");
-    note_unfinished(found.scan);
-    remark(found.scan.remarks, found.assembly.remarks);
-    tell_unmatched(found.scan.unmatched, found.assembly.unmatched);
+    part.tell(found.scan, found.assembly);
+    remark(std::move(found.joint_remarks));
   }
   publish(std::move(listings), std::move(found.scan.cdi));
+  take_what_is_due();
   return roster_.next_change();
+}
+
+void Entry::on_trouble() {
+  publication_.set_stalls(parts_.stalls());
+  take_what_is_due();
+}
+
+void Entry::take_what_is_due() {
+  if (auto devices = parts_.take_what_is_due(roster_.lists())) publish(take(std::move(*devices)));
 }
 
 void Entry::look_for_drift(const std::vector<Scanner::Found::Other>& others) {
@@ -153,33 +132,7 @@ void Entry::look_for_drift(const std::vector<Scanner::Found::Other>& others) {
   hint();
 }
 
-void Entry::on_failed(const std::string& why) {
-  on_recovered();
-  ++scans_failed_;
-  note("cannot look for devices: " + why);
-  if (std::exchange(scan_trouble_, why) == why) return;
-  platform_.log.error("cannot look for devices: the list stands as it was",
-                      {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});
-}
-
-void Entry::on_stalled() {
-  stall_told_ = true;
-  note(stall_text());
-  publication_.set_stall(stall_text());
-  platform_.log.error("looking for devices takes too long: the list stands as it was",
-                      {{"entry", config_.recipe->name.text()},
-                       {"seconds", std::to_string(Scanner::kDeadline.count())},
-                       {"at", config_.where}});
-}
-
-void Entry::on_recovered() {
-  if (!std::exchange(stall_told_, false)) return;
-  publication_.set_stall({});
-  platform_.log.info("looking for devices came to an end after all",
-                     {{"entry", config_.recipe->name.text()}});
-}
-
-std::vector<Roster::Listing> Entry::take(std::map<std::string, std::vector<Device>> resources) {
+std::vector<Roster::Listing> Entry::take(DevicesOf resources) {
   checks_.follow(*config_.recipe, resources);
   std::map<std::string, Roster::Seen> seen;
   for (auto& resource : resources) {
@@ -211,41 +164,18 @@ void Entry::ask_for_holders() {
   }));
 }
 
-void Entry::note(const std::string& trouble) {
-  last_trouble_ = trouble;
-  last_trouble_at_ = std::chrono::system_clock::now();
-}
-
-void Entry::note_unfinished(Scan& scan) {
-  const auto now = Clock::now();
-  auto former = std::exchange(unfinished_, {});
-  for (const std::string& name : scan.unfinished) {
-    const auto known = former.find(name);
-    const auto since = unfinished_[name] = known == former.end() ? now : known->second;
-    if (now - since >= kUdevPatience) scan.remarks.push_back(unfinished_text(name));
-  }
-}
-
-void Entry::remark(const std::vector<std::string>& of_scan, const std::vector<std::string>& of_devices) {
-  std::set<std::string> now(of_scan.begin(), of_scan.end());
-  now.insert(of_devices.begin(), of_devices.end());
+void Entry::remark(std::vector<std::string> texts) {
+  if (roster_.crowded())
+    texts.push_back("the name " + config_.recipe->name.text() + " has given " +
+                    std::to_string(kMostResources) +
+                    " resources that are not forgotten yet: further ones wait; name the resources by "
+                    "something coarser");
+  std::set<std::string> now(texts.begin(), texts.end());
   for (const std::string& text : now) {
     if (!remarked_.contains(text))
       platform_.log.warn(text, {{"entry", config_.recipe->name.text()}, {"at", config_.where}});
   }
   remarked_ = std::move(now);
-}
-
-void Entry::tell_unmatched(const std::vector<std::string>& of_choice,
-                           const std::vector<std::string>& of_replicas) {
-  std::set<std::string> now(of_choice.begin(), of_choice.end());
-  now.insert(of_replicas.begin(), of_replicas.end());
-  for (const std::string& place : now) {
-    if (!unmatched_.contains(place))
-      platform_.log.info("a pattern matches no device that is here now",
-                         {{"entry", config_.recipe->name.text()}, {"pattern", place}, {"at", config_.where}});
-  }
-  unmatched_ = std::move(now);
 }
 
 }  // namespace plughost

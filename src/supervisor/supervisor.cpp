@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "config/selection.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -49,7 +50,7 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       relations_(platform.log, entries_) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
-  for (const ResourceConfig& resource : config_.resources) entries_.add(resource, *link_);
+  for (EntriesOfName& entry : by_name(config_.resources)) entries_.add(copies_of(entry), *link_);
   relations_.join(config_.resources);
   announcer_.use(config_, entries_.subjects());
   if (!link_->watcher().current())
@@ -142,11 +143,9 @@ Changes Supervisor::apply(Config config) {
     cdi_.move(config.cdi.directory, config.kubelet.files_owner());
     entries_.for_each([](const std::string&, Entry& entry) { entry.specify_anew(); });
   }
-  for (const ResourceConfig* resource : plan.kept)
-    entries_.at(resource->recipe->name.text()).set_where(resource->where);
-  for (const ResourceConfig* resource : plan.updated)
-    entries_.at(resource->recipe->name.text()).update(*resource);
-  for (const ResourceConfig* resource : plan.begun) entries_.add(*resource, *link_);
+  for (const EntriesOfName& entry : plan.kept) entries_.at(name_of(entry)).set_where(copies_of(entry));
+  for (const EntriesOfName& entry : plan.updated) entries_.at(name_of(entry)).update(copies_of(entry));
+  for (const EntriesOfName& entry : plan.begun) entries_.add(copies_of(entry), *link_);
   config_ = std::move(config);
   announcer_.use(config_, entries_.subjects());
   relations_.join(config_.resources);
@@ -200,7 +199,9 @@ DaemonStatus Supervisor::status() const {
   status.api_server = api_server_status(platform_.api_server);
   status.drains = draining_.drains();
   entries_.for_each([&](const std::string& name, const Entry& entry) {
-    const EntryStatus& its_entry = status.entries.emplace_back(entry.status());
+    const std::vector<EntryStatus> parts = entry.status();
+    status.entries.insert(status.entries.end(), parts.begin(), parts.end());
+    const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::trouble_at);
     entry.publication().for_each_resource([&](const Resource& resource) {
       ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = name;

@@ -9,6 +9,9 @@
 #include <fstream>
 #include <initializer_list>
 #include <limits>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -148,14 +151,22 @@ void write_calls(const DaemonStatus& status, Families& families) {
 }
 
 void write_scans(const DaemonStatus& status, Families& families) {
-  families.counter("plughost_scans_total", "Looks at the machine.");
+  // Several may have one name.
+  std::map<std::string_view, EntryStatus> entries;
   for (const EntryStatus& entry : status.entries) {
-    families.add(entry.scans_completed, {{"entry", entry.name}, {"result", "completed"}});
-    families.add(entry.scans_failed, {{"entry", entry.name}, {"result", "failed"}});
+    EntryStatus& all = entries[entry.name];
+    all.scans_completed += entry.scans_completed;
+    all.scans_failed += entry.scans_failed;
+    all.stalled = all.stalled || entry.stalled;
   }
-  families.gauge("plughost_scan_stalled", "1: a look has not come back, and the resource is refused.");
-  for (const EntryStatus& entry : status.entries)
-    families.add(entry.stalled ? 1.0 : 0.0, {{"entry", entry.name}});
+  families.counter("plughost_scans_total", "Looks at the machine.");
+  for (const auto& [name, entry] : entries) {
+    families.add(entry.scans_completed, {{"entry", std::string(name)}, {"result", "completed"}});
+    families.add(entry.scans_failed, {{"entry", std::string(name)}, {"result", "failed"}});
+  }
+  families.gauge("plughost_scan_stalled", "1: a look has not come back, and what it looks for is refused.");
+  for (const auto& [name, entry] : entries)
+    families.add(entry.stalled ? 1.0 : 0.0, {{"entry", std::string(name)}});
 }
 
 void write_configuration(const DaemonStatus& status, Families& families) {

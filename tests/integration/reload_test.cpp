@@ -69,6 +69,26 @@ TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, with
   check_untouched(node, kB);
 }
 
+TEST_CASE("SIGHUP that adds an entry of a name, or takes it away: a list, and each device by its own entry") {
+  Node node(Node::Options{.registration = each_registration()});
+  start(node);
+  const std::string more = counted(kA, 1, "id: more, env: {WHO: more}");
+  node.configure(counted(kA, 2, "env: {WHO: \"{id}\"}") + counted(kB, 3) + more);
+  REQUIRE(node.reload());
+  REQUIRE(node.count(kA, 3));
+  const auto who = [&](const std::string& id) {
+    return node.kubelet().allocate_ids(kA, {id}).containers.at(0).env.at("WHO");
+  };
+  CHECK(who(kA + "-0") == kA + "-0");
+  CHECK(who("more") == "more");
+  CHECK_FALSE(node.kubelet().allocate_ids(kA, {kA + "-0", "more"}).text.empty());
+  node.configure(counted(kA, 2) + counted(kB, 3));
+  REQUIRE(node.reload());
+  REQUIRE(node.count(kA, 2));
+  check_untouched(node, kA, 3);
+  check_untouched(node, kB);
+}
+
 TEST_CASE("7.32 SIGHUP that adds or removes a resource touches only that one") {
   Node node(Node::Options{.registration = each_registration()});
   start(node);

@@ -121,6 +121,7 @@ def table_of_traps(versions, cell, table):
         "two sticks with one serial number: who was first keeps its id and its nodes, with the kubelet down meanwhile": "twins",
         "a pod's node is another stick's now: nobody is given either until the pod has gone": "moved",
         "what two entries list, and cards of one IOMMU group: given once": "ledger",
+        "one resource from several entries: each device as its own says, while the directory of one hangs": "parts",
         "units of cards of 16 and 80 GiB are one card's; one card in two entries is refused; `emptyAtStop` counts at once; "
         "shares of 8 devices are of 8": "cards",
         "generic-device-plugin's configurations, converted: the same names, counts and nodes, or a difference that "

@@ -587,15 +587,16 @@ TEST_CASE("names and ids are unique over all files") {
            "resources: [{name: example.com/a, count: 1}, {name: example.com/b, count: 1, id: x}]\n");
   dir.file("plugins.d/c.yaml",
            "resources: [{name: example.com/a, count: 1}, {name: example.com/c, count: 1, id: x}]\n");
-  CHECK(wrong(dir) ==
-        "plugins.d/c.yaml:1:20: resources[0].name: 'example.com/a' is the name of resources[0] "
-        "(main.yaml:1:13) "
-        "already; each entry needs its own\n"
-        "plugins.d/c.yaml:1:82: resources[1].id: the id 'x' of example.com/c is also an id of example.com/b, "
-        "from "
-        "resources[1] (main.yaml:1:46), and the kubelet needs ids that are unique on the node; put "
-        "{resource} into "
-        "`id`");
+  CHECK(
+      wrong(dir) ==
+      "plugins.d/c.yaml:1:42: resources[0].count: the id 'example.com/a-0' of example.com/a is also an id of "
+      "example.com/a, from resources[0] (main.yaml:1:13), and the kubelet needs ids that are unique on the "
+      "node; put something that tells the entries apart into `id`\n"
+      "plugins.d/c.yaml:1:82: resources[1].id: the id 'x' of example.com/c is also an id of example.com/b, "
+      "from "
+      "resources[1] (main.yaml:1:46), and the kubelet needs ids that are unique on the node; put "
+      "{resource} into "
+      "`id`");
 }
 
 TEST_CASE("a main file that is none is one clear error") {
@@ -643,7 +644,7 @@ TEST_CASE("a text that is in no file is checked as one would be, and nothing bes
             .starts_with("a text:2:32: resources[0].count: "));
   CHECK(one("- a\n").starts_with("a text:"));
   CHECK(one("resources:\n- {name: example.com/a, count: 2}\n- {name: example.com/a, count: 2}\n")
-            .find("is the name of resources[0] (a text:2:3) already") != std::string::npos);
+            .find("is also an id of example.com/a, from resources[0] (a text:2:3)") != std::string::npos);
 }
 
 }  // namespace

@@ -126,14 +126,26 @@ TEST_CASE("the name of the node is told by the environment where the labels do n
   ::unsetenv("NODE_NAME");
 }
 
-TEST_CASE("of two entries with one name the first that applies has it") {
+TEST_CASE("entries of one name that apply are one resource") {
   const Made made(
       "resources:\n- {name: a, count: 1, when: {hostname: web-*}}\n- {name: a, count: 2, when: {hostname: "
       "gpu-*}}\n- {name: a, count: 3, when: {hostname: '*-7'}}");
   const Selection selection = made.look();
-  CHECK(selection.applies == Applies{false, true, false});
-  REQUIRE(selection.others.size() == 2);
-  CHECK(selection.others[1].why == made.config.resources[1].where + " has the same name and applies, too");
+  CHECK(selection.applies == Applies{false, true, true});
+  REQUIRE(selection.others.size() == 1);
+}
+
+TEST_CASE("of two that apply, and say different things of the whole of a resource, the first has it") {
+  const Made made(
+      "resources:\n- {name: a, count: 2, when: {hostname: gpu-*}}\n- {name: a, count: 3, forgetAfter: 1s, "
+      "when: {hostname: '*-7'}}");
+  const Selection selection = made.look();
+  CHECK(selection.applies == Applies{true, false});
+  REQUIRE(selection.others.size() == 1);
+  CHECK(selection.others[0].why ==
+        made.config.resources[0].where +
+            " has the same name and applies, too, and says something else by `forgetAfter`, which is of the "
+            "whole resource");
 }
 
 TEST_CASE("the condition of an include and the entry's own have to hold both") {
@@ -164,6 +176,25 @@ TEST_CASE("until somebody has looked, what applied and says the same goes on to 
   REQUIRE(selection.others.size() == 3);
   CHECK(selection.others[0].why == "nobody has looked yet");
   CHECK(selection.others[0].unknown);
+}
+
+TEST_CASE("until somebody has looked, each of the entries of one name goes on that did before") {
+  const std::string parts =
+      "domain: x.com\nresources:\n- {name: a, count: 1, when: {arch: none}}\n- {name: a, directory: {path: "
+      "/a}, when: {arch: none}}\n";
+  const Config config = config_of(parts + "- {name: a, directory: {path: /b}, when: {arch: none}}\n");
+  CHECK(not_asked_yet(config, config_of(parts).resources).applies == Applies{true, true, false});
+}
+
+TEST_CASE("entries go by their names, in the order in which the first of each stands") {
+  const Config config = config_of(
+      "domain: x.com\nresources: [{name: b, count: 1}, {name: a, count: 1}, {name: b, directory: {path: "
+      "/b}}]");
+  const auto all = by_name(config.resources);
+  REQUIRE(all.size() == 2);
+  CHECK(name_of(all[0]) == "x.com/b");
+  CHECK(all[0] == EntriesOfName{config.resources.data(), config.resources.data() + 2});
+  CHECK(all[1] == EntriesOfName{config.resources.data() + 1});
 }
 
 TEST_CASE("a condition that is written differently is no other entry") {

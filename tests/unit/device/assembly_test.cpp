@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "device/names.hpp"
 
 namespace plughost {
@@ -261,6 +264,111 @@ TEST_CASE("the size of the largest list is what its ids take as they are listed"
   }
   CHECK(listed_size(recipe, devices) == big);
   CHECK(listed_size(recipe, {}) == 0);
+}
+
+std::shared_ptr<const DevicesOf> found(std::vector<Device> devices) {
+  return std::make_shared<const DevicesOf>(DevicesOf{{"example.com/x", std::move(devices)}});
+}
+
+Device with_unit(std::string id, std::string unit) {
+  Device made{.id = std::move(id)};
+  made.hardware.edit().units = {std::move(unit)};
+  return made;
+}
+
+Device with_node(std::string id, std::string node) {
+  Device made{.id = std::move(id)};
+  made.add_node(node);
+  return made;
+}
+
+// What the second of two entries has of these, if the first one has that.
+std::vector<std::string> beside(Device first, std::vector<Device> second, bool* left_out = nullptr) {
+  const auto one = std::make_shared<const Recipe>();
+  const auto other = std::make_shared<const Recipe>();
+  const Assembly joint = join({{one, found({std::move(first)})}, {other, found(std::move(second))}});
+  if (left_out) *left_out = remarked(joint, "is left out");
+  std::vector<std::string> ids;
+  for (const Device& each : joint.resources.at("example.com/x"))
+    if (each.terms == other) ids.push_back(each.id);
+  return ids;
+}
+
+TEST_CASE("the lists of several entries are one, sorted, and each device goes by its own entry's terms") {
+  const auto one = std::make_shared<const Recipe>();
+  const auto other = std::make_shared<const Recipe>();
+  const Assembly joint = join({{one, found({device("b"), device("d")})},
+                               {other, nullptr},
+                               {other, found({device("a"), device("c")})}});
+  CHECK(ids_of(joint) == std::vector<std::string>{"a", "b", "c", "d"});
+  for (const Device& each : joint.resources.at("example.com/x"))
+    CHECK(each.terms == (each.id == "b" || each.id == "d" ? one : other));
+  CHECK(joint.remarks.empty());
+}
+
+TEST_CASE("entries may have resources of which the others know nothing") {
+  const auto terms = std::make_shared<const Recipe>();
+  const auto only = [](const char* resource, const char* id) {
+    return std::make_shared<const DevicesOf>(DevicesOf{{resource, {device(id)}}});
+  };
+  const Assembly joint = join({{terms, only("x/a", "1")}, {terms, only("x/b", "1")}});
+  CHECK(ids_of(joint, "x/a") == std::vector<std::string>{"1"});
+  CHECK(ids_of(joint, "x/b") == std::vector<std::string>{"1"});
+}
+
+TEST_CASE(
+    "what two entries have found is the first one's: the same hardware, a part of it, or what it is part "
+    "of") {
+  using Ids = std::vector<std::string>;
+  bool left_out = true;
+  for (const char* unit : {"/sys/devices/card", "/sys/devices/card/function", "/sys/devices"})
+    CHECK(beside(with_unit("a", "/sys/devices/card"), {with_unit("b", unit), device("c")}, &left_out) ==
+          Ids{"c"});
+  CHECK_FALSE(left_out);
+  for (const char* unit : {"/sys/devices/card2", "/sys/devices/car", "/sys/device", "/sys/devices/other"})
+    CHECK(beside(with_unit("a", "/sys/devices/card"), {with_unit("b", unit)}) == Ids{"b"});
+  // Which only one container can use at a time is no hardware.
+  CHECK(beside(with_unit("a", "iommu_groups/7"), {with_unit("b", "iommu_groups/7")}) == Ids{"b"});
+}
+
+TEST_CASE("what two entries have found is the first one's: the same nodes") {
+  using Ids = std::vector<std::string>;
+  CHECK(beside(with_node("a", "/dev/one"), {with_node("b", "/dev/one"), with_node("c", "/dev/two")}) ==
+        Ids{"c"});
+  Device two = with_node("b", "/dev/one");
+  two.add_node("/dev/two");
+  CHECK(beside(with_node("a", "/dev/one"), {two}) == Ids{"b"});
+  CHECK(beside(device("a"), {device("b")}) == Ids{"b"});
+}
+
+TEST_CASE("within one entry devices may have hardware and nodes in common") {
+  using Ids = std::vector<std::string>;
+  CHECK(beside(device("a"), {with_unit("b", "/sys/devices/card"), with_unit("c", "/sys/devices/card")}) ==
+        Ids{"b", "c"});
+  CHECK(beside(device("a"), {with_node("b", "/dev/one"), with_node("c", "/dev/one")}) == Ids{"b", "c"});
+}
+
+TEST_CASE("another device with the id of an earlier entry's is left out, with a remark") {
+  bool left_out = false;
+  CHECK(beside(with_unit("a", "/sys/devices/one"), {with_unit("a", "/sys/devices/two")}, &left_out).empty());
+  CHECK(left_out);
+  Device shared{.id = "a", .replicas = 3};
+  CHECK(beside(shared, {device("a::2"), device("a::3")}, &left_out) == std::vector<std::string>{"a::3"});
+  CHECK(left_out);
+}
+
+TEST_CASE("what does not fit into a message is what is new, whichever entry has found it") {
+  std::vector<Device> many, more;
+  for (int i = 0; i < 30'000; ++i) {
+    many.push_back(device("a" + std::string(54, 'x') + std::to_string(10'000 + i)));
+    more.push_back(device("b" + std::string(54, 'x') + std::to_string(10'000 + i)));
+  }
+  const auto terms = std::make_shared<const Recipe>();
+  const std::map<std::string, Inventory> listed{{"example.com/x", Inventory(more)}};
+  const Assembly joint = join({{terms, found(many)}, {terms, found(more)}}, listed);
+  const std::vector<Device>& kept = joint.resources.at("example.com/x");
+  CHECK(remarked(joint, "of 60000 devices fit into one message"));
+  CHECK(std::ranges::count_if(kept, [](const Device& each) { return each.id.starts_with('b'); }) == 30'000);
 }
 
 }  // namespace

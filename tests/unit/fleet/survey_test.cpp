@@ -39,6 +39,37 @@ TEST_CASE("an entry that cannot be looked at does not hide the others") {
   CHECK(found.troubles[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
 }
 
+TEST_CASE("entries of one name are one list, in which what both find is the first one's") {
+  const test::TempDir dir;
+  dir.file("one/amy");
+  dir.file("two/bob");
+  const auto entry = [&](const char* path, const char* more) {
+    return "- {name: x.com/b, directory: {path: " + dir.at(path).string() + "}" + more + "}\n";
+  };
+  const std::string both = entry("one", ", env: {A: one}") + entry("two", ", env: {A: two}");
+  const Survey found = survey(load(dir, both + entry("none", "")), HostRoot());
+  REQUIRE(found.offers.size() == 1);
+  const auto devices = found.offers[0].inventory.devices();
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0].id == "amy");
+  CHECK(devices[0].terms == found.offers[0].recipe);
+  CHECK(devices[1].terms->env.front().second.text() == "two");
+  CHECK(survey(load(dir, entry("one", "") + entry("one", ", id: \"again-{id}\"")), HostRoot())
+            .offers.at(0)
+            .inventory.id_count() == 1);
+}
+
+TEST_CASE("an entry that cannot be looked at does not hide those of its name") {
+  const test::TempDir dir;
+  dir.file("file");
+  const Survey found = survey(load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
+                                            "}}\n- {name: x.com/b, count: 2}\n"),
+                              HostRoot());
+  REQUIRE(found.offers.size() == 1);
+  CHECK(found.offers[0].inventory.id_count() == 2);
+  CHECK(found.troubles.size() == 1);
+}
+
 TEST_CASE("a survey has what an entry chooses, and says which patterns match nothing here") {
   const test::TempDir dir;
   dir.file("gophers/amy");

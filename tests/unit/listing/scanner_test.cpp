@@ -23,6 +23,7 @@ struct Told {
 
   Scanner::Hooks hooks() {
     return {.listed = [] { return std::map<std::string, Inventory>(); },
+            .parts = [] { return Scanner::Parts(); },
             .prepare = [this](const auto& then) { then(held); },
             .found =
                 [this](Scanner::Found& found) {

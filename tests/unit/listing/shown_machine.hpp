@@ -2,6 +2,7 @@
 // A machine that shows what a test wants, and an entry of it. The loop's thread, but for Machine.
 
 #include <condition_variable>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -75,6 +76,7 @@ inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const ch
   ResourceConfig entry;
   entry.recipe = std::make_shared<const Recipe>(recipe);
   entry.source = std::make_shared<const Source>(machine);
+  entry.content = std::to_string(reinterpret_cast<std::uintptr_t>(machine.get()));
   return entry;
 }
 

@@ -60,7 +60,7 @@ TEST_CASE("a container's answer that is refused says of what sort the reason is"
 
 TEST_CASE("while the devices cannot be promised, a device that nobody has is still told apart") {
   Offer stalled = offer();
-  stalled.stall = "the driver hangs";
+  stalled.stalls = {{.terms = nullptr, .why = "the driver hangs"}};
   const grpc::Status status = answer(stalled, {"a"});
   CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
   CHECK(status.error_message() == "x.com/r: the driver hangs");

@@ -73,6 +73,7 @@ struct Rig {
 
   void publish(const std::string& resource, std::vector<Device> before, std::vector<Device> now) {
     publication->publish({.recipe = config.recipe,
+                          .by_cdi = config.recipe->cdi != CdiNames::kNone,
                           .files = {},
                           .listings = {{resource, Inventory(std::move(before)), Inventory(std::move(now))}}});
   }
@@ -169,7 +170,7 @@ TEST_CASE("publication: what the names of CDI devices stand for is written befor
   CHECK(rig.entry.published == 0);
   REQUIRE(rig.idle());
   REQUIRE(rig.offer(kA));
-  CHECK(rig.offer(kA)->stall.empty());
+  CHECK(rig.offer(kA)->stalls.empty());
   CHECK(written);
   CHECK(rig.entry.published == 1);
 }
@@ -192,23 +193,23 @@ TEST_CASE(
   rig.publish(kA, {}, {{.id = "one"}});
   REQUIRE(rig.idle());
   REQUIRE(rig.offer(kA));
-  const std::string why = rig.offer(kA)->stall;
+  const std::string why = stall_of(*rig.offer(kA), {});
   CHECK(why.find(rig.dir.at("cdi").string()) != std::string::npos);
   test::pass(rig.process.loop, Publication::kCdiRetry - 1s);
   CHECK(rig.entry.looks == 0);
   test::pass(rig.process.loop, 1s);
   CHECK(rig.entry.looks == 1);
   SUBCASE("a look that hangs is the reason while it does") {
-    rig.publication->set_stall("a driver hangs");
-    CHECK(rig.offer(kA)->stall == "a driver hangs");
-    rig.publication->set_stall({});
-    CHECK(rig.offer(kA)->stall == why);
+    rig.publication->set_stalls({{.terms = nullptr, .why = "a driver hangs"}});
+    CHECK(stall_of(*rig.offer(kA), {}) == "a driver hangs");
+    rig.publication->set_stalls({});
+    CHECK(stall_of(*rig.offer(kA), {}) == why);
   }
   SUBCASE("written after all") {
     rig.dir.remove("cdi");
     rig.publish(kA, {{.id = "one"}}, {{.id = "one"}});
     REQUIRE(rig.idle());
-    CHECK(rig.offer(kA)->stall.empty());
+    CHECK(rig.offer(kA)->stalls.empty());
     test::pass(rig.process.loop, 1min);
     CHECK(rig.entry.looks == 1);
   }

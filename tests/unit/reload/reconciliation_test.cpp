@@ -17,13 +17,13 @@ std::string plan(const std::string& before, const std::string& after) {
   std::string text;
   const auto add = [&](const std::string& word) { text += (text.empty() ? "" : "; ") + word; };
   const auto last_part = [](const std::string& name) { return name.substr(name.find('/') + 1); };
-  const auto add_all = [&](const std::string& what, const auto& all, const auto& name_of) {
+  const auto add_all = [&](const std::string& what, const auto& all, const auto& name_in) {
     std::string names;
-    for (const auto& each : all) names += ' ' + last_part(name_of(each));
+    for (const auto& each : all) names += ' ' + last_part(name_in(each));
     if (!names.empty()) add(what + names);
   };
   const auto itself = [](const std::string& name) { return name; };
-  const auto its_name = [](const ResourceConfig* entry) { return entry->recipe->name.text(); };
+  const auto its_name = [](const EntriesOfName& entry) { return name_of(entry); };
   add_all("retired", found.changes.removed, itself);
   add_all("ended", found.ended, itself);
   if (found.changes.kubelet) add("kubelet");
@@ -35,7 +35,8 @@ std::string plan(const std::string& before, const std::string& after) {
     return entry >= wanted.resources.data() && entry < wanted.resources.data() + wanted.resources.size();
   };
   for (const auto* all : {&found.kept, &found.updated, &found.begun})
-    for (const ResourceConfig* entry : *all) CHECK(is_wanted(entry));
+    for (const EntriesOfName& entries : *all)
+      for (const ResourceConfig* entry : entries) CHECK(is_wanted(entry));
   return text;
 }
 
@@ -88,6 +89,18 @@ TEST_CASE(
   CHECK(plan(resources(kA + kB),
              there + resources("- {name: x.com/b, count: 2}\n- {name: x.com/c, count: 1}\n")) ==
         "retired a; ended b; kubelet; cdi; begun b c");
+}
+
+TEST_CASE("entries of one name are one, and one that comes, goes or changes leaves the stream as it is") {
+  const std::string a2 = "- {name: x.com/a, directory: {path: /dev/a}}\n";
+  const std::string a3 = "- {name: x.com/a, directory: {path: /dev/b}}\n";
+  CHECK(plan(resources(kA + a2), resources(kB + kA + a2)) == "kept a; begun b");
+  CHECK(plan(resources(kA), resources(kA + a2)) == "updated a");
+  CHECK(plan(resources(kA + a2), resources(a2)) == "updated a");
+  CHECK(plan(resources(kA + a2), resources(kA + a3)) == "updated a");
+  // What two of them have found is the first one's.
+  CHECK(plan(resources(kA + a2), resources(a2 + kA)) == "updated a");
+  CHECK(plan(resources(kA + a2), resources(kB)) == "retired a; begun b");
 }
 
 TEST_CASE("another directory for specifications touches no entry") {
