@@ -265,6 +265,9 @@ class Taken {
     std::vector<std::string> paths;
     for (const DeviceNode& node : device.nodes) paths.push_back(node.host_path);
     for (const Mount& mount : device.mounts) paths.push_back(mount.host_path);
+    // A file that no container gets is known by its path, too.
+    const std::string* const path = paths.empty() ? device.attribute("path") : nullptr;
+    if (path) paths.push_back(*path);
     return paths;
   }
 

@@ -149,7 +149,7 @@ TEST_CASE("a bad configuration at start: exit 1 with every error and its line") 
       "- {name: example.com/b, count: many}\n"
       "- {name: example.com/c}\n"
       "- {name: example.com/d, count: 1, env: {A: \"{colour}\"}}\n"
-      "- {name: example.com/d, count: 1}\n");
+      "- {name: example.com/e, counts: 1}\n");
   for (const Finished& finished : {check(node), run(node)}) {
     CHECK(finished.exit_code == 1);
     for (const char* line : {":3:", ":4:", ":5:", ":6:", ":7:"}) {

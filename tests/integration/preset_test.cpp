@@ -70,11 +70,12 @@ TEST_CASE("`preset list --here` shows those that find a device, and which") {
 
 TEST_CASE("`preset` says no with 1, and with 2 where it is used wrongly") {
   Node node;
-  node.configure(counted(kGopher, 1));
+  node.configure(counted(kGopher, 1, "forgetAfter: 1s"));
   add_presets(node);
   const Finished twice = preset(node, {"enable", "gopher"});
   CHECK(twice.exit_code == 1);
-  CHECK(has(twice, "'" + kGopher + "' is the name of"));
+  CHECK(has(twice,
+            "has the same name, so that the two are one resource, and `forgetAfter` is said of the whole"));
   CHECK(has(twice, "nothing was changed"));
   const Finished unknown = preset(node, {"show", "gophers"});
   CHECK(unknown.exit_code == 1);

@@ -72,6 +72,7 @@ TEST_CASE("SIGHUP, what a container gets changed: the next Allocate has it, with
 TEST_CASE("SIGHUP that adds an entry of a name, or takes it away: a list, and each device by its own entry") {
   Node node(Node::Options{.registration = each_registration()});
   start(node);
+  REQUIRE(node.count(kA, 2));
   const std::string more = counted(kA, 1, "id: more, env: {WHO: more}");
   node.configure(counted(kA, 2, "env: {WHO: \"{id}\"}") + counted(kB, 3) + more);
   REQUIRE(node.reload());
@@ -84,7 +85,8 @@ TEST_CASE("SIGHUP that adds an entry of a name, or takes it away: a list, and ea
   CHECK_FALSE(node.kubelet().allocate_ids(kA, {kA + "-0", "more"}).text.empty());
   node.configure(counted(kA, 2) + counted(kB, 3));
   REQUIRE(node.reload());
-  REQUIRE(node.count(kA, 2));
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kA).lists == 3; }));
+  CHECK(node.count(kA, 2));
   check_untouched(node, kA, 3);
   check_untouched(node, kB);
 }

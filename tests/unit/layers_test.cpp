@@ -54,7 +54,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
      {"text", "base", "log", "device", "allocate", "host", "config", "apiserver", "kubelet", "node", "status",
       "userprograms"}},
     {"supervisor",
-     {"text", "base", "log", "device", "config", "pods", "node", "reload", "status", "listing",
+     {"text", "base", "log", "device", "allocate", "config", "pods", "node", "reload", "status", "listing",
       "userprograms", "publication", "announce"}},
     {"fleet", {"text", "base", "device", "allocate", "host", "config"}},
     {"setup", {"text", "base", "document", "host", "programs", "config", "system"}},

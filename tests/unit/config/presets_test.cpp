@@ -132,7 +132,7 @@ TEST_CASE("a configuration that would have an error stays as it is") {
   rig.dir.file("etc/config.yaml", entry("example.com/kvm"));
   CHECK_THROWS_AS(rig.enable({"fuse", "kvm"}), ConfigError);
   CHECK(rig.refusal([&] { rig.enable({"kvm"}); })
-            .starts_with("/share/kvm.yaml:3:33: resources[0].count: the id 'example.com/kvm-0' of "));
+            .starts_with("/share/kvm.yaml:3:44: resources[0].count: the id 'example.com/kvm-0' of "));
   CHECK(rig.links() == "no directory");
   // Now nothing else is offered.
   rig.dir.file("etc/config.yaml", "log: {level: info}\n");
