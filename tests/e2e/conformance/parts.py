@@ -5,7 +5,7 @@ import time
 from hung_files import HungFiles, own_mounts
 
 from .kubelet import PATIENCE, Refused
-from .lines import Failed, NotShown, expect
+from .lines import NotShown, expect
 from .node import counted, listed
 
 A, B = "example.com/a", "example.com/b"
@@ -30,22 +30,22 @@ def parts(node):
             *more,
         )
 
-    def answer(device):
-        return node.kubelet.ask(f"call {A} allocate {device}")["container_responses"][0]["envs"]
+    def answer(*devices):
+        return node.kubelet.ask(f"call {A} allocate {' '.join(devices)}")["container_responses"][0]["envs"]
 
-    def refused(device):
+    def given(device):
+        """Its variables, or why it is refused."""
         try:
-            got = answer(device)
+            return answer(device)
         except Refused as error:
             return str(error)
-        raise Failed(f"{device} is given: {got}")
 
     def looks_hang(start):
         node.daemon.wait_for_line(lambda text: "takes too long" in text and A in text, PATIENCE + DEADLINE, start)
 
     node.run(*entries())
     node.lists(A, {"one": "Healthy", "two": "Healthy"})
-    expect(answer("one,two") == {"FROM_0": "hung", "FROM_1": "well"}, "a container has each device's own variables")
+    expect(answer("one", "two") == {"FROM_0": "hung", "FROM_1": "well"}, "a container has each device's own variables")
 
     # One that comes, and one that goes: a list each, and no registration.
     third = node.root / "third"
@@ -67,11 +67,14 @@ def parts(node):
     node.lists(A, {"one": "Healthy", "two": "Unhealthy", "three": "Unhealthy", "four": "Healthy"})
     node.measure("beside a part that hangs: another's device comes and goes", time.monotonic() - changed, limit=1)
     expect(answer("four") == {"FROM_0": "well"}, "a device of another entry is given")
-    why = refused("one")
-    expect("a look at its devices has not ended" in why, f"unclear: {why}")
+    expect("a look at its devices has not ended" in given("one"), f"one: {given('one')}")
+
+    files.answer()
+    node.until(lambda: given("one") == {"FROM_0": "hung", "MORE": "more"}, PATIENCE, "it is given when its directory answers")
 
     # What has not been seen since the start is not listed, and is waited for as long as a look may take.
     node.end_daemon()
+    files.hang()
     node.start_daemon()
     node.attached()
     node.lists(A, {"four": "Healthy"})
