@@ -1,12 +1,20 @@
 """A program that uses NVIDIA's cards by the driver's own library alone.
 
-usage: cuda.py use     computes on the only card that it sees, and prints that card's UUID
-       cuda.py fault   writes where nothing is, which the driver reports as XID 31
+usage: cuda.py use [NODE...]   computes on the only card that it sees, and prints that card's UUID; with nodes in a
+                               /dev of its own that has these alone
+       cuda.py fault           writes where nothing is, which the driver reports as XID 31
 """
 
 import ctypes
+import os
 import sys
 import uuid
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+from namespaces import mount, own_mount_namespace  # noqa: E402
 
 _ILLEGAL_ADDRESS = 700
 _FILL = b"""
@@ -67,7 +75,19 @@ class Cuda:
         return list(written)
 
 
+def keep_only(nodes):
+    if why := own_mount_namespace():
+        sys.exit(why)
+    kept = {node: os.stat(node).st_rdev for node in [*nodes, "/dev/null", "/dev/zero", "/dev/urandom"]}
+    mount("none", "/dev", "tmpfs")
+    for node, number in kept.items():
+        Path(node).parent.mkdir(parents=True, exist_ok=True)
+        os.mknod(node, 0o20666, number)
+
+
 def main():
+    if nodes := sys.argv[2:]:
+        keep_only(nodes)
     cuda = Cuda()
     card = cuda.only_card()
     if sys.argv[1] == "fault":

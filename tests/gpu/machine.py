@@ -24,6 +24,10 @@ class Failed(Exception):
     pass
 
 
+class NotShown(Exception):
+    pass
+
+
 def expect(condition, what):
     if not condition:
         raise Failed(what)
@@ -37,7 +41,7 @@ def memory(process):
 
 class Machine:
     def __init__(self, plughost, work):
-        self._plughost, self._work = plughost, work
+        self._plughost, self.work = plughost, work
         try:
             smi = subprocess.run(["nvidia-smi", "-q", "-x"], capture_output=True)
         except FileNotFoundError:
@@ -46,12 +50,15 @@ class Machine:
             raise NoDriver
         self.cards = ElementTree.fromstring(smi.stdout).findall("gpu")
 
-    def configuration(self, name, gpu, **entry):
-        """With a kubelet's directory of its own: one daemon serves a directory."""
-        path, kubelet = self._work / f"{name}.yaml", self._work / name
+    def configuration(self, name, gpu, cdi=None):
+        """With a kubelet's directory of its own: one daemon serves a directory. cdi: where specifications go."""
+        path, kubelet = self.work / f"{name}.yaml", self.work / name
         kubelet.mkdir(exist_ok=True)
-        entry = {"name": CARDS, "gpu": {"vendor": "nvidia", **gpu}, **entry}
-        path.write_text(json.dumps({"kubelet": {"directory": str(kubelet)}, "include": [], "resources": [entry]}))
+        entry = {"name": CARDS, "gpu": {"vendor": "nvidia", **gpu}}
+        whole = {"kubelet": {"directory": str(kubelet)}, "include": [], "resources": [entry]}
+        if cdi:
+            whole["cdi"] = {"directory": str(cdi)}
+        path.write_text(json.dumps(whole))
         return path
 
     def ask(self, *arguments):
@@ -88,8 +95,9 @@ class Daemon(Plugin):
         """id → (health, reason)"""
         if not self._control.exists():
             return {}
-        [resource] = self._machine.ask("status", CARDS, "--control", self._control)["resources"]
-        return {device["id"]: (device["health"], device["reason"]) for device in resource["list"]}
+        resources = self._machine.ask("status", "--control", self._control)["resources"]
+        listed = [device for resource in resources for device in resource["list"]]
+        return {device["id"]: (device["health"], device["reason"]) for device in listed}
 
 
 def text(card, name):
