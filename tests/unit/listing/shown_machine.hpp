@@ -32,10 +32,11 @@ class Machine {
     hangs_at_ = hangs ? scans_ + 1 : kNever;
     changed_.notify_all();
   }
-  // The scan of that number, and those after it, do not end until it is let go.
+  // The scan of that number, and those after it, do not end until it is let go; those before it do.
   void hang_at(int scan) {
     const std::lock_guard lock(mutex_);
     hangs_at_ = scan;
+    changed_.notify_all();
   }
   int scans() const {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "unit/supervisor/running.hpp"
 
 namespace plughost {
@@ -218,6 +220,61 @@ TEST_CASE("parts: two that find something else at once are both listed as they a
   REQUIRE(parts.comes_to_list("one two two-more"));
   parts.machine->hang(false);
   CHECK(parts.comes_to_list("one one-more two two-more"));
+}
+
+TEST_CASE("parts: a look that began before one came says nothing of the others, and counts for nothing") {
+  TwoParts parts;
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("one"));
+  parts.machine->hang(true);
+  parts.entry->hint();
+  CHECK(parts.scanned(2));
+  parts.entry->update({parts.first, parts.second});
+  CHECK(parts.comes_to_list("one two"));
+  parts.machine->hang_at(3);
+  CHECK(parts.scanned(3));
+  CHECK(parts.listed() == "one two");
+  parts.machine->hang(false);
+  CHECK(parts.comes_to_list("one two"));
+}
+
+TEST_CASE("parts: one whose start has to wait is waited for no longer than until it says so") {
+  TwoParts parts;
+  parts.other->show({.devices = {{.id = "two"}}, .not_yet = "no pipe"});
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one"));
+  // What is listed already is listed on.
+  parts.other->show({.devices = {{.id = "two"}}});
+  parts.look_anew();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.other->show({.devices = {{.id = "three"}}, .not_yet = "no pipe"});
+  parts.look_anew();
+  CHECK(parts.comes_to_list("one three two!"));
+}
+
+TEST_CASE("parts: one that is named by CDI has its specification, whatever the others are") {
+  TwoParts parts;
+  Recipe recipe = *parts.second.recipe;
+  recipe.cdi = CdiNames::kCri;
+  parts.second.recipe = std::make_shared<const Recipe>(recipe);
+  Device with_node{.id = "two"};
+  with_node.add_node("/dev/null");
+  parts.other->show({.devices = {with_node}});
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  CHECK(parts.entry->names_by_cdi());
+  CHECK_FALSE(std::filesystem::is_empty(parts.kubelet.at("cdi")));
+}
+
+TEST_CASE("parts: labels and counts of all are of the whole") {
+  TwoParts parts;
+  parts.first.labels.push_back({.key = "x.com/one"});
+  parts.second.labels.push_back({.key = "x.com/two"});
+  parts.second.node_resources.emplace_back();
+  parts.start_both();
+  CHECK(parts.entry->config().labels.size() == 2);
+  CHECK(parts.entry->config().labels[0].key == "x.com/one");
+  CHECK(parts.entry->config().node_resources.size() == 1);
 }
 
 }  // namespace
