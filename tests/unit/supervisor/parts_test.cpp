@@ -277,5 +277,39 @@ TEST_CASE("parts: labels and counts of all are of the whole") {
   CHECK(parts.entry->config().node_resources.size() == 1);
 }
 
+TEST_CASE("parts: what was gone when another one comes is forgotten in its time") {
+  TwoParts parts;
+  parts.machine->show({.devices = {{.id = "old"}, {.id = "one"}}});
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("old one"));
+  parts.machine->show({.devices = {{.id = "one"}}});
+  parts.look_anew();
+  REQUIRE(parts.comes_to_list("old! one"));
+  parts.machine->hang(true);
+  parts.entry->update({parts.first, parts.second});
+  CHECK(parts.comes_to_list("old! one two"));
+  test::pass(parts.process.loop, parts.first.recipe->forget_after);
+  CHECK(parts.comes_to_list("one two"));
+  parts.machine->hang(false);
+}
+
+TEST_CASE("parts: one in the place of one whose look hangs is refused until its own look has ended") {
+  TwoParts parts;
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("one"));
+  parts.machine->hang(true);
+  parts.entry->hint();
+  CHECK(parts.scanned(2));
+  test::pass(parts.process.loop, Scanner::kDeadline);
+  CHECK(test::run_until(parts.process.loop, [&] { return !parts.stall_of("one").empty(); }));
+  parts.other->hang(true);
+  parts.entry->update({parts.second});
+  CHECK_FALSE(parts.stall_of("one").empty());
+  parts.other->hang(false);
+  CHECK(parts.comes_to_list("one! two"));
+  CHECK(parts.stall_of("two").empty());
+  parts.machine->hang(false);
+}
+
 }  // namespace
 }  // namespace plughost
