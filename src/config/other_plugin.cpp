@@ -68,10 +68,9 @@ bool is_nvidia(const Node& root) {
 
 bool is_volcano(const Node& root) { return has_any_of(root, "flags", {"GPUStrategy", "GPUMemoryFactor"}); }
 
-bool is_akri(const Node& root) {
-  const Node* const version = root.find("apiVersion");
-  const Node* const kind = root.find("kind");
-  return version && version->scalar.starts_with("akri.sh/") && kind && kind->scalar == "Configuration";
+bool is_object(const Node& root, std::string_view group, std::string_view kind) {
+  return or_nothing(root.find("apiVersion")).scalar.starts_with(group) &&
+         or_nothing(root.find("kind")).scalar == kind;
 }
 
 bool has_devicematch(const Node& item) { return item.find("devicematch") != nullptr; }
@@ -85,7 +84,9 @@ std::optional<OtherPlugin> other_plugin(const Node& root) {
   if (has(root, "resourceList", Node::Kind::kSequence)) return kSriov;
   if (has(root, "genericDevicePlugin", Node::Kind::kMap)) return kMicroShift;
   if (has(root, "permittedHostDevices", Node::Kind::kMap)) return kKubeVirt;
-  if (is_akri(root)) return kAkri;
+  if (is_object(root, "akri.sh/", "Configuration")) return kAkri;
+  // Of which the SR-IOV network operator makes such a list.
+  if (is_object(root, "sriovnetwork.openshift.io/", "SriovNetworkNodePolicy")) return kSriov;
   if (is_volcano(root)) return kVolcano;
   if (is_nvidia(root)) return kNvidia;
   if (is_generic(root)) return kGenericDevicePlugin;

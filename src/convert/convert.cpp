@@ -1,6 +1,7 @@
 #include "convert/convert.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "config/other_plugin.hpp"
@@ -35,7 +36,7 @@ constexpr Converter kConverters[] = {
     {kRdmaShared, "a list `configList`", convert_rdma_shared},
     {kRocm, "", convert_rocm},
     {kSmarter, "a list of maps with `devicematch`", convert_smarter},
-    {kSriov, "a list `resourceList`", convert_sriov},
+    {kSriov, "a list `resourceList`, or a SriovNetworkNodePolicy", convert_sriov},
     {kVolcano, "`flags` with `GPUStrategy` or `GPUMemoryFactor`", convert_volcano},
 };
 
@@ -164,9 +165,7 @@ void set_condition(const FoundPlugin& found, ConfigDraft& draft) {
   for (YamlDraft& entry : draft.resources.items)
     entry.add("when", found.is_default ? YamlDraft::flow_map({{"not", label(found.other_choices)}})
                                        : label(found.choice));
-  draft.top.add("apiServer", YamlDraft::flow_map());
-  draft.top.members.back().second.notes.emplace_back(
-      "Who knows the node's labels, for `when`. A file does, too: `nodeLabels`.");
+  need_labels(draft);
 }
 
 using Drafts = std::vector<std::pair<std::string, ConfigDraft>>;
@@ -213,6 +212,7 @@ void keep_last_of_each_name(Drafts& drafts) {
 // Several configurations as one: what is said of one of them stands before its entries.
 ConfigDraft merged(Drafts& drafts) {
   ConfigDraft all;
+  std::set<std::string> told;
   for (auto& [place, draft] : drafts) {
     for (auto& [key, value] : draft.top.members) {
       const YamlDraft* const other = all.top.find(key);
@@ -222,7 +222,9 @@ ConfigDraft merged(Drafts& drafts) {
         draft.notes.push_back("Its `" + key + "` is another one, and left out.");
     }
     Texts notes = {"From " + place + ':'};
-    add_notes(notes, std::move(draft.notes));
+    for (std::string& note : draft.notes) {
+      if (told.insert(note).second) notes.push_back(std::move(note));
+    }
     if (draft.resources.items.empty()) {
       add_notes(all.notes, std::move(notes));
       continue;
@@ -308,6 +310,11 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
                         quote(text) + " is no id of hardware; it has four hexadecimal digits, as in 15b3");
   }
   return ids;
+}
+
+void need_labels(ConfigDraft& draft) {
+  YamlDraft& server = draft.top.add("apiServer", YamlDraft::flow_map());
+  server.notes.emplace_back("Who knows the node's labels, for `when`. A file does, too: `nodeLabels`.");
 }
 
 void add_notes(std::vector<std::string>& to, std::vector<std::string> notes) {

@@ -56,6 +56,9 @@ std::string hardware_id(std::string_view text);
 std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,
                                       const std::string& path, Diagnostics& diagnostics);
 
+// Its entries have conditions on the node's labels: somebody has to know them.
+void need_labels(ConfigDraft& draft);
+
 void add_notes(std::vector<std::string>& to, std::vector<std::string> notes);
 
 // What the file says, or the command line, which wins.

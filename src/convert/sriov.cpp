@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "convert/converter.hpp"
+#include "text/ascii.hpp"
 #include "text/text.hpp"
+#include "text/words.hpp"
 
 namespace plughost {
 namespace {
@@ -168,8 +170,12 @@ std::vector<Pattern> patterns_of(const Selector& selector) {
 
 class Resource {
  public:
-  Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics)
-      : theirs_(node, std::move(path), diagnostics), diagnostics_(diagnostics) {
+  // troubles: why it cannot be kept, beside what is found here.
+  Resource(const Node& node, std::string path, std::string_view prefix, Diagnostics& diagnostics,
+           Texts troubles = {})
+      : theirs_(node, std::move(path), diagnostics),
+        diagnostics_(diagnostics),
+        troubles_(std::move(troubles)) {
     const std::string name = theirs_.require_text("resourceName");
     name_ = literal_name(theirs_.text("resourcePrefix").value_or(std::string(prefix)), name);
     type_ = theirs_.text("deviceType").value_or("netDevice");
@@ -185,14 +191,12 @@ class Resource {
       notes.emplace_back("`excludeTopology` is left out: the kubelet is told the card's NUMA node.");
     add_notes(notes, theirs_.notes());
     std::vector<YamlDraft> all;
-    for (const Selector& selector : selectors) {
-      all.push_back(draft_of(selector, std::exchange(notes, {})));
-    }
+    for (const Selector& selector : selectors) all.push_back(draft_of(selector, std::exchange(notes, {})));
     return all;
   }
 
  private:
-  // Written as a comment: served as it is, it would not be what was meant.
+  // Written as a comment: it would not be what was meant.
   void refuse(const std::string& why) {
     if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
     entry_.notes.push_back(why);
@@ -219,12 +223,10 @@ class Resource {
     entry_ = YamlDraft::map({{"name", name_}});
     entry_.notes = std::move(notes);
     add_notes(entry_.notes, selector.notes);
-    for (const std::string& why : selector.without_words) refuse(why);
+    for (const Texts& all : {troubles_, selector.without_words})
+      for (const std::string& why : all) refuse(why);
     if (type_ == "auxNetDevice") refuse("Auxiliary devices (subfunctions) have no counterpart.");
-    if (selector.rdma)
-      add_rdma(selector);
-    else
-      add_pci(selector);
+    selector.rdma ? add_rdma(selector) : add_pci(selector);
     add_only(selector);
     // As theirs, which looks at no such card.
     entry_.add("except", YamlDraft::flow_map({{"vfs", "*"}}));
@@ -290,10 +292,75 @@ class Resource {
 
   LenientFields theirs_;
   Diagnostics& diagnostics_;
+  Texts troubles_;
   std::string name_;
   std::string type_;
   YamlDraft entry_ = YamlDraft::map();  // which is being written
 };
+
+// A physical function's device, and its virtual ones': the operator's ConfigMap supported-nic-ids.
+constexpr Word<std::string_view> kFunctionsOf[] = {
+    {"158a", "154c"}, {"158b", "154c"}, {"1572", "154c"}, {"0d58", "154c"}, {"1583", "154c"},
+    {"1592", "1889"}, {"1593", "1889"}, {"159b", "1889"}, {"1013", "1014"}, {"1015", "1016"},
+    {"1017", "1018"}, {"1019", "101a"}, {"101b", "101c"}, {"101d", "101e"}, {"a2d6", "101e"},
+    {"16d7", "16dc"}, {"1750", "1806"}, {"1654", "1664"}};
+
+const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
+
+Node text_node(const Mark& mark, std::string text) {
+  return {.kind = Node::Kind::kScalar, .mark = mark, .scalar = std::move(text)};
+}
+
+void add(Node& map, const char* key, const Node& value) {
+  if (value.kind != Node::Kind::kNull) map.members.push_back({text_node(value.mark, key), value});
+}
+
+// The item of `resourceList` that the operator makes of a policy. troubles: why it cannot be kept.
+Node resource_of(const Node& spec, Texts& troubles) {
+  const Node& nic = at(spec, "nicSelector");
+  Node selectors{.kind = Node::Kind::kMap, .mark = nic.mark};
+  add(selectors, "vendors", at(nic, "vendor"));
+  if (const Node& device = at(nic, "deviceID"); !device.scalar.empty()) {
+    const bool whole = at(spec, "numVfs").scalar == "0";
+    const auto id = whole ? std::optional<std::string_view>(device.scalar)
+                          : value_of(kFunctionsOf, hardware_id(device.scalar));
+    if (!id)
+      troubles.push_back("What the virtual functions of the device " + quote(device.scalar) +
+                         " are is not known here: `lspci -nn` shows it, for `devices`.");
+    add(selectors, "devices", text_node(device.mark, std::string(id.value_or(device.scalar))));
+  }
+  for (const char* key : {kPfNames, kRootDevices}) add(selectors, key, at(nic, key));
+  if (!at(nic, "netFilter").scalar.empty()) troubles.emplace_back("`netFilter` has no counterpart.");
+  for (const char* key : {"isRdma", "needVhostNet", "vdpaType"}) add(selectors, key, at(spec, key));
+  const Node& link = at(spec, "linkType");
+  if (const Node& type = at(spec, "deviceType"); type.scalar == "vfio-pci")
+    add(selectors, "drivers", type);
+  else if (!link.scalar.empty())
+    add(selectors, "linkTypes", text_node(link.mark, to_lower(link.scalar) == "ib" ? "infiniband" : "ether"));
+  Node resource{.kind = Node::Kind::kMap, .mark = spec.mark};
+  for (const char* key : {"resourceName", "excludeTopology"}) add(resource, key, at(spec, key));
+  add(resource, "selectors", selectors);
+  return resource;
+}
+
+// SriovNetworkNodePolicy: what the SR-IOV network operator makes the plugin's file of.
+void add_policy(const Node& root, std::string_view prefix, ConfigDraft& draft, Diagnostics& diagnostics) {
+  const Node& spec = at(root, "spec");
+  Texts troubles;
+  const Node node = resource_of(spec, troubles);
+  YamlDraft labels = YamlDraft::flow_map();
+  for (const auto& [label, value] : at(spec, "nodeSelector").members)
+    labels.add(label.scalar, value.scalar.empty() ? "*" : value.scalar);
+  for (YamlDraft& entry : Resource(node, "spec", prefix, diagnostics, troubles).drafts()) {
+    if (!labels.empty()) entry.add("when", YamlDraft::flow_map({{"label", labels}}));
+    draft.resources.add(std::move(entry));
+  }
+  if (!labels.empty()) need_labels(draft);
+  draft.notes.emplace_back(
+      "The operator goes on making the virtual functions (`numVfs`, `mtu` …), and must not run its own "
+      "plugin "
+      "on these nodes. Of policies for one card it takes that of the smallest `priority`; here each counts.");
+}
 
 }  // namespace
 
@@ -305,13 +372,18 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
     draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
   draft.names_join = true;
   const auto prefix = arguments.value("resource-prefix");
-  LenientFields top(root, "", diagnostics);
-  for (std::size_t i = 0; const Node& node : top.items("resourceList")) {
-    const std::string path = "resourceList[" + std::to_string(i++) + ']';
-    for (YamlDraft& entry : Resource(node, path, prefix.value_or("intel.com"), diagnostics).drafts())
-      draft.resources.add(std::move(entry));
+  const bool policy = root.find("spec") != nullptr;
+  if (policy) {
+    add_policy(root, prefix.value_or("openshift.io"), draft, diagnostics);
+  } else {
+    LenientFields top(root, "", diagnostics);
+    for (std::size_t i = 0; const Node& node : top.items("resourceList")) {
+      const std::string path = "resourceList[" + std::to_string(i++) + ']';
+      for (YamlDraft& entry : Resource(node, path, prefix.value_or("intel.com"), diagnostics).drafts())
+        draft.resources.add(std::move(entry));
+    }
+    add_notes(draft.notes, top.notes());
   }
-  add_notes(draft.notes, top.notes());
   draft.notes.emplace_back(
       "Theirs looks at no port of an RDMA card (`portState: ignore`), and leaves out cards that are divided "
       "into virtual functions (`except: {vfs: \"*\"}`). It leaves out the card with the default route, too: "
@@ -319,7 +391,9 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
       "it.");
   if (!prefix && !arguments.complete())
     draft.notes.emplace_back(
-        "Names without a `resourcePrefix` have intel.com, the default of --resource-prefix; give other ones "
+        std::string("Names without a `resourcePrefix` have ") +
+        (policy ? "openshift.io, the operator's default" : "intel.com, the default of --resource-prefix") +
+        "; give other ones "
         "with --args.");
 }
 
