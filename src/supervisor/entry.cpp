@@ -117,6 +117,7 @@ void Entry::on_trouble() {
 }
 
 void Entry::take_what_is_due() {
+  if (!parts_.is_due()) return;
   if (auto devices = parts_.take_what_is_due(roster_.lists())) publish(take(std::move(*devices)));
 }
 

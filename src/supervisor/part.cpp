@@ -68,10 +68,10 @@ void Part::on_failed(const std::string& why) {
   ++scans_failed_;
   has_looked_ = true;
   note("cannot look for devices: " + why);
-  if (std::exchange(scan_trouble_, why) != why)
-    platform_.log.error("cannot look for devices: the list stands as it was",
-                        {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});
   owner_.on_trouble();
+  if (std::exchange(scan_trouble_, why) == why) return;
+  platform_.log.error("cannot look for devices: the list stands as it was",
+                      {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});
 }
 
 void Part::on_stalled() {

@@ -144,7 +144,7 @@ std::optional<DevicesOf> Parts::take(Part& part, Scanner::Found& found, const Li
 }
 
 std::optional<DevicesOf> Parts::take_what_is_due(const Lists& listed) {
-  if (taken_ || !all_have_looked()) return std::nullopt;
+  if (!is_due()) return std::nullopt;
   taken_ = true;
   if (!several()) {
     // Where others have gone, and its own look may hang.

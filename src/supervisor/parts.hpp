@@ -49,8 +49,10 @@ class Parts {
   // The devices of all, with what the part has found; nothing: one of them has not looked yet, and the
   // kubelet would take the devices of running pods away.
   std::optional<DevicesOf> take(Part& part, Scanner::Found& found, const Lists& listed);
-  // The devices of all, where that is due without a look: after an update that begins none, or when the last
-  // one that the others have waited for could not look. Each looks again: who holds what, they know then.
+  // Are the devices of all to be taken without a look? After an update that begins none, or when the last one
+  // that the others have waited for could not look.
+  bool is_due() const { return !taken_ && all_have_looked(); }
+  // If they are. Each looks again: who holds what, they know then.
   std::optional<DevicesOf> take_what_is_due(const Lists& listed);
 
  private:
