@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "config/other_plugin.hpp"
-#include "convert/converter.hpp"
-#include "convert/manifests.hpp"
-#include "convert/running_plugin.hpp"
+#include "converters/converter.hpp"
 #include "device/template.hpp"
-#include "document/fields.hpp"
+#include "manifests/manifests.hpp"
+#include "manifests/running_plugin.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -277,55 +276,6 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
     ++(entry.disabled ? conversion.left_out : conversion.entries);
   conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);
   return conversion;
-}
-
-YamlDraft sharing_draft(unsigned theirs) {
-  YamlDraft draft = std::min(theirs, kMostSharing);
-  if (theirs > kMostSharing)
-    draft.notes.push_back("It was " + std::to_string(theirs) + "; plughost has at most " +
-                          std::to_string(kMostSharing) + '.');
-  return draft;
-}
-
-YamlDraft gpu_entry(const char* name, const char* vendor) {
-  return YamlDraft::map({{"name", name}, {"gpu", YamlDraft::map({{"vendor", vendor}})}});
-}
-
-std::string literal_name(std::string_view domain, std::string_view name) {
-  return Template::escape(std::string(domain) + '/' + std::string(name));
-}
-
-std::string hardware_id(std::string_view text) {
-  if (const auto id = hex_digits(text, 4)) return *id;
-  return hex_digits("0x" + std::string(text), 4).value_or("");
-}
-
-std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,
-                                      const std::string& path, Diagnostics& diagnostics) {
-  std::vector<std::string> ids;
-  for (const std::string& text : texts) {
-    ids.push_back(hardware_id(text));
-    if (ids.back().empty())
-      diagnostics.error(at.mark, path,
-                        quote(text) + " is no id of hardware; it has four hexadecimal digits, as in 15b3");
-  }
-  return ids;
-}
-
-void need_labels(ConfigDraft& draft) {
-  YamlDraft& server = draft.top.add("apiServer", YamlDraft::flow_map());
-  server.notes.emplace_back("Who knows the node's labels, for `when`. A file does, too: `nodeLabels`.");
-}
-
-void add_notes(std::vector<std::string>& to, std::vector<std::string> notes) {
-  std::ranges::move(notes, std::back_inserter(to));
-}
-
-std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
-                                   const char* flag) {
-  auto from_file = file.text(key);
-  auto from_flag = arguments.value(flag);
-  return from_flag ? from_flag : from_file;
 }
 
 }  // namespace plughost

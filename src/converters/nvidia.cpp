@@ -3,7 +3,7 @@
 #include <sstream>
 #include <utility>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "text/text.hpp"
 
 namespace plughost {

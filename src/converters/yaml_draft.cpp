@@ -1,4 +1,4 @@
-#include "convert/yaml_draft.hpp"
+#include "converters/yaml_draft.hpp"
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "device/template.hpp"
 #include "text/ascii.hpp"
 

@@ -1,12 +1,12 @@
-#include "convert/manifests.hpp"
+#include "manifests/manifests.hpp"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
-#include "convert/running_plugin.hpp"
 #include "document/yaml.hpp"
+#include "manifests/running_plugin.hpp"
 #include "text/text.hpp"
 #include "text/words.hpp"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "config/other_plugin.hpp"
-#include "convert/arguments.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
+#include "manifests/arguments.hpp"
 
 namespace plughost {
 

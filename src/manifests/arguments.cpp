@@ -1,4 +1,4 @@
-#include "convert/arguments.hpp"
+#include "manifests/arguments.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "document/yaml.hpp"
 #include "text/words.hpp"
 

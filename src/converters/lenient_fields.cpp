@@ -1,4 +1,4 @@
-#include "convert/lenient_fields.hpp"
+#include "converters/lenient_fields.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
 #include "text/ascii.hpp"

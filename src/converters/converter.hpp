@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "convert/arguments.hpp"
-#include "convert/lenient_fields.hpp"
-#include "convert/yaml_draft.hpp"
+#include "converters/lenient_fields.hpp"
+#include "converters/yaml_draft.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
+#include "manifests/arguments.hpp"
 
 namespace plughost {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "text/text.hpp"
 
 namespace plughost {

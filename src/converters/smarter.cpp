@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "convert/converter.hpp"
-#include "convert/globs.hpp"
+#include "converters/converter.hpp"
+#include "converters/globs.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
 #include "text/text.hpp"

@@ -6,10 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include "convert/converter.hpp"
-#include "text/ascii.hpp"
+#include "converters/converter.hpp"
+#include "converters/sriov.hpp"
 #include "text/text.hpp"
-#include "text/words.hpp"
 
 namespace plughost {
 namespace {
@@ -298,71 +297,12 @@ class Resource {
   YamlDraft entry_ = YamlDraft::map();  // which is being written
 };
 
-// A physical function's device, and its virtual ones': the operator's ConfigMap supported-nic-ids.
-constexpr Word<std::string_view> kFunctionsOf[] = {
-    {"158a", "154c"}, {"158b", "154c"}, {"1572", "154c"}, {"0d58", "154c"}, {"1583", "154c"},
-    {"1592", "1889"}, {"1593", "1889"}, {"159b", "1889"}, {"1013", "1014"}, {"1015", "1016"},
-    {"1017", "1018"}, {"1019", "101a"}, {"101b", "101c"}, {"101d", "101e"}, {"a2d6", "101e"},
-    {"16d7", "16dc"}, {"1750", "1806"}, {"1654", "1664"}};
-
-const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
-
-Node text_node(const Mark& mark, std::string text) {
-  return {.kind = Node::Kind::kScalar, .mark = mark, .scalar = std::move(text)};
-}
-
-void add(Node& map, const char* key, const Node& value) {
-  if (value.kind != Node::Kind::kNull) map.members.push_back({text_node(value.mark, key), value});
-}
-
-// The item of `resourceList` that the operator makes of a policy. troubles: why it cannot be kept.
-Node resource_of(const Node& spec, Texts& troubles) {
-  const Node& nic = at(spec, "nicSelector");
-  Node selectors{.kind = Node::Kind::kMap, .mark = nic.mark};
-  add(selectors, "vendors", at(nic, "vendor"));
-  if (const Node& device = at(nic, "deviceID"); !device.scalar.empty()) {
-    const bool whole = at(spec, "numVfs").scalar == "0";
-    const auto id = whole ? std::optional<std::string_view>(device.scalar)
-                          : value_of(kFunctionsOf, hardware_id(device.scalar));
-    if (!id)
-      troubles.push_back("What the virtual functions of the device " + quote(device.scalar) +
-                         " are is not known here: `lspci -nn` shows it, for `devices`.");
-    add(selectors, "devices", text_node(device.mark, std::string(id.value_or(device.scalar))));
-  }
-  for (const char* key : {kPfNames, kRootDevices}) add(selectors, key, at(nic, key));
-  if (!at(nic, "netFilter").scalar.empty()) troubles.emplace_back("`netFilter` has no counterpart.");
-  for (const char* key : {"isRdma", "needVhostNet", "vdpaType"}) add(selectors, key, at(spec, key));
-  const Node& link = at(spec, "linkType");
-  if (const Node& type = at(spec, "deviceType"); type.scalar == "vfio-pci")
-    add(selectors, "drivers", type);
-  else if (!link.scalar.empty())
-    add(selectors, "linkTypes", text_node(link.mark, to_lower(link.scalar) == "ib" ? "infiniband" : "ether"));
-  Node resource{.kind = Node::Kind::kMap, .mark = spec.mark};
-  for (const char* key : {"resourceName", "excludeTopology"}) add(resource, key, at(spec, key));
-  add(resource, "selectors", selectors);
-  return resource;
-}
-
-// SriovNetworkNodePolicy: what the SR-IOV network operator makes the plugin's file of.
-void add_policy(const Node& root, std::string_view prefix, ConfigDraft& draft, Diagnostics& diagnostics) {
-  const Node& spec = at(root, "spec");
-  Texts troubles;
-  const Node node = resource_of(spec, troubles);
-  YamlDraft labels = YamlDraft::flow_map();
-  for (const auto& [label, value] : at(spec, "nodeSelector").members)
-    labels.add(label.scalar, value.scalar.empty() ? "*" : value.scalar);
-  for (YamlDraft& entry : Resource(node, "spec", prefix, diagnostics, troubles).drafts()) {
-    if (!labels.empty()) entry.add("when", YamlDraft::flow_map({{"label", labels}}));
-    draft.resources.add(std::move(entry));
-  }
-  if (!labels.empty()) need_labels(draft);
-  draft.notes.emplace_back(
-      "The operator goes on making the virtual functions (`numVfs`, `mtu` …), and must not run its own "
-      "plugin "
-      "on these nodes. Of policies for one card it takes that of the smallest `priority`; here each counts.");
-}
-
 }  // namespace
+
+std::vector<YamlDraft> sriov_entries(const Node& resource, const std::string& path, std::string_view prefix,
+                                     Diagnostics& diagnostics, const Texts& troubles) {
+  return Resource(resource, path, prefix, diagnostics, troubles).drafts();
+}
 
 void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
   for (const char* flag :
@@ -374,12 +314,12 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
   const auto prefix = arguments.value("resource-prefix");
   const bool policy = root.find("spec") != nullptr;
   if (policy) {
-    add_policy(root, prefix.value_or("openshift.io"), draft, diagnostics);
+    add_sriov_policy(root, prefix.value_or("openshift.io"), draft, diagnostics);
   } else {
     LenientFields top(root, "", diagnostics);
     for (std::size_t i = 0; const Node& node : top.items("resourceList")) {
       const std::string path = "resourceList[" + std::to_string(i++) + ']';
-      for (YamlDraft& entry : Resource(node, path, prefix.value_or("intel.com"), diagnostics).drafts())
+      for (YamlDraft& entry : sriov_entries(node, path, prefix.value_or("intel.com"), diagnostics, {}))
         draft.resources.add(std::move(entry));
     }
     add_notes(draft.notes, top.notes());

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "config/other_plugin.hpp"
-#include "convert/arguments.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
+#include "manifests/arguments.hpp"
 
 namespace plughost {
 

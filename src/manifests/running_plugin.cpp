@@ -1,4 +1,4 @@
-#include "convert/running_plugin.hpp"
+#include "manifests/running_plugin.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // Intel's GPU plugin and ROCm's k8s-device-plugin, which have flags only.
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "text/text.hpp"
 
 namespace plughost {

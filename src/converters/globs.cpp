@@ -1,4 +1,4 @@
-#include "convert/globs.hpp"
+#include "converters/globs.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 
 namespace plughost {
 namespace {

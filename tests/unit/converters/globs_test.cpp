@@ -1,4 +1,4 @@
-#include "convert/globs.hpp"
+#include "converters/globs.hpp"
 
 #include <doctest/doctest.h>
 #include <fnmatch.h>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "convert/converter.hpp"
+#include "converters/converter.hpp"
 #include "document/yaml.hpp"
 #include "text/ascii.hpp"
 #include "text/text.hpp"

@@ -1,4 +1,4 @@
-#include "convert/manifests.hpp"
+#include "manifests/manifests.hpp"
 
 #include <doctest/doctest.h>
 
