@@ -19,6 +19,7 @@ namespace plughost {
 namespace {
 
 constexpr std::string_view kStandardInput = "-";
+constexpr int kNotWhole = 3;
 
 std::string name_of(const std::string& file) { return file == kStandardInput ? "standard input" : file; }
 
@@ -73,9 +74,14 @@ int print(const Conversion& conversion, const std::string& source) {
                     ? ""
                     : "; entries that are comments only: " + std::to_string(conversion.left_out))
             << "; try it with plughost check\n";
-  if (conversion.entries > 0) return 0;
-  std::cerr << source << ": nothing of it can be kept as it is\n";
-  return 1;
+  for (const std::string& doubt : conversion.doubts)
+    std::cerr << source << ": not certain: " << doubt << '\n';
+  for (const std::string& loss : conversion.losses) std::cerr << source << ": not kept: " << loss << '\n';
+  if (conversion.entries == 0) {
+    std::cerr << source << ": nothing of it can be kept as it is\n";
+    return 1;
+  }
+  return conversion.losses.empty() ? 0 : kNotWhole;
 }
 
 }  // namespace

@@ -89,11 +89,47 @@ std::size_t notes_of(const YamlDraft& draft) {
   return count;
 }
 
+class Telling {
+ public:
+  explicit Telling(Conversion& conversion) : conversion_(conversion) {}
+
+  // What is said at one place is one sentence. whose: "a.example/b: ", or nothing.
+  void tell(const Notes& notes, const std::string& whose) {
+    for (auto& [weight, to] : {std::pair{Note::Weight::kLoss, &conversion_.losses},
+                               std::pair{Note::Weight::kDoubt, &conversion_.doubts}}) {
+      Texts texts;
+      for (const Note& note : notes) {
+        if (note.weight == weight) texts.push_back(note.text);
+      }
+      const std::string line = whose + joined(texts, " ");
+      if (!texts.empty() && std::ranges::find(*to, line) == to->end()) to->push_back(line);
+    }
+  }
+  void tell(const YamlDraft& draft, const std::string& whose) {
+    tell(draft.notes, whose);
+    for (const YamlDraft& item : draft.items) tell(item, whose);
+    for (const auto& [key, value] : draft.members) tell(value, whose);
+  }
+
+ private:
+  Conversion& conversion_;
+};
+
+void tell(const ConfigDraft& draft, Conversion& conversion) {
+  Telling telling(conversion);
+  for (const Note& note : draft.notes) telling.tell(Notes{note}, "");
+  telling.tell(draft.top, "");
+  for (const YamlDraft& entry : draft.resources.items) {
+    const YamlDraft* const name = entry.find("name");
+    telling.tell(entry, name ? name->scalar.text() + ": " : "");
+  }
+}
+
 std::string text_of(const ConfigDraft& draft, const Conversion& conversion) {
   std::string text = comment("Written by plughost convert, which took its input for the configuration of " +
                              conversion.from + ".");
   for (const std::string& found : conversion.found) text += comment(found + '.');
-  for (const std::string& note : draft.notes) text += comment(note);
+  for (const Note& note : draft.notes) text += comment(note.text);
   text += '\n';
   if (!draft.top.empty()) text += to_text(draft.top) + '\n';
   const bool kept =
@@ -136,7 +172,8 @@ std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words
   const Converter& converter = *std::ranges::find(kConverters, found.plugin, &Converter::plugin);
   converter.convert(found.configuration ? *found.configuration : kNothing, given, draft, diagnostics);
   for (const std::string& flag : given.unused())
-    draft.notes.push_back("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out.");
+    draft.notes.push_back(
+        loss("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out."));
   if (diagnostics.error_count() > errors) return std::nullopt;
   return draft;
 }
@@ -200,10 +237,10 @@ void keep_last_of_each_name(Drafts& drafts) {
                                     : "example.com/pool";
       entry.disabled = true;
       entry.notes.push_back(
-          "An entry below has the name " + name->scalar.text() +
-          ", too, and with theirs the last one counts. Without the `#` both are one "
-          "resource here; for nodes of their own give both a `when`, as in `when: {label: {" +
-          label + ": a}}`.");
+          loss("An entry below has the name " + name->scalar.text() +
+               ", too, and with theirs the last one counts. Without the `#` both are one resource here; for "
+               "nodes of their own give both a `when`, as in `when: {label: {" +
+               label + ": a}}`."));
     }
   }
 }
@@ -218,17 +255,17 @@ ConfigDraft merged(Drafts& drafts) {
       if (!other)
         all.top.add(key, std::move(value));
       else if (to_text(*other) != to_text(value))
-        draft.notes.push_back("Its `" + key + "` is another one, and left out.");
+        draft.notes.push_back(loss("Its `" + key + "` is another one, and left out."));
     }
-    Texts notes = {"From " + place + ':'};
-    for (std::string& note : draft.notes) {
-      if (told.insert(note).second) notes.push_back(std::move(note));
+    Notes notes = {"From " + place + ':'};
+    for (Note& note : draft.notes) {
+      if (told.insert(note.text).second) notes.push_back(std::move(note));
     }
     if (draft.resources.items.empty()) {
       add_notes(all.notes, std::move(notes));
       continue;
     }
-    Texts& first = draft.resources.items.front().notes;
+    Notes& first = draft.resources.items.front().notes;
     first.insert(first.begin(), notes.begin(), notes.end());
     for (YamlDraft& entry : draft.resources.items) all.resources.add(std::move(entry));
   }
@@ -239,6 +276,7 @@ ConfigDraft merged(Drafts& drafts) {
 
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
                                   Diagnostics& diagnostics) {
+  if (diagnostics.has_errors()) return std::nullopt;
   const std::size_t errors = diagnostics.error_count();
   const Texts words = words_of(arguments, "--args", diagnostics);
   Manifests manifests = look_through(documents, diagnostics);
@@ -270,11 +308,12 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   }
   keep_last_of_each_name(drafts);
   ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
-  for (std::string& advice : manifests.advice) draft.notes.push_back(std::move(advice) + '.');
+  for (std::string& advice : manifests.advice) draft.notes.push_back(loss(std::move(advice) + '.'));
   conversion.text = text_of(draft, conversion);
   for (const YamlDraft& entry : draft.resources.items)
     ++(entry.disabled ? conversion.left_out : conversion.entries);
   conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);
+  tell(draft, conversion);
   return conversion;
 }
 

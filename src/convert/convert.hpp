@@ -18,11 +18,15 @@ struct Conversion {
   std::size_t entries = 0;         // that are kept
   std::size_t left_out = 0;        // entries that are comments only
   std::size_t notes = 0;           // comments
+  // Of the comments those that somebody has to know, each with its resource's name: what theirs gives to pods
+  // and the text does not, and what may be otherwise than the text says.
+  std::vector<std::string> losses;
+  std::vector<std::string> doubts;
 };
 
 // documents: a configuration of theirs, or manifests that have some in them; none: the command line is all
 // there is. arguments: their command line, as words_of takes it; empty: what the manifests say. nullopt:
-// reported, and nobody's if it is not known.
+// reported, here or by whoever read documents, and nobody's if it is not known.
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
                                   Diagnostics& diagnostics);
 

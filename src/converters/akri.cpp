@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "converters/converter.hpp"
+#include "device/template.hpp"
 #include "document/yaml.hpp"
 #include "text/words.hpp"
 
@@ -105,11 +106,11 @@ Udev udev_of(const std::vector<Match>& matches) {
                               match.operation + quote(match.value);
     const std::string attribute(attribute_of(match, subsystem));
     if (match.value.find('|') != std::string::npos)
-      udev.trouble = "its rule has " + whole + ", and plughost has no `|`.";
+      udev.trouble = "Its rule has " + whole + ", and plughost has no `|`.";
     else if (match.operation == "!=" && !attribute.empty())
       udev.except.add(YamlDraft::flow_map({{attribute, match.value}}));
     else if (match.operation == "!=")
-      udev.trouble = "its rule has " + whole + ", and `except` has no word for that.";
+      udev.trouble = "Its rule has " + whole + ", and `except` has no word for that.";
     else if (match.key == "SUBSYSTEM")
       continue;
     else if (match.key == "KERNEL")
@@ -121,10 +122,10 @@ Udev udev_of(const std::vector<Match>& matches) {
     else if (const auto map = value_of(kMaps, match.key))
       maps.try_emplace(*map, YamlDraft::map()).first->second.add(match.attribute, match.value);
     else
-      udev.trouble = "its rule has " + quote(match.key) + ", which has no counterpart.";
+      udev.trouble = "Its rule has " + quote(match.key) + ", which has no counterpart.";
   }
   if (subsystem.empty() && udev.trouble.empty())
-    udev.trouble = "no SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
+    udev.trouble = "No SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
   udev.draft.add("subsystem", subsystem.empty() ? "?" : subsystem);
   if (!name.empty()) udev.draft.add("name", name);
   for (const auto& [key, ours] : kMaps) {
@@ -172,32 +173,34 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   const std::vector<std::string> rules = udev.texts("udevRules");
   if (rules.empty()) diagnostics.error(root.mark, "udevRules", "there is no rule in it");
   if (udev.flag("groupRecursive").value_or(false))
-    draft.notes.emplace_back(
-        "`groupRecursive`, which makes one device of those that are children of another, is left out: "
-        "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together.");
+    draft.notes.push_back(
+        loss("`groupRecursive`, which makes one device of those that are children of another, is left out: "
+             "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together."));
   draft.names_join = true;
   const unsigned capacity = spec.number("capacity").value_or(1);
+  const std::vector<Node::Member>& properties = or_nothing(spec.node("brokerProperties")).members;
   for (const std::string& rule : rules) {
     YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
     const auto matches = matches_of(rule);
-    Udev one = matches ? udev_of(*matches) : Udev{.trouble = "it is no rule of udev's."};
+    Udev one = matches ? udev_of(*matches) : Udev{.trouble = "It is no rule of udev's."};
     entry.notes.push_back("udevRules: " + rule);
     if (!one.trouble.empty()) {
       entry.disabled = true;
-      entry.notes.push_back("This cannot be kept: " + one.trouble);
+      entry.notes.emplace_back("This cannot be kept.");
+      entry.notes.push_back(loss(one.trouble));
     }
     entry.add("udev", std::move(one.draft));
     if (!one.only.empty()) entry.add("only", std::move(one.only));
     if (!one.except.empty()) entry.add("except", std::move(one.except));
     if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
-    entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}}));
+    YamlDraft& env = entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}}));
+    for (const auto& [variable, value] : properties) env.add(variable.scalar, Template::escape(value.scalar));
   }
   for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
     if (spec.node(key))
-      draft.notes.push_back('`' + std::string(key) +
-                            "` is left out: plughost starts no pods and makes no services.");
+      draft.notes.push_back(
+          doubt('`' + std::string(key) + "` is left out: plughost starts no pods and makes no services."));
   }
-  spec.node("brokerProperties");
   add_notes(draft.notes, udev.notes());
   add_notes(draft.notes, spec.notes());
   draft.notes.emplace_back(

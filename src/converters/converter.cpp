@@ -1,6 +1,8 @@
 #include "converters/converter.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "device/template.hpp"
@@ -12,8 +14,8 @@ namespace plughost {
 YamlDraft sharing_draft(unsigned theirs) {
   YamlDraft draft = std::min(theirs, kMostSharing);
   if (theirs > kMostSharing)
-    draft.notes.push_back("It was " + std::to_string(theirs) + "; plughost has at most " +
-                          std::to_string(kMostSharing) + '.');
+    draft.notes.push_back(loss("The number was " + std::to_string(theirs) + "; plughost has at most " +
+                               std::to_string(kMostSharing) + '.'));
   return draft;
 }
 
@@ -42,14 +44,19 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
   return ids;
 }
 
+std::vector<std::string> words_between_commas(const std::string& list) {
+  std::vector<std::string> all;
+  std::istringstream words(list);
+  for (std::string one; std::getline(words, one, ',');) all.push_back(one);
+  return all;
+}
+
 void need_labels(ConfigDraft& draft) {
   YamlDraft& server = draft.top.add("apiServer", YamlDraft::flow_map());
   server.notes.emplace_back("Who knows the node's labels, for `when`. A file does, too: `nodeLabels`.");
 }
 
-void add_notes(std::vector<std::string>& to, std::vector<std::string> notes) {
-  std::ranges::move(notes, std::back_inserter(to));
-}
+void add_notes(Notes& to, Notes notes) { std::ranges::move(notes, std::back_inserter(to)); }
 
 std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
                                    const char* flag) {

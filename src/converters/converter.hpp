@@ -16,7 +16,7 @@ namespace plughost {
 
 // A configuration of plughost's that is being written.
 struct ConfigDraft {
-  std::vector<std::string> notes;           // about all of it
+  Notes notes;                              // about all of it
   YamlDraft top = YamlDraft::map();         // what stands before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
   bool names_join = false;                  // those of one name are one resource; else the last one counts
@@ -56,21 +56,16 @@ std::string hardware_id(std::string_view text);
 std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, const Node& at,
                                       const std::string& path, Diagnostics& diagnostics);
 
+// "a,b"
+std::vector<std::string> words_between_commas(const std::string& list);
+
 // Its entries have conditions on the node's labels: somebody has to know them.
 void need_labels(ConfigDraft& draft);
 
-void add_notes(std::vector<std::string>& to, std::vector<std::string> notes);
+void add_notes(Notes& to, Notes notes);
 
 // What the file says, or the command line, which wins.
 std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
                                    const char* flag);
-
-// The entries of generic-device-plugin's `devices`, which MicroShift has, too.
-void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
-                 Diagnostics& diagnostics);
-// One as the first versions had it on the command line: `serial,/dev/ttyUSB*,/dev/ttyACM*`.
-void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics);
-// What holds for all entries that these made.
-void add_device_notes(ConfigDraft& draft);
 
 }  // namespace plughost

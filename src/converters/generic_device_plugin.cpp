@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "converters/converter.hpp"
+#include "converters/generic_devices.hpp"
 #include "document/yaml.hpp"
 #include "text/ascii.hpp"
 #include "text/text.hpp"
@@ -20,16 +20,24 @@ constexpr unsigned kMinorWithDefault = 2;  // 0.2.0 changed it
 // Is the form of a --device one that the versions before 0.1 had?
 enum class Form { kNow, kOld };
 
+// There theirs takes an id without quotes as it is written.
+void read_as_texts(Node& node) {
+  node.quoted = node.quoted || node.kind == Node::Kind::kScalar;
+  for (Node& item : node.items) read_as_texts(item);
+  for (auto& [key, value] : node.members) read_as_texts(value);
+}
+
 Form add_flag_device(const std::string& text, std::size_t index, ConfigDraft& draft,
                      Diagnostics& diagnostics) {
   const std::string path = "device[" + std::to_string(index) + ']';
   const std::size_t errors = diagnostics.error_count();
-  const auto node = parse_yaml(text, "--device", diagnostics);
+  auto node = parse_yaml(text, "--device", diagnostics);
   if (!node || diagnostics.error_count() > errors) return Form::kNow;
   if (node->kind != Node::Kind::kMap) {
     add_short_device(text, draft, diagnostics);
     return Form::kOld;
   }
+  read_as_texts(*node);
   add_devices({*node}, path, draft, diagnostics);
   return node->find("name") ? Form::kNow : Form::kOld;
 }
@@ -66,9 +74,9 @@ YamlDraft default_domain(Form form, const std::string& image) {
     domain.notes.push_back("It is not said; " + domain.scalar.text() + " is the default of this version, " +
                            quote(image) + '.');
   else
-    domain.notes.push_back("A guess, because it is not said: " + domain.scalar.text() +
-                           " is the default since 0.2.0, and " + kDomainBefore +
-                           " was before. `kubectl describe node` shows which one is in use.");
+    domain.notes.push_back(doubt("The domain is a guess, because it is not said: " + domain.scalar.text() +
+                                 " is the default since 0.2.0, and " + kDomainBefore +
+                                 " was before. `kubectl describe node` shows which one is in use."));
   return domain;
 }
 
@@ -99,7 +107,7 @@ void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft,
     draft.top.add("kubelet", YamlDraft::map({{"directory", *directory}}));
   if (const auto level = said("log-level")) add_log_level(*level, draft);
   if (const auto listen = said("listen"))
-    draft.notes.push_back("It served metrics at " + quote(*listen) + "; that is left out here.");
+    draft.notes.push_back(doubt("It served metrics at " + quote(*listen) + "; that is left out here."));
   add_notes(draft.notes, top.notes());
   add_device_notes(draft);
 }

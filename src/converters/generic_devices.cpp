@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "converters/converter.hpp"
+#include "converters/generic_devices.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"
 #include "text/ascii.hpp"
@@ -44,41 +45,6 @@ YamlDraft path_value(const std::string& theirs, LenientFields& path, const char*
   if (theirs.find("..") != std::string::npos && value.scalar.text() != theirs)
     value.notes.push_back("It was " + quote(theirs) + '.');
   return value;
-}
-
-// Go's YAML reads an id without quotes as a number, unless it has a letter.
-bool was_a_number(const Node& id) {
-  const std::string& text = id.scalar;
-  return !id.quoted && text.size() > 1 && is_digits(text);
-}
-
-// Is there an id? An empty one, which MicroShift prints, is none.
-bool add_usb_id(LenientFields& usb, const char* key, YamlDraft& draft) {
-  const Node* const node = usb.node(key);
-  const auto text = usb.text(key);
-  if (!node || !text || text->empty()) return false;
-  const std::string id = hardware_id(*text);
-  if (id.empty())
-    usb.error(*node, key, quote(*text) + " is no id of hardware; it has four hexadecimal digits");
-  YamlDraft& value = draft.add(key, id);
-  if (was_a_number(*node))
-    value.notes.push_back("Theirs read " + *text + ", without quotes, as a decimal or octal number; " +
-                          "this is the hexadecimal one, as lsusb prints it.");
-  return true;
-}
-
-// Empty: it has nothing to match by.
-YamlDraft usb_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
-  LenientFields usb(node, path, diagnostics);
-  YamlDraft draft = YamlDraft::map();
-  const bool vendor = add_usb_id(usb, "vendor", draft);
-  const bool product = add_usb_id(usb, "product", draft);
-  if (const auto serial = usb.text("serial"); serial && !serial->empty()) draft.add("serial", *serial);
-  if (!draft.empty() && !(vendor && product))
-    draft.notes.push_back(std::string("Theirs took the missing ") + (vendor ? "product" : "vendor") +
-                          " for 0000, which no device has, and offered none; here it is any.");
-  add_notes(draft.notes, usb.notes());
-  return draft;
 }
 
 // The terms of a path that count for its type.
@@ -154,26 +120,11 @@ bool is_empty_path(const Node& item) {
   return item.kind == Node::Kind::kMap && path && path->kind == Node::Kind::kScalar && path->scalar.empty();
 }
 
-void add_usbs(LenientFields& group, const char* key, YamlDraft& usbs) {
-  for (std::size_t i = 0; const Node& item : group.items(key)) {
-    const std::string path = group.path_of(key) + '[' + std::to_string(i++) + ']';
-    YamlDraft usb = usb_draft(item, path, group.diagnostics());
-    if (!usb.empty()) usbs.add(std::move(usb));
-  }
-}
-
-// Theirs makes one device of whatever fits one of the items: they are what one piece of hardware may be.
-YamlDraft any_of(YamlDraft usbs) {
-  if (usbs.items.size() == 1) {
-    usbs.notes.emplace_back("Theirs made one device of all that fit; here each USB device is one.");
-    return usbs;
-  }
-  YamlDraft list = YamlDraft::list({YamlDraft::map({{"anyOf", std::move(usbs)}})});
-  list.notes.emplace_back(
-      "Theirs made one device of all that fit one of these, as with hardware that says that it is another "
-      "one once it has its firmware; here each USB device is one. Things that belong together are items of "
-      "their own, without `anyOf`.");
-  return list;
+// Of what has only comments nothing is left: it is the comment, and they are what it was.
+void disable_if_nothing_is_left(YamlDraft& owner, YamlDraft& list) {
+  if (list.empty() || !std::ranges::all_of(list.items, &YamlDraft::disabled)) return;
+  for (YamlDraft& item : list.items) item.disabled = false;
+  owner.disabled = true;
 }
 
 YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
@@ -187,13 +138,16 @@ YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& di
     // MicroShift prints an empty one where there is none.
     if (!is_empty_path(item)) paths.add(path_draft(item, place, diagnostics));
   }
-  YamlDraft usbs = YamlDraft::list();
-  for (const char* key : {"usb", "usbs"}) add_usbs(group, key, usbs);
+  YamlDraft usbs = usbs_of_group(group, draft.notes);
   if (!paths.empty() && !usbs.empty())
     draft.notes.emplace_back(
         "Theirs refuses a group with paths and USB devices; here they are one device together.");
-  if (!paths.empty()) draft.add("paths", std::move(paths));
-  if (!usbs.empty()) draft.add("usb", any_of(std::move(usbs)));
+  const bool has_paths = !paths.empty();
+  if (has_paths) draft.add("paths", std::move(paths));
+  if (!usbs.empty()) {
+    if (!has_paths) disable_if_nothing_is_left(draft, usbs);
+    draft.add("usb", std::move(usbs));
+  }
   add_notes(draft.notes, group.notes());
   return draft;
 }
@@ -279,9 +233,9 @@ void put_own_paths_first(YamlDraft& groups) {
       groups.items[i].notes.emplace_back(
           "In another order: ids are made of the first path, and another group has that, too.");
     } else if (!own && paths.size() > 1) {
-      groups.items[i].notes.emplace_back(
-          "Ids are made of the first path, and other groups have all that are here: of devices with the same "
-          "id plughost offers one.");
+      groups.items[i].notes.push_back(
+          loss("Ids are made of the first path, and other groups have all that are here: of devices with the "
+               "same id plughost offers one."));
     }
   }
 }
@@ -315,8 +269,10 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
       groups.add(std::move(one));
     else if (!has_items(group))
       diagnostics.error(group.mark, place, "neither `paths` nor `usb` has an item");
-    else
+    else {
       has_empty = true;
+      add_notes(draft.notes, std::move(one.notes));
+    }
   }
   add_old_paths(device, groups);
   if (groups.empty() && has_empty)
@@ -324,8 +280,11 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
   put_last_first(groups);
   put_own_paths_first(groups);
-  draft.resources.add(YamlDraft::map({{"name", Template::escape(name)}, {"groups", std::move(groups)}}))
-      .notes = device.notes();
+  YamlDraft entry = YamlDraft::map({{"name", Template::escape(name)}});
+  disable_if_nothing_is_left(entry, groups);
+  entry.add("groups", std::move(groups));
+  entry.notes = device.notes();
+  draft.resources.add(std::move(entry));
 }
 
 }  // namespace

@@ -101,9 +101,9 @@ void convert_mini(const Node&, Arguments& arguments, ConfigDraft& draft, Diagnos
       draft);
   draft.notes.emplace_back(
       "--masterUrl and --token are left out. The token may do whatever its account may: take it away there.");
-  draft.notes.emplace_back(
-      "LD_PRELOAD, POD_MANAGER_IP and what else gem needs are left out: `env` and `mounts` of the entry can "
-      "have what is the same for all pods.");
+  draft.notes.push_back(
+      loss("LD_PRELOAD, POD_MANAGER_IP and what else gem needs are left out: `env` and `mounts` of the entry "
+           "can have what is the same for all pods."));
 }
 
 void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
@@ -123,9 +123,8 @@ void convert_volcano(const Node& root, Arguments& arguments, ConfigDraft& draft,
                       quote(strategy) + " is no strategy of theirs; there are share and number");
   if (strategy == "number")
     draft.resources.add(gpu_entry("volcano.sh/gpu-number", "nvidia")).notes = {
-        "Theirs gives the cards that the scheduler wrote into the pod (volcano.sh/gpu-index). For whole "
-        "cards "
-        "that has no counterpart: the kubelet chooses, and the annotation is not looked at."};
+        loss("Theirs gives the cards that the scheduler wrote into the pod (volcano.sh/gpu-index). For whole "
+             "cards that has no counterpart: the kubelet chooses, and the annotation is not looked at.")};
   else
     add_memory({.resource = "volcano.sh/gpu-memory",
                 .dialect = "volcano",

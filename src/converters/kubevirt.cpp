@@ -48,16 +48,16 @@ void add_pci(LenientFields& item, const std::string& name, YamlDraft& entry, Con
 }
 
 void add_mediated(LenientFields& item, const std::string& name, YamlDraft&, ConfigDraft& draft) {
-  draft.notes.push_back(name + " (" + quote(item.text("mdevNameSelector").value_or("")) +
-                        ") is left out: mediated devices have no counterpart, and stay with KubeVirt.");
+  draft.notes.push_back(loss(name + " (" + quote(item.text("mdevNameSelector").value_or("")) +
+                             ") is left out: mediated devices have no counterpart, and stay with KubeVirt."));
 }
 
 void add_usb(LenientFields& item, const std::string& name, YamlDraft&, ConfigDraft& draft) {
   item.items("selectors");
   draft.notes.push_back(
-      name +
-      " is left out: KubeVirt tells a virtual machine the numbers of bus and device, which change with every "
-      "replug and plughost does not give; it stays with KubeVirt.");
+      loss(name +
+           " is left out: KubeVirt tells a virtual machine the numbers of bus and device, which change with "
+           "every replug and plughost does not give; it stays with KubeVirt."));
 }
 
 struct List {

@@ -99,7 +99,7 @@ std::string LenientFields::path_of(std::string_view key) const {
   return path_.empty() ? std::string(key) : path_ + '.' + std::string(key);
 }
 
-std::vector<std::string> LenientFields::notes() const {
+Notes LenientFields::notes() const {
   std::vector<std::string> keys;
   for (const auto& [key, value] : node_.members) {
     const bool known = std::ranges::any_of(
@@ -107,7 +107,7 @@ std::vector<std::string> LenientFields::notes() const {
     if (!known) keys.push_back(quote(key.scalar));
   }
   if (keys.empty()) return {};
-  return {joined(keys, ", ") + ": plughost has nothing of that name; left out."};
+  return {loss(joined(keys, ", ") + ": plughost has nothing of that name; left out.")};
 }
 
 }  // namespace plughost

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "converters/yaml_draft.hpp"
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
 
@@ -31,8 +32,8 @@ class LenientFields {
 
   void error(const Node& at, std::string_view key, std::string what);
   std::string path_of(std::string_view key) const;
-  // "`x`, `y`: not known to plughost, and left out", if there are keys that nobody has asked for.
-  std::vector<std::string> notes() const;
+  // "`x`, `y`: not known to plughost, and left out", a loss, if there are keys that nobody has asked for.
+  Notes notes() const;
   Diagnostics& diagnostics() { return diagnostics_; }
 
  private:

@@ -1,6 +1,7 @@
 // NVIDIA's k8s-device-plugin: `version: v1` with `flags`, `sharing` and `resources`, and its command line.
 
-#include <sstream>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "converters/converter.hpp"
@@ -42,16 +43,14 @@ class Settings {
     const std::vector<std::string> given = arguments_.values("device-list-strategy");
     if (given.empty()) return all;
     all.clear();
-    for (const std::string& list : given) {  // "envvar,cdi-cri", or the flag several times
-      std::istringstream words(list);
-      for (std::string one; std::getline(words, one, ',');) all.push_back(one);
-    }
+    for (const std::string& list : given)  // "envvar,cdi-cri", or the flag several times
+      std::ranges::move(words_between_commas(list), std::back_inserter(all));
     return all;
   }
 
   // Notes on what has no counterpart.
-  std::vector<std::string> notes() {
-    std::vector<std::string> notes;
+  Notes notes() {
+    Notes notes;
     if (flags_.node("gfd"))
       notes.emplace_back("`flags.gfd` is left out: it is for GPU feature discovery, a program of its own.");
     const auto left_out = [&](LenientFields& from, const char* key, const char* flag, const char* why) {
@@ -104,6 +103,11 @@ std::string with_domain(const std::string& name) {
   return name.find('/') == std::string::npos ? "nvidia.com/" + name : name;
 }
 
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
+}
+
 Sharing read_sharing(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields from(or_nothing(top.node("sharing")), "sharing", diagnostics);
   Sharing sharing{.mps = from.node("mps") != nullptr};
@@ -114,7 +118,11 @@ Sharing read_sharing(LenientFields& top, ConfigDraft& draft, Diagnostics& diagno
   for (std::size_t i = 0; const Node& item : shared.items("resources")) {
     LenientFields row(item, shared.path_of("resources") + '[' + std::to_string(i++) + ']', diagnostics);
     const std::string name = with_domain(row.require_text("name"));
-    sharing.replicas.emplace_back(name, row.number("replicas").value_or(1));
+    const unsigned replicas = row.number("replicas").value_or(0);
+    if (replicas < 2)
+      draft.notes.push_back(doubt("`replicas` of " + quote(name) + " is " + std::to_string(replicas) +
+                                  ", which theirs refuses: it is 2 or more. Here it is not shared."));
+    sharing.replicas.emplace_back(name, std::max(replicas, 1U));
     if (row.text("rename"))
       draft.notes.push_back("`rename` of " + quote(name) + " is left out, as theirs ignores it.");
     const Node* const devices = row.node("devices");
@@ -129,6 +137,21 @@ Sharing read_sharing(LenientFields& top, ConfigDraft& draft, Diagnostics& diagno
         "`sharing.timeSlicing` is left out: theirs takes one of the two, and MPS is there.");
   add_notes(draft.notes, from.notes());
   return sharing;
+}
+
+// `migStrategy`, as it counts.
+std::string mig_of(Settings& settings, const Sharing& sharing, ConfigDraft& draft, Diagnostics& diagnostics) {
+  std::string mig = settings.text("migStrategy", "mig-strategy", "none");
+  if (sharing.mps && mig == "mixed")
+    diagnostics.error(
+        {.file = "flags.migStrategy"}, "",
+        "MPS with `migStrategy: mixed` is refused by theirs, too; with `none` it shares whole cards");
+  if (sharing.mps && mig == "single") {
+    mig = "none";
+    draft.notes.push_back(doubt(
+        "It was `migStrategy: single`: MPS shares whole cards, and no parts of one, with theirs, too."));
+  }
+  return mig;
 }
 
 YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::string& mig) {
@@ -155,20 +178,26 @@ YamlDraft gpu_draft(Settings& settings, const Sharing& sharing, const std::strin
   return gpu;
 }
 
-YamlDraft imex_draft(LenientFields& top, ConfigDraft& draft, Diagnostics& diagnostics) {
+YamlDraft imex_draft(LenientFields& top, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
   LenientFields imex(or_nothing(top.node("imex")), "imex", diagnostics);
   YamlDraft channels(std::vector<std::string>{});
-  for (const std::string& word : imex.texts("channelIDs")) {
+  std::vector<std::string> words = imex.texts("channelIDs");
+  const Mark mark = or_nothing(imex.node("channelIDs")).mark;
+  if (const auto given = arguments.value("imex-channel-ids")) words = words_between_commas(*given);
+  for (const std::string& word : words) {
     if (const auto channel = number_in(word, kLastImexChannel))
       channels.add(*channel);
     else
-      imex.error(*imex.node("channelIDs"), "channelIDs",
-                 quote(word) + " is no IMEX channel; they are numbers from 0 to " +
-                     std::to_string(kLastImexChannel));
+      diagnostics.error(mark, "imex.channelIDs",
+                        quote(word) + " is no IMEX channel; they are numbers from 0 to " +
+                            std::to_string(kLastImexChannel));
   }
-  if (imex.flag("required").has_value())
-    draft.notes.emplace_back(
-        "`imex.required` is left out: a channel that is not there refuses the container.");
+  const auto in_file = imex.flag("required");
+  const bool required = arguments.truth("imex-required").value_or(in_file.value_or(false));
+  if (!channels.empty() && !required)
+    draft.notes.push_back(
+        doubt("`imex.required` is not true: theirs leaves a channel out that is not there, and here the "
+              "container is refused then."));
   add_notes(draft.notes, imex.notes());
   return channels;
 }
@@ -206,18 +235,26 @@ void add_sharing(const Sharing& sharing, const std::string& mig, const std::stri
 }  // namespace
 
 void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
+  static constexpr std::pair<const char*, const char*> kOtherNames[] = {
+      {"nvidia-driver-root", "driver-root"},
+      {"nvidia-dev-root", "dev-root"},
+      {"nvidia-ctk-path", "nvidia-cdi-hook-path"},
+      {"container-driver-root", "driver-root-ctr-path"}};
+  for (const auto& [flag, other] : kOtherNames) arguments.also_called(flag, other);
+  if (const auto socket = arguments.value("kubelet-socket"))
+    draft.top.add("kubelet", YamlDraft::map({{"directory", directory_of(*socket)}}));
   LenientFields top(root, "", diagnostics);
   if (const auto version = top.text("version"); version && *version != "v1")
-    draft.notes.push_back("Its version is " + quote(*version) + "; plughost knows v1.");
+    draft.notes.push_back(doubt("Its version is " + quote(*version) + "; plughost knows v1."));
   Settings settings(or_nothing(top.node("flags")), arguments, diagnostics);
 
   const Sharing sharing = read_sharing(top, draft, diagnostics);
-  const std::string mig = settings.text("migStrategy", "mig-strategy", "none");
+  const std::string mig = mig_of(settings, sharing, draft, diagnostics);
   // A part of a divided card is nvidia.com/mig-1g.5gb and so on.
   YamlDraft& entry =
       draft.resources.add(YamlDraft::map({{"name", mig == "mixed" ? "nvidia.com/{type}" : kWholeGpu}}));
   YamlDraft gpu = gpu_draft(settings, sharing, mig);
-  if (YamlDraft channels = imex_draft(top, draft, diagnostics); !channels.empty())
+  if (YamlDraft channels = imex_draft(top, arguments, draft, diagnostics); !channels.empty())
     gpu.add("imexChannels", std::move(channels));
   entry.add("gpu", std::move(gpu));
   add_sharing(sharing, mig, settings.sharing_policy(), entry, draft);
@@ -227,8 +264,8 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
   add_notes(draft.notes, settings.notes());
   add_notes(draft.notes, top.notes());
   if (!arguments.complete())
-    draft.notes.emplace_back(
-        "Settings that are given by environment variables (MIG_STRATEGY and so on) are not seen here.");
+    draft.notes.push_back(doubt(
+        "Settings that are given by environment variables (MIG_STRATEGY and so on) are not seen here."));
 }
 
 }  // namespace plughost

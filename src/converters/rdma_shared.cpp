@@ -41,13 +41,13 @@ void convert_entry(const Node& node, const std::string& path, ConfigDraft& draft
       YamlDraft::map({{"name", literal_name(theirs.text("resourcePrefix").value_or("rdma"), name)}}));
   if (selectors.empty()) {
     entry.disabled = true;
-    entry.notes.emplace_back(
-        "It has neither selectors nor devices, and theirs refuses it. Without selectors this would be every "
-        "card:");
+    entry.notes.push_back(doubt("It has neither selectors nor devices, and theirs refuses it."));
+    entry.notes.emplace_back("Without selectors this would be every card:");
   }
   if (count == 0) {
     entry.disabled = true;
-    entry.notes.emplace_back("`rdmaHcaMax` is missing or 0, and theirs offers none. For one container:");
+    entry.notes.push_back(doubt("`rdmaHcaMax` is missing or 0, and theirs offers none."));
+    entry.notes.emplace_back("For one container:");
   }
   YamlDraft& rdma = entry.add("rdma", YamlDraft::map());
   if (!selectors.empty()) rdma.add("selectors", std::move(selectors));

@@ -53,11 +53,11 @@ YamlDraft group_of(const std::string& path, unsigned count) {
   return group;
 }
 
-std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, unsigned count) {
-  std::vector<std::string> notes = {"devicematch: " + quote(regex)};
+Notes notes_of(const std::string& regex, const Globs& globs, unsigned count) {
+  Notes notes = {"devicematch: " + quote(regex)};
   if (globs.bounded)
-    notes.push_back("A repetition without end is written out up to " + std::to_string(kMostRepeats) +
-                    " times.");
+    notes.push_back(
+        doubt("A repetition without end is written out up to " + std::to_string(kMostRepeats) + " times."));
   if (!globs.exact)
     notes.emplace_back(
         "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
@@ -66,8 +66,8 @@ std::vector<std::string> notes_of(const std::string& regex, const Globs& globs, 
   });
   if (nameless) notes.emplace_back("The names of these links' directories are not in the resources' names.");
   if (count > kMostSharing)
-    notes.push_back("nummaxdevices was " + std::to_string(count) + "; plughost has at most " +
-                    std::to_string(kMostSharing) + '.');
+    notes.push_back(loss("nummaxdevices was " + std::to_string(count) + "; plughost has at most " +
+                         std::to_string(kMostSharing) + '.'));
   return notes;
 }
 
@@ -75,23 +75,24 @@ void convert_row(const Node& node, const std::string& path, ConfigDraft& draft, 
   LenientFields row(node, path, diagnostics);
   const auto regex = row.text("devicematch");
   const unsigned count = row.number("nummaxdevices").value_or(0);
-  for (std::string& note : row.notes()) draft.notes.push_back(path + ": " + std::move(note));
+  for (Note& note : row.notes()) draft.notes.emplace_back(path + ": " + note.text, note.weight);
   if (!regex || regex->empty())
     return diagnostics.error(node.mark, path, "the key 'devicematch' is missing or empty");
   const std::string cannot = path + " (devicematch " + quote(*regex) + ") is left out: ";
   if (*regex == kTegra)
-    return draft.notes.push_back(cannot + "GPUs of a Tegra have no device node of their own.");
-  if (count == 0) return draft.notes.push_back(cannot + "without `nummaxdevices` theirs offers none of it.");
+    return draft.notes.push_back(loss(cannot + "GPUs of a Tegra have no device node of their own."));
+  if (count == 0)
+    return draft.notes.push_back(doubt(cannot + "without `nummaxdevices` theirs offers none of it."));
   auto globs = globs_of(*regex);
   if (globs)
     std::erase_if(globs->patterns, [](const std::string& each) {
       return each.empty() || !path_trouble("/dev/" + each).empty();
     });
   if (!globs || globs->patterns.empty())
-    return draft.notes.push_back(
+    return draft.notes.push_back(loss(
         cannot +
         "this regular expression cannot be written with *, ? and [...]; add groups with paths for what it "
-        "means.");
+        "means."));
   bool first = true;
   for (const std::string& pattern : globs->patterns) {
     YamlDraft group = group_of("/dev/" + pattern, count);

@@ -47,7 +47,7 @@ struct Selector {
   Texts without_words;                             // why it cannot be kept
   bool rdma = false;
   bool vhost_net = false;
-  Texts notes;
+  Notes notes;
   // What it says under the word; nothing, if it does not have it.
   Texts said(const std::string& word) const { return lists.contains(word) ? lists.at(word) : Texts{}; }
 };
@@ -183,11 +183,12 @@ class Resource {
   // One entry for each of its selectors.
   std::vector<YamlDraft> drafts() {
     const std::vector<Selector> selectors = read_selectors();
-    Texts notes;
+    Notes notes;
     if (theirs_.node("additionalInfo"))
-      notes.emplace_back("`additionalInfo` is left out: the variable ..._INFO has what the machine shows.");
+      notes.push_back(
+          loss("`additionalInfo` is left out: the variable ..._INFO has what the machine shows."));
     if (theirs_.flag("excludeTopology").value_or(false))
-      notes.emplace_back("`excludeTopology` is left out: the kubelet is told the card's NUMA node.");
+      notes.push_back(loss("`excludeTopology` is left out: the kubelet is told the card's NUMA node."));
     add_notes(notes, theirs_.notes());
     std::vector<YamlDraft> all;
     for (const Selector& selector : selectors) all.push_back(draft_of(selector, std::exchange(notes, {})));
@@ -198,7 +199,7 @@ class Resource {
   // Written as a comment: it would not be what was meant.
   void refuse(const std::string& why) {
     if (!std::exchange(entry_.disabled, true)) entry_.notes.push_back(name_ + " cannot be kept.");
-    entry_.notes.push_back(why);
+    entry_.notes.push_back(loss(why));
   }
 
   // Older versions have one, which is no list, and say beside it that it is of RDMA cards.
@@ -218,13 +219,17 @@ class Resource {
     return all;
   }
 
-  YamlDraft draft_of(const Selector& selector, Texts notes) {
+  YamlDraft draft_of(const Selector& selector, Notes notes) {
     entry_ = YamlDraft::map({{"name", name_}});
     entry_.notes = std::move(notes);
     add_notes(entry_.notes, selector.notes);
     for (const Texts& all : {troubles_, selector.without_words})
       for (const std::string& why : all) refuse(why);
-    if (type_ == "auxNetDevice") refuse("Auxiliary devices (subfunctions) have no counterpart.");
+    if (type_ == "auxNetDevice")
+      refuse("Auxiliary devices (subfunctions) have no counterpart.");
+    else if (type_ != "netDevice" && type_ != "accelerator")
+      refuse("Its `deviceType` is " + quote(type_) +
+             ", which theirs refuses: there are netDevice, accelerator and auxNetDevice.");
     selector.rdma ? add_rdma(selector) : add_pci(selector);
     add_only(selector);
     // As theirs, which looks at no such card.
@@ -265,6 +270,12 @@ class Resource {
     const bool accelerator = type_ == "accelerator";
     Texts drivers = selector.said("drivers");
     if (!accelerator) {
+      if (drivers.empty() && selector.lists.contains("pciAddresses")) {
+        drivers = {"vfio-pci"};
+        entry_.notes.push_back(doubt(
+            "It names no driver: vfio-pci is one whose cards have a device node to give. Cards that are "
+            "network interfaces are a CNI plugin's affair."));
+      }
       const auto left_out = std::erase_if(drivers, [](const std::string& driver) {
         return std::ranges::find(kNodeDrivers, driver) == kNodeDrivers.end();
       });
@@ -273,11 +284,11 @@ class Resource {
             "It is for network interfaces, which a CNI plugin moves into the pod: there is no device node to "
             "give, and plughost does not offer it.");
       else if (left_out > 0)
-        entry_.notes.emplace_back(
+        entry_.notes.push_back(loss(
             "Cards with the other drivers are network interfaces, which a CNI plugin moves; they are left "
-            "out.");
+            "out."));
       if (selector.lists.contains("linkTypes"))
-        entry_.notes.emplace_back("`linkTypes` is left out: these cards have no link that shows one.");
+        refuse("It has `linkTypes`, and theirs finds no such card: those with these drivers show no link.");
     } else {
       entry_.notes.emplace_back(
           "The container gets the nodes that the driver made; theirs gave those of vfio and uio only.");
@@ -330,11 +341,10 @@ void convert_sriov(const Node& root, Arguments& arguments, ConfigDraft& draft, D
       "name its interface, as in `except: [{vfs: \"*\"}, {netdevs: eno1}]`, if a selector of RDMA cards fits "
       "it.");
   if (!prefix && !arguments.complete())
-    draft.notes.emplace_back(
+    draft.notes.push_back(doubt(
         std::string("Names without a `resourcePrefix` have ") +
         (policy ? "openshift.io, the operator's default" : "intel.com, the default of --resource-prefix") +
-        "; give other ones "
-        "with --args.");
+        "; give other ones with --args."));
 }
 
 }  // namespace plughost

@@ -50,8 +50,8 @@ Lines comment_lines(std::string_view text) {
   return lines;
 }
 
-void add_notes(const std::vector<std::string>& notes, Lines& lines) {
-  for (const std::string& note : notes) std::ranges::move(comment_lines(note), std::back_inserter(lines));
+void add_notes(const Notes& notes, Lines& lines) {
+  for (const Note& note : notes) std::ranges::move(comment_lines(note.text), std::back_inserter(lines));
 }
 
 Lines lines_of(const YamlDraft& draft);

@@ -12,6 +12,23 @@
 
 namespace plughost {
 
+// A comment.
+struct Note {
+  // To whoever reads the file only; or what may be otherwise than it is written; or what theirs gives to pods
+  // and the file does not.
+  enum class Weight { kRemark, kDoubt, kLoss };
+
+  Note(std::string words, Weight of = Weight::kRemark) : text(std::move(words)), weight(of) {}
+  Note(const char* words) : text(words) {}
+  bool operator==(const Note&) const = default;
+
+  std::string text;  // one sentence or more
+  Weight weight = Weight::kRemark;
+};
+inline Note doubt(std::string text) { return {std::move(text), Note::Weight::kDoubt}; }
+inline Note loss(std::string text) { return {std::move(text), Note::Weight::kLoss}; }
+using Notes = std::vector<Note>;
+
 struct YamlDraft {
   using Member = std::pair<std::string, YamlDraft>;
   enum class Kind { kScalar, kList, kMap };
@@ -37,9 +54,9 @@ struct YamlDraft {
   Json scalar;
   std::vector<YamlDraft> items;
   std::vector<Member> members;
-  std::vector<std::string> notes;  // comments before it, one sentence or more each
-  bool flow = false;               // in one line, with brackets or braces; what is in it has no notes
-  bool disabled = false;           // of an item: written as a comment, to be looked at by somebody
+  Notes notes;            // comments before it
+  bool flow = false;      // in one line, with brackets or braces; what is in it has no notes
+  bool disabled = false;  // of an item: written as a comment, to be looked at by somebody
 
  private:
   explicit YamlDraft(Kind what) : kind(what) {}

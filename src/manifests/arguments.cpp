@@ -156,6 +156,12 @@ Arguments::Arguments(const PluginCommand& line, const std::string& name, Diagnos
   }
 }
 
+void Arguments::also_called(std::string_view flag, std::string_view other) {
+  for (Given& given : given_) {
+    if (given.flag == other) given.flag = flag;
+  }
+}
+
 bool Arguments::has(std::string_view flag) const {
   return std::ranges::find(given_, flag, &Given::flag) != given_.end();
 }

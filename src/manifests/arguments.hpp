@@ -24,6 +24,8 @@ class Arguments {
   // A word that belongs to no flag is reported at name.
   Arguments(const PluginCommand& line, const std::string& name, Diagnostics& diagnostics);
 
+  // Another name of a flag.
+  void also_called(std::string_view flag, std::string_view other);
   bool has(std::string_view flag) const;
   // A flag's value, the last one if it is given several times; empty for a flag without one. Without the flag
   // that of the variable of its name (`log-level`: LOG_LEVEL). nullopt: it is not given. Flags are named

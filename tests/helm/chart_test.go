@@ -236,11 +236,14 @@ func TestDevicesBecomeWhatConvertMakesOfThem(t *testing.T) {
 		"configurations/no-own-path":                 "put the path first",
 		"configurations/paths-beside-usb":            "it has paths and usb",
 		"configurations/usb-numbers":                 "is a number here",
+		"configurations/usb-vendor-alone":            "it has no vendor, or no product",
 		"generic-device-plugin/common-path-first":    "put the path first",
 		"generic-device-plugin/devices":              "additional properties 'priority' not allowed",
 		"generic-device-plugin/keys-in-another-case": "not allowed",
 		"generic-device-plugin/paths-beside-usb":     "it has paths and usb",
 		"generic-device-plugin/two-of-one-name":      "is there twice",
+		"generic-device-plugin/usb-unknown-key":      "not allowed",
+		"generic-device-plugin/vendor-alone":         "it has no vendor, or no product",
 	}
 	compared, met := 0, map[string]bool{}
 	for _, pattern := range []string{"e2e/conformance/configurations/*.yaml", "convert/generic-device-plugin/*.in", "helm/values/devices*.yaml"} {

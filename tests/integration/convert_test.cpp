@@ -32,9 +32,9 @@ Finished convert(const Node& node, std::vector<std::string> arguments) {
 }
 
 // Theirs, in a file, is refused as it is, and served once it is converted. cards: what NVIDIA's library
-// shows.
+// shows. exit_code: of convert.
 void check_served(const std::string& theirs, const std::string& from, const Node::Names& names,
-                  const std::string& cards = {}) {
+                  const std::string& cards = {}, int exit_code = 0) {
   Node node;
   node.files().file("theirs", theirs);
   const std::string file = node.path("theirs");
@@ -46,7 +46,7 @@ void check_served(const std::string& theirs, const std::string& from, const Node
     CHECK(has(refused.output, from));
   }
   const Finished converted = convert(node, {file});
-  CHECK(converted.exit_code == 0);
+  CHECK(converted.exit_code == exit_code);
   CHECK(has(converted.output, file + ": taken for the configuration of " + from));
   CHECK(has(content(node.path("converted.yaml")), "for the configuration of"));
   node.start_kubelet();
@@ -120,7 +120,7 @@ TEST_CASE("sriov-network-device-plugin's resources with device nodes are served,
     {"resourceName": "dpdk", "resourcePrefix": "packets.example", "selectors": [{"drivers": ["vfio-pci"]}]},
     {"resourceName": "netdevice", "selectors": [{"drivers": ["iavf"]}]}
   ]})",
-               "sriov-network-device-plugin", {"intel.com/rdma_vf", "packets.example/dpdk"});
+               "sriov-network-device-plugin", {"intel.com/rdma_vf", "packets.example/dpdk"}, {}, 3);
 }
 
 TEST_CASE("NVIDIA's GPUs are served under NVIDIA's names, shared as they were") {
@@ -187,6 +187,21 @@ TEST_CASE("a template of Helm's is refused with the command that makes a manifes
   const Finished refused = run_plughost({"convert", node.path("daemonset.yaml")});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, "`helm get manifest RELEASE | plughost convert -`"));
+}
+
+TEST_CASE("what is not kept is listed on standard error, the exit code says so, and the rest is printed") {
+  Node node;
+  node.files().file("theirs",
+                    "devices:\n- {name: a, colour: red, groups: [{paths: [{path: /dev/null}]}]}\n"
+                    "- {name: b, groups: [{paths: [{path: /dev/zero}]}]}\n");
+  const std::string file = node.path("theirs");
+  const Finished errors = run_plughost({"convert", file}, {"sh", "-c", "exec \"$@\" > /dev/null", "sh"});
+  CHECK(errors.exit_code == 3);
+  CHECK(has(errors.output, file + ": not kept: a: 'colour': plughost has nothing of that name; left out.\n"));
+  CHECK(has(errors.output, file + ": not certain: The domain is a guess"));
+  const Finished text = convert(node, {file});
+  CHECK(text.exit_code == 3);
+  CHECK(has(content(node.path("converted.yaml")), "- name: b\n"));
 }
 
 TEST_CASE("when nothing can be kept, convert says so with its exit code, and prints why") {

@@ -20,9 +20,9 @@
 namespace plughost {
 namespace {
 
-constexpr std::string_view kGpuAttributes[] = {"pci",  "uuid",   "index",   "minor",  "name",
-                                               "path", "vendor", "driver",  "memory", "profile",
-                                               "type", "numa",   "visible", "cdi",    "pciPath"};
+constexpr std::string_view kGpuAttributes[] = {"pci",     "uuid",   "index",   "minor",   "name", "path",
+                                               "vendor",  "driver", "memory",  "profile", "type", "numa",
+                                               "visible", "cdi",    "pciPath", "device"};
 constexpr std::string_view kUnitNames[] = {"units", "cardUnits", "totalUnits"};
 constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
 

@@ -53,6 +53,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   device.hardware.edit().units = {card.path()};
   device.add("vendor", std::string(vendor.name));
   device.add("pci", function.address);
+  device.add("device", function.device);
   device.add("pciPath", function.path);
   device.add("driver", function.driver);
   device.add("type", "gpu");

@@ -1,6 +1,6 @@
 // In tests/convert each PEER/NAME.in is converted to exactly PEER/NAME.yaml, which plughost loads; NAME.args
-// is the command line beside it, or all there is. Each refused/NAME.in is refused with the words of
-// refused/NAME.txt.
+// is the command line beside it, or all there is, and NAME.told what is not kept of it, or not certain; there
+// is no such file where all is kept. Each refused/NAME.in is refused with the words of refused/NAME.txt.
 
 #include "convert/convert.hpp"
 
@@ -43,8 +43,12 @@ bool is_refusal(const fs::path& example) { return example.parent_path().filename
 
 fs::path with(const fs::path& example, const char* extension) { return fs::path(example) += extension; }
 
-// The converted text, or the diagnostics' lines.
-std::string converted(const fs::path& example) {
+struct Converted {
+  std::string text;  // or the diagnostics' lines
+  std::string told;
+};
+
+Converted converted(const fs::path& example) {
   Diagnostics diagnostics;
   std::optional<std::vector<Node>> documents = std::vector<Node>{};
   if (fs::exists(with(example, ".in"))) {
@@ -53,10 +57,14 @@ std::string converted(const fs::path& example) {
   }
   std::optional<Conversion> conversion;
   if (documents) conversion = convert(*documents, content(with(example, ".args")), diagnostics);
-  if (conversion) return conversion->text;
-  std::string text;
-  for (const Diagnostic& diagnostic : diagnostics.all()) text += diagnostic.text() + '\n';
-  return text;
+  Converted result;
+  if (conversion) {
+    result.text = conversion->text;
+    for (const std::string& loss : conversion->losses) result.told += "not kept: " + loss + '\n';
+    for (const std::string& doubt : conversion->doubts) result.told += "not certain: " + doubt + '\n';
+  }
+  for (const Diagnostic& diagnostic : diagnostics.all()) result.text += diagnostic.text() + '\n';
+  return result;
 }
 
 std::optional<Conversion> convert_text(const std::string& text, std::string_view arguments = {}) {
@@ -72,7 +80,9 @@ TEST_CASE("each example of another plugin becomes the YAML that is written besid
   REQUIRE(examples().size() >= 60);
   for (const fs::path& example : examples()) {
     CAPTURE(example.lexically_relative(kFolder).string());
-    CHECK(converted(example) == content(with(example, is_refusal(example) ? ".txt" : ".yaml")));
+    const Converted result = converted(example);
+    CHECK(result.text == content(with(example, is_refusal(example) ? ".txt" : ".yaml")));
+    CHECK(result.told == content(with(example, ".told")));
   }
 }
 
@@ -81,7 +91,7 @@ TEST_CASE("what was converted is loaded by plughost without an error or a warnin
     if (is_refusal(example)) continue;
     CAPTURE(example.lexically_relative(kFolder).string());
     const test::TempDir dir;
-    const std::string text = converted(example);
+    const std::string text = converted(example).text;
     dir.file("a.yaml", text);
     CHECK(errors_of(text, "a.yaml").empty());
     try {
@@ -102,7 +112,8 @@ TEST_CASE("text of theirs cannot leave its place in the YAML") {
     std::string escaped;
     for (const char c : text) escaped += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
     const auto conversion = convert_text(
-        "{\"devices\": [{\"name\": \"a\", \"groups\": [{\"usb\": [{\"vendor\": \"1a86\", \"serial\": \"" +
+        "{\"devices\": [{\"name\": \"a\", \"groups\": [{\"usb\": [{\"vendor\": \"1a86\", \"product\": "
+        "\"55d4\", \"serial\": \"" +
         escaped + "\", \"" + escaped + "\": 1}]}]}]}");
     REQUIRE(conversion);
     Diagnostics diagnostics;

@@ -54,8 +54,8 @@
 {{- end }}
 {{- if $text }}{{ $_ := set $usb $key $text }}{{ end }}
 {{- end }}
-{{- if not $usb }}
-{{- fail (printf "%s: it says neither vendor nor product nor serial" .where) }}
+{{- if not (and $usb.vendor $usb.product) }}
+{{- fail (printf "%s: it has no vendor, or no product, which generic-device-plugin takes for 0000 and offers nothing; say in config.resources what is meant" .where) }}
 {{- end }}
 {{- toYaml $usb }}
 {{- end }}
