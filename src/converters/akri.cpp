@@ -5,8 +5,10 @@
 #include <utility>
 
 #include "converters/converter.hpp"
+#include "converters/globs.hpp"
 #include "device/template.hpp"
 #include "document/yaml.hpp"
+#include "text/text.hpp"
 #include "text/words.hpp"
 
 namespace plughost {
@@ -49,6 +51,67 @@ std::optional<std::vector<Match>> matches_of(std::string_view rule) {
     all.push_back(std::move(match));
   }
   return all.empty() ? std::nullopt : std::optional(all);
+}
+
+using Rule = std::vector<Match>;
+
+// Akri asks libudev's list of devices about some keys, which takes patterns, and compares the others itself,
+// as regular expressions of the whole text.
+bool is_regex(const Match& match) {
+  if (match.operation == "!=") return match.key == "KERNEL" || match.key == "TAG" || match.key == "ENV";
+  return match.key == "DRIVER" || match.key.ends_with('S');
+}
+
+// The texts that the match stands for, as patterns; nullopt: there are none that say the same.
+std::optional<std::vector<std::string>> patterns_of(const Match& match) {
+  if (!is_regex(match)) return std::vector{match.value};
+  const auto globs = globs_of("^(" + match.value + ")$", 0);
+  return globs && !globs->bounded ? std::optional(globs->patterns) : std::nullopt;
+}
+
+// libudev's list has a device that any of the matches with this key fits.
+bool is_one_of_several(const Match& match) {
+  return match.operation == "==" && (match.key == "KERNEL" || match.key == "SUBSYSTEM" || match.key == "ENV");
+}
+
+std::string text_of(const Match& match) {
+  return match.key + (match.attribute.empty() ? "" : '{' + match.attribute + '}') + match.operation +
+         quote(match.value);
+}
+
+// The rule as several that have one pattern for each match, and one match where theirs takes any of several.
+// trouble: why that cannot be done.
+std::vector<Rule> alternatives_of(const Rule& rule, std::string& trouble) {
+  std::vector<Rule> all(1);
+  std::map<std::string, std::vector<Match>> choices;
+  for (const Match& match : rule) {
+    const auto patterns = patterns_of(match);
+    if (!patterns) {
+      trouble = "Its rule has " + text_of(match) + ", a regular expression that no pattern can say.";
+      return all;
+    }
+    const bool any = match.operation == "==";
+    const std::string choice = is_one_of_several(match) ? match.key : text_of(match);
+    for (const std::string& pattern : *patterns) {
+      Match one = match;
+      one.value = pattern;
+      if (any)
+        choices[choice].push_back(std::move(one));
+      else
+        all.front().push_back(std::move(one));
+    }
+  }
+  for (const auto& [key, matches] : choices) {
+    std::vector<Rule> with_choice;
+    for (const Rule& each : all) {
+      for (const Match& match : matches) {
+        with_choice.push_back(each);
+        with_choice.back().push_back(match);
+      }
+    }
+    all = std::move(with_choice);
+  }
+  return all;
 }
 
 // Subsystems whose names tell them: a rule need not name one, and an entry of plughost's has to.
@@ -102,11 +165,10 @@ Udev udev_of(const std::vector<Match>& matches) {
   std::map<std::string_view, YamlDraft> maps;
   std::vector<std::string> tags;
   for (const Match& match : matches) {
-    const std::string whole = match.key + (match.attribute.empty() ? "" : '{' + match.attribute + '}') +
-                              match.operation + quote(match.value);
+    const std::string whole = text_of(match);
     const std::string attribute(attribute_of(match, subsystem));
     if (match.value.find('|') != std::string::npos)
-      udev.trouble = "Its rule has " + whole + ", and plughost has no `|`.";
+      udev.trouble = "Its rule has " + whole + ", and `|` is no `or` there: theirs finds no such device.";
     else if (match.operation == "!=" && !attribute.empty())
       udev.except.add(YamlDraft::flow_map({{attribute, match.value}}));
     else if (match.operation == "!=")
@@ -177,24 +239,33 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
         loss("`groupRecursive`, which makes one device of those that are children of another, is left out: "
              "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together."));
   draft.names_join = true;
+  const std::string permissions = udev.text("permissions").value_or("rwm");
   const unsigned capacity = spec.number("capacity").value_or(1);
   const std::vector<Node::Member>& properties = or_nothing(spec.node("brokerProperties")).members;
-  for (const std::string& rule : rules) {
-    YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
-    const auto matches = matches_of(rule);
-    Udev one = matches ? udev_of(*matches) : Udev{.trouble = "It is no rule of udev's."};
-    entry.notes.push_back("udevRules: " + rule);
-    if (!one.trouble.empty()) {
-      entry.disabled = true;
-      entry.notes.emplace_back("This cannot be kept.");
-      entry.notes.push_back(loss(one.trouble));
+  for (const std::string& text : rules) {
+    const auto rule = matches_of(text);
+    std::string trouble = rule ? "" : "It is no rule of udev's, or one that Akri does not take.";
+    std::string note = "udevRules: " + text;
+    for (const Rule& alternative : alternatives_of(rule.value_or(Rule()), trouble)) {
+      YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
+      if (!note.empty()) entry.notes.emplace_back(std::exchange(note, {}));
+      Udev one = udev_of(trouble.empty() ? alternative : Rule());
+      if (!trouble.empty()) one.trouble = trouble;
+      if (!one.trouble.empty()) {
+        entry.disabled = true;
+        entry.notes.emplace_back("This cannot be kept.");
+        entry.notes.push_back(loss(one.trouble));
+      }
+      one.draft.add("permissions", permissions);
+      entry.add("udev", std::move(one.draft));
+      if (!one.only.empty()) entry.add("only", std::move(one.only));
+      if (!one.except.empty()) entry.add("except", std::move(one.except));
+      if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
+      YamlDraft& env =
+          entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}, {"UDEV_DEVPATH", "{devpath}"}}));
+      for (const auto& [variable, value] : properties)
+        env.add(variable.scalar, Template::escape(value.scalar));
     }
-    entry.add("udev", std::move(one.draft));
-    if (!one.only.empty()) entry.add("only", std::move(one.only));
-    if (!one.except.empty()) entry.add("except", std::move(one.except));
-    if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
-    YamlDraft& env = entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}}));
-    for (const auto& [variable, value] : properties) env.add(variable.scalar, Template::escape(value.scalar));
   }
   for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
     if (spec.node(key))
@@ -203,6 +274,9 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   }
   add_notes(draft.notes, udev.notes());
   add_notes(draft.notes, spec.notes());
+  if (permissions == "rwm")
+    draft.notes.emplace_back(
+        "`permissions: rwm` is what Akri gives; `rw` is enough unless a container makes device nodes.");
   draft.notes.emplace_back(
       "akri.sh/" + name + " is what Akri calls all of its devices together; akri.sh/" + name +
       "-<id>, one for each device, is not offered, and neither are the variables that Akri names after one.");

@@ -222,12 +222,27 @@ std::string with_single_stars(const std::string& pattern) {
   return all;
 }
 
+// What a '*' stands for in the expression may have slashes, and in a pattern it has none.
+void add_in_directories(const std::string& pattern, std::size_t from, unsigned directories,
+                        Alternatives& all) {
+  all.push_back(pattern);
+  if (std::ranges::count(pattern, '/') >= std::ptrdiff_t{directories}) return;
+  // Each star after the last one that was changed, so that no pattern is made twice.
+  for (std::size_t at = from; (at = pattern.find('*', at)) != std::string::npos; ++at) {
+    if (at > 0 && pattern[at - 1] == '[') continue;  // the character
+    add_in_directories(pattern.substr(0, at) + "*/*" + pattern.substr(at + 1), at + 2, directories, all);
+  }
+}
+
 }  // namespace
 
-std::optional<Globs> globs_of(std::string_view regex) try {
+std::optional<Globs> globs_of(std::string_view regex, unsigned directories) try {
   Globs globs = Translation(regex).take();
   std::ranges::transform(globs.patterns, globs.patterns.begin(), with_single_stars);
-  globs.patterns = unique(std::move(globs.patterns));
+  Alternatives in_directories;
+  for (const std::string& pattern : globs.patterns)
+    add_in_directories(pattern, 0, directories, in_directories);
+  globs.patterns = unique(std::move(in_directories));
   // The shortest first, as somebody would write them.
   std::ranges::stable_sort(globs.patterns, {}, &std::string::size);
   return globs;

@@ -10,16 +10,17 @@ namespace plughost {
 
 struct Globs {
   std::vector<std::string> patterns;  // glob(7); no two of them are the same
-  bool exact = true;                  // false: `*` and `?` stand for more or less than the expression does
-  bool bounded = false;               // a repetition without end is written out up to kMostRepeats
+  bool exact = true;     // false: the expression finds more: in deeper directories, or a '/' for '.'
+  bool bounded = false;  // a repetition without end is written out up to kMostRepeats
 };
 
 inline constexpr unsigned kMostRepeats = 3;
 
-// Patterns that together match what Go's regexp finds in a path without '/' at its beginning. Letters,
-// classes,
-// '.', groups, '|', '^', '$', '?', '*', '+' and {m,n} are understood. nullopt: it uses something else, or
-// would need too many patterns.
-std::optional<Globs> globs_of(std::string_view regex);
+inline constexpr unsigned kMostDirectories = 3;
+
+// Patterns that together match what Go's regexp finds in a path without '/' at its beginning, in up to as
+// many directories. Letters, classes, '.', groups, '|', '^', '$', '?', '*', '+' and {m,n} are
+// understood. nullopt: it uses something else, or would need too many patterns.
+std::optional<Globs> globs_of(std::string_view regex, unsigned directories = kMostDirectories);
 
 }  // namespace plughost

@@ -33,17 +33,12 @@ bool in_link_directory(const std::string& pattern) {
   return fs::path(pattern).parent_path().filename().string().starts_with("by-");
 }
 
-// Theirs makes `_` of '.', too: a name that cannot have one is the shorter to write.
-bool may_have_dot(const std::string& pattern) { return pattern.find_first_of(".*?!") != std::string::npos; }
-
 std::string name_for(const std::string& pattern) {
-  const std::string name = may_have_dot(pattern) ? "{plainName}" : "{name}";
   const fs::path parent = fs::path(pattern).parent_path();
-  if (!in_link_directory(pattern) || has_wildcards(parent.native())) return std::string(kDomain) + '/' + name;
+  if (!in_link_directory(pattern) || has_wildcards(parent.native())) return std::string(kDomain) + "/{name}";
   std::string prefix;
   for (const fs::path& part : parent) prefix += part.string() + '_';
-  std::ranges::replace(prefix, '.', '_');
-  return literal_name(kDomain, prefix) + name;
+  return literal_name(kDomain, prefix) + "{name}";
 }
 
 YamlDraft group_of(const std::string& path, unsigned count) {
@@ -59,12 +54,17 @@ Notes notes_of(const std::string& regex, const Globs& globs, unsigned count) {
     notes.push_back(
         doubt("A repetition without end is written out up to " + std::to_string(kMostRepeats) + " times."));
   if (!globs.exact)
-    notes.emplace_back(
-        "Theirs also takes matches in subdirectories, and directories; these patterns do not.");
+    notes.push_back(
+        doubt("Theirs takes matches in deeper directories, and directories, too; these patterns "
+              "take nodes in up to " +
+              std::to_string(kMostDirectories) + " directories below /dev."));
   const bool nameless = std::ranges::any_of(globs.patterns, [](const std::string& pattern) {
     return in_link_directory(pattern) && has_wildcards(fs::path(pattern).parent_path().native());
   });
-  if (nameless) notes.emplace_back("The names of these links' directories are not in the resources' names.");
+  if (nameless)
+    notes.push_back(
+        doubt("Of links in /dev/…/by-id and its like the directories' names are not in the "
+              "resources' names."));
   if (count > kMostSharing)
     notes.push_back(loss("nummaxdevices was " + std::to_string(count) + "; plughost has at most " +
                          std::to_string(kMostSharing) + '.'));

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kUdevAttributes[] = {"name",   "path",   "link",    "syspath",
+constexpr std::string_view kUdevAttributes[] = {"name",   "path",   "link",    "syspath", "devpath",
                                                 "driver", "vendor", "product", "serial"};
 
 using Patterns = std::vector<std::pair<std::string, std::string>>;  // by name; fnmatch(3)
@@ -106,6 +106,7 @@ class Udev final : public DeviceSource {
                          {.name = "path", .value = node.value_or("")},
                          {.name = "link", .value = link},
                          {.name = "syspath", .value = from.path()},
+                         {.name = "devpath", .value = from.path().substr(std::string_view("/sys").size())},
                          {.name = "driver", .value = from.driver()},
                          {.name = "vendor", .value = from.property("ID_VENDOR_ID")},
                          {.name = "product", .value = from.property("ID_MODEL_ID")},

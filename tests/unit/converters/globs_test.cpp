@@ -35,16 +35,30 @@ TEST_CASE("an expression that is anchored becomes patterns that match the same n
   }
 }
 
-TEST_CASE("an expression without anchors is looked for anywhere in the name, and says that it is not exact") {
-  CHECK(globs_of("ttyACM")->patterns == Patterns{"*ttyACM*"});
-  CHECK(globs_of("^*tun$")->patterns == Patterns{"*tun"});
-  CHECK(globs_of("^?tun$")->patterns == Patterns{"*tun"});
+TEST_CASE("an expression without anchors is looked for anywhere in the path, in three directories") {
+  const Patterns in_directories = {"*tun", "*/*tun", "*/*/*tun", "*/*/*/*tun"};
+  CHECK(globs_of("^*tun$")->patterns == in_directories);
+  CHECK(globs_of("^?tun$")->patterns == in_directories);
   CHECK_FALSE(globs_of("^+tun$"));
-  CHECK(globs_of("^video[0-9]*")->patterns == Patterns{"video*"});
-  CHECK(globs_of("x*ab+$")->patterns == Patterns{"*ab", "*abb", "*abbb"});
-  CHECK(globs_of("^serial/by-id/.*$")->patterns == Patterns{"serial/by-id/*"});
-  CHECK(globs_of("^a.+b$")->patterns == Patterns{"a?*b"});
-  CHECK_FALSE(globs_of("ttyACM")->exact);
+  CHECK(globs_of("^serial/by-id/.*$")->patterns == Patterns{"serial/by-id/*", "serial/by-id/*/*"});
+  CHECK(globs_of("ttyACM")->patterns.size() == 10);
+  CHECK(globs_of("^a\\*.*$")->patterns == Patterns{"a[*]*", "a[*]*/*", "a[*]*/*/*", "a[*]*/*/*/*"});
+  for (const std::string regex : {"ttyACM", "^*tun$", "^video[0-9]*", "^bus.*$", "x*ab+$"}) {
+    CAPTURE(regex);
+    const auto globs = globs_of(regex);
+    REQUIRE(globs);
+    CHECK_FALSE(globs->exact);
+    for (const std::string name :
+         {"tun",      "net/tun",    "a/b/tun",         "a/b/c/tun", "tunx",    "ttyACM0",   "serial/ttyACM",
+          "ttyACM/x", "a/ttyACM/b", "a/b/xttyACM0/c",  "video",     "video12", "video/a/b", "a/video",
+          "bus",      "bus/usb",    "bus/usb/001/002", "xbus",      "ab",      "a/ab",      "b/xabb",
+          "acb",      "a/b/c",      "axx/yb"}) {
+      CAPTURE(name);
+      const std::string expression = regex == "^*tun$" ? "tun$" : regex;
+      CHECK(matches(*globs, name) == std::regex_search(name, std::regex(expression)));
+    }
+  }
+  CHECK(globs_of("^a.+b$")->patterns.front() == "a?*b");
   CHECK_FALSE(globs_of("^a.b$")->exact);
 }
 
