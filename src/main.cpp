@@ -117,7 +117,7 @@ void CommandLine::add_convert() {
   const auto [command, options] =
       add<ConvertOptions>("convert", "another device plugin's configuration in plughost's words", &convert);
   CLI::Option* const file = command->add_option(
-      "file", options->file, "their configuration, or a manifest that has it; -: standard input");
+      "file", options->file, "their configuration, a manifest or a directory that has it; -: standard input");
   CLI::Option* const arguments =
       command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
   command->parse_complete_callback([file, arguments] {

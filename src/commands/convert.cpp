@@ -2,66 +2,55 @@
 
 #include "convert/convert.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <iostream>
-#include <variant>
+#include <iterator>
+#include <set>
 
-#include "base/unique_fd.hpp"
 #include "commands/command.hpp"
 #include "config/config.hpp"
-#include "document/text_file.hpp"
-#include "document/yaml.hpp"
+#include "manifests/read_files.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
 
-constexpr std::string_view kStandardInput = "-";
 constexpr int kNotWhole = 3;
 
-std::string name_of(const std::string& file) { return file == kStandardInput ? "standard input" : file; }
-
-// A pipe has no size and can be awaited, other than where the daemon reads.
-std::variant<std::string, FileTrouble> text_of(const std::string& file) {
-  if (file == kStandardInput) return read_text(STDIN_FILENO);
-  struct stat status {};
-  if (::stat(file.c_str(), &status) < 0 || !S_ISFIFO(status.st_mode)) return read_text_file(file);
-  const UniqueFd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  return fd ? read_text(fd.get()) : read_text_file(file);
+void tell_unread(const ReadFiles& files) {
+  for (const UnreadFile& unread : files.unread)
+    std::cerr << unread.file << ": not read: " << unread.why << '\n';
 }
 
-bool is_helm_template(std::string_view text) {
-  return text.find("{{") != std::string_view::npos && text.find(".Values") != std::string_view::npos;
-}
-
-// nullopt: reported.
-std::optional<std::vector<Node>> read(const std::string& file, Diagnostics& diagnostics) {
-  const Mark whole{.file = name_of(file)};
-  const auto text = text_of(file);
-  if (const auto* trouble = std::get_if<FileTrouble>(&text)) {
-    diagnostics.error(whole, "", "the file " + trouble->what);
-    return std::nullopt;
+// What was found where, and where nothing was.
+void tell_files(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
+  std::set<std::string> with_something;
+  for (const Conversion::Found& found : conversion.found) {
+    with_something.insert(found.file);
+    const bool told = !found.what.empty() || files.files.size() > 1;
+    if (told)
+      std::cerr << (found.file.empty() ? source : found.file) << ": "
+                << (found.what.empty() ? "a configuration" : found.what) << '\n';
   }
-  auto documents = parse_documents(std::get<std::string>(text), name_of(file), diagnostics);
-  if (!documents && is_helm_template(std::get<std::string>(text)))
-    diagnostics.error(
-        whole, "",
-        "this is a template of Helm's; `helm get manifest RELEASE | plughost convert -` has what it became, "
-        "and `helm template CHART -f VALUES | plughost convert -` what it becomes");
-  if (documents && documents->empty()) {
-    diagnostics.error(whole, "", "the file is empty");
-    return std::nullopt;
-  }
-  return documents;
+  tell_unread(files);
+  if (files.files.size() < 2) return;
+  std::vector<std::string> others;
+  std::ranges::copy_if(files.files, std::back_inserter(others),
+                       [&](const std::string& file) { return !with_something.contains(file); });
+  constexpr std::size_t kMostNamed = 20;
+  const std::size_t named = std::min(others.size(), kMostNamed);
+  std::cerr << source << ": " << counted(files.files.size(), "file")
+            << " read; without a configuration: " << others.size();
+  for (std::size_t i = 0; i < named; ++i) std::cerr << (i == 0 ? " (" : ", ") << others[i];
+  std::cerr << (others.size() > named ? ", …)" : named > 0 ? ")" : "") << '\n';
 }
 
-int print(const Conversion& conversion, const std::string& source) {
-  for (const std::string& found : conversion.found) std::cerr << source << ": " << found << '\n';
+int print(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
+  tell_files(conversion, files, source);
   const std::vector<Diagnostic> errors = errors_of(conversion.text, "what it becomes");
   if (!errors.empty()) {
     for (const Diagnostic& error : errors) std::cerr << error.text() << '\n';
+    if (!files.language.empty()) std::cerr << source << ": " << files.language << '\n';
     std::cerr << source
               << ": plughost would refuse what it becomes, at the places above; mend it here first\n"
               << conversion.text;
@@ -81,7 +70,8 @@ int print(const Conversion& conversion, const std::string& source) {
     std::cerr << source << ": nothing of it can be kept as it is\n";
     return 1;
   }
-  return conversion.losses.empty() ? 0 : kNotWhole;
+  const bool whole = conversion.losses.empty() && std::ranges::none_of(files.unread, &UnreadFile::may_matter);
+  return whole ? 0 : kNotWhole;
 }
 
 }  // namespace
@@ -89,11 +79,20 @@ int print(const Conversion& conversion, const std::string& source) {
 int convert(const ConvertOptions& options) {
   const auto& [file, arguments] = options;
   Diagnostics diagnostics;
-  const auto documents = file.empty() ? std::vector<Node>{} : read(file, diagnostics);
-  std::optional<Conversion> conversion;
-  if (documents) conversion = convert(*documents, arguments, diagnostics);
-  for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
-  return conversion ? print(*conversion, file.empty() ? "--args" : name_of(file)) : 1;
+  const ReadFiles files = file.empty() ? ReadFiles{} : read_files(file, diagnostics);
+  const auto conversion = convert(files.documents, arguments, diagnostics);
+  const std::string source = file.empty() ? "--args" : file == kStandardInput ? "standard input" : file;
+  if (conversion) {
+    for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
+    return print(*conversion, files, source);
+  }
+  // A template may be YAML, but not the one that is meant.
+  if (!files.language.empty())
+    std::cerr << source << ": " << files.language << '\n';
+  else
+    for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
+  tell_unread(files);
+  return 1;
 }
 
 }  // namespace plughost

@@ -63,7 +63,8 @@ bool is_nvidia(const Node& root) {
                     {"migStrategy", "plugin", "failOnInitError", "nvidiaDriverRoot", "gdsEnabled",
                      "mofedEnabled", "gfd", "imexRequired"}) ||
          has_any_of(root, "resources", {"gpus", "mig", "migs"}) ||
-         (versioned && (find_any_case(root, "flags") || find_any_case(root, "sharing")));
+         (versioned &&
+          (find_any_case(root, "flags") || find_any_case(root, "sharing") || root.members.size() == 1));
 }
 
 bool is_volcano(const Node& root) { return has_any_of(root, "flags", {"GPUStrategy", "GPUMemoryFactor"}); }

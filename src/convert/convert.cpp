@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "config/other_plugin.hpp"
+#include "convert/node_condition.hpp"
 #include "converters/converter.hpp"
 #include "device/template.hpp"
 #include "manifests/manifests.hpp"
@@ -18,41 +19,45 @@ using Texts = std::vector<std::string>;
 
 struct Converter {
   OtherPlugin plugin;
-  std::string_view looked_for;  // what in a file tells it; empty: it has no file
   Convert* convert;
 };
 
 using enum OtherPlugin;
 constexpr Converter kConverters[] = {
-    {kAkri, "an object Configuration with rules of udev", convert_akri},
-    {kGenericDevicePlugin, "a list `devices` or `device`", convert_generic},
-    {kGpushare, "", convert_gpushare},
-    {kIntelGpu, "", convert_intel_gpu},
-    {kKubeVirt, "a map `permittedHostDevices`", convert_kubevirt},
-    {kMicroShift, "a map `genericDevicePlugin`", convert_microshift},
-    {kMini, "", convert_mini},
-    {kNvidia, "`version` with `flags` or `sharing`", convert_nvidia},
-    {kRdmaShared, "a list `configList`", convert_rdma_shared},
-    {kRocm, "", convert_rocm},
-    {kSmarter, "a list of maps with `devicematch`", convert_smarter},
-    {kSriov, "a list `resourceList`, or a SriovNetworkNodePolicy", convert_sriov},
-    {kVolcano, "`flags` with `GPUStrategy` or `GPUMemoryFactor`", convert_volcano},
+    {kAkri, convert_akri},
+    {kGenericDevicePlugin, convert_generic},
+    {kGpushare, convert_gpushare},
+    {kIntelGpu, convert_intel_gpu},
+    {kKubeVirt, convert_kubevirt},
+    {kMicroShift, convert_microshift},
+    {kMini, convert_mini},
+    {kNvidia, convert_nvidia},
+    {kRdmaShared, convert_rdma_shared},
+    {kRocm, convert_rocm},
+    {kSmarter, convert_smarter},
+    {kSriov, convert_sriov},
+    {kVolcano, convert_volcano},
 };
 
-std::string all_that_was_looked_for() {
-  Texts list;
-  for (const Converter& each : kConverters) {
-    if (!each.looked_for.empty())
-      list.push_back(std::string(each.looked_for) + " (" + std::string(name_of(each.plugin)) + ')');
-  }
-  return joined(list, "; ");
+std::string all_plugins() {
+  Texts names;
+  for (const Converter& each : kConverters) names.emplace_back(name_of(each.plugin));
+  return joined(names, ", ");
+}
+
+std::string first_of(const Texts& texts) {
+  constexpr std::size_t kMost = 5;
+  const std::size_t count = texts.size();
+  const Texts some(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min(count, kMost)));
+  return joined(some, ", ") + (count > kMost ? " and " + std::to_string(count - kMost) + " more" : "");
 }
 
 // Where nothing was found.
 void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diagnostics& diagnostics) {
   const Mark mark = documents.empty() ? Mark{.file = "--args"} : documents.front().mark;
-  for (const std::string& advice : manifests.advice) diagnostics.error({.file = mark.file}, "", advice);
-  if (!manifests.advice.empty()) return;
+  const Texts& ways = manifests.advice.empty() ? manifests.hints : manifests.advice;
+  for (const std::string& way : ways) diagnostics.error({.file = mark.file}, "", way);
+  if (!ways.empty()) return;
   if (documents.empty()) {
     diagnostics.error(
         mark, "",
@@ -60,26 +65,14 @@ void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diag
         "whole of it with the program: `plughost convert FILE --args \"...\"`");
     return;
   }
-  if (!manifests.objects.empty()) {
-    constexpr std::size_t kMost = 5;
-    const std::size_t count = manifests.objects.size();
-    const Texts some(manifests.objects.begin(),
-                     manifests.objects.begin() + static_cast<std::ptrdiff_t>(std::min(count, kMost)));
-    const std::string more = count > kMost ? " and " + std::to_string(count - kMost) + " more" : "";
-    diagnostics.error(
-        mark, "",
-        "this is " + joined(some, ", ") + more +
-            ", and no plugin's configuration that plughost knows is in it; looked for a container that runs "
-            "a plugin with its configuration on its command line, and anywhere for " +
-            all_that_was_looked_for());
-    return;
-  }
   const bool ours = documents.front().find("resources") != nullptr;
-  diagnostics.error(
-      mark, "",
-      std::string("this is no plugin's configuration that plughost knows") +
-          (ours ? " (plughost's own has `resources`, too, and `plughost check` reads it)" : "") +
-          "; looked for " + all_that_was_looked_for());
+  const std::string what =
+      manifests.objects.empty()
+          ? std::string("there is no device plugin's configuration in this") +
+                (ours ? " (plughost's own has `resources`, too: `plughost check` reads it)" : "")
+          : "this is " + first_of(manifests.objects) +
+                ", and there is no device plugin's configuration in it";
+  diagnostics.error(mark, "", what + "; plughost knows those of " + all_plugins());
 }
 
 std::size_t notes_of(const YamlDraft& draft) {
@@ -125,10 +118,16 @@ void tell(const ConfigDraft& draft, Conversion& conversion) {
   }
 }
 
-std::string text_of(const ConfigDraft& draft, const Conversion& conversion) {
+// several: files.
+std::string text_of(const ConfigDraft& draft, const Conversion& conversion, bool several) {
   std::string text = comment("Written by plughost convert, which took its input for the configuration of " +
                              conversion.from + ".");
-  for (const std::string& found : conversion.found) text += comment(found + '.');
+  for (const Conversion::Found& found : conversion.found) {
+    if (several)
+      text += comment(found.file + ": " + (found.what.empty() ? "the configuration." : found.what + '.'));
+    else if (!found.what.empty())
+      text += comment(found.what + '.');
+  }
   for (const Note& note : draft.notes) text += comment(note.text);
   text += '\n';
   if (!draft.top.empty()) text += to_text(draft.top) + '\n';
@@ -141,8 +140,9 @@ std::string text_of(const ConfigDraft& draft, const Conversion& conversion) {
   return text;
 }
 
-const std::string& place_of(const FoundPlugin& found) {
-  return found.place.empty() ? found.starter : found.place;
+std::string place_of(const FoundPlugin& found) {
+  if (!found.place.empty()) return found.place;
+  return found.starter.empty() ? found.file : found.starter;
 }
 
 // "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty: the file is it, and nothing
@@ -152,8 +152,23 @@ std::string sentence_of(const FoundPlugin& found) {
   if (!found.configuration)
     return found.starter.empty() ? "" : found.starter + ": the command line of " + whose;
   if (found.place.empty() && found.starter.empty()) return {};
-  return (found.place.empty() ? "the file" : found.place) + ": the configuration of " + whose +
+  return (found.place.empty() ? "" : found.place + ": ") + "the configuration of " + whose +
          (found.starter.empty() ? "" : ", started by " + found.starter);
+}
+
+void tell_found(const Manifests& manifests, Conversion& conversion) {
+  std::set<std::string> starters;
+  for (const FoundPlugin& found : manifests.plugins) {
+    const std::string from(name_of(found.plugin));
+    if (conversion.from.find(from) == std::string::npos)
+      conversion.from += (conversion.from.empty() ? "" : " and of ") + from;
+    conversion.found.push_back({.file = found.file, .what = sentence_of(found)});
+    const bool elsewhere = !found.starter_file.empty() && found.starter_file != found.file;
+    if (elsewhere && starters.insert(found.starter_file + found.starter).second)
+      conversion.found.push_back({.file = found.starter_file, .what = found.starter + " starts " + from});
+  }
+  for (const auto& [file, place] : manifests.values)
+    conversion.found.push_back({.file = file, .what = "values of " + place});
 }
 
 std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words, Diagnostics& diagnostics) {
@@ -191,17 +206,22 @@ void spell_out_names(ConfigDraft& draft) {
   std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.first == "domain"; });
 }
 
-// Each on the nodes whose label names its configuration.
-void set_condition(const FoundPlugin& found, ConfigDraft& draft) {
-  if (found.choice.empty()) return;
-  constexpr const char* kLabel = "nvidia.com/device-plugin.config";
-  const auto label = [&](YamlDraft value) {
-    return YamlDraft::flow_map({{"label", YamlDraft::flow_map({{kLabel, std::move(value)}})}});
-  };
-  for (YamlDraft& entry : draft.resources.items)
-    entry.add("when", found.is_default ? YamlDraft::flow_map({{"not", label(found.other_choices)}})
-                                       : label(found.choice));
-  need_labels(draft);
+// A domain that nobody says is the one that pods ask for, if they do.
+void find_domain(const Manifests& manifests, ConfigDraft& draft) {
+  YamlDraft* const domain = draft.top.find("domain");
+  if (!domain || !draft.domain_is_a_guess) return;
+  std::set<std::string> domains;
+  for (const std::string& resource : manifests.requested) {
+    const std::size_t slash = std::min(resource.find('/'), resource.size());
+    const auto is_it = [&](const YamlDraft& entry) {
+      return entry.find("name")->scalar.text() ==
+             Template::escape(resource.substr(slash + (slash < resource.size() ? 1 : 0)));
+    };
+    if (std::ranges::any_of(draft.resources.items, is_it)) domains.insert(resource.substr(0, slash));
+  }
+  if (domains.size() != 1) return;
+  *domain = *domains.begin();
+  domain->notes.emplace_back("It is not said; pods here ask for it.");
 }
 
 using Drafts = std::vector<std::pair<std::string, ConfigDraft>>;
@@ -293,23 +313,25 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   Drafts drafts;
   for (const FoundPlugin& found : manifests.plugins) {
     if (auto draft = draft_of(found, words, diagnostics)) {
-      set_condition(found, *draft);
+      set_nodes(found, *draft);
+      find_domain(manifests, *draft);
       drafts.emplace_back(place_of(found), *std::move(draft));
     }
-    const std::string from(name_of(found.plugin));
-    if (conversion.from.find(from) == std::string::npos)
-      conversion.from += (conversion.from.empty() ? "" : " and of ") + from;
-    if (std::string sentence = sentence_of(found); !sentence.empty())
-      conversion.found.push_back(std::move(sentence));
   }
   if (diagnostics.error_count() > errors) return std::nullopt;
   if (drafts.size() > 1) {
     for (auto& [place, its] : drafts) spell_out_names(its);
   }
+  tell_found(manifests, conversion);
   keep_last_of_each_name(drafts);
   ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
+  for (std::string& each : manifests.doubts) draft.notes.push_back(doubt(std::move(each) + '.'));
   for (std::string& advice : manifests.advice) draft.notes.push_back(loss(std::move(advice) + '.'));
-  conversion.text = text_of(draft, conversion);
+  const auto is_of_first = [&](const Node& root) {
+    return root.mark.file.text() == documents.front().mark.file.text();
+  };
+  const bool several = !std::ranges::all_of(documents, is_of_first);
+  conversion.text = text_of(draft, conversion, several);
   for (const YamlDraft& entry : draft.resources.items)
     ++(entry.disabled ? conversion.left_out : conversion.entries);
   conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);

@@ -51,11 +51,6 @@ std::vector<std::string> words_between_commas(const std::string& list) {
   return all;
 }
 
-void need_labels(ConfigDraft& draft) {
-  YamlDraft& server = draft.top.add("apiServer", YamlDraft::flow_map());
-  server.notes.emplace_back("Who knows the node's labels, for `when`. A file does, too: `nodeLabels`.");
-}
-
 void add_notes(Notes& to, Notes notes) { std::ranges::move(notes, std::back_inserter(to)); }
 
 std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,

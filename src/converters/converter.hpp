@@ -20,6 +20,7 @@ struct ConfigDraft {
   YamlDraft top = YamlDraft::map();         // what stands before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
   bool names_join = false;                  // those of one name are one resource; else the last one counts
+  bool domain_is_a_guess = false;
 };
 
 // root is a map or a list; without a file it is an empty map. Problems that leave nothing to work with are
@@ -58,9 +59,6 @@ std::vector<std::string> hardware_ids(const std::vector<std::string>& texts, con
 
 // "a,b"
 std::vector<std::string> words_between_commas(const std::string& list);
-
-// Its entries have conditions on the node's labels: somebody has to know them.
-void need_labels(ConfigDraft& draft);
 
 void add_notes(Notes& to, Notes notes);
 

@@ -63,9 +63,10 @@ std::optional<unsigned> minor_version(std::string_view image) {
   return number_in<unsigned>(tag.substr(0, tag.find('.')));
 }
 
-YamlDraft default_domain(Form form, const std::string& image) {
+YamlDraft default_domain(Form form, const std::string& image, ConfigDraft& draft) {
   const auto minor = minor_version(image);
-  const bool before = form == Form::kOld || (minor && *minor < kMinorWithDefault);
+  // An image without a version is mostly one of before.
+  const bool before = form == Form::kOld || (minor ? *minor < kMinorWithDefault : !image.empty());
   YamlDraft domain = before ? kDomainBefore : kDefaultDomain;
   if (form == Form::kOld)
     domain.notes.push_back("It is not said; " + domain.scalar.text() +
@@ -73,10 +74,12 @@ YamlDraft default_domain(Form form, const std::string& image) {
   else if (minor)
     domain.notes.push_back("It is not said; " + domain.scalar.text() + " is the default of this version, " +
                            quote(image) + '.');
-  else
-    domain.notes.push_back(doubt("The domain is a guess, because it is not said: " + domain.scalar.text() +
-                                 " is the default since 0.2.0, and " + kDomainBefore +
+  else {
+    draft.domain_is_a_guess = true;
+    domain.notes.push_back(doubt(std::string("The domain is a guess, because it is not said: ") +
+                                 kDefaultDomain + " is the default since 0.2.0, and " + kDomainBefore +
                                  " was before. `kubectl describe node` shows which one is in use."));
+  }
   return domain;
 }
 
@@ -101,7 +104,7 @@ void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft,
   }
   if (draft.resources.empty()) diagnostics.error(root.mark, "", "there is no device in it");
 
-  draft.top.add("domain", domain ? *domain : default_domain(form, arguments.image()));
+  draft.top.add("domain", domain ? *domain : default_domain(form, arguments.image(), draft));
   const auto said = [&](const char* key) { return setting(top, key, arguments, key); };
   if (const auto directory = said("plugin-directory"))
     draft.top.add("kubelet", YamlDraft::map({{"directory", *directory}}));

@@ -65,14 +65,8 @@ void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& dr
   const Node& spec = at(root, "spec");
   Texts troubles;
   const Node node = resource_of(spec, troubles);
-  YamlDraft labels = YamlDraft::flow_map();
-  for (const auto& [label, value] : at(spec, "nodeSelector").members)
-    labels.add(label.scalar, value.scalar.empty() ? "*" : value.scalar);
-  for (YamlDraft& entry : sriov_entries(node, "spec", prefix, diagnostics, troubles)) {
-    if (!labels.empty()) entry.add("when", YamlDraft::flow_map({{"label", labels}}));
+  for (YamlDraft& entry : sriov_entries(node, "spec", prefix, diagnostics, troubles))
     draft.resources.add(std::move(entry));
-  }
-  if (!labels.empty()) need_labels(draft);
   draft.notes.emplace_back(
       "The operator goes on making the virtual functions (`numVfs`, `mtu` …), and must not run its own "
       "plugin "

@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "document/yaml.hpp"
+#include "manifests/charts.hpp"
+#include "manifests/findings.hpp"
+#include "manifests/node_choice.hpp"
 #include "manifests/running_plugin.hpp"
+#include "manifests/sources.hpp"
 #include "text/text.hpp"
-#include "text/words.hpp"
 
 namespace plughost {
 namespace {
@@ -42,11 +45,6 @@ std::string in_namespace(const Node& object) {
   return space.empty() ? "" : "-n " + space + ' ';
 }
 
-// How to get what is in ConfigMaps.
-std::string get_of(const std::string& from_where, const std::string& names) {
-  return "`kubectl get configmap " + from_where + names + " -o yaml | plughost convert -`";
-}
-
 // In a manifest many things have a list `devices`.
 bool has_groups(const Node& root) {
   return std::ranges::any_of(std::array{"devices", "device"}, [&](const char* key) {
@@ -64,7 +62,7 @@ std::optional<OtherPlugin> plugin_inside(const Node& node) {
 bool is_worth_reading(std::string_view text) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"devicematch", "resourceList", "configList", "device", "Device",
-                                       "haring", "lags", "igStrategy", "resources"});
+                                       "haring", "lags", "igStrategy", "resources", "version: v1"});
   if (text.find_first_of("\n{[") == std::string_view::npos) return false;
   return std::ranges::any_of(
       kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
@@ -75,83 +73,81 @@ bool is_ours(const Node& root) {
          std::ranges::all_of(at(root, "resources").items, [](const Node& item) { return item.find("name"); });
 }
 
+// Where the search is.
+struct Here {
+  std::string file = {};
+  std::string title = {};       // of the object; empty: in none
+  std::string keys = {};        // "spec.values"
+  std::string config_map = {};  // the name of the one that this is in
+  std::string key = {};         // the last of keys
+  std::string map = {};         // and what it is a key of
+  std::string from_where = {};  // "-n kube-system " for kubectl
+  Texts mounted = {};           // names of the ConfigMaps that this pod mounts
+  NodeChoice nodes = {};        // where it runs
+  unsigned texts = 0;           // that this is inside of
+  std::string chart = {};       // a chart that is known, and that these are values of
+
+  std::string place() const {
+    if (title.empty() || keys.empty()) return title + keys;
+    return title + ", " + keys;
+  }
+  Here below(const std::string& member) const {
+    Here inner = *this;
+    inner.map = place();
+    inner.keys += (keys.empty() ? "" : ".") + member;
+    inner.key = member;
+    return inner;
+  }
+};
+
+// What a pod mounts, and where it runs: of a pod's map, or of values that have a pod's below one of two keys.
+void add_pod(const Node& node, Here& here) {
+  if (const auto& volumes = at(node, "volumes").items; !volumes.empty()) {
+    here.mounted.clear();
+    const auto mount = [&](const Node& source) {
+      const Node* const map = source.find("configMap");
+      if (map) here.mounted.push_back(text_at(*map, "name"));
+    };
+    for (const Node& volume : volumes) {
+      mount(volume);
+      std::ranges::for_each(at(at(volume, "projected"), "sources").items, mount);
+    }
+  }
+  for (const auto& [name, volume] : at(node, "persistence").members) {
+    if (text_at(volume, "type") == "configMap") here.mounted.push_back(text_at(volume, "name"));
+  }
+  for (const Node* const pod : {&node, &at(node, "pod"), &at(node, "defaultPodOptions")})
+    here.nodes = both(here.nodes, node_choice(*pod));
+}
+
 class Search {
  public:
-  explicit Search(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+  // documents outlive it.
+  Search(const std::vector<Node>& documents, Diagnostics& diagnostics)
+      : diagnostics_(diagnostics), sources_(documents, diagnostics) {}
 
-  void document(const Node& root, const std::string& place) {
-    Here here;
-    here.title = place;
+  void document(const Node& root) {
+    if (sources_.is_values(root)) return;
+    Here here{.file = root.mark.file.text(), .config_map = sources_.generated_of(root)};
     if (const auto plugin = is_object(root) ? std::nullopt : other_plugin(root)) {
-      if (root.find("image") || root.find("env")) container(root, here);
-      return add(*plugin, root, here);
+      add_pod(root, here);
+      const bool is_started = (root.find("image") || root.find("env")) && container(root, here);
+      return configuration(*plugin, root, is_started ? of_chart(here, "its chart") : here);
     }
     value(root, here);
   }
 
-  Manifests take() {
-    for (Configuration& each : configurations_) {
-      note_choice(each);
-      if (Starter* const starter = starter_of(each)) {
-        starter->used = true;
-        each.found.starter = starter->place;
-        each.found.line = starter->line;
-      }
-      manifests_.plugins.push_back(std::move(each.found));
-    }
-    for (const Starter& starter : starters_) {
-      if (starter.used) continue;
-      const Arguments arguments(starter.line, "", diagnostics_);
-      if (runs_without_file(starter.plugin) || arguments.has("device"))
-        manifests_.plugins.push_back(
-            {.plugin = starter.plugin, .starter = starter.place, .line = starter.line});
-      else
-        advise(starter);
-    }
-    return std::move(manifests_);
-  }
+  Manifests take() { return findings_.take(diagnostics_); }
 
  private:
-  // What runs a plugin.
-  struct Starter {
-    OtherPlugin plugin = OtherPlugin::kGenericDevicePlugin;
-    std::string place;
-    PluginCommand line;
-    Texts config_maps;       // that its pod mounts
-    std::string from_where;  // "-n kube-system " for kubectl
-    bool used = false;
-  };
-  // A configuration, and the ConfigMap that it is from.
-  struct Configuration {
-    FoundPlugin found;
-    std::string config_map;
-    // Of a map of configurations: which of its keys, and which map.
-    std::string key;
-    std::string map;
-  };
-  // Where the search is.
-  struct Here {
-    std::string title;       // of the object; empty: in none
-    std::string keys;        // "spec.values"
-    std::string config_map;  // the name of the one that this is in
-    std::string key;         // the last of keys
-    std::string map;         // and what it is a key of
-    std::string from_where;
-    Texts mounted;  // names of the ConfigMaps that this pod mounts
-    unsigned texts = 0;
+  static Here of_chart(Here here, const std::string& chart) {
+    here.chart = chart;
+    return here;
+  }
 
-    std::string place() const {
-      if (title.empty() || keys.empty()) return title + keys;
-      return title + ", " + keys;
-    }
-    Here below(const std::string& member) const {
-      Here inner = *this;
-      inner.map = place();
-      inner.keys += (keys.empty() ? "" : ".") + member;
-      inner.key = member;
-      return inner;
-    }
-  };
+  std::string file_place(const Node& node, const Here& here) const {
+    return node.mark.file.text() + " (" + here.place() + ')';
+  }
 
   void value(const Node& node, const Here& here) {
     switch (node.kind) {
@@ -160,15 +156,22 @@ class Search {
       case Node::Kind::kScalar:
         return text(node, here);
       case Node::Kind::kSequence:
-        if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
+        if (const auto plugin = plugin_inside(node)) return configuration(*plugin, node, here);
         for (const Node& item : node.items) value(item, here);
         return;
       case Node::Kind::kMap:
+        if (sources_.is_values(node)) return;
         if (is_object(node)) return object(node, here);
-        container(node, here);
-        if (const auto plugin = plugin_inside(node)) return add(*plugin, node, here);
-        return members(node, here);
+        return map(node, here);
     }
+  }
+
+  void map(const Node& node, Here here) {
+    add_pod(node, here);
+    container(node, here);
+    chart(node, here);
+    if (const auto plugin = plugin_inside(node)) return configuration(*plugin, node, here);
+    members(node, here);
   }
 
   void object(const Node& object, const Here& outer) {
@@ -181,56 +184,67 @@ class Search {
     here.title = (outer.title.empty() ? "" : outer.place() + ": ") + title_of(object);
     here.keys.clear();
     here.from_where = in_namespace(object);
-    manifests_.objects.push_back(here.title);
-    if (const auto plugin = other_plugin(object)) return add(*plugin, object, here);
+    findings_.add_object(here.title);
+    if (const auto plugin = other_plugin(object)) return configuration(*plugin, object, here);
     look_elsewhere(object);
-    if (kind == "ConfigMap") {
-      here.config_map = text_at(at(object, "metadata"), "name");
-      for (const auto& [key, text] : at(object, "data").members) {
-        here.map = here.title;
-        here.key = key.scalar;
-        here.keys = "key " + key.scalar;
-        value(text, here);
-      }
-      return;
+    if (kind == "ConfigMap") return config_map(object, std::move(here));
+    auto found = plugin_of_object(object, file_place(object, here), diagnostics_);
+    if (found) {
+      add_pod(at(object, "spec"), here);
+      if (found->plugin == OtherPlugin::kNvidia) here.from_where = "-n gpu-operator ";
+      return start(*std::move(found), here.title, here);
     }
-    if (kind == "GpuDevicePlugin") {
-      static constexpr Word<std::string_view> kFlags[] = {{"sharedDevNum", "shared-dev-num"},
-                                                          {"preferredAllocationPolicy", "allocation-policy"},
-                                                          {"enableMonitoring", "enable_monitoring"}};
-      Starter starter{.plugin = OtherPlugin::kIntelGpu, .place = here.title};
-      for (const auto& [key, value] : at(object, "spec").members) {
-        if (const auto flag = value_of(kFlags, key.scalar))
-          starter.line.words.push_back("--" + std::string(*flag) + '=' + value.scalar);
-      }
-      return add(std::move(starter));
-    }
+    add_pod(object, here);
+    chart(object, here);
     members(object, here);
   }
 
-  void members(const Node& node, const Here& here) {
-    Here inner = here;
-    if (const auto& volumes = at(node, "volumes").items; !volumes.empty()) {
-      inner.mounted.clear();
-      const auto mount = [&](const Node& source) {
-        const Node* const map = source.find("configMap");
-        if (map) inner.mounted.push_back(text_at(*map, "name"));
-      };
-      for (const Node& volume : volumes) {
-        mount(volume);
-        std::ranges::for_each(at(at(volume, "projected"), "sources").items, mount);
-      }
+  void config_map(const Node& object, Here here) {
+    here.config_map = text_at(at(object, "metadata"), "name");
+    for (const auto& [key, text] : at(object, "data").members) {
+      here.map = here.title;
+      here.key = key.scalar;
+      here.keys = "key " + key.scalar;
+      value(text, here);
     }
+  }
+
+  void members(const Node& node, const Here& here) {
     const bool object = is_object(node);
+    generated(node, here);
     // Of a chart's values, and of a ClusterPolicy's.
     const Node& config = at(node, "config");
     if (const Node* const choice = config.find("default"); choice && !choice->scalar.empty())
-      default_choice_ = choice->scalar;
+      findings_.set_default_choice(choice->scalar);
+    for (const char* key : {"limits", "requests"}) {
+      for (const auto& [resource, quantity] : at(at(node, "resources"), key).members)
+        findings_.add_request(resource.scalar);
+    }
     for (const auto& [key, member] : node.members) {
       // kubectl's annotations repeat the whole object; what prepares a pod is no plugin.
       if ((object && (key.scalar == "metadata" || key.scalar == "status")) || key.scalar == "initContainers")
         continue;
-      value(member, inner.below(key.scalar));
+      value(member, here.below(key.scalar));
+    }
+  }
+
+  // Kustomize makes ConfigMaps of files and of texts after a '='.
+  void generated(const Node& node, const Here& here) {
+    for (const Node& generator : at(node, "configMapGenerator").items) {
+      const std::string& name = text_at(generator, "name");
+      Here inner = here.below("configMapGenerator");
+      inner.config_map = name;
+      for (const Node& literal : at(generator, "literals").items) {
+        Node content = literal;
+        content.scalar.erase(0, std::min(literal.scalar.find('='), literal.scalar.size() - 1) + 1);
+        text(content, inner);
+      }
+      for (const Node& file : at(generator, "files").items)
+        findings_.add_hint(
+            "the ConfigMap " + name + " is made of the file " +
+            file.scalar.substr(file.scalar.find('=') + 1) +
+            ": `plughost convert` takes that, or `kubectl kustomize DIRECTORY | plughost convert -` "
+            "all of it");
     }
   }
 
@@ -239,124 +253,143 @@ class Search {
     bytes_ += scalar.scalar.size();
     if (bytes_ > kMostText) return;
     Diagnostics own;
-    const std::string name = scalar.mark.file.text() + " (" + here.place() + ')';
-    const auto documents = parse_documents(scalar.scalar, name, own);
-    if (!documents) {
-      if (here.config_map.empty()) return;  // it need not be YAML at all
+    const auto documents = parse_documents(scalar.scalar, file_place(scalar, here), own);
+    // It need not be YAML at all, but where it is a configuration's place.
+    if (!documents || own.has_errors()) {
+      if (here.config_map.empty()) return;
       for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
       return;
     }
     Here inner = here;
     ++inner.texts;
+    if (here.key != "values" && here.key != "valuesContent") inner.chart.clear();
     for (const Node& root : *documents) {
       if (is_ours(root))
-        manifests_.advice.push_back(here.place() +
-                                    " is a configuration of plughost's own; `plughost check` reads it");
+        findings_.add_advice(here.place() +
+                             " is a configuration of plughost's own; `plughost check` reads it");
       if (root.kind == Node::Kind::kMap || root.kind == Node::Kind::kSequence) value(root, inner);
     }
   }
 
-  void container(const Node& node, const Here& here) {
-    PluginCommand line = command_of(node, node.mark.file.text() + " (" + here.place() + ')', diagnostics_);
+  // Does the map say what runs a plugin?
+  bool container(const Node& node, const Here& here) {
+    if (!here.chart.empty()) return false;  // what starts there is known
+    PluginCommand line = command_of(node, file_place(node, here), diagnostics_);
     if (const auto choice = line.environment.find("DEFAULT_CONFIG"); choice != line.environment.end())
-      default_choice_ = choice->second;
+      findings_.set_default_choice(choice->second);
+    std::string place = here.title;
+    if (here.title.empty()) place = here.keys.empty() ? "the values" : here.keys;
+    const std::string name = text_at(node, "name");
+    if (!name.empty() && here.keys.ends_with("containers")) place += ", container " + name;
     const auto plugin = running_plugin(line);
-    if (!plugin) return;
+    if (!plugin) {
+      if (const std::string stranger = unknown_plugin(line); !stranger.empty())
+        findings_.add_advice(place + " runs " + stranger + ", which plughost convert does not know");
+      return false;
+    }
     if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
       line.environment.emplace("DOMAIN", domain);
-    const std::string name = text_at(node, "name");
-    Starter starter{.plugin = *plugin, .place = here.title, .line = std::move(line)};
-    if (here.title.empty()) starter.place = here.keys.empty() ? "the values" : here.keys;
-    if (!name.empty() && here.keys.ends_with("containers")) starter.place += ", container " + name;
-    starter.config_maps = here.mounted;
-    starter.from_where = here.from_where;
-    add(std::move(starter));
+    findings_.add({.plugin = *plugin,
+                   .place = std::move(place),
+                   .file = here.file,
+                   .line = std::move(line),
+                   .config_maps = here.mounted,
+                   .from_where = here.from_where,
+                   .nodes = here.nodes});
+    return *plugin == OtherPlugin::kNvidia;
   }
 
-  void add(OtherPlugin plugin, const Node& root, const Here& here) {
-    const std::string content = content_of(root);
-    const bool known = std::ranges::any_of(configurations_, [&](const Configuration& each) {
-      return each.found.plugin == plugin && content_of(*each.found.configuration) == content;
-    });
-    if (!known)
-      configurations_.push_back({{.plugin = plugin, .place = here.place(), .configuration = root},
-                                 here.config_map,
-                                 here.key,
-                                 here.map});
-  }
-
-  // NVIDIA's plugin takes one of several by a label of its node.
-  void note_choice(Configuration& configuration) const {
-    if (configuration.found.plugin != OtherPlugin::kNvidia) return;
-    for (const Configuration& each : configurations_) {
-      if (each.found.plugin == OtherPlugin::kNvidia && each.map == configuration.map &&
-          each.key != configuration.key)
-        configuration.found.other_choices.push_back(each.key);
+  // Somebody's use of a chart.
+  void chart(const Node& node, Here& here) {
+    if (!here.chart.empty()) return;
+    const ChartUse* const use = sources_.use_at(node);
+    const auto own = use ? std::nullopt : used_chart(node, file_place(node, here), diagnostics_);
+    if (!use && !own) return;
+    const UsedChart& used = use ? use->chart : *own;
+    const std::string place = (here.place().empty() ? "" : here.place() + ", ") + "chart " + used.name;
+    if (!is_known_chart(used.name))
+      return findings_.add_hint(
+          place +
+          " is not known; what it makes of its values is in `helm get manifest RELEASE | plughost convert "
+          "-`" +
+          (used.files.empty() ? "" : ", and its values are in " + joined(used.files, ", ")));
+    auto found = plugin_of_chart(used.name, used.values, file_place(node, here), diagnostics_);
+    if (!found) return;
+    for (const std::string& file : used.files)
+      findings_.add_advice(
+          place + " takes values from the file " + file +
+          ", too, which is not here: give the directory, or `helm get manifest RELEASE | plughost "
+          "convert -`");
+    Here inner = here;
+    add_pod(used.values, inner);
+    here.chart = "the chart " + used.name;
+    start(*std::move(found), place, inner);
+    if (!use) return;
+    inner.chart = here.chart;
+    for (const Node* const values : use->others) {
+      inner.file = values->mark.file.text();
+      findings_.add_values(inner.file, place);
+      is_object(*values) ? config_map(*values, inner) : members(*values, inner);
     }
-    if (configuration.found.other_choices.empty()) return;
-    configuration.found.choice = configuration.key;
-    configuration.found.is_default = configuration.key == default_choice_;
   }
 
-  // A DaemonSet, its pods and its revisions start the same.
-  void add(Starter starter) {
-    const bool known = std::ranges::any_of(starters_, [&](const Starter& each) {
-      return each.plugin == starter.plugin && each.line.words == starter.line.words &&
-             each.config_maps == starter.config_maps;
-    });
-    if (!known) starters_.push_back(std::move(starter));
+  void start(ChartPlugin found, const std::string& place, const Here& here) {
+    if (!found.note.empty()) findings_.add_doubt(found.note);
+    // Nothing else is given to it: what is not here is the chart's default.
+    if (found.line.image.empty()) found.line.image = place;
+    findings_.add({.plugin = found.plugin,
+                   .place = place,
+                   .file = here.file,
+                   .line = std::move(found.line),
+                   .config_maps = std::move(found.config_maps),
+                   .from_where = here.from_where,
+                   .nodes = here.nodes});
+  }
+
+  void configuration(OtherPlugin plugin, const Node& root, const Here& here) {
+    if (plugin == OtherPlugin::kNvidia && !here.chart.empty()) {
+      findings_.add_doubt((here.place().empty() ? "What stands in the values" : here.place()) +
+                          " has settings of a configuration file, which " + here.chart +
+                          " does not read there: it reads texts in `config.map`; they are left out");
+      return;
+    }
+    // Of an operator's object that has its nodes in itself.
+    NodeChoice nodes = is_object(root) ? node_choice(at(root, "spec")) : NodeChoice();
+    findings_.add({.found = {.plugin = plugin,
+                             .place = here.place(),
+                             .file = here.file,
+                             .configuration = root,
+                             .nodes = std::move(nodes)},
+                   .config_map = here.config_map,
+                   .key = here.key,
+                   .map = here.map});
   }
 
   // Objects that only say where a configuration is.
   void look_elsewhere(const Node& object) {
-    const Node& spec = at(object, "spec");
-    const std::string& of_policy = text_at(at(at(spec, "devicePlugin"), "config"), "name");
-    if (text_at(object, "kind") == "ClusterPolicy" && !of_policy.empty())
-      manifests_.advice.push_back(title_of(object) +
-                                  " takes the device plugin's configuration from the ConfigMap " + of_policy +
-                                  " in the operator's namespace: " + get_of("-n gpu-operator ", of_policy));
-    for (const Node& from : at(spec, "valuesFrom").items) {
+    if (text_at(object, "apiVersion").starts_with("sriovnetwork.openshift.io/"))
+      findings_.add_hint(title_of(object) +
+                         " has no resources in it; the SR-IOV operator writes the plugin's file: " +
+                         kubectl_get("-n sriov-network-operator ", "device-plugin-config"));
+    for (const Node& from : at(at(object, "spec"), "valuesFrom").items) {
       const std::string& name = text_at(from, "name");
-      if (text_at(from, "kind") == "ConfigMap")
-        manifests_.advice.push_back(title_of(object) + " takes values from the ConfigMap " + name + ": " +
-                                    get_of(in_namespace(object), name));
+      if (text_at(from, "kind") == "ConfigMap" && !sources_.has_config_map(name))
+        findings_.add_advice(title_of(object) + " takes values from the ConfigMap " + name + ": " +
+                             kubectl_get(in_namespace(object), name));
     }
-  }
-
-  Starter* starter_of(const Configuration& configuration) {
-    std::vector<Starter*> mounting;
-    std::vector<Starter*> others;
-    for (Starter& starter : starters_) {
-      if (starter.plugin != configuration.found.plugin) continue;
-      const bool mounts =
-          !configuration.config_map.empty() &&
-          std::ranges::find(starter.config_maps, configuration.config_map) != starter.config_maps.end();
-      (mounts ? mounting : others).push_back(&starter);
-    }
-    if (!mounting.empty()) return mounting.front();
-    return others.size() == 1 ? others.front() : nullptr;
-  }
-
-  void advise(const Starter& starter) {
-    if (starter.config_maps.empty()) return;
-    manifests_.advice.push_back(starter.place + " runs " + std::string(name_of(starter.plugin)) +
-                                ", whose configuration is not in this text: " +
-                                get_of(starter.from_where, joined(starter.config_maps, " ")));
   }
 
   Diagnostics& diagnostics_;
+  Sources sources_;
   std::size_t bytes_ = 0;
-  std::string default_choice_ = "default";  // as theirs takes it where nobody names one
-  std::vector<Configuration> configurations_;
-  std::vector<Starter> starters_;
-  Manifests manifests_;
+  Findings findings_;
 };
 
 }  // namespace
 
 Manifests look_through(const std::vector<Node>& documents, Diagnostics& diagnostics) {
-  Search search(diagnostics);
-  for (const Node& root : documents) search.document(root, "");
+  Search search(documents, diagnostics);
+  for (const Node& root : documents) search.document(root);
   return search.take();
 }
 

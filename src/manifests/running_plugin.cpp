@@ -14,6 +14,8 @@ using SignWords = std::array<std::string_view, 4>;  // empty ones at the end
 
 struct Signs {
   OtherPlugin plugin;
+  // Whose image may have another name and be known by a flag all the same: words of such names.
+  SignWords makers;
   SignWords images;  // the end of an image's path: registries and mirrors put more before it
   SignWords programs;
   SignWords flags;
@@ -21,28 +23,56 @@ struct Signs {
 };
 
 constexpr Signs kSigns[] = {
-    {kGenericDevicePlugin, {"generic-device-plugin"}, {"generic-device-plugin"}, {"device", "domain"}, {}},
+    {kGenericDevicePlugin,
+     {"generic"},
+     {"generic-device-plugin"},
+     {"generic-device-plugin"},
+     {"device", "domain"},
+     {}},
     {kGpushare,
+     {"gpushare", "aliyun"},
      {"gpushare-device-plugin", "k8s-gpushare-plugin"},
      {"gpushare-device-plugin-v2"},
      {"memory-unit"},
      {}},
-    {kIntelGpu, {"intel-gpu-plugin"}, {"intel_gpu_device_plugin"}, {"shared-dev-num"}, {}},
-    {kMini, {"kube-device-plugin-mini"}, {"kube-device-plugin-mini"}, {}, {}},
+    {kIntelGpu, {"intel"}, {"intel-gpu-plugin"}, {"intel_gpu_device_plugin"}, {"shared-dev-num"}, {}},
+    {kMini, {"mini"}, {"kube-device-plugin-mini"}, {"kube-device-plugin-mini"}, {}, {}},
     {kNvidia,
+     {"nvidia"},
      {"nvidia/k8s-device-plugin"},
      {"nvidia-device-plugin"},
      {"device-id-strategy", "device-list-strategy", "mig-strategy", "pass-device-specs"},
      {"DEVICE_ID_STRATEGY", "DEVICE_LIST_STRATEGY", "MIG_STRATEGY", "PASS_DEVICE_SPECS"}},
-    {kRdmaShared, {"k8s-rdma-shared-dev-plugin"}, {"k8s-rdma-shared-dp"}, {}, {}},
+    {kRdmaShared, {"rdma"}, {"k8s-rdma-shared-dev-plugin"}, {"k8s-rdma-shared-dp"}, {}, {}},
     {kRocm,
+     {"rocm", "amd", "amdgpu"},
      {"rocm/k8s-device-plugin", "amdgpu-device-plugin"},
      {"amdgpu-device-plugin"},
      {"pulse", "resource_naming_strategy"},
      {"AMD_GPU_DEVICE_COUNT"}},
-    {kSmarter, {"smarter-device-manager"}, {"smarter-device-management"}, {}, {}},
-    {kSriov, {"sriov-network-device-plugin"}, {"sriovdp"}, {}, {}},
-    {kVolcano, {"volcano-device-plugin"}, {"volcano-device-plugin"}, {"gpu-strategy"}, {"GPU_STRATEGY"}},
+    {kSmarter, {"smarter"}, {"smarter-device-manager"}, {"smarter-device-management"}, {}, {}},
+    {kSriov, {"sriov"}, {"sriov-network-device-plugin"}, {"sriovdp"}, {}, {}},
+    {kVolcano,
+     {"volcano"},
+     {"volcano-device-plugin"},
+     {"volcano-device-plugin"},
+     {"gpu-strategy"},
+     {"GPU_STRATEGY"}},
+};
+
+// Plugins that plughost has no counterpart for, and that look like one of those above: they began as a copy.
+struct Stranger {
+  std::string_view name;
+  SignWords images;
+  SignWords flags;
+};
+
+constexpr Stranger kStrangers[] = {
+    {"Volcano's vGPU device plugin", {"volcano-vgpu-device-plugin"}, {}},
+    {"HAMi's device plugin", {"projecthami/hami", "hami", "k8s-vdevice"}, {}},
+    {"HAMi's or Volcano's vGPU device plugin",
+     {},
+     {"device-split-count", "device-memory-scaling", "device-cores-scaling", "disable-core-limit"}},
 };
 
 // "registry.example/squat/generic-device-plugin:latest@sha256:…" without what follows its path.
@@ -64,21 +94,54 @@ std::string_view flag_of(std::string_view word) {
   return word.substr(0, word.find('='));
 }
 
-template <typename Matches>
-std::optional<OtherPlugin> first_of(SignWords Signs::*words, const Matches& matches) {
+template <typename Row, std::size_t kCount, typename Matches>
+const Row* first_of(const Row (&rows)[kCount], SignWords Row::*words, const Matches& matches) {
   const auto is_it = [&](std::string_view word) { return !word.empty() && matches(word); };
-  const auto* const found = std::ranges::find_if(
-      kSigns, [&](const Signs& signs) { return std::ranges::any_of(signs.*words, is_it); });
-  return found == std::end(kSigns) ? std::nullopt : std::optional(found->plugin);
+  const Row* const found =
+      std::ranges::find_if(rows, [&](const Row& row) { return std::ranges::any_of(row.*words, is_it); });
+  return found == std::end(rows) ? nullptr : found;
 }
 
-std::optional<OtherPlugin> plugin_of_image(std::string_view image) {
-  const std::string_view path = path_of_image(image);
-  return first_of(&Signs::images, [&](std::string_view word) {
+// Is the word the end of the image's path, whatever registry and mirror are before it?
+auto of_image(std::string_view path) {
+  return [path](std::string_view word) {
     if (!path.ends_with(word)) return false;
     const std::string_view before = path.substr(0, path.size() - word.size());
     return before.empty() || before.ends_with('/') || before.ends_with('-');
-  });
+  };
+}
+
+const Signs* plugin_of_image(std::string_view image) {
+  return first_of(kSigns, &Signs::images, of_image(path_of_image(image)));
+}
+
+const Stranger* stranger_of(const PluginCommand& line) {
+  if (!line.image.empty()) {
+    const std::string_view path = path_of_image(line.image);
+    if (const Stranger* const found = first_of(kStrangers, &Stranger::images, of_image(path))) return found;
+  }
+  for (const std::string& word : line.words) {
+    const std::string_view flag = flag_of(word);
+    const auto is_it = [flag](std::string_view sign) { return sign == flag; };
+    if (const Stranger* const found = first_of(kStrangers, &Stranger::flags, is_it)) return found;
+  }
+  return nullptr;
+}
+
+// "k8s-device-plugin" says nothing of whose it is, and "volcano-vgpu-device-plugin" does.
+bool is_another(std::string_view image, const Signs& signs) {
+  static constexpr auto kOfAll = std::to_array<std::string_view>(
+      {"k8s", "kube", "kubernetes", "device", "plugin", "gpu", "deviceplugin"});
+  std::string_view name = base_name(path_of_image(image));
+  if (name.find("plugin") == std::string_view::npos) return false;
+  bool another = false;
+  while (!name.empty()) {
+    const std::string_view word = name.substr(0, name.find_first_of("-_."));
+    name.remove_prefix(std::min(word.size() + 1, name.size()));
+    if (std::ranges::find(signs.makers, word) != std::end(signs.makers)) return false;
+    another = another || std::ranges::find(kOfAll, word) == kOfAll.end();
+  }
+  return another;
 }
 
 // Images of plugins have programs that prepare, label and measure, too.
@@ -161,18 +224,31 @@ constexpr auto kNvidiaValues = std::to_array<std::pair<std::string_view, std::st
 }  // namespace
 
 std::optional<OtherPlugin> running_plugin(const PluginCommand& line) {
-  if (const auto plugin = plugin_of_image(line.image))
-    return runs_another_program(line) ? std::nullopt : plugin;
+  if (stranger_of(line)) return std::nullopt;
+  if (const Signs* const signs = plugin_of_image(line.image))
+    return runs_another_program(line) ? std::nullopt : std::optional(signs->plugin);
+  const auto found = [&line](const Signs* signs) {
+    return signs && !is_another(line.image, *signs) ? std::optional(signs->plugin) : std::nullopt;
+  };
   for (const std::string& word : line.words) {
     const bool flag = word.starts_with('-');
     const std::string_view name = flag ? flag_of(word) : base_name(word);
     if (flag && !line.image.empty() && is_common(name) && !has_groups(line)) continue;
-    const auto plugin = first_of(flag ? &Signs::flags : &Signs::programs,
-                                 [&](std::string_view sign) { return sign == name; });
+    const auto plugin = found(first_of(kSigns, flag ? &Signs::flags : &Signs::programs,
+                                       [&](std::string_view sign) { return sign == name; }));
     if (plugin) return plugin;
   }
-  return first_of(&Signs::variables,
-                  [&](std::string_view name) { return line.environment.contains(std::string(name)); });
+  return found(first_of(kSigns, &Signs::variables,
+                        [&](std::string_view name) { return line.environment.contains(std::string(name)); }));
+}
+
+std::string unknown_plugin(const PluginCommand& line) {
+  const std::string image(path_of_image(line.image));
+  if (const Stranger* const stranger = stranger_of(line))
+    return std::string(stranger->name) + (image.empty() ? "" : " (" + image + ')');
+  const std::string_view name = base_name(image);
+  const bool is_plugin = name.find("device-plugin") != std::string_view::npos && !plugin_of_image(line.image);
+  return is_plugin && !running_plugin(line) ? "the image " + image : "";
 }
 
 bool runs_without_file(OtherPlugin plugin) {

@@ -17,6 +17,9 @@ PluginCommand command_of(const Node& container, const std::string& place, Diagno
 
 // By its image's name, its program's, a flag that only it has, or a variable that only it reads.
 std::optional<OtherPlugin> running_plugin(const PluginCommand& line);
+// The image of a device plugin that plughost has no converter for, and its name where it is known: "HAMi's
+// device plugin (projecthami/hami)"; empty: it is none.
+std::string unknown_plugin(const PluginCommand& line);
 // Does it offer something without a configuration file?
 bool runs_without_file(OtherPlugin plugin);
 

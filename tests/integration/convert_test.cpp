@@ -148,7 +148,7 @@ TEST_CASE("what nobody's configuration looks like is refused with what was looke
   const Finished refused = run_plughost({"convert", node.path("theirs")});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, node.path("theirs") + ":1:1: "));
-  CHECK(has(refused.output, "`configList`"));
+  CHECK(has(refused.output, "k8s-rdma-shared-dev-plugin"));
   CHECK(run_plughost({"convert", node.path("absent")}).exit_code == 1);
   CHECK(run_plughost({"convert"}).exit_code == 2);
 }
@@ -187,6 +187,50 @@ TEST_CASE("a template of Helm's is refused with the command that makes a manifes
   const Finished refused = run_plughost({"convert", node.path("daemonset.yaml")});
   CHECK(refused.exit_code == 1);
   CHECK(has(refused.output, "`helm get manifest RELEASE | plughost convert -`"));
+}
+
+TEST_CASE("a template that happens to be YAML is called a template, and so are other languages") {
+  Node node;
+  node.files().file("a.yaml", "kind: DaemonSet\napiVersion: apps/v1\nspec: {name: \"{{ .Values.name }}\"}\n");
+  const Finished yaml = run_plughost({"convert", node.path("a.yaml")});
+  CHECK(yaml.exit_code == 1);
+  CHECK(yaml.output == node.path("a.yaml") +
+                           ": this is a template of Helm's; `helm get manifest RELEASE | plughost "
+                           "convert -` has what it became, and `helm template CHART -f VALUES | "
+                           "plughost convert -` what it becomes\n");
+  node.files().file("gpu.tf", "resource \"helm_release\" \"gpu\" {\n  chart = \"nvidia-device-plugin\"\n}\n");
+  const Finished terraform = run_plughost({"convert", node.path("gpu.tf")});
+  CHECK(terraform.exit_code == 1);
+  CHECK(has(terraform.output, "gpu.tf: this is Terraform; "));
+}
+
+TEST_CASE("of a directory each file is said to be a configuration, or not, or not to be read") {
+  Node node;
+  std::filesystem::create_directories(node.path("apps/serial/.git"));
+  std::filesystem::create_directories(node.path("apps/charts"));
+  node.files().file("apps/serial/config.yaml",
+                    "domain: a.example\ndevices: [{name: full, groups: [{paths: [{path: /dev/full}]}]}]\n");
+  node.files().file("apps/serial/.git/old.yaml", "domain: b.example\ndevices: []\n");
+  node.files().file("apps/service.yml", "kind: Service\napiVersion: v1\n");
+  node.files().file("apps/charts/daemonset.yaml",
+                    "spec:\n{{- with .Values.devices }}\n- {{ . }}\n{{- end }}\n");
+  const Finished finished = run_plughost({"convert", node.path("apps")});
+  CHECK(finished.exit_code == 0);
+  const std::string apps = node.path("apps");
+  CHECK(has(finished.output, apps + "/serial/config.yaml: a configuration\n"));
+  CHECK(has(finished.output, apps + "/charts/daemonset.yaml: not read: this is a template of Helm's"));
+  CHECK(
+      has(finished.output, apps + ": 2 files read; without a configuration: 1 (" + apps + "/service.yml)\n"));
+  CHECK(has(finished.output, "domain: a.example\n"));
+  CHECK_FALSE(has(finished.output, "b.example"));
+
+  // What cannot be read may have had a device plugin in it.
+  node.files().file("apps/charts/daemonset.yaml", "image: generic-device-plugin\n{{- end }}\n");
+  CHECK(run_plughost({"convert", apps}).exit_code == 3);
+  std::filesystem::create_directories(node.path("none"));
+  const Finished none = run_plughost({"convert", node.path("none")});
+  CHECK(none.exit_code == 1);
+  CHECK(has(none.output, "no file *.yaml, *.yml or *.json in this directory can be read"));
 }
 
 TEST_CASE("what is not kept is listed on standard error, the exit code says so, and the rest is printed") {

@@ -34,7 +34,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"programs", {"text", "base", "device", "document"}},
     {"kinds", {"text", "base", "device", "allocate", "assume", "document", "host", "programs"}},
     {"config", {"text", "base", "log", "device", "allocate", "document", "host", "programs", "kinds"}},
-    {"manifests", {"text", "device", "document", "config"}},
+    {"manifests", {"text", "base", "device", "document", "config"}},
     {"converters", {"text", "device", "document", "manifests"}},
     {"convert", {"text", "device", "document", "config", "manifests", "converters"}},
     {"system", {"text", "host"}},
@@ -66,9 +66,9 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"standin", {"text", "base", "device", "allocate", "kubelet"}},
     {"telemetry", {"text", "base", "log", "document", "config", "reload", "status", "listing"}},
     {"daemon", {"base", "log", "programs", "config", "kubelet", "reload", "supervisor", "telemetry"}},
-    {"commands", {"text",         "base",  "log",    "device",  "allocate",  "assume", "document",
-                  "host",         "kinds", "config", "convert", "kubelet",   "pods",   "status",
-                  "userprograms", "fleet", "setup",  "doctor",  "telemetry", "daemon"}},
+    {"commands", {"text",   "base",         "log",    "device",    "allocate", "assume",    "document",
+                  "host",   "kinds",        "config", "manifests", "convert",  "kubelet",   "pods",
+                  "status", "userprograms", "fleet",  "setup",     "doctor",   "telemetry", "daemon"}},
 };
 
 // Library headers by their beginning, and the folders that may see them.

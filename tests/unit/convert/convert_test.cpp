@@ -1,6 +1,7 @@
 // In tests/convert each PEER/NAME.in is converted to exactly PEER/NAME.yaml, which plughost loads; NAME.args
 // is the command line beside it, or all there is, and NAME.told what is not kept of it, or not certain; there
-// is no such file where all is kept. Each refused/NAME.in is refused with the words of refused/NAME.txt.
+// is no such file where all is kept. Each refused/NAME.in is refused with the words of refused/NAME.txt. Each
+// directory of directories is converted as a whole.
 
 #include "convert/convert.hpp"
 
@@ -14,6 +15,7 @@
 
 #include "config/config.hpp"
 #include "document/yaml.hpp"
+#include "manifests/read_files.hpp"
 #include "places.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -48,6 +50,13 @@ struct Converted {
   std::string told;
 };
 
+std::string told_of(const Conversion& conversion) {
+  std::string told;
+  for (const std::string& loss : conversion.losses) told += "not kept: " + loss + '\n';
+  for (const std::string& doubt : conversion.doubts) told += "not certain: " + doubt + '\n';
+  return told;
+}
+
 Converted converted(const fs::path& example) {
   Diagnostics diagnostics;
   std::optional<std::vector<Node>> documents = std::vector<Node>{};
@@ -60,12 +69,25 @@ Converted converted(const fs::path& example) {
   Converted result;
   if (conversion) {
     result.text = conversion->text;
-    for (const std::string& loss : conversion->losses) result.told += "not kept: " + loss + '\n';
-    for (const std::string& doubt : conversion->doubts) result.told += "not certain: " + doubt + '\n';
+    result.told = told_of(*conversion);
   }
   for (const Diagnostic& diagnostic : diagnostics.all()) result.text += diagnostic.text() + '\n';
   return result;
 }
+
+// With the names of files as somebody sees them who stands there.
+class StandingIn {
+ public:
+  explicit StandingIn(const fs::path& directory) : before_(fs::current_path()) {
+    fs::current_path(directory);
+  }
+  ~StandingIn() { fs::current_path(before_); }
+  StandingIn(const StandingIn&) = delete;
+  StandingIn& operator=(const StandingIn&) = delete;
+
+ private:
+  fs::path before_;
+};
 
 std::optional<Conversion> convert_text(const std::string& text, std::string_view arguments = {}) {
   Diagnostics diagnostics;
@@ -84,6 +106,26 @@ TEST_CASE("each example of another plugin becomes the YAML that is written besid
     CHECK(result.text == content(with(example, is_refusal(example) ? ".txt" : ".yaml")));
     CHECK(result.told == content(with(example, ".told")));
   }
+}
+
+TEST_CASE("each directory of several files becomes the YAML that is written beside it") {
+  const StandingIn there(kFolder / "directories");
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(".")) {
+    if (!entry.is_directory()) continue;
+    ++count;
+    const fs::path name = entry.path().filename();
+    CAPTURE(name);
+    Diagnostics diagnostics;
+    const ReadFiles files = read_files(name, diagnostics);
+    const auto conversion = convert(files.documents, "", diagnostics);
+    CHECK_FALSE(diagnostics.has_errors());
+    REQUIRE(conversion);
+    CHECK(conversion->text == content(with(name, ".yaml")));
+    CHECK(told_of(*conversion) == content(with(name, ".told")));
+    CHECK(errors_of(conversion->text, name).empty());
+  }
+  CHECK(count >= 4);
 }
 
 TEST_CASE("what was converted is loaded by plughost without an error or a warning") {

@@ -129,6 +129,41 @@ TEST_CASE("what is wrong in a ConfigMap's text has its place") {
   CHECK(looked.errors[0].starts_with("m.yaml (ConfigMap a, key b):2:"));
 }
 
+TEST_CASE(
+    "two that start the same on other nodes are for the nodes of both, and two that start otherwise are "
+    "two") {
+  const auto on = [](const std::string& label, const std::string& arguments) {
+    return "---\napiVersion: v1\nkind: Pod\nmetadata: {name: " + label + "}\nspec: {nodeSelector: {" + label +
+           ": x}, volumes: [{configMap: {name: one}}], containers: [{name: c, image: generic-device-plugin, "
+           "args: [" +
+           arguments + "]}]}\n";
+  };
+  const Looked same = look(config_map("one", "a") + on("a", "") + on("b", ""));
+  REQUIRE(same.manifests.plugins.size() == 1);
+  CHECK(same.manifests.plugins[0].nodes.any_of.size() == 2);
+  const Looked other =
+      look(pod("p",
+               "{name: c, image: nvidia/k8s-device-plugin, env: [{name: MIG_STRATEGY, value: "
+               "single}]}") +
+           pod("q", "{name: c, image: nvidia/k8s-device-plugin}"));
+  CHECK(other.starters().size() == 2);
+}
+
+TEST_CASE("a container whose configuration file is in a ConfigMap that is not here is not taken without it") {
+  const std::string container =
+      "{name: c, image: nvidia/k8s-device-plugin, env: [{name: CONFIG_FILE, value: /c/a.yaml}]}";
+  const Looked looked = look(pod("p", container, "[{configMap: {name: m}}]"));
+  CHECK(looked.starters().empty());
+  REQUIRE(looked.manifests.advice.size() == 1);
+  CHECK(looked.manifests.advice[0].find("kubectl get configmap -n n m -o yaml") != std::string::npos);
+}
+
+TEST_CASE("what pods ask for is noted") {
+  CHECK(
+      look(pod("p", "{name: c, resources: {limits: {a.b/c: 1}, requests: {cpu: 1}}}")).manifests.requested ==
+      std::set<std::string>{"a.b/c", "cpu"});
+}
+
 TEST_CASE("who takes its configuration from elsewhere is told where that is") {
   const Looked looked =
       look(pod("p", "{name: c, image: smarter-device-manager}", "[{configMap: {name: conf}}]"));

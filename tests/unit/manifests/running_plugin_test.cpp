@@ -59,6 +59,28 @@ TEST_CASE("a program, a flag or a variable tells the plugin of another image") {
   CHECK_FALSE(running_plugin({.image = {}, .words = {}, .environment = {{"DOMAIN", "a"}}}));
 }
 
+TEST_CASE("an image that says otherwise wins over a flag, and a flag that only a copy knows over both") {
+  CHECK_FALSE(of_image("x/volcano-vgpu-device-plugin", {"--device-list-strategy=envvar"}));
+  CHECK_FALSE(of_image("x/other-device-plugin", {"--device-list-strategy=envvar"}));
+  CHECK(of_image("x/k8s-device-plugin", {"--device-list-strategy=envvar"}) == kNvidia);
+  CHECK(of_image("x/our-nvidia-device-plugin", {"--device-list-strategy=envvar"}) == kNvidia);
+  CHECK(of_image("x/gpu-share", {"--device-list-strategy=envvar"}) == kNvidia);
+  CHECK_FALSE(of_image("x/our", {"nvidia-device-plugin", "--device-split-count=10"}));
+  CHECK_FALSE(of_image("projecthami/hami:v2", {"nvidia-device-plugin"}));
+}
+
+TEST_CASE("a device plugin that is not known is named") {
+  const auto named = [](const std::string& image, std::vector<std::string> words = {}) {
+    return unknown_plugin({.image = image, .words = std::move(words), .environment = {}});
+  };
+  CHECK(named("x/fuse-device-plugin:1") == "the image x/fuse-device-plugin");
+  CHECK(named("projecthami/hami:1") == "HAMi's device plugin (projecthami/hami)");
+  CHECK(named("", {"--device-split-count", "2"}) == "HAMi's or Volcano's vGPU device plugin");
+  CHECK(named("nvidia/k8s-device-plugin", {"gpu-feature-discovery"}).empty());
+  CHECK(named("x/generic-device-plugin").empty());
+  CHECK(named("nginx").empty());
+}
+
 TEST_CASE("who needs a file, and who does not") {
   CHECK(runs_without_file(kNvidia));
   CHECK(runs_without_file(kIntelGpu));
