@@ -20,8 +20,6 @@ constexpr Word<std::string_view> kFunctionsOf[] = {
     {"1017", "1018"}, {"1019", "101a"}, {"101b", "101c"}, {"101d", "101e"}, {"a2d6", "101e"},
     {"16d7", "16dc"}, {"1750", "1806"}, {"1654", "1664"}};
 
-const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
-
 Node text_node(const Mark& mark, std::string text) {
   return {.kind = Node::Kind::kScalar, .mark = mark, .scalar = std::move(text)};
 }

@@ -71,6 +71,10 @@ const Node& or_nothing(const Node* node) {
   return node ? *node : kNothing;
 }
 
+const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
+
+const std::string& text_at(const Node& map, std::string_view key) { return at(map, key).scalar; }
+
 std::string content_of(const Node& node, std::string_view except) {
   std::string text;
   append_content(node, except, text);

@@ -57,6 +57,9 @@ struct Node::Member {
 
 // The node, or an empty one where there is none.
 const Node& or_nothing(const Node* node);
+// What a map has under the key, and its text: an empty node and no text where there is nothing.
+const Node& at(const Node& map, std::string_view key);
+const std::string& text_at(const Node& map, std::string_view key);
 
 // What a node says, in a form of its own: two nodes say the same if this is the same. Marks, quotes and the
 // order of keys do not count, nor what a map has under the key except.

@@ -16,10 +16,6 @@ constexpr std::string_view kGpuOperator = "gpu-operator";
 constexpr std::string_view kIntelChart = "intel-device-plugins-gpu";
 constexpr std::string_view kRocmChart = "amd-gpu";
 
-const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
-
-const std::string& text_at(const Node& map, std::string_view key) { return at(map, key).scalar; }
-
 bool is_true(const Node& map, std::string_view key, bool by_default) {
   const std::string& text = text_at(map, key);
   return text.empty() ? by_default : text == "true";

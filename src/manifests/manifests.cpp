@@ -23,11 +23,6 @@ constexpr unsigned kDeepestText = 3;
 // All texts inside of texts together: aliases can repeat one without end.
 constexpr std::size_t kMostText = 4u << 20;
 
-// An empty one where there is none.
-const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
-
-const std::string& text_at(const Node& map, std::string_view key) { return at(map, key).scalar; }
-
 bool is_object(const Node& node) {
   return !text_at(node, "kind").empty() && !text_at(node, "apiVersion").empty();
 }
@@ -187,7 +182,7 @@ class Search {
     findings_.add_object(here.title);
     if (const auto plugin = other_plugin(object)) return configuration(*plugin, object, here);
     look_elsewhere(object);
-    if (kind == "ConfigMap") return config_map(object, std::move(here));
+    if (kind == "ConfigMap") return config_map(object, here);
     auto found = plugin_of_object(object, file_place(object, here), diagnostics_);
     if (found) {
       add_pod(at(object, "spec"), here);
@@ -199,7 +194,8 @@ class Search {
     members(object, here);
   }
 
-  void config_map(const Node& object, Here here) {
+  void config_map(const Node& object, const Here& outer) {
+    Here here = outer;
     here.config_map = text_at(at(object, "metadata"), "name");
     for (const auto& [key, text] : at(object, "data").members) {
       here.map = here.title;

@@ -161,8 +161,6 @@ bool has_groups(const PluginCommand& line) {
       line.words, [](const std::string& word) { return word.find("groups") != std::string::npos; });
 }
 
-const std::string& text_at(const Node& map, std::string_view key) { return or_nothing(map.find(key)).scalar; }
-
 std::string image_of(const Node& container) {
   const Node& image = or_nothing(container.find("image"));
   if (image.kind != Node::Kind::kMap) return image.scalar;

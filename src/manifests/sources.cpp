@@ -11,10 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const Node& at(const Node& map, std::string_view key) { return or_nothing(map.find(key)); }
-
-const std::string& text_at(const Node& map, std::string_view key) { return at(map, key).scalar; }
-
 constexpr const char* kValuesKey = "values.yaml";
 
 }  // namespace
