@@ -120,6 +120,10 @@ void CommandLine::add_convert() {
       "file", options->file, "their configuration, a manifest or a directory that has it; -: standard input");
   CLI::Option* const arguments =
       command->add_option("--args", options->arguments, "their command line, as one text")->type_name("TEXT");
+  command
+      ->add_option("--near", options->near,
+                   "two resources, of which a container that asks for both gets devices of one place")
+      ->type_name("ONE=OTHER");
   command->parse_complete_callback([file, arguments] {
     if (file->count() == 0 && arguments->count() == 0) throw CLI::RequiredError("file or --args");
   });

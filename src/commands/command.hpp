@@ -33,8 +33,9 @@ struct CheckOptions {
 int check(const CheckOptions& options);
 
 struct ConvertOptions {
-  std::string file;       // empty: none
-  std::string arguments;  // likewise
+  std::string file;               // empty: none
+  std::string arguments;          // likewise
+  std::vector<std::string> near;  // "a.b/c=a.b/d"
 };
 int convert(const ConvertOptions& options);
 

@@ -74,13 +74,26 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
   return whole ? 0 : kNotWhole;
 }
 
+std::vector<NearPair> pairs_of(const std::vector<std::string>& texts, Diagnostics& diagnostics) {
+  std::vector<NearPair> pairs;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos)
+      diagnostics.error({.file = "--near"}, "",
+                        quote(text) + " is no pair of resources, as in a.example/gpu=a.example/audio");
+    else
+      pairs.push_back({.one = text.substr(0, equals), .other = text.substr(equals + 1)});
+  }
+  return pairs;
+}
+
 }  // namespace
 
 int convert(const ConvertOptions& options) {
-  const auto& [file, arguments] = options;
+  const auto& [file, arguments, near] = options;
   Diagnostics diagnostics;
   const ReadFiles files = file.empty() ? ReadFiles{} : read_files(file, diagnostics);
-  const auto conversion = convert(files.documents, arguments, diagnostics);
+  const auto conversion = convert(files.documents, arguments, diagnostics, pairs_of(near, diagnostics));
   const std::string source = file.empty() ? "--args" : file == kStandardInput ? "standard input" : file;
   if (conversion) {
     for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';

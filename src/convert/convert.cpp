@@ -292,10 +292,24 @@ ConfigDraft merged(Drafts& drafts) {
   return all;
 }
 
+// Either may be asked first.
+void set_near(const NearPair& pair, ConfigDraft& draft, Diagnostics& diagnostics) {
+  for (const auto& [name, other] : {std::pair{pair.one, pair.other}, std::pair{pair.other, pair.one}}) {
+    bool is_there = false;
+    for (YamlDraft& entry : draft.resources.items) {
+      if (entry.disabled || entry.find("name")->scalar.text() != Template::escape(name)) continue;
+      is_there = true;
+      if (!entry.find("near")) entry.add("near", other);
+    }
+    if (!is_there)
+      diagnostics.error({.file = "--near"}, "", "there is no resource " + quote(name) + " in it");
+  }
+}
+
 }  // namespace
 
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
-                                  Diagnostics& diagnostics) {
+                                  Diagnostics& diagnostics, const std::vector<NearPair>& near) {
   if (diagnostics.has_errors()) return std::nullopt;
   const std::size_t errors = diagnostics.error_count();
   const Texts words = words_of(arguments, "--args", diagnostics);
@@ -325,6 +339,8 @@ std::optional<Conversion> convert(const std::vector<Node>& documents, std::strin
   tell_found(manifests, conversion);
   keep_last_of_each_name(drafts);
   ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
+  for (const NearPair& pair : near) set_near(pair, draft, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
   for (std::string& each : manifests.doubts) draft.notes.push_back(doubt(std::move(each) + '.'));
   for (std::string& advice : manifests.advice) draft.notes.push_back(loss(std::move(advice) + '.'));
   const auto is_of_first = [&](const Node& root) {

@@ -28,10 +28,16 @@ struct Conversion {
   std::vector<std::string> doubts;
 };
 
+// Two resources of which a container that asks for both gets devices that are near each other.
+struct NearPair {
+  std::string one;
+  std::string other;
+};
+
 // documents: a configuration of theirs, or manifests that have some in them, of one file or several; none:
 // the command line is all there is. arguments: their command line, as words_of takes it; empty: what the
 // manifests say. nullopt: reported, here or by whoever read documents, and nobody's if it is not known.
 std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
-                                  Diagnostics& diagnostics);
+                                  Diagnostics& diagnostics, const std::vector<NearPair>& near = {});
 
 }  // namespace plughost

@@ -8,6 +8,7 @@ import difflib
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 from process import Process, TimedOut
@@ -19,6 +20,7 @@ from .made_machine import MadeMachine
 
 HERE = Path(__file__).resolve().parent / "configurations"
 RECORDED = HERE / "recorded.json"
+NOTHING_KEPT, NOT_WHOLE = 1, 3  # of convert
 
 
 class Configuration:
@@ -38,6 +40,9 @@ class Theirs:
     def __init__(self, program):
         self._program = program
 
+    def resources(self, configuration):
+        return configuration.resources()
+
     def version(self, node):
         return node.output(self._program, "--version").strip()
 
@@ -51,14 +56,21 @@ class Theirs:
 class Ours:
     """plughost, with what `plughost convert` makes of the configuration."""
 
+    def resources(self, _):
+        return self._resources
+
     def start(self, node, configuration):
         convert = [node.programs.plughost, "convert"]
         if configuration.file:
             convert.append(configuration.file)
         if configuration.arguments:
             convert += ["--args", configuration.arguments]
+        converted = subprocess.run(convert, capture_output=True, text=True)
+        if converted.returncode not in (0, NOTHING_KEPT, NOT_WHOLE) or not converted.stdout:
+            raise Failed(f"{convert}: {converted.stderr}")
+        self._resources = len(re.findall(r"^- name:", converted.stdout, re.MULTILINE))
         here = f"kubelet: {{podResources: {node.pod_resources}}}\ninclude: []\n"
-        node.configuration.write_text(node.output(*convert) + here)
+        node.configuration.write_text(converted.stdout + here)
         command = [node.programs.plughost, "run", "--config", node.configuration, "--control", node.control]
         return Process([*command, "--plugin-directory", node.plugins])
 
@@ -72,7 +84,7 @@ def served(node, program, configuration):
     _forget(node)
     try:
         with program.start(node, configuration) as process:
-            return _served_by(node, process, configuration.resources())
+            return _served_by(node, process, program.resources(configuration))
     except (Failed, TimedOut) as error:
         return {"refused": str(error)}
 

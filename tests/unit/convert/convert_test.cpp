@@ -179,6 +179,30 @@ TEST_CASE("the command line's domain and devices win over the file's") {
   CHECK(has(conversion->text, "on the command line wins"));
 }
 
+TEST_CASE("two resources are near each other when that is asked, in all of their entries") {
+  Diagnostics diagnostics;
+  const auto documents = parse_documents(
+      "{permittedHostDevices: {pciHostDevices: [{pciVendorSelector: '10de:2230', resourceName: a.b/gpu}, "
+      "{pciVendorSelector: '10de:2231', resourceName: a.b/gpu}, {pciVendorSelector: '10de:1aef', "
+      "resourceName: "
+      "a.b/audio}]}}",
+      "theirs", diagnostics);
+  REQUIRE(documents);
+  const auto conversion = convert(*documents, "", diagnostics, {{.one = "a.b/gpu", .other = "a.b/audio"}});
+  REQUIRE(conversion);
+  const auto count = [&](const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = conversion->text.find(part, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  CHECK(count("\n  near: a.b/audio\n") == 2);
+  CHECK(count("\n  near: a.b/gpu\n") == 1);
+  CHECK(errors_of(conversion->text, "ours").empty());
+  CHECK_FALSE(convert(*documents, "", diagnostics, {{.one = "a.b/gpu", .other = "a.b/sound"}}));
+  REQUIRE(diagnostics.error_count() == 1);
+  CHECK(diagnostics.all()[0].text() == "--near: there is no resource 'a.b/sound' in it");
+}
+
 TEST_CASE("a flag that is not known is named in a comment") {
   const auto conversion =
       convert_text("{devices: [{name: a, groups: [{paths: [{path: /dev/a}]}]}]}", "--enable-magic 3");
