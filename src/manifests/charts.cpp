@@ -64,6 +64,7 @@ void add_files(const Node& files, UsedChart& chart) {
 }
 
 std::string chart_name(const Node& map) {
+  if (map.find("sourceRef")) return {};  // the inner map of Flux's
   const Node& chart = at(map, "chart");
   if (!chart.scalar.empty()) return last_part(chart.scalar);
   if (const std::string& name = text_at(at(chart, "spec"), "chart"); !name.empty()) return last_part(name);

@@ -69,6 +69,11 @@ Manifests Findings::take(Diagnostics& diagnostics) {
       add_advice(starter.place + " runs " + std::string(name_of(starter.plugin)) +
                  ", whose configuration is not in this text: " +
                  kubectl_get(starter.from_where, joined(starter.config_maps, " ")));
+    else
+      add_hint(starter.place + " runs " + std::string(name_of(starter.plugin)) +
+               ", and neither its command line nor a ConfigMap that it mounts says what it offers: the file "
+               "is in its "
+               "image or on the node; give that");
   }
   return std::move(manifests_);
 }

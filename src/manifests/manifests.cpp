@@ -110,6 +110,8 @@ void add_pod(const Node& node, Here& here) {
   }
   for (const auto& [name, volume] : at(node, "persistence").members) {
     if (text_at(volume, "type") == "configMap") here.mounted.push_back(text_at(volume, "name"));
+    if (const Node* const map = at(volume, "volumeSpec").find("configMap"))
+      here.mounted.push_back(text_at(*map, "name"));
   }
   for (const Node* const pod : {&node, &at(node, "pod"), &at(node, "defaultPodOptions")})
     here.nodes = both(here.nodes, node_choice(*pod));
