@@ -14,9 +14,9 @@ FeatureLabels::FeatureLabels(EventLoop& loop, Workers& workers, Log& log, Featur
     : log_(log), directory_(std::move(directory)), files_(loop, workers, [this](const std::string& trouble) {
         const std::string directory = directory_.path();
         if (trouble.empty())
-          log_.info("the node's labels are written after all", {{"directory", directory}});
+          log_.info("node labels written", {{"directory", directory}});
         else
-          log_.error("the node's labels are not written: they stay as they were",
+          log_.error("cannot write the node's labels: the old ones stay",
                      {{"why", trouble}, {"directory", directory}});
       }) {}
 
@@ -56,7 +56,7 @@ void FeatureLabels::remark(const Subject& subject, const std::vector<std::string
   std::set<std::string>& before = remarked_[subject.entry];
   for (const std::string& why : now) {
     if (!before.contains(why))
-      log_.warn("a label is left out", {{"entry", subject.entry}, {"why", why}, {"at", subject.where}});
+      log_.warn("label left out", {{"entry", subject.entry}, {"why", why}, {"at", subject.where}});
   }
   before = std::move(now);
 }

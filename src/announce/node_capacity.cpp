@@ -118,7 +118,7 @@ void NodeCapacity::tell_settled() {
 
 void NodeCapacity::tell(const std::string& trouble) {
   if (std::exchange(trouble_, trouble) == trouble || trouble.empty()) return;
-  log_.warn("the node's counts of cards are not written: they stay as they were", {{"why", trouble}});
+  log_.warn("cannot write node counts: the old ones stay", {{"why", trouble}});
 }
 
 void NodeCapacity::tell_written(const NodeResources& resources) {
@@ -126,7 +126,7 @@ void NodeCapacity::tell_written(const NodeResources& resources) {
   if (resources == told_ && now < told_at_ + kTellAgain) return;
   told_ = resources;
   told_at_ = now;
-  log_.info("the node's counts of cards are written", {{"counts", words_of_counts(resources)}});
+  log_.info("node counts written", {{"counts", words_of_counts(resources)}});
 }
 
 void NodeCounts::want(const NodeResources& counted, const std::set<std::string>& unknown) {

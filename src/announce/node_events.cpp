@@ -197,7 +197,7 @@ void NodeEvents::create(const std::string& uid) {
 
 void NodeEvents::on_created(const ApiAnswer& answer) {
   if (!answer.ok() && answer.code != ApiAnswer::kConflict) return on_refused(answer);
-  if (!std::exchange(told_, "").empty()) log_.info("Kubernetes Events are written again");
+  if (!std::exchange(told_, "").empty()) log_.info("Kubernetes Events written again");
   if (const std::uint64_t dropped = queue_.take_dropped(); dropped > 0)
     log_.warn("Kubernetes Events dropped: too many waited to be written",
               {{"events", std::to_string(dropped)}});
@@ -222,7 +222,7 @@ void NodeEvents::give_up(const std::string& why) {
 
 void NodeEvents::try_again(const std::string& why) {
   if (std::exchange(told_, why).empty())
-    log_.warn("cannot write Kubernetes Events: trying again", {{"why", why}});
+    log_.warn("cannot write Kubernetes Events: retrying", {{"why", why}});
   due_.arm(again_.next());
 }
 

@@ -96,7 +96,7 @@ void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, con
   if (credentials) {
     for (const std::string& warning : credentials->warnings) {
       if (told_warnings_.insert(warning).second)
-        log_.warn("the API server is asked in a way that is not safe", {{"why", warning}});
+        log_.warn("the API server's certificate is not verified", {{"why", warning}});
     }
   }
   if (trouble.empty() && !is_node_name(node_)) {
@@ -139,10 +139,9 @@ void ApiClient::note_answer(const ApiAnswer& answer) {
   const bool was_well = trouble_.empty();
   trouble_ = answered ? std::string() : answer.trouble;
   if (answered) {
-    if (!was_well || !told_) log_.info("the API server answers", {{"server", server()}, {"node", node_}});
+    if (!was_well || !told_) log_.info("API server answers", {{"server", server()}, {"node", node_}});
   } else if (was_well) {
-    log_.warn("the API server cannot be asked: trying again and again",
-              {{"server", server()}, {"why", answer.trouble}});
+    log_.warn("cannot reach the API server: retrying", {{"server", server()}, {"why", answer.trouble}});
   }
   told_ = true;
 }

@@ -99,12 +99,12 @@ int convert(const ConvertOptions& options) {
     for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
     return print(*conversion, files, source);
   }
+  tell_unread(files);
   // A template may be YAML, but not the one that is meant.
   if (!files.language.empty())
     std::cerr << source << ": " << files.language << '\n';
   else
     for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
-  tell_unread(files);
   return 1;
 }
 

@@ -43,13 +43,21 @@ bool has_any_of(const Node& root, std::string_view map, std::initializer_list<st
   return found && std::ranges::any_of(keys, [&](std::string_view key) { return find_any_case(*found, key); });
 }
 
+// Other things have a list `devices`, too.
+bool may_be_devices(const Node& list) {
+  return list.items.empty() || std::ranges::any_of(list.items, [](const Node& item) {
+           return item.kind != Node::Kind::kMap || find_any_case(item, "groups") ||
+                  find_any_case(item, "paths");
+         });
+}
+
 bool is_generic(const Node& root) {
   for (const std::string_view ours : {"resources", "kubelet", "log", "include"}) {
     if (root.find(ours)) return false;
   }
   for (const std::string_view theirs : {"devices", "device"}) {
     const Node* const value = find_any_case(root, theirs);
-    if (value && value->kind == Node::Kind::kSequence) return true;
+    if (value && value->kind == Node::Kind::kSequence && may_be_devices(*value)) return true;
   }
   return false;
 }

@@ -66,7 +66,7 @@ bool is_regex(const Match& match) {
 std::optional<std::vector<std::string>> patterns_of(const Match& match) {
   if (!is_regex(match)) return std::vector{match.value};
   const auto globs = globs_of("^(" + match.value + ")$", 0);
-  return globs && !globs->bounded ? std::optional(globs->patterns) : std::nullopt;
+  return globs && !globs->bounded && !globs->cut ? std::optional(globs->patterns) : std::nullopt;
 }
 
 // libudev's list has a device that any of the matches with this key fits.
@@ -212,9 +212,11 @@ std::optional<Node> details_of(LenientFields& spec, Diagnostics& diagnostics) {
     return parse_yaml(*text, handler->mark.file.text() + " (" + fields.path_of("discoveryDetails") + ')',
                       diagnostics);
   }
-  const Node* const protocol = spec.node("protocol");
-  const Node* const udev = protocol ? protocol->find("udev") : nullptr;
-  return udev ? std::optional(*udev) : std::nullopt;
+  const Node& protocol = or_nothing(spec.node("protocol"));
+  if (const Node* const udev = protocol.find("udev")) return *udev;
+  const Node& text = at(at(protocol, "discoveryDetails"), "protocolHandler");
+  if (text_at(protocol, "name") != "udev" || text.scalar.empty()) return std::nullopt;
+  return parse_yaml(text.scalar, text.mark.file.text() + " (protocolHandler)", diagnostics);
 }
 
 }  // namespace
@@ -267,11 +269,14 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
         env.add(variable.scalar, Template::escape(value.scalar));
     }
   }
+  std::vector<std::string> parts;
   for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
-    if (spec.node(key))
-      draft.notes.push_back(
-          doubt('`' + std::string(key) + "` is left out: plughost starts no pods and makes no services."));
+    if (spec.node(key)) parts.push_back('`' + std::string(key) + '`');
   }
+  if (!parts.empty())
+    draft.notes.push_back(doubt(
+        "Left out, because plughost starts no pods and makes no services: " + joined(parts, ", ") + '.'));
+  spec.node("properties");
   add_notes(draft.notes, udev.notes());
   add_notes(draft.notes, spec.notes());
   if (permissions == "rwm")

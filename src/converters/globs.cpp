@@ -50,6 +50,7 @@ class Translation {
     if (!rest_.empty()) throw Untranslatable{};
     globs.exact = exact_;
     globs.bounded = bounded_;
+    globs.cut = cut_;
     return globs;
   }
 
@@ -197,7 +198,7 @@ class Translation {
     unsigned most = item.repeat.most;
     if (most == kWithoutEnd) {
       most = std::max(item.repeat.least, kMostRepeats);
-      bounded_ = true;
+      (item.alternatives == Alternatives{"[0-9]"} ? bounded_ : cut_) = true;
     }
     Alternatives all = head;
     for (unsigned i = item.repeat.least; i < most; ++i) {
@@ -211,6 +212,7 @@ class Translation {
   std::string_view rest_;
   bool exact_ = true;
   bool bounded_ = false;
+  bool cut_ = false;
 };
 
 // "**" says no more than "*".

@@ -10,8 +10,10 @@ namespace plughost {
 
 struct Globs {
   std::vector<std::string> patterns;  // glob(7); no two of them are the same
-  bool exact = true;     // false: the expression finds more: in deeper directories, or a '/' for '.'
-  bool bounded = false;  // a repetition without end is written out up to kMostRepeats
+  bool exact = true;  // false: the expression finds more: in deeper directories, or a '/' for '.'
+  // A repetition without end is written out up to kMostRepeats: of digits, or of something else.
+  bool bounded = false;
+  bool cut = false;
 };
 
 inline constexpr unsigned kMostRepeats = 3;

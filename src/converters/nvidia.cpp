@@ -260,7 +260,7 @@ void convert_nvidia(const Node& root, Arguments& arguments, ConfigDraft& draft, 
   add_sharing(sharing, mig, settings.sharing_policy(), entry, draft);
 
   if (top.node("resources"))
-    draft.notes.emplace_back("`resources` is left out, as theirs ignores it: the names are NVIDIA's.");
+    draft.notes.push_back(doubt("`resources` is left out, as theirs ignores it: the names are NVIDIA's."));
   add_notes(draft.notes, settings.notes());
   add_notes(draft.notes, top.notes());
   if (!arguments.complete())

@@ -67,6 +67,9 @@ void convert_rdma_shared(const Node& root, Arguments& arguments, ConfigDraft& dr
   if (top.node("periodicUpdateInterval"))
     draft.notes.emplace_back(
         "`periodicUpdateInterval` is not needed: cards that come and go are seen at once.");
+  if (const auto root_dir = top.text("kubeletRootDir"); root_dir && root_dir->starts_with('/'))
+    draft.top.add("kubelet", YamlDraft::map({{"directory", *root_dir + (root_dir->ends_with('/') ? "" : "/") +
+                                                               "device-plugins"}}));
   if (arguments.truth("use-cdi").value_or(false))
     draft.notes.emplace_back("--use-cdi: the nodes are given directly here, not by a CDI name.");
   for (std::size_t i = 0; const Node& entry : top.items("configList"))

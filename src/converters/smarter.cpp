@@ -50,9 +50,10 @@ YamlDraft group_of(const std::string& path, unsigned count) {
 
 Notes notes_of(const std::string& regex, const Globs& globs, unsigned count) {
   Notes notes = {"devicematch: " + quote(regex)};
-  if (globs.bounded)
-    notes.push_back(
-        doubt("A repetition without end is written out up to " + std::to_string(kMostRepeats) + " times."));
+  if (globs.bounded || globs.cut)
+    notes.emplace_back(
+        "A repetition without end is written out up to " + std::to_string(kMostRepeats) + " times.",
+        globs.cut ? Note::Weight::kDoubt : Note::Weight::kRemark);
   if (!globs.exact)
     notes.push_back(
         doubt("Theirs takes matches in deeper directories, and directories, too; these patterns "

@@ -16,9 +16,14 @@ using Texts = std::vector<std::string>;
 // A physical function's device, and its virtual ones': the operator's ConfigMap supported-nic-ids.
 constexpr Word<std::string_view> kFunctionsOf[] = {
     {"158a", "154c"}, {"158b", "154c"}, {"1572", "154c"}, {"0d58", "154c"}, {"1583", "154c"},
-    {"1592", "1889"}, {"1593", "1889"}, {"159b", "1889"}, {"1013", "1014"}, {"1015", "1016"},
-    {"1017", "1018"}, {"1019", "101a"}, {"101b", "101c"}, {"101d", "101e"}, {"a2d6", "101e"},
-    {"16d7", "16dc"}, {"1750", "1806"}, {"1654", "1664"}};
+    {"1592", "1889"}, {"1593", "1889"}, {"159b", "1889"}, {"1599", "1889"}, {"1591", "1889"},
+    {"188a", "1889"}, {"124d", "1889"}, {"124c", "1889"}, {"579c", "1889"}, {"579d", "1889"},
+    {"579e", "1889"}, {"12d2", "1889"}, {"12d3", "1889"}, {"1249", "1889"}, {"124a", "1889"},
+    {"1013", "1014"}, {"1015", "1016"}, {"1017", "1018"}, {"1019", "101a"}, {"101b", "101c"},
+    {"101d", "101e"}, {"101f", "101e"}, {"1021", "101e"}, {"1023", "101e"}, {"a2d6", "101e"},
+    {"a2dc", "101e"}, {"16d7", "16dc"}, {"1750", "1806"}, {"1654", "1664"}, {"1000", "1000"},
+    {"1041", "1041"}, {"b200", "b203"}, {"b100", "b103"}, {"b600", "b603"}, {"b900", "b903"},
+    {"ba00", "ba03"}, {"ec20", "ec20"}};
 
 Node text_node(const Mark& mark, std::string text) {
   return {.kind = Node::Kind::kScalar, .mark = mark, .scalar = std::move(text)};
@@ -29,7 +34,7 @@ void add(Node& map, const char* key, const Node& value) {
 }
 
 // The item of `resourceList` that the operator makes of a policy. troubles: why it cannot be kept.
-Node resource_of(const Node& spec, Texts& troubles) {
+Node resource_of(const Node& spec, Texts& troubles, Notes& notes) {
   const Node& nic = at(spec, "nicSelector");
   Node selectors{.kind = Node::Kind::kMap, .mark = nic.mark};
   add(selectors, "vendors", at(nic, "vendor"));
@@ -37,10 +42,12 @@ Node resource_of(const Node& spec, Texts& troubles) {
     const bool whole = at(spec, "numVfs").scalar == "0";
     const auto id = whole ? std::optional<std::string_view>(device.scalar)
                           : value_of(kFunctionsOf, hardware_id(device.scalar));
-    if (!id)
-      troubles.push_back("What the virtual functions of the device " + quote(device.scalar) +
-                         " are is not known here: `lspci -nn` shows it, for `devices`.");
-    add(selectors, "devices", text_node(device.mark, std::string(id.value_or(device.scalar))));
+    if (id)
+      add(selectors, "devices", text_node(device.mark, std::string(*id)));
+    else
+      notes.push_back(
+          doubt("What the virtual functions of the device " + quote(device.scalar) +
+                " are the operator does not know, either: it takes those of the other selectors."));
   }
   for (const char* key : {"pfNames", "rootDevices"}) add(selectors, key, at(nic, key));
   if (!at(nic, "netFilter").scalar.empty()) troubles.emplace_back("`netFilter` has no counterpart.");
@@ -62,7 +69,7 @@ void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& dr
                       Diagnostics& diagnostics) {
   const Node& spec = at(root, "spec");
   Texts troubles;
-  const Node node = resource_of(spec, troubles);
+  const Node node = resource_of(spec, troubles, draft.notes);
   for (YamlDraft& entry : sriov_entries(node, "spec", prefix, diagnostics, troubles))
     draft.resources.add(std::move(entry));
   draft.notes.emplace_back(

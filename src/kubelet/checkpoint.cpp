@@ -162,8 +162,8 @@ void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, std:
   const std::string trouble = told.checkpoint ? "" : told.why;
   if (std::exchange(told_why_, trouble) != trouble && !trouble.empty())
     log_.warn(
-        "the kubelet's checkpoint cannot be read: a device that a pod holds by an id of another plugin may "
-        "be given to a second one",
+        "cannot read the kubelet's checkpoint: a device that a pod has from another plugin may be given "
+        "twice",
         {{"file", file_.string()}, {"why", trouble}});
 }
 

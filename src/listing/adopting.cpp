@@ -89,30 +89,26 @@ void Adopting::learn(const Holdings& holdings, bool final) {
 
 void Adopting::tell(const AdoptedDevices::News& news) const {
   for (const auto& [device, holder] : news.adopted)
-    platform_.log.info(
-        "a pod holds a device by an id that is not ours: nobody else gets it until the pod has gone",
-        {{"resource", device.resource},
-         {"device", device.id},
-         {"id", holder.id},
-         {"pod_uid", holder.pod_uid},
-         {"container", holder.container}});
+    platform_.log.info("a pod holds a device by an id of another plugin: reserved until the pod ends",
+                       {{"resource", device.resource},
+                        {"device", device.id},
+                        {"id", holder.id},
+                        {"pod_uid", holder.pod_uid},
+                        {"container", holder.container}});
   for (const auto& [device, share] : news.moved)
-    platform_.log.warn(
-        "a pod was given other nodes for its device than it has now: the kubelet starts its containers with "
-        "those, and nobody else gets the device until the pod has gone",
-        {{"resource", device.resource},
-         {"device", device.id},
-         {"pod_uid", share.holder.pod_uid},
-         {"container", share.holder.container},
-         {"given", joined(share.given, ", ")},
-         {"now", share.now}});
+    platform_.log.warn("device has other nodes than its pod was given: reserved until the pod ends",
+                       {{"resource", device.resource},
+                        {"device", device.id},
+                        {"pod_uid", share.holder.pod_uid},
+                        {"container", share.holder.container},
+                        {"given", joined(share.given, ", ")},
+                        {"now", share.now}});
   for (const AdoptedDevices::Name& name : news.over)
-    platform_.log.info("nobody holds the id any more that was not ours",
-                       {{"resource", name.resource}, {"id", name.id}});
+    platform_.log.info("id of another plugin released", {{"resource", name.resource}, {"id", name.id}});
   for (const auto& [name, holder] : news.strangers)
     platform_.log.warn(
-        "a pod holds something by an id that is not ours, and no device of ours is recognised in it: a "
-        "second pod may get the same",
+        "a pod holds an unknown device id that matches none of our devices: another pod may get the same "
+        "device",
         {{"resource", name.resource},
          {"id", name.id},
          {"pod", holder.pod_namespace.empty() ? holder.pod : holder.pod_namespace + '/' + holder.pod},

@@ -24,20 +24,19 @@ Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<
           loop, workers,
           [&log, path = file_->path().string()](const std::string& trouble) {
             if (trouble.empty())
-              log.info("which devices are drained is written down after all", {{"file", path}});
+              log.info("drained devices saved", {{"file", path}});
             else
-              log.error("which devices are drained is not written down: a restart would not know",
-                        {{"why", trouble}});
+              log.error("cannot save drained devices: a restart loses them", {{"why", trouble}});
           },
           file_->path().string() + " does not answer: its file system hangs"),
       timer_(loop, [this] { on_time(); }) {
   Drains::Parsed parsed = file_->read();
   drains_ = std::move(parsed.drains);
   if (!parsed.troubles.empty())
-    log_.error("not all devices that were drained are known any more",
+    log_.error("cannot read all drained devices: some may be offered again",
                {{"file", file_->path().string()}, {"why", joined(parsed.troubles, "; ")}});
   if (drains_.count() > 0)
-    log_.info("devices are drained since before the start", {{"count", std::to_string(drains_.count())}});
+    log_.info("devices still drained from before the start", {{"count", std::to_string(drains_.count())}});
   // What was understood of a broken file is in no file now.
   if (expire() || !parsed.troubles.empty()) save(nullptr);
   arm();
@@ -67,11 +66,10 @@ void Draining::carry_out(const DrainOrder& order, Done done) {
     this->answer(std::move(answer), done);
   });
   if (drain)
-    log_.info("a device is drained",
+    log_.info("device drained",
               {{"resource", name.resource}, {"device", name.device}, {"why", drain->text()}});
   else
-    log_.info("a device is not drained any more",
-              {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
+    log_.info("device undrained", {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
 }
 
 void Draining::answer(DrainAnswer answer, const Done& done) {
@@ -94,7 +92,7 @@ void Draining::answer(DrainAnswer answer, const Done& done) {
 bool Draining::expire() {
   const std::vector<Drains::Name> over = drains_.expire(Drain::Clock::now());
   for (const Drains::Name& name : over)
-    log_.info("a device is not drained any more",
+    log_.info("device undrained",
               {{"resource", name.resource}, {"device", name.device}, {"why", "its time is over"}});
   return !over.empty();
 }

@@ -89,7 +89,7 @@ void HeldDevices::tell_doubles(const Holdings& holdings) {
       if (other == holders.end() || other->first != one->first) continue;
       const Ledger::Name& name = *doubles.insert({resource, one->first}).first;
       if (doubles_.contains(name)) continue;
-      log_.warn("the kubelet has given one device to two pods: delete one of them",
+      log_.warn("the kubelet gave one device to two pods: delete one of them",
                 {{"resource", resource},
                  {"device", name.id},
                  {"pod", name_of(one->second)},

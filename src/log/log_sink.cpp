@@ -63,8 +63,7 @@ struct LogSink::State {
   }
   std::string missing(std::size_t lines) const {
     const std::string text =
-        packed("lines of the log are missing here: whoever takes them took none for too long",
-               {{"lines", std::to_string(lines)}});
+        packed("log lines dropped: the reader is too slow", {{"lines", std::to_string(lines)}});
     return formatted({{}, spdlog::level::warn, text});
   }
   void put(std::string_view line) const {

@@ -177,6 +177,43 @@ std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::strin
   return std::nullopt;
 }
 
+std::optional<Node> akri_configuration(const Node& values) {
+  const Node& udev = at(values, "udev");
+  const bool is_new = udev.find("configuration") != nullptr;
+  const Node& from = is_new ? at(udev, "configuration") : udev;
+  const Node& details = is_new ? at(from, "discoveryDetails") : from;
+  if (!is_true(from, "enabled", false) || at(details, "udevRules").kind != Node::Kind::kSequence)
+    return std::nullopt;
+  const auto scalar = [&](std::string text) {
+    return Node{.kind = Node::Kind::kScalar, .mark = from.mark, .scalar = std::move(text)};
+  };
+  const auto add = [&](Node& map, const char* key, Node value) {
+    map.members.push_back({scalar(key), std::move(value)});
+  };
+  Node rules = empty_map(from.mark);
+  for (const char* key : {"udevRules", "groupRecursive", "permissions"}) {
+    if (const Node* const value = details.find(key)) add(rules, key, *value);
+  }
+  Node protocol = empty_map(from.mark);
+  add(protocol, "udev", std::move(rules));
+  Node spec = empty_map(from.mark);
+  add(spec, "protocol", std::move(protocol));
+  for (const char* key : {"capacity", "brokerProperties"}) {
+    if (const Node* const value = from.find(key)) add(spec, key, *value);
+  }
+  if (!text_at(at(at(from, "brokerPod"), "image"), "repository").empty())
+    add(spec, "brokerSpec", at(from, "brokerPod"));
+  Node metadata = empty_map(from.mark);
+  const std::string& name = text_at(from, "name");
+  add(metadata, "name", scalar(name.empty() ? "akri-udev" : name));
+  Node object = empty_map(from.mark);
+  add(object, "apiVersion", scalar("akri.sh/v0"));
+  add(object, "kind", scalar("Configuration"));
+  add(object, "metadata", std::move(metadata));
+  add(object, "spec", std::move(spec));
+  return object;
+}
+
 Node merged_values(const Node& under, const Node& over) {
   if (under.kind != Node::Kind::kMap || over.kind != Node::Kind::kMap) return over;
   Node all = under;

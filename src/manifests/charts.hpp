@@ -42,6 +42,9 @@ bool is_known_chart(std::string_view name);
 std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::string& place,
                                             Diagnostics& diagnostics);
 
+// The object that Akri's chart makes of its values, of udev's configuration; nullopt: it is not on.
+std::optional<Node> akri_configuration(const Node& values);
+
 // Values over others: maps are merged, and nothing takes away what is there.
 Node merged_values(const Node& under, const Node& over);
 

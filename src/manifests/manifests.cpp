@@ -58,7 +58,8 @@ bool is_worth_reading(std::string_view text) {
   static constexpr auto kWords =
       std::to_array<std::string_view>({"devicematch", "resourceList", "configList", "device", "Device",
                                        "haring", "lags", "igStrategy", "resources", "version: v1"});
-  if (text.find_first_of("\n{[") == std::string_view::npos) return false;
+  const bool is_short = text.find_first_of("\n{[") == std::string_view::npos;
+  if (is_short && text != "version: v1") return false;  // which is a whole one of NVIDIA's
   return std::ranges::any_of(
       kWords, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
@@ -167,6 +168,7 @@ class Search {
     add_pod(node, here);
     container(node, here);
     chart(node, here);
+    if (const auto akri = akri_configuration(node)) return configuration(OtherPlugin::kAkri, *akri, here);
     if (const auto plugin = plugin_inside(node)) return configuration(*plugin, node, here);
     members(node, here);
   }

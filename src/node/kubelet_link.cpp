@@ -34,8 +34,7 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
 void KubeletLink::note_answer(RegistrationClient::Result result, const std::string& why) {
   using enum RegistrationClient::Result;
   const bool silent = result == kNobodyListens || result == kWentAway;
-  if (silent && !silence_told_)
-    log_.warn("the kubelet does not answer: asking again and again", {{"why", why}});
+  if (silent && !silence_told_) log_.warn("kubelet does not answer: retrying", {{"why", why}});
   silence_told_ = silent;
   if (result == kNobodyListens) watcher_.look();
 }
@@ -43,9 +42,8 @@ void KubeletLink::note_answer(RegistrationClient::Result result, const std::stri
 void KubeletLink::note_answer(const PodResources::Answer& answer) {
   const bool secret = !answer.holdings;
   if (secret && !secrecy_told_)
-    log_.warn(
-        "the kubelet does not say which pods hold devices: those that are gone are forgotten by time alone",
-        {{"why", answer.why}});
+    log_.warn("cannot read pod resources from the kubelet: devices that are gone are forgotten by time alone",
+              {{"why", answer.why}});
   secrecy_told_ = secret;
 }
 

@@ -205,7 +205,7 @@ void GuessedCards::put_right(const Checkpoint& checkpoint, const HeldUnits& hold
     pods_.book().set_card(each.pod->uid, each.card);
   }
   Log& log = assuming_.log();
-  log.info("pods were taken for each other: their annotations are to name each other's card",
+  log.info("pods were mixed up: each gets the card in the other's annotations",
            {{"resource", resource_}, {"pods", pods}});
 }
 

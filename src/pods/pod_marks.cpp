@@ -53,8 +53,7 @@ void PodMarks::on_answer(Marks::iterator mark, const ApiAnswer& answer) {
   if (answer.ok() && std::exchange(mark->stale, false)) return write(mark);
   if (answer.ok() || gone) {
     if (mark->told && !gone)
-      log_.info("a pod's annotation is written after all",
-                {{"pod", printable(mark->pod)}, {"what", mark->annotation}});
+      log_.info("pod annotation written", {{"pod", printable(mark->pod)}, {"what", mark->annotation}});
     marks_.erase(mark);
     return;
   }
@@ -62,7 +61,7 @@ void PodMarks::on_answer(Marks::iterator mark, const ApiAnswer& answer) {
   mark->again->arm(std::max<EventLoop::Clock::duration>(
       mark->backoff.next(), answer.retry_after.value_or(std::chrono::seconds(0))));
   if (!std::exchange(mark->told, true))
-    log_.warn("a pod's annotation cannot be written: it is tried again",
+    log_.warn("cannot write a pod annotation: retrying",
               {{"pod", printable(mark->pod)}, {"what", mark->annotation}, {"why", answer.trouble}});
 }
 

@@ -53,7 +53,7 @@ void AllocatableCheck::take(const Allocatable::Count& count) {
       judge(subject, counted == count.ids->end() ? none : counted->second);
     }
   } else if (!told_unknown) {
-    platform_.log.info("the kubelet does not say which devices it counts: not verified",
+    platform_.log.info("kubelet does not report its allocatable devices: counts are not verified",
                        {{"why", count.why}});
   }
   if (told_ != before || told_unknown != !unknown_.empty()) hooks_.changed();
@@ -69,13 +69,13 @@ void AllocatableCheck::judge(const Subject& subject, const std::vector<std::stri
       agreement.take(subject.sent, *subject.attached_since, std::move(found), EventLoop::Clock::now());
   if (!agreement.disagrees()) {
     if (told_.erase(subject.resource) > 0)
-      platform_.log.info("the kubelet counts what it was sent", {{"resource", subject.resource}});
+      platform_.log.info("kubelet counts the devices it was sent", {{"resource", subject.resource}});
     return;
   }
   const std::string& why = told_[subject.resource] = agreement.disagreement().text();
   if (!anew) return;
   hooks_.register_anew(subject.resource);
-  platform_.log.error("the kubelet does not count what it was sent: registering anew",
+  platform_.log.error("kubelet counts other devices than it was sent: registering again",
                       {{"resource", subject.resource}, {"why", why}});
 }
 

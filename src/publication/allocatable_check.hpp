@@ -1,5 +1,5 @@
 #pragma once
-// Whether the kubelet counts what it was sent.
+// Whether the kubelet counts the devices it was sent.
 
 #include <chrono>
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace plughost {
 
-// Whether the kubelet counts what it was sent: one resource's, as it is asked again and again. Plain values:
-// no I/O, and no clock but the time that is told.
+// Whether the kubelet counts the devices it was sent: one resource's, as it is asked again and again. Plain
+// values: no I/O, and no clock but the time that is told.
 
 // What the kubelet counts is not what it was sent.
 struct Disagreement {

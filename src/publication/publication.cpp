@@ -12,8 +12,7 @@ void tell_changes(Log& log, const std::string& resource, const std::vector<Devic
   using enum DeviceChange::Kind;
   const auto count = [](const ChangedGroup& group) { return std::to_string(group.count); };
   if (const auto group = group_of(changes, kAppeared); group.count > 0)
-    log.info("devices have appeared",
-             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+    log.info("devices appeared", {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
   if (const auto group = group_of(changes, kGone); group.count > 0)
     log.warn("devices are gone", {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
   if (const auto group = group_of(changes, kUnhealthy); group.count > 0)
@@ -23,7 +22,7 @@ void tell_changes(Log& log, const std::string& resource, const std::vector<Devic
     log.info("devices are Healthy again",
              {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
   if (const auto group = group_of(changes, kForgotten); group.count > 0)
-    log.info("devices that were gone are forgotten",
+    log.info("devices forgotten",
              {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
 }
 
@@ -31,9 +30,10 @@ void tell_specification(Log& log, const std::string& resource, const std::string
                         const std::string& now) {
   if (now == before) return;
   if (now.empty())
-    log.info("the CDI specification is written after all", {{"resource", resource}});
+    log.info("CDI specification written", {{"resource", resource}});
   else
-    log.error("no container can get the devices", {{"resource", resource}, {"why", now}});
+    log.error("cannot write the CDI specification: Allocate is refused",
+              {{"resource", resource}, {"why", now}});
 }
 
 }  // namespace
@@ -131,7 +131,7 @@ bool Publication::claim(Served& served, const std::string& name) {
   if (served.owner.empty()) return true;
   entry_.note(name + ": " + served.owner);
   means_.platform.log.error(
-      "two entries would serve one resource: the first one does",
+      "two entries name the same resource: the first one serves it",
       {{"resource", name}, {"entry", entry_name()}, {"at", config_.where}, {"other", served.owner}});
   return false;
 }

@@ -77,7 +77,7 @@ void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vect
   auto told = [this, done = std::move(done)](const std::string& trouble) {
     done(trouble);
     if (!trouble.empty())
-      platform_.log.warn("a container cannot start", {{"resource", name_}, {"why", trouble}});
+      platform_.log.warn("PreStartContainer refused", {{"resource", name_}, {"why", trouble}});
   };
   if (!offer->recipe->assume)
     pre_starts_.run(offer, ids, std::move(told));
@@ -96,20 +96,19 @@ void Resource::ask_allocation_program(std::shared_ptr<const Offer> offer, const 
 }
 
 void Resource::on_allocated(const AnsweredAllocate& call) {
-  platform_.log.debug("the kubelet has asked for devices, and has its answer",
-                      {{"resource", name_},
-                       {"ids", call.ids},
-                       {"count", std::to_string(call.count)},
-                       {"containers", std::to_string(call.containers)},
-                       {"outcome", call.refusal.empty() ? "given" : call.refusal}});
+  platform_.log.debug("Allocate answered", {{"resource", name_},
+                                            {"ids", call.ids},
+                                            {"count", std::to_string(call.count)},
+                                            {"containers", std::to_string(call.containers)},
+                                            {"outcome", call.refusal.empty() ? "given" : call.refusal}});
   if (call.refusal.empty()) return;
   const std::optional<unsigned> held_back = told_refusals_.admit(Clock::now());
   if (!held_back) return;
-  platform_.log.warn("a container cannot get its devices", {{"resource", name_},
-                                                            {"ids", call.ids},
-                                                            {"count", std::to_string(call.count)},
-                                                            {"why", call.refusal},
-                                                            {"held_back", std::to_string(*held_back)}});
+  platform_.log.warn("Allocate refused", {{"resource", name_},
+                                          {"ids", call.ids},
+                                          {"count", std::to_string(call.count)},
+                                          {"why", call.refusal},
+                                          {"held_back", std::to_string(*held_back)}});
 }
 
 void Resource::on_connection_trouble(const std::string& what) {
@@ -178,11 +177,11 @@ void Resource::carry_out(const attachment::ListenAgain&) {
   try {
     link_.directory().hold();
     endpoint_.listen_again();
-    platform_.log.info("somebody removed our socket: made again",
+    platform_.log.info("our socket was removed: created again",
                        {{"resource", name_}, {"socket", endpoint_.socket_name()}});
   } catch (const std::runtime_error& error) {
     // No directory: its return, or the next kubelet's coming, is an event of its own.
-    platform_.log.debug("our socket cannot be made again", {{"resource", name_}, {"error", error.what()}});
+    platform_.log.debug("cannot create our socket again", {{"resource", name_}, {"error", error.what()}});
   }
 }
 
@@ -214,7 +213,7 @@ void Resource::carry_out(const attachment::StreamEnded&) {
 }
 
 void Resource::carry_out(const attachment::StreamKept&) {
-  platform_.log.info("the kubelet made its socket anew and kept its stream", {{"resource", name_}});
+  platform_.log.info("kubelet recreated its socket and kept the stream", {{"resource", name_}});
 }
 
 void Resource::carry_out(const attachment::Failed& action) {

@@ -101,7 +101,7 @@ NodeLabels Conditions::labels_told() const {
 void Conditions::tell_troubles(const std::vector<std::string>& troubles) {
   for (const std::string& trouble : troubles) {
     if (std::ranges::find(told_, trouble) == told_.end())
-      platform_.log.error("a condition cannot be asked: the entries that have it stay as they were",
+      platform_.log.error("cannot evaluate a when condition: its entries stay as they are",
                           {{"reason", trouble}});
   }
   told_ = troubles;

@@ -155,7 +155,7 @@ ReloadAnswer ConfigurationInForce::refuse(std::vector<std::string> errors) {
                  errors.begin() + static_cast<std::ptrdiff_t>(std::min(errors.size(), kMostErrors)));
   configure_log(running_.config());
   for (const std::string& error : errors) platform_.log.error(error);
-  platform_.log.error("the configuration was not reloaded: the old one stays in force",
+  platform_.log.error("configuration not reloaded: the old one stays in force",
                       {{"errors", std::to_string(errors.size())}});
   if (!stopping_) running_.note_refusal(errors);
   return {.errors = std::move(errors)};
@@ -189,7 +189,7 @@ ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& co
   set_trial(std::move(trial));
   if (trial_) {
     answer.trial_until = trial_until_;
-    platform_.log.info("the configuration is on trial: it is given up unless somebody keeps it",
+    platform_.log.info("configuration on trial: rolled back unless it is confirmed",
                        {{"seconds", std::to_string(confirm->count())}});
   }
   for (std::string& trouble : move()) answer.warnings.push_back(std::move(trouble));
@@ -241,8 +241,7 @@ void ConfigurationInForce::go_back(const std::shared_ptr<const Config>& config, 
   loaded_at_ = loaded_at;
   given_up_at_ = std::chrono::system_clock::now();
   given_up_why_ = why;
-  platform_.log.error("the configuration on trial is given up: the one before it is in force again",
-                      {{"reason", why}});
+  platform_.log.error("configuration on trial rolled back: the previous one is in force", {{"reason", why}});
   follow_files();
   if (queue_.idle()) running_.end_former();  // else its end is their end
   changed_();
@@ -254,7 +253,7 @@ void ConfigurationInForce::keep(const KeepDone& done) {
     return done("no configuration is on trial: the last one was given up: " + given_up_why_);
   if (!trial_) return done("no configuration is on trial");
   set_trial(std::nullopt);
-  platform_.log.info("the configuration on trial is kept");
+  platform_.log.info("configuration on trial confirmed");
   changed_();
   done("");
 }
@@ -264,11 +263,11 @@ void ConfigurationInForce::on_conditions(Config part) {
   if (stopping_) return;
   const Changes changes = running_.apply(std::move(part));
   for (const std::string& name : changes.added)
-    platform_.log.info("the entry applies here now", {{"entry", name}});
+    platform_.log.info("entry applies to this node now", {{"entry", name}});
   for (const std::string& name : changes.removed) {
     const auto& others = conditions_.selection().others;
     const auto its = std::ranges::find(others, name, &NotHere::name);
-    platform_.log.info("the entry does not apply here any more",
+    platform_.log.info("entry no longer applies to this node",
                        {{"entry", name}, {"reason", its == others.end() ? "" : its->why}});
   }
 }

@@ -45,7 +45,7 @@ std::vector<std::string> problems(const DaemonStatus& status) {
       others.push_back("not looked at yet: " + entry.name);
     else if (entry.required && std::ranges::none_of(status.resources, offers_one))
       missing.push_back("required, and no device is Healthy: " + entry.name);
-    if (entry.stalled) others.push_back("looking for devices hangs: " + entry.name);
+    if (entry.stalled) others.push_back("device scan hangs: " + entry.name);
   }
   for (const NotHere& entry : status.configuration.others) {
     if (entry.unknown) others.push_back("nobody can tell whether it is for this node: " + entry.name);

@@ -7,7 +7,7 @@ namespace plughost {
 namespace {
 
 const std::string& stall_text() {
-  static const std::string kText = "a look at its devices has not ended within " +
+  static const std::string kText = "its device scan has not ended within " +
                                    std::to_string(Scanner::kDeadline.count()) +
                                    " s: a driver or a file system hangs";
   return kText;
@@ -67,10 +67,10 @@ void Part::on_failed(const std::string& why) {
   on_recovered();
   ++scans_failed_;
   has_looked_ = true;
-  note("cannot look for devices: " + why);
+  note("device scan failed: " + why);
   owner_.on_trouble();
   if (std::exchange(scan_trouble_, why) == why) return;
-  platform_.log.error("cannot look for devices: the list stands as it was",
+  platform_.log.error("device scan failed: the old list stays",
                       {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});
 }
 
@@ -79,7 +79,7 @@ void Part::on_stalled() {
   stalled_ = true;
   note(stall_text());
   owner_.on_trouble();
-  platform_.log.error("looking for devices takes too long: the list stands as it was",
+  platform_.log.error("device scan takes too long: the old list stays",
                       {{"entry", config_.recipe->name.text()},
                        {"seconds", std::to_string(Scanner::kDeadline.count())},
                        {"at", config_.where}});
@@ -88,8 +88,7 @@ void Part::on_stalled() {
 void Part::on_recovered() {
   if (!std::exchange(stalled_, false)) return;
   owner_.on_trouble();
-  platform_.log.info("looking for devices came to an end after all",
-                     {{"entry", config_.recipe->name.text()}});
+  platform_.log.info("device scan finished", {{"entry", config_.recipe->name.text()}});
 }
 
 void Part::tell(const Scan& scan, const Assembly& assembly) {
@@ -106,7 +105,7 @@ void Part::tell(const Scan& scan, const Assembly& assembly) {
   unmatched.insert(assembly.unmatched.begin(), assembly.unmatched.end());
   for (const std::string& place : unmatched) {
     if (!unmatched_.contains(place))
-      platform_.log.info("a pattern matches no device that is here now",
+      platform_.log.info("pattern matches no device on this node",
                          {{"entry", config_.recipe->name.text()}, {"pattern", place}, {"at", config_.where}});
   }
   unmatched_ = std::move(unmatched);

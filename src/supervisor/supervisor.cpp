@@ -153,7 +153,7 @@ Changes Supervisor::apply(Config config) {
   on_change_();
   for (const std::string& name : plan.changes.removed)
     platform_.log.warn(
-        "resource removed: its name stays on the node, with a count of 0, until the node is made anew "
+        "resource removed: the node shows its name with a count of 0 until the Node object is deleted "
         "(kubernetes/kubernetes#52510)",
         {{"resource", name}});
   return std::move(plan.changes);
@@ -238,9 +238,9 @@ void Supervisor::on_kubelet() {
   on_change_();
   const std::string directory = link_->config().directory;
   if (present)
-    platform_.log.info("a kubelet is there", {{"directory", directory}});
+    platform_.log.info("kubelet found", {{"directory", directory}});
   else
-    platform_.log.info("the kubelet's socket is gone: waiting for the next", {{"directory", directory}});
+    platform_.log.info("kubelet socket is gone: waiting for a new one", {{"directory", directory}});
 }
 
 void Supervisor::on_changed() {

@@ -38,9 +38,9 @@ MetricsFile::MetricsFile(EventLoop& loop, Workers& workers, Log& log, StatusRequ
       due_(loop, [this] { ask(); }),
       latest_(loop, workers, [this](const std::string& trouble) {
         if (trouble.empty())
-          log_.info("the metrics are in their file after all", {{"file", file_}});
+          log_.info("metrics file written", {{"file", file_}});
         else
-          log_.error("the metrics are not in their file as they are", {{"why", trouble}, {"file", file_}});
+          log_.error("cannot write the metrics file", {{"why", trouble}, {"file", file_}});
       }) {}
 
 void MetricsFile::use(const std::string& directory) {

@@ -35,7 +35,7 @@ std::vector<std::string> Servers::open_missing() {
     try {
       open();
     } catch (const std::runtime_error& error) {  // std::system_error among them
-      log_.error("devices are served, but nobody can ask for their status", {{"why", error.what()}});
+      log_.error("cannot listen for status requests: devices are served without", {{"why", error.what()}});
       troubles.emplace_back(error.what());
     }
   };

@@ -116,9 +116,9 @@ void UnhealthyPrograms::on_end(Runs::iterator run, const std::string& trouble) {
 
 void UnhealthyPrograms::tell(const Run& run, const std::string& trouble) {
   if (trouble.empty())
-    log_.info("the program of whenUnhealthy has run", {{"resource", run.resource}, {"device", run.device}});
+    log_.info("whenUnhealthy program finished", {{"resource", run.resource}, {"device", run.device}});
   else
-    log_.warn("the program of whenUnhealthy has not done its work",
+    log_.warn("the whenUnhealthy program failed",
               {{"resource", run.resource}, {"device", run.device}, {"why", trouble}});
 }
 
@@ -169,7 +169,7 @@ void RemovalPrograms::on_limit() {
 }
 
 void RemovalPrograms::tell(const Removal& removal, const std::string& trouble) {
-  log_.warn("a device was not cleared away",
+  log_.warn("the onRemove program failed",
             {{"resource", removal.resource}, {"device", removal.device}, {"why", trouble}});
 }
 

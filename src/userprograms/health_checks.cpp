@@ -152,9 +152,9 @@ void HealthChecks::note_means(const Check& check, const std::string& why) {
   if (means_ == why.empty()) return;
   means_ = why.empty();
   if (means_)
-    log_.info("health can be checked again", {{"resource", check.resource}});
+    log_.info("health checks run again", {{"resource", check.resource}});
   else
-    log_.error("health cannot be checked: the last verdicts stand",
+    log_.error("cannot run health checks: the last results stand",
                {{"resource", check.resource}, {"why", why}});
 }
 

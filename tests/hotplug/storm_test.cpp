@@ -124,7 +124,7 @@ TEST_CASE(
   const auto asked = Clock::now();
   const AllocateAnswer refused = node.kubelet().allocate_ids(kCamera, {"video0"});
   CHECK(refused.code != 0);
-  CHECK(refused.text.find(kCamera + ": a look at its devices has not ended") != std::string::npos);
+  CHECK(refused.text.find(kCamera + ": its device scan has not ended") != std::string::npos);
   CHECK(Clock::now() - asked < limit(2s));
   node.files().file("gophers/two");
   CHECK(node.healthy(kOther, "two", limit(1s)));
@@ -137,7 +137,7 @@ TEST_CASE(
   });
   CHECK(node.healthy(kCamera, "video1"));
   writer.join();
-  CHECK(node.daemon().wait_for_line({"came to an end after all"}, kLong));
+  CHECK(node.daemon().wait_for_line({"device scan finished"}, kLong));
   CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
   CHECK(node.of(kCamera).streams_ever == 1);
 }
@@ -190,7 +190,7 @@ TEST_CASE("a reload mends an entry whose look hangs: the new source is looked at
   node.configure(kCameras + counted(kOther, 3));  // nobody reads the pipe any more
   REQUIRE(node.reload());
   CHECK(node.healthy(kCamera, "video1", limit(1s)));
-  CHECK(node.daemon().wait_for_line({"came to an end after all"}, kLong, from));
+  CHECK(node.daemon().wait_for_line({"device scan finished"}, kLong, from));
   CHECK(node.kubelet().allocate_ids(kCamera, {"video0"}).code == 0);
   CHECK(node.of(kCamera).streams_ever == 1);
   machine.plug_in(camera(2), "video4linux", {});

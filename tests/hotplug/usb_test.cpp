@@ -70,14 +70,13 @@ TEST_CASE(
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.attached({kSerial}));
-  CHECK(node.daemon().wait_for_line({"a pattern matches no device that is here now", "pattern=except[0]"},
-                                    kLong));
+  CHECK(node.daemon().wait_for_line({"pattern matches no device on this node", "pattern=except[0]"}, kLong));
   plug_in(machine, "1-2", "B2", "ttyUSB0");
   plug_in(machine, "1-3", "A1", "ttyUSB1");
   REQUIRE(node.healthy(kSerial, "1a86:7523:A1", limit(1s)));
   CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB1"});
   CHECK(node.of(kSerial).devices->size() == 1);
-  CHECK(node.daemon().comes_to_lines("a pattern matches no device that is here now", 1));
+  CHECK(node.daemon().comes_to_lines("pattern matches no device on this node", 1));
 }
 
 TEST_CASE("dongles that swap ports keep their ids, and their containers get the right nodes") {
@@ -242,9 +241,8 @@ TEST_CASE(
   }));
   CHECK(node.unhealthy(kSerial, stick));
   CHECK(node.unhealthy(port, first));
-  CHECK(node.daemon().wait_for_line({"a pod was given other nodes for its device than it has now",
-                                     "given=/dev/ttyUSB0", "now=/dev/ttyUSB1"},
-                                    kLong));
+  CHECK(node.daemon().wait_for_line(
+      {"device has other nodes than its pod was given", "given=/dev/ttyUSB0", "now=/dev/ttyUSB1"}, kLong));
   CHECK(node.kubelet().free("reader"));
   CHECK(node.healthy(kSerial, stick));
   CHECK(node.healthy(port, first));
@@ -265,7 +263,7 @@ TEST_CASE("of a stick with shares the one is Unhealthy whose pod was given anoth
   plug_in(machine, "1-3", "A1", "ttyUSB1");
   CHECK(node.healthy(kSerial, "1a86:7523:A1::0"));
   CHECK(node.unhealthy(kSerial, "1a86:7523:A1::1"));
-  CHECK(node.daemon().wait_for_line({"a pod was given other nodes for its device than it has now"}, kLong));
+  CHECK(node.daemon().wait_for_line({"device has other nodes than its pod was given"}, kLong));
   CHECK(node.unhealthy(kSerial, "1a86:7523:A1::1"));
   CHECK(node.kubelet().free("reader"));
   CHECK(node.healthy(kSerial, "1a86:7523:A1::1"));

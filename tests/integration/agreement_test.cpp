@@ -31,10 +31,10 @@ TEST_CASE("a kubelet that takes in no list any more is registered with anew afte
   node.files().file("gophers/ben");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 2; }));
   CHECK(registrations(node) == 2);
-  CHECK(node.daemon().wait_for_line({"the kubelet does not count what it was sent: registering anew",
+  CHECK(node.daemon().wait_for_line({"kubelet counts other devices than it was sent: registering again",
                                      "of 2 Healthy devices it does not count 1 (ben)"},
                                     kLong));
-  CHECK(node.daemon().wait_for_line({"the kubelet counts what it was sent", kGopher}, kLong));
+  CHECK(node.daemon().wait_for_line({"kubelet counts the devices it was sent", kGopher}, kLong));
   // A list that is just on its way is no disagreement.
   node.files().file("gophers/cat");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGopher).allocatable == 3; }));
@@ -44,7 +44,7 @@ TEST_CASE("a kubelet that takes in no list any more is registered with anew afte
 TEST_CASE("a kubelet without pod resources is not verified, which is said once") {
   Node node;
   start(node);
-  constexpr const char* kWords = "the kubelet does not say which devices it counts: not verified";
+  constexpr const char* kWords = "kubelet does not report its allocatable devices: counts are not verified";
   CHECK(node.daemon().wait_for_line({kWords}, kLong));
   node.files().file("gophers/ben");
   CHECK(node.count(kGopher, 2));

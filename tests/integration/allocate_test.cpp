@@ -104,9 +104,8 @@ TEST_CASE("a program that goes wrong refuses the allocation in words, which the 
   CAPTURE(refused.text);
   CHECK(has(refused.text, words));
   CHECK(has(refused.text, kDisk));
-  CHECK(node.daemon().wait_for_line({"warn", "a container cannot get its devices", kDisk, "ids=sda", "why="},
-                                    kLong));
-  CHECK(node.daemon().comes_to_lines("a container cannot get its devices", 1));
+  CHECK(node.daemon().wait_for_line({"warn", "Allocate refused", kDisk, "ids=sda", "why="}, kLong));
+  CHECK(node.daemon().comes_to_lines("Allocate refused", 1));
   CHECK(node.kubelet().allocate("pod", "main", kOther, 1).admitted());
   CHECK(node.daemon().running());
 }

@@ -204,14 +204,15 @@ TEST_CASE("what cannot be written is an error with a reason, and Allocate refuse
   node.start_kubelet();
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  CHECK(node.daemon().wait_for_line({"no container can get the devices", kPort, "cannot be written"}, kLong));
+  CHECK(node.daemon().wait_for_line(
+      {"cannot write the CDI specification: Allocate is refused", kPort, "cannot be written"}, kLong));
   const auto refused = node.kubelet().allocate_ids(kPort, {"ttyA"});
   CHECK(refused.code != 0);
   CHECK(refused.text.find("cannot be written") != std::string::npos);
   node.files().remove("cdi");
-  CHECK(node.daemon().wait_for_line({"the CDI specification is written after all", kPort}, kLong));
+  CHECK(node.daemon().wait_for_line({"CDI specification written", kPort}, kLong));
   CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
-  CHECK(node.daemon().comes_to_lines("no container can get the devices", 1));
+  CHECK(node.daemon().comes_to_lines("cannot write the CDI specification: Allocate is refused", 1));
 }
 
 TEST_CASE("a directory of specifications that hangs keeps nobody else from anything") {
@@ -226,14 +227,14 @@ TEST_CASE("a directory of specifications that hangs keeps nobody else from anyth
   REQUIRE(node.attached({"example.com/gopher"}));
   node.files().file("gophers/one");
   CHECK(node.healthy("example.com/gopher", "one", limit(1s)));
-  CHECK(node.daemon().wait_for_line({"no container can get the devices", kPort, "its file system hangs"},
-                                    kLong));
+  CHECK(node.daemon().wait_for_line(
+      {"cannot write the CDI specification: Allocate is refused", kPort, "its file system hangs"}, kLong));
   REQUIRE(node.healthy(kPort, "ttyA"));
   const auto refused = node.kubelet().allocate_ids(kPort, {"ttyA"});
   CHECK(refused.code != 0);
   CHECK(refused.text.find("its file system hangs") != std::string::npos);
   hung.give_back();
-  CHECK(node.daemon().wait_for_line({"the CDI specification is written after all", kPort}, kLong));
+  CHECK(node.daemon().wait_for_line({"CDI specification written", kPort}, kLong));
   CHECK(eventually([&] { return node.kubelet().allocate_ids(kPort, {"ttyA"}).code == 0; }));
 }
 

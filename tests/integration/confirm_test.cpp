@@ -16,7 +16,7 @@ namespace {
 
 const std::string kA = "example.com/a";
 const std::string kB = "example.com/b";
-const std::string kGivenUp = "the configuration on trial is given up";
+const std::string kGivenUp = "configuration on trial rolled back";
 
 // a with two devices, and b with one, attached.
 struct Running {
@@ -97,7 +97,7 @@ TEST_CASE("a configuration that is kept stays") {
   const Finished kept = running.reload({"--keep"});
   CHECK(kept.exit_code == 0);
   CHECK(kept.output == "the configuration is kept\n");
-  CHECK(running.says("the configuration on trial is kept"));
+  CHECK(running.says("configuration on trial confirmed"));
   CHECK(running.configuration()["trialUntil"].is_null());
   CHECK(running.reload({"--keep"}).output == "no configuration is on trial\n");
   CHECK(running.node.count(kA, 3));
@@ -239,7 +239,7 @@ TEST_CASE("what cannot be had back now is tried again, and cannot be kept meanwh
   running.configure(3);
   REQUIRE(run_plughost({"reload", "--confirm", "3s", "--control", former}).exit_code == 0);
   running.node.files().file("run/control.sock");  // which is never replaced
-  REQUIRE(running.says("the configuration was not reloaded"));
+  REQUIRE(running.says("configuration not reloaded"));
   const Finished kept = running.reload({"--keep"});
   CHECK(kept.exit_code == 1);
   CHECK(kept.output == "the configuration is being given up\n");
@@ -248,7 +248,7 @@ TEST_CASE("what cannot be had back now is tried again, and cannot be kept meanwh
   running.node.files().remove("run/control.sock");
   REQUIRE(running.says(kGivenUp));
   CHECK(running.node.count(kA, 2));
-  CHECK(running.node.daemon().comes_to_lines("the configuration was not reloaded", 1));
+  CHECK(running.node.daemon().comes_to_lines("configuration not reloaded", 1));
 }
 
 TEST_CASE("a daemon that starts in the middle of a trial takes the file as it is") {

@@ -318,7 +318,7 @@ TEST_CASE("a daemon that cannot have its control socket serves its devices, and 
   other.start_kubelet();
   other.start_daemon();
   CHECK(other.attached({kGopher}));
-  CHECK(other.daemon().wait_for_line({"nobody can ask for their status", "run"}, kLong));
+  CHECK(other.daemon().wait_for_line({"cannot listen for status requests", "run"}, kLong));
 
   other.files().directory("more");
   Process second({"run", "--config", other.configuration(), "--control", running.node.control(),
@@ -370,7 +370,7 @@ TEST_CASE("--control with a file's name, the configuration's even, harms no file
     Process daemon({"run", "--config", node.configuration(), "--plugin-directory", node.plugins().string(),
                     "--control", path});
     CHECK(daemon.wait_for_line(
-        {"nobody can ask for their status", path, "nobody listens on is ever replaced"}, kLong));
+        {"cannot listen for status requests", path, "nobody listens on is ever replaced"}, kLong));
     CHECK(node.attached({kGopher}));
     daemon.signal(SIGTERM);
     CHECK(daemon.wait_for_exit(limit(1000ms)) == 0);

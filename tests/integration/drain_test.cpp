@@ -75,7 +75,7 @@ TEST_CASE("a drained device is Unhealthy for that reason wherever one looks, and
   CHECK(running.drains()[0]["reason"] == "the fan");
   CHECK(running.drains()[0]["until"] > running.drains()[0]["since"]);
   const std::string events = running.plughost({"events"}).output;
-  CHECK(events.find("a device is drained resource=" + kGopher + " device=amy why=\"drained until ") !=
+  CHECK(events.find("device drained resource=" + kGopher + " device=amy why=\"drained until ") !=
         std::string::npos);
   CHECK(events.find("devices turned Unhealthy resource=" + kGopher + " devices=amy") != std::string::npos);
   // The second one has no end and no pod.
@@ -130,7 +130,7 @@ TEST_CASE("what is drained outlives a reload, a new entry, a kill, and the devic
   REQUIRE(node.daemon().wait_for_exit(kLong));
   const auto registrations = node.of(kGopher).registrations.size();
   node.start_daemon();
-  CHECK(node.daemon().wait_for_line({"devices are drained since before the start", "count=1"}, kLong));
+  CHECK(node.daemon().wait_for_line({"devices still drained from before the start", "count=1"}, kLong));
   REQUIRE(node.wait_for([&](const KubeletState& state) {
     return state.of(kGopher).registrations.size() > registrations && state.of(kGopher).devices->size() == 2;
   }));
@@ -165,8 +165,7 @@ TEST_CASE("a drain ends by itself when its time is over, and another one replace
   REQUIRE(running.drains().size() == 1);
   CHECK(running.drains()[0]["reason"] == "");
   CHECK(running.node.healthy(kToken, kToken + "-0::0"));
-  CHECK(running.node.daemon().wait_for_line(
-      {"a device is not drained any more", kToken + "-0", "its time is over"}, kLong));
+  CHECK(running.node.daemon().wait_for_line({"device undrained", kToken + "-0", "its time is over"}, kLong));
   CHECK(running.drains().empty());
 }
 
@@ -201,7 +200,8 @@ TEST_CASE("a file of drains that is broken is an error with its name, and is kep
   std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
   running.node.start_daemon();
   CHECK(running.node.daemon().wait_for_line(
-      {"error", "not all devices that were drained are known any more", file, "kept as " + file + ".broken"},
+      {"error", "cannot read all drained devices: some may be offered again", file,
+       "kept as " + file + ".broken"},
       kLong));
   CHECK(running.node.attached({kGopher}));
   CHECK(std::filesystem::exists(file + ".broken"));
@@ -213,10 +213,10 @@ TEST_CASE("a drain that cannot be written down is one nevertheless, and says so"
   running.done({"drain", kGopher + "=amy"}, "warning: a restart of plughost would not know of it: " +
                                                 running.node.path("state/drains.json"));
   CHECK(running.node.unhealthy(kGopher, "amy"));
-  CHECK(running.node.daemon().wait_for_line(
-      {"error", "which devices are drained is not written down: a restart would not know"}, kLong));
+  CHECK(running.node.daemon().wait_for_line({"error", "cannot save drained devices: a restart loses them"},
+                                            kLong));
   running.node.files().remove("state");
-  CHECK(running.node.daemon().wait_for_line({"which devices are drained is written down after all"}, kLong));
+  CHECK(running.node.daemon().wait_for_line({"drained devices saved"}, kLong));
   CHECK(std::filesystem::exists(running.node.path("state/drains.json")));
 }
 

@@ -78,12 +78,12 @@ TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the lo
   const std::size_t from = node.daemon().mark();
   SUBCASE("it fails") {
     put(node, "script", "echo first >&2; echo the controller is away >&2; exit 4\n");
-    CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "exited with 4: the controller is away"}, kLong,
-                                      from));
+    CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "exited with 4: the controller is away"},
+                                      kLong, from));
   }
   SUBCASE("it prints garbage") {
     put(node, "list", "sda sdb\n");
-    CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "it is not JSON"}, kLong, from));
+    CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "it is not JSON"}, kLong, from));
   }
   SUBCASE("it prints a device that cannot be") {
     put(node, "list", R"({"devices": [{"id": "sda", "nodes": ["sda"]}]})");
@@ -91,7 +91,7 @@ TEST_CASE("exec: a program that goes wrong leaves the list as it was, and the lo
   }
   SUBCASE("it floods") {
     put(node, "script", "exec yes\n");
-    CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "more than 4 MiB"}, kLong, from));
+    CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "more than 4 MiB"}, kLong, from));
   }
   CHECK(node.of(kDisk).allocatable == 2);
   CHECK(node.of(kDisk).lists == 1);
@@ -130,7 +130,7 @@ TEST_CASE("exec: a program that takes its time is no driver that hangs: until it
   node.start_daemon();
   REQUIRE(node.attached({kDisk}));
   put(node, "script", "exec sleep 1000\n");
-  CHECK(node.daemon().wait_for_line({"cannot look", kDisk, "killed after 6 s"}, kLong));
+  CHECK(node.daemon().wait_for_line({"device scan failed", kDisk, "killed after 6 s"}, kLong));
   CHECK(node.daemon().count_lines("takes too long") == 0);
   CHECK(node.kubelet().allocate("pod", "main", kDisk, 1).admitted());
 }

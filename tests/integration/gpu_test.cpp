@@ -112,8 +112,7 @@ TEST_CASE(
   REQUIRE(node.count(kGpu, 2));
   CHECK(ids_of(node.of(kGpu)) == std::vector<std::string>{"GPU-a::0", "GPU-a::1"});
   CHECK(visible(node.kubelet().allocate_ids(kGpu, {"GPU-a::1"})) == "GPU-a");
-  CHECK(node.daemon().wait_for_line({"a pattern matches no device that is here now", "pattern=only[1]"},
-                                    kLong));
+  CHECK(node.daemon().wait_for_line({"pattern matches no device on this node", "pattern=only[1]"}, kLong));
 
   CHECK(run_plughost({"status", "--control", node.control()})
             .output.find("no device matches: only[1] of " + kGpu) != std::string::npos);
@@ -126,7 +125,7 @@ TEST_CASE(
   CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a::0"}).text.find("left out by its entry") !=
         std::string::npos);
   CHECK(node.of(kGpu).registrations.size() == 1);
-  CHECK(node.daemon().comes_to_lines("a pattern matches no device that is here now", 3));
+  CHECK(node.daemon().comes_to_lines("pattern matches no device on this node", 3));
 }
 
 TEST_CASE("16 cards of 64 replicas are 1,024 ids, and each stands for its card") {
@@ -188,7 +187,7 @@ TEST_CASE("a library that hangs later refuses its cards with that reason, until 
   start(node, cards() + counted(kToken, 2));
   REQUIRE(node.healthy(kGpu, "GPU-a"));
   fake.show(kTwoCards + "hang nvmlDeviceGetUUID\n");
-  REQUIRE(node.daemon().wait_for_line({"looking for devices takes too long"}, 10s + kLong));
+  REQUIRE(node.daemon().wait_for_line({"device scan takes too long"}, 10s + kLong));
   CHECK(node.kubelet().allocate_ids(kGpu, {"GPU-a"}).text.find("a driver or a file system hangs") !=
         std::string::npos);
   CHECK(node.kubelet().allocate_ids(kToken, {kToken + "-0"}).code == 0);

@@ -110,7 +110,7 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
   SUBCASE("and while the kubelet does not tell") {
     const std::size_t from = node.daemon().mark();
     node.kubelet().stop();
-    CHECK(node.daemon().wait_for_line({"does not say which pods hold devices"}, kLong, from));
+    CHECK(node.daemon().wait_for_line({"cannot read pod resources"}, kLong, from));
     node.kubelet().restart();
     REQUIRE(node.attached({kGopher}));
     CHECK(node.unhealthy(kGopher, "held::1", 0ms));
@@ -120,7 +120,7 @@ TEST_CASE("a device that is gone stays listed for as long as a pod holds it") {
   SUBCASE("and is Healthy when it comes back") {
     node.files().file("gophers/held");
     CHECK(node.healthy(kGopher, "held::1"));
-    CHECK(node.daemon().wait_for_line({"devices have appeared", "devices=held"}, kLong));
+    CHECK(node.daemon().wait_for_line({"devices appeared", "devices=held"}, kLong));
   }
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("where the kubelet does not tell who holds what, time alone decides, a
     node.files().remove("gophers/" + name);
     REQUIRE(node.wait_for([&](const KubeletState& state) { return !listed(state, name); }));
   }
-  CHECK(node.daemon().comes_to_lines("does not say which pods hold devices", 1));
+  CHECK(node.daemon().comes_to_lines("cannot read pod resources", 1));
 }
 
 TEST_CASE("a device that appears and one that goes are a line each, and the first list has none") {
@@ -144,18 +144,18 @@ TEST_CASE("a device that appears and one that goes are a line each, and the firs
   node.files().file("gophers/two");
   REQUIRE(node.healthy(kGopher, "two"));
   CHECK(node.daemon().wait_for_line(
-      {"info", "devices have appeared", "resource=" + kGopher, "devices=two", "count=1"}, kLong));
-  CHECK(node.daemon().comes_to_lines("devices have appeared", 1));
+      {"info", "devices appeared", "resource=" + kGopher, "devices=two", "count=1"}, kLong));
+  CHECK(node.daemon().comes_to_lines("devices appeared", 1));
   node.files().remove("gophers/one");
   REQUIRE(node.unhealthy(kGopher, "one"));
   CHECK(node.daemon().wait_for_line(
       {"warn", "devices are gone", "resource=" + kGopher, "devices=one", "count=1"}, kLong));
-  CHECK(node.daemon().wait_for_line({"devices that were gone are forgotten", "devices=one"}, kLong));
+  CHECK(node.daemon().wait_for_line({"devices forgotten", "devices=one"}, kLong));
   // A list that is empty by now is not the first one again.
   node.files().remove("gophers/two");
   REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGopher).devices->empty(); }));
   node.files().file("gophers/one");
-  CHECK(node.daemon().wait_for_line({"devices have appeared", "devices=one"}, kLong));
+  CHECK(node.daemon().wait_for_line({"devices appeared", "devices=one"}, kLong));
   CHECK(node.daemon().count_lines("turned Unhealthy") == 0);
   CHECK(node.daemon().count_lines("Healthy again") == 0);
 }
@@ -242,7 +242,7 @@ TEST_CASE(
   REQUIRE(node.attached({kGopher}));
   REQUIRE(node.kubelet().allocate_named("pod-a", "main", kGopher, {"sda"}).admitted());
   node.files().remove("disks/sda");
-  REQUIRE(node.daemon().wait_for_line({"the program of whenUnhealthy has run", kGopher, "sda"}, kLong));
+  REQUIRE(node.daemon().wait_for_line({"whenUnhealthy program finished", kGopher, "sda"}, kLong));
   const auto told = [&](const std::string& device) {
     std::ifstream file(node.files().at("told-" + device));
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -260,7 +260,7 @@ TEST_CASE(
   node.files().file("disks/sdc");
   REQUIRE(node.healthy(kGopher, "sdc"));
   node.files().remove("disks/sdc");
-  REQUIRE(node.daemon().wait_for_line({"the program of whenUnhealthy has run", "sdc"}, kLong, from));
+  REQUIRE(node.daemon().wait_for_line({"whenUnhealthy program finished", "sdc"}, kLong, from));
   CHECK(node.daemon().count_lines("whenUnhealthy", from) == 1);
   CHECK(told("sdb").empty());
 }

@@ -124,7 +124,7 @@ TEST_CASE("metrics count what happens") {
 
   node.configure("- {name: bad}\n");
   node.daemon().signal(SIGHUP);
-  REQUIRE(node.daemon().wait_for_line({"was not reloaded"}, kLong));
+  REQUIRE(node.daemon().wait_for_line({"configuration not reloaded"}, kLong));
   const std::string refused = metrics();
   CHECK(value_of(refused, "plughost_config_reloads_total{result=\"refused\"}") == 1);
   CHECK(value_of(refused, "plughost_config_last_reload_successful") == 0);
@@ -338,5 +338,5 @@ TEST_CASE("a reload moves it, and a port that is taken costs no device") {
   other.start_kubelet();
   other.start_daemon();
   CHECK(other.attached({"example.com/other"}));
-  CHECK(other.daemon().wait_for_line({"nobody can ask for their status", "cannot listen on"}, kLong));
+  CHECK(other.daemon().wait_for_line({"cannot listen for status requests", "cannot listen on"}, kLong));
 }

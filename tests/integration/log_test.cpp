@@ -87,18 +87,17 @@ TEST_CASE("an Allocate that is refused is a warning, five times in a minute, and
     CHECK_FALSE(node.kubelet().allocate_ids(resource, {id}).text.empty());
   };
   for (int i = 0; i < 7; ++i) refuse("example.com/token", "nobody" + std::to_string(i));
-  const std::string answered = "the kubelet has asked for devices, and has its answer";
+  const std::string answered = "Allocate answered";
   REQUIRE(node.daemon().wait_for_line({"debug", answered, "resource=example.com/token", "ids=nobody6",
                                        "count=1", "containers=1", "outcome=", "has no device"},
                                       kLong));
   CHECK(node.daemon().comes_to_lines(answered, 7));
-  CHECK(node.daemon().comes_to_lines("a container cannot get its devices", 5));
-  CHECK(node.daemon().wait_for_line(
-      {"warn", "a container cannot get its devices", "resource=example.com/token", "ids=nobody4", "count=1",
-       "resource example.com/token has no device", "held_back=0"},
-      kLong));
+  CHECK(node.daemon().comes_to_lines("Allocate refused", 5));
+  CHECK(node.daemon().wait_for_line({"warn", "Allocate refused", "resource=example.com/token", "ids=nobody4",
+                                     "count=1", "resource example.com/token has no device", "held_back=0"},
+                                    kLong));
   refuse("example.com/other", "nobody");  // it has a rate of its own
-  CHECK(node.daemon().wait_for_line({"cannot get its devices", "resource=example.com/other"}, kLong));
+  CHECK(node.daemon().wait_for_line({"Allocate refused", "resource=example.com/other"}, kLong));
   REQUIRE(node.kubelet().allocate("pod", "main", "example.com/token", 2).admitted());
   CHECK(node.daemon().wait_for_line({"debug", answered, "count=2", "containers=1", "outcome=given"}, kLong));
 }

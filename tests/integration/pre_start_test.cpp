@@ -72,7 +72,7 @@ TEST_CASE("a program that fails fails the start in its own words, and the next s
   const std::string why = node.kubelet().start_container("pod");
   CHECK(why.find("resource example.com/disk: device \"sdb\" is not ready: no space left on sdb") !=
         std::string::npos);
-  CHECK(node.daemon().wait_for_line({"cannot start", kDisk, "no space left"}, kLong));
+  CHECK(node.daemon().wait_for_line({"PreStartContainer refused", kDisk, "no space left"}, kLong));
   node.files().remove("broken-sdb");
   CHECK(node.kubelet().start_container("pod") == "");
 }

@@ -208,7 +208,7 @@ TEST_CASE("two entries that come to serve one resource: the first does, and the 
   node.configure(entry("example.com/{name}", "first") + entry(other, "second"));
   REQUIRE(node.reload());
   CHECK(node.daemon().wait_for_line(
-      {"two entries would serve one resource", "resource=" + kSame, "example.com/{name}", "config.yaml:"},
+      {"two entries name the same resource", "resource=" + kSame, "example.com/{name}", "config.yaml:"},
       kLong));
   CHECK(who() == "first");
   CHECK(node.of(kSame).registrations.size() == 1);
@@ -230,7 +230,7 @@ TEST_CASE("of two entries that would serve one resource from the start it is the
   node.start_daemon();
   REQUIRE(node.attached({"example.com/same"}));
   CHECK(node.of("example.com/same").devices->size() == 3);
-  CHECK(node.daemon().wait_for_line({"two entries would serve one resource", "resource=example.com/same"},
+  CHECK(node.daemon().wait_for_line({"two entries name the same resource", "resource=example.com/same"},
                                     kLong));
   CHECK(node.of("example.com/same").registrations.size() == 1);
 }

@@ -85,7 +85,8 @@ TEST_CASE("a program of onRemove that hangs holds a stop up no longer than syste
   node.daemon().signal(SIGTERM);
   CHECK(node.daemon().wait_for_exit(limit(4s)) == 0);
   CHECK(exists(node, "cleared-sdb"));
-  CHECK(node.daemon().wait_for_line({"not cleared away", kDisk, "sda", "no time for it to end"}, kLong));
+  CHECK(node.daemon().wait_for_line({"the onRemove program failed", kDisk, "sda", "no time for it to end"},
+                                    kLong));
 }
 
 TEST_CASE("a program of onRemove that does not end by itself is killed before systemd would kill all") {

@@ -81,7 +81,8 @@ TEST_CASE("7.18 a kubelet that is away for a while: all resources stream again w
   start(node);
   node.kubelet().stop();
   std::filesystem::remove(node.plugins() / "kubelet.sock");
-  if (node.sockets() == node.plugins()) REQUIRE(node.daemon().wait_for_line({"waiting for the next"}, kLong));
+  if (node.sockets() == node.plugins())
+    REQUIRE(node.daemon().wait_for_line({"waiting for a new one"}, kLong));
   node.kubelet().restart();
   CHECK(node.attached(kThree, limit(1s)));
 }

@@ -79,7 +79,7 @@ TEST_CASE("a mount that vanishes with the file is an error, and harms nobody, an
   REQUIRE(node.count(kA, 2));
   std::filesystem::rename(node.path("mount"), node.path("gone"));
   REQUIRE(node.daemon().wait_for_line({"error", "config.yaml", "No such file or directory"}, kLong));
-  REQUIRE(says(node, "the configuration was not reloaded: the old one stays in force"));
+  REQUIRE(says(node, "configuration not reloaded: the old one stays in force"));
   CHECK(node.of(kA).lists == 1);
   std::filesystem::rename(node.path("next"), node.path("mount"));
   CHECK(node.count(kA, 3));
@@ -91,13 +91,13 @@ TEST_CASE("half a file is an error with its place, is tried again when it change
   start(node);
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
   REQUIRE(says(node, "config.yaml:2:"));
-  CHECK(says(node, "the configuration was not reloaded"));
+  CHECK(says(node, "configuration not reloaded"));
   CHECK(node.of(kA).lists == 1);
   // Somebody touches it, and it says the same: nobody wants to know once more.
   node.files().file("config.yaml", "watch: true\nresources: [{name: ");
   node.configure(counted(kA, 7));
   CHECK(node.count(kA, 7));
-  CHECK(node.daemon().comes_to_lines("the configuration was not reloaded", 1));
+  CHECK(node.daemon().comes_to_lines("configuration not reloaded", 1));
 }
 
 TEST_CASE("a file that is written with the same words is no reload, but SIGHUP is one") {

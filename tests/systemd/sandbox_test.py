@@ -162,7 +162,7 @@ class InTheUnit(unittest.TestCase):
         self.assertIn("nobody", config)
         start = self.restart(config)
         self.kubelet.wait_for_line("example.com/token: 2 devices", 20, start)
-        until(lambda: "cannot look for devices" in self.machine.run("journalctl --unit plughost --no-pager"), 20,
+        until(lambda: "device scan failed" in self.machine.run("journalctl --unit plughost --no-pager"), 20,
               "the log's line about the program")
         self.machine.run(f"mkdir -p {DROP_INS} && ln -s /usr/share/plughost/systemd/users.conf {DROP_INS}/")
         self.kubelet.wait_for_line("example.com/listed: 1 device, 1 healthy", 20, self.restart(config))

@@ -187,7 +187,7 @@ def trial(cluster):
         started = time.monotonic()
         plughost.command("reload", "--confirm", "5s")
         advertised(cluster, node, late, 10)
-        plughost.wait_for_line("the configuration on trial is given up", 20)
+        plughost.wait_for_line("configuration on trial rolled back", 20)
         took = time.monotonic() - started
         advertised_none(cluster, node, late)
         steady.check()

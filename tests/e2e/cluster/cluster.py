@@ -45,7 +45,7 @@ def add_address(address):
 
 
 class ControlPlane:
-    """Constructed means that the API server answers. Nobody schedules, and there is no node."""
+    """Constructed means that API server answers. Nobody schedules, and there is no node."""
 
     def __init__(self, folder, binaries, logs):
         self.folder = folder

@@ -121,7 +121,7 @@ class Misled:
 
 
 def _agrees(line, name):
-    return "the kubelet counts what it was sent" in line and line.endswith(f"resource={name}")
+    return "kubelet counts the devices it was sent" in line and line.endswith(f"resource={name}")
 
 
 def misled(node, count, seed):

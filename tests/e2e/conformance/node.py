@@ -21,7 +21,7 @@ from .lines import Failed, expect
 
 AS_PACKAGED = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}  # what the unit and the image set
 WATCHED = 1.0  # seconds for which nothing must happen
-REGISTERED_ANEW = "the kubelet does not count what it was sent: registering anew"
+REGISTERED_ANEW = "kubelet counts other devices than it was sent: registering again"
 
 
 class Entry(NamedTuple):

@@ -67,7 +67,7 @@ def parts(node):
     node.lists(A, {"one": "Healthy", "two": "Unhealthy", "three": "Unhealthy", "four": "Healthy"})
     node.measure("beside a part that hangs: another's device comes and goes", time.monotonic() - changed, limit=1)
     expect(answer("four") == {"FROM_0": "well"}, "a device of another entry is given")
-    expect("a look at its devices has not ended" in given("one"), f"one: {given('one')}")
+    expect("its device scan has not ended" in given("one"), f"one: {given('one')}")
 
     files.answer()
     node.until(lambda: given("one") == {"FROM_0": "hung", "MORE": "more"}, PATIENCE, "it is given when its directory answers")

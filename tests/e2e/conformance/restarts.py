@@ -123,7 +123,7 @@ def directory_removed(node):
         start = node.daemon.mark()
         removed()
         if not node.by_registry:  # there is no kubelet's socket to miss there
-            node.daemon.wait_for_line("waiting for the next", PATIENCE, start)
+            node.daemon.wait_for_line("waiting for a new one", PATIENCE, start)
 
     def replaced():
         for directory in directories:

@@ -50,7 +50,7 @@ TEST_CASE("the node shows an entry's cards once they are known, and keeps what i
   CHECK(
       rig.objects.patches() ==
       std::vector<std::string>{R"({"status":{"capacity":{"a.example/cards":"2","a.example/cores":"200"}}})"});
-  CHECK(rig.told("the node's counts of cards are written") == 1);
+  CHECK(rig.told("node counts written") == 1);
 }
 
 TEST_CASE("a card that turns sick is counted no more, and what already is right is not written") {
@@ -105,13 +105,13 @@ TEST_CASE("a refusal is told once, tried again, and holds nobody up for longer t
   rig.objects.refuse("PATCH", 403);
   rig.follow(2);
   CHECK(run_until(rig.loop, [&] { return rig.objects.asked("PATCH") >= 2; }));
-  CHECK(rig.told("the node's counts of cards are not written: they stay as they were") == 1);
+  CHECK(rig.told("cannot write node counts: the old ones stay") == 1);
   CHECK(rig.settle(50ms));
   CHECK(rig.objects.shown(kCards).empty());
   rig.objects.refuse("PATCH", 0);
   CHECK(rig.settle());
   CHECK(rig.objects.shown(kCards) == "2");
-  CHECK(rig.told("the node's counts of cards are written") == 1);
+  CHECK(rig.told("node counts written") == 1);
 }
 
 TEST_CASE("counts that changed while the API server was away are right as soon as it is back") {
@@ -129,9 +129,8 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
   }));
   rig.objects.stop();
   follow(0);
-  REQUIRE(run_until(rig.loop, [&] {
-    return rig.told("the node's counts of cards are not written") == 1 && !rig.watch.trouble().empty();
-  }));
+  REQUIRE(run_until(
+      rig.loop, [&] { return rig.told("cannot write node counts") == 1 && !rig.watch.trouble().empty(); }));
   rig.objects.start();
   CHECK(rig.shows("0", "0"));
 }

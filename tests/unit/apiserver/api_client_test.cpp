@@ -434,7 +434,7 @@ TEST_CASE("the log says once that the API server cannot be asked, that it answer
   for (std::uint64_t number = 0; const auto record = test.log.history().after(number);
        number = record->number)
     words.push_back(record->words);
-  CHECK(words == std::vector<std::string>{"the API server cannot be asked: trying again and again",
-                                          "the API server is asked in a way that is not safe",
-                                          "the API server answers"});
+  CHECK(words == std::vector<std::string>{"cannot reach the API server: retrying",
+                                          "the API server's certificate is not verified",
+                                          "API server answers"});
 }

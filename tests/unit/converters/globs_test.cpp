@@ -67,6 +67,8 @@ TEST_CASE("a repetition without end is written out, and says so") {
   REQUIRE(globs);
   CHECK(globs->patterns == Patterns{"a", "a[0-9]", "a[0-9][0-9]", "a[0-9][0-9][0-9]"});
   CHECK(globs->bounded);
+  CHECK_FALSE(globs->cut);
+  CHECK(globs_of("^a[a-z]*$")->cut);
   CHECK_FALSE(globs_of("^a[0-9]?$")->bounded);
 }
 

@@ -168,7 +168,7 @@ TEST_CASE("lines that found no room are counted in the log's own form") {
   }
   REQUIRE_FALSE(notice.is_null());
   CHECK(notice["level"] == "warn");
-  CHECK(notice["message"] == "lines of the log are missing here: whoever takes them took none for too long");
+  CHECK(notice["message"] == "log lines dropped: the reader is too slow");
   CHECK(notice["lines"] == std::to_string(kLines - kept));
   CHECK(kept < kLines);
   // The history misses none.

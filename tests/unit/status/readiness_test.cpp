@@ -48,7 +48,7 @@ TEST_CASE("what is not attached, counted otherwise, not looked at or hangs is a 
   status.resources[0].disagreement = "it is not attached, so it counts nothing";
   status.resources[1].disagreement = "it counts 0";
   CHECK(problems(status) == Texts{"not attached: x.com/a", "the kubelet counts other devices: x.com/b",
-                                  "not looked at yet: x.com/c", "looking for devices hangs: x.com/d"});
+                                  "not looked at yet: x.com/c", "device scan hangs: x.com/d"});
 }
 
 TEST_CASE(

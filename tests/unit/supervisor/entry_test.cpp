@@ -40,7 +40,7 @@ TEST_CASE("entry: a look that fails leaves the list, is counted, and is tried ag
   running.entry->hint();
   REQUIRE(test::run_until(running.process.loop, [&] { return running.status().scans_failed == 1; }));
   CHECK(running.resources() == std::set<std::string>{"x.com/one"});
-  CHECK(running.status().trouble == "cannot look for devices: the directory is gone");
+  CHECK(running.status().trouble == "device scan failed: the directory is gone");
   CHECK(running.status().trouble_at);
   running.machine->fail("");
   running.machine->show({.devices = {of_type("b", "two")}});
@@ -62,7 +62,7 @@ TEST_CASE("entry: while a look hangs the list stands, and no container gets a de
   CHECK_FALSE(running.status().stalled);
   test::pass(running.process.loop, 100ms);
   REQUIRE(test::run_until(running.process.loop, [&] { return running.status().stalled; }));
-  CHECK(running.stall("x.com/one").starts_with("a look at its devices has not ended within 5 s"));
+  CHECK(running.stall("x.com/one").starts_with("its device scan has not ended within 5 s"));
   SUBCASE("until it ends") {
     running.machine->hang(false);
     REQUIRE(test::run_until(running.process.loop, [&] { return !running.status().stalled; }));

@@ -86,7 +86,7 @@ TEST_CASE("parts: one that cannot be looked at keeps no other from being listed,
   parts.start_both();
   REQUIRE(parts.comes_to_list("one"));
   CHECK(parts.entry->status()[0].trouble.empty());
-  CHECK(parts.entry->status()[1].trouble == "cannot look for devices: no driver");
+  CHECK(parts.entry->status()[1].trouble == "device scan failed: no driver");
   parts.other->fail("");
   parts.look_anew();
   CHECK(parts.comes_to_list("one two"));
@@ -112,7 +112,7 @@ TEST_CASE("parts: while the look of one hangs its devices are refused, and the o
   CHECK_FALSE(parts.entry->status()[0].stalled);
   CHECK(parts.stall_of("one").empty());
   CHECK(parts.stall_of("new").empty());
-  CHECK(parts.stall_of("two").starts_with("a look at its devices has not ended within 5 s"));
+  CHECK(parts.stall_of("two").starts_with("its device scan has not ended within 5 s"));
   parts.other->hang(false);
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("two").empty(); }));
 }

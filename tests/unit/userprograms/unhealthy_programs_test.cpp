@@ -66,7 +66,7 @@ struct Watched {
 TEST_CASE("whenUnhealthy: its program reads which device it is, why, since when, and who holds it") {
   Watched disks("cat >> $1/read-$2");
   disks.offers({{.id = "a", .trouble = "the fan"}, {.id = "b"}});
-  REQUIRE(disks.until_logged("info", "the program of whenUnhealthy has run"));
+  REQUIRE(disks.until_logged("info", "whenUnhealthy program finished"));
   const Json read = Json::parse(disks.text("read-a"));
   CHECK(read["resource"].text() == kA);
   CHECK(read["device"].text() == "a");
@@ -141,7 +141,7 @@ TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and n
   Watched disks("echo >> $1/ran-$2; echo no room; exit 3");
   disks.offers({{.id = "a", .trouble = "sick"}});
   REQUIRE(disks.until_logged("warn", "no room"));
-  CHECK(disks.logged("warn", "the program of whenUnhealthy has not done its work"));
+  CHECK(disks.logged("warn", "the whenUnhealthy program failed"));
   CHECK(disks.text("ran-a") == "\n");
 }
 
