@@ -212,11 +212,10 @@ void find_domain(const Manifests& manifests, ConfigDraft& draft) {
   if (!domain || !draft.domain_is_a_guess) return;
   std::set<std::string> domains;
   for (const std::string& resource : manifests.requested) {
-    const std::size_t slash = std::min(resource.find('/'), resource.size());
-    const auto is_it = [&](const YamlDraft& entry) {
-      return entry.find("name")->scalar.text() ==
-             Template::escape(resource.substr(slash + (slash < resource.size() ? 1 : 0)));
-    };
+    const std::size_t slash = resource.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string name = Template::escape(resource.substr(slash + 1));
+    const auto is_it = [&](const YamlDraft& entry) { return entry.find("name")->scalar.text() == name; };
     if (std::ranges::any_of(draft.resources.items, is_it)) domains.insert(resource.substr(0, slash));
   }
   if (domains.size() != 1) return;
@@ -237,9 +236,11 @@ bool comes_again(const Drafts& drafts, std::size_t configuration, std::size_t n,
   const ConfigDraft& own = drafts[configuration].second;
   const auto after = own.resources.items.begin() + static_cast<std::ptrdiff_t>(n) + 1;
   if (!own.names_join && std::any_of(after, own.resources.items.end(), is_it)) return true;
-  return std::any_of(
-      drafts.begin() + static_cast<std::ptrdiff_t>(configuration) + 1, drafts.end(),
-      [&](const auto& later) { return std::ranges::any_of(later.second.resources.items, is_it); });
+  return std::any_of(drafts.begin() + static_cast<std::ptrdiff_t>(configuration) + 1, drafts.end(),
+                     [&](const auto& later) {
+                       return !(own.joins_others && later.second.joins_others) &&
+                              std::ranges::any_of(later.second.resources.items, is_it);
+                     });
 }
 
 // Two configurations are of two kinds of nodes, or of two plugins on one node: then the last one to register

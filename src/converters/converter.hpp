@@ -20,6 +20,7 @@ struct ConfigDraft {
   YamlDraft top = YamlDraft::map();         // what stands before the entries
   YamlDraft resources = YamlDraft::list();  // the entries
   bool names_join = false;                  // those of one name are one resource; else the last one counts
+  bool joins_others = false;  // with those of that name of other configurations of its kind, too
   bool domain_is_a_guess = false;
 };
 

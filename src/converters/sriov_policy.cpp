@@ -67,6 +67,7 @@ Node resource_of(const Node& spec, Texts& troubles, Notes& notes) {
 
 void add_sriov_policy(const Node& root, std::string_view prefix, ConfigDraft& draft,
                       Diagnostics& diagnostics) {
+  draft.joins_others = true;
   const Node& spec = at(root, "spec");
   Texts troubles;
   const Node node = resource_of(spec, troubles, draft.notes);

@@ -65,7 +65,6 @@ class Roster {
 
   // Empty for a resource that has no list.
   const Inventory& listed(const std::string& resource) const;
-  // All of them.
   std::map<std::string, Inventory> lists() const;
   // Has every resource that was seen last its list?
   bool complete() const { return complete_; }

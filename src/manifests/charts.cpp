@@ -120,6 +120,23 @@ std::optional<ChartPlugin> of_gpu_operator(const Node& spec, const std::string& 
   return found;
 }
 
+std::optional<ChartPlugin> of_amd_operator(const Node& spec) {
+  const Node& device_plugin = at(spec, "devicePlugin");
+  if (!is_true(device_plugin, "enableDevicePlugin", true)) return std::nullopt;
+  ChartPlugin found{.plugin = kRocm, .line = {}};
+  for (const auto& [flag, value] : at(device_plugin, "devicePluginArguments").members)
+    found.line.words.push_back("--" + flag.scalar + '=' + value.scalar);
+  Node pod = empty_map(spec.mark);
+  if (const Node* const selector = spec.find("selector")) {
+    Node key = *selector;
+    key.kind = Node::Kind::kScalar;
+    key.scalar = "nodeSelector";
+    pod.members.push_back({std::move(key), *selector});
+  }
+  found.nodes = node_choice(pod);
+  return found;
+}
+
 }  // namespace
 
 bool is_known_chart(std::string_view name) {
@@ -170,10 +187,13 @@ std::optional<ChartPlugin> plugin_of_chart(std::string_view name, const Node& va
 std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::string& place,
                                             Diagnostics& diagnostics) {
   const std::string& kind = text_at(object, "kind");
+  const Node& spec = at(object, "spec");
   if (kind == "GpuDevicePlugin")
-    return ChartPlugin{.plugin = kIntelGpu, .line = intel_command(at(object, "spec"))};
+    return ChartPlugin{.plugin = kIntelGpu, .line = intel_command(spec), .nodes = node_choice(spec)};
+  if (kind == "DeviceConfig" && text_at(object, "apiVersion").starts_with("amd.com/"))
+    return of_amd_operator(spec);
   if (kind == "ClusterPolicy" && text_at(object, "apiVersion").starts_with("nvidia.com/"))
-    return of_gpu_operator(at(object, "spec"), place, diagnostics);
+    return of_gpu_operator(spec, place, diagnostics);
   return std::nullopt;
 }
 

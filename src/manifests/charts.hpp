@@ -10,6 +10,7 @@
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
 #include "manifests/arguments.hpp"
+#include "manifests/node_choice.hpp"
 
 namespace plughost {
 
@@ -28,6 +29,7 @@ struct ChartPlugin {
   OtherPlugin plugin = OtherPlugin::kNvidia;
   PluginCommand line;                         // as the chart starts it with these values
   std::vector<std::string> config_maps = {};  // that its configuration is in
+  NodeChoice nodes = {};                      // where an operator's object has it run
   std::string note = {};                      // what else the chart does
 };
 
@@ -38,7 +40,7 @@ std::optional<ChartPlugin> plugin_of_chart(std::string_view name, const Node& va
 
 bool is_known_chart(std::string_view name);
 
-// What an operator makes of its object (GpuDevicePlugin, ClusterPolicy).
+// What an operator makes of its object (GpuDevicePlugin, ClusterPolicy, DeviceConfig).
 std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::string& place,
                                             Diagnostics& diagnostics);
 

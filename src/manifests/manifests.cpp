@@ -189,7 +189,7 @@ class Search {
     if (kind == "ConfigMap") return config_map(object, here);
     auto found = plugin_of_object(object, file_place(object, here), diagnostics_);
     if (found) {
-      add_pod(at(object, "spec"), here);
+      here.nodes = both(here.nodes, found->nodes);
       if (found->plugin == OtherPlugin::kNvidia) here.from_where = "-n gpu-operator ";
       return start(*std::move(found), here.title, here);
     }
@@ -304,7 +304,13 @@ class Search {
     if (!here.chart.empty()) return;
     const ChartUse* const use = sources_.use_at(node);
     const auto own = use ? std::nullopt : used_chart(node, file_place(node, here), diagnostics_);
-    if (!use && !own) return;
+    if (!use && !own) {
+      const std::string& path = text_at(node, "path");
+      if (!path.empty() && node.find("repoURL"))
+        findings_.add_hint(here.place() + " takes what is in the directory " + path + " of " +
+                           text_at(node, "repoURL") + ": `plughost convert` takes that directory");
+      return;
+    }
     const UsedChart& used = use ? use->chart : *own;
     const std::string place = (here.place().empty() ? "" : here.place() + ", ") + "chart " + used.name;
     if (!is_known_chart(used.name))

@@ -55,9 +55,8 @@ class StatusRequests {
   void ask_status(WithHolders with, StatusDone done);
   // done runs in the loop; never, if the daemon stops.
   void ask_reload(ReloadOrder order, ReloadDone done);
-  // Likewise: the configuration that is on trial is to stay.
+  // The configuration that is on trial is to stay. done as above, and for a drain, too.
   void ask_keep(KeepDone done);
-  // Likewise.
   void ask_drain(DrainOrder order, DrainDone done);
 
   // Who subscribes hears of each new snapshot, whose JSON is there by then, and calls watch() to get a first
