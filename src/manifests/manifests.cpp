@@ -8,6 +8,7 @@
 #include "document/yaml.hpp"
 #include "manifests/charts.hpp"
 #include "manifests/findings.hpp"
+#include "manifests/here.hpp"
 #include "manifests/node_choice.hpp"
 #include "manifests/running_plugin.hpp"
 #include "manifests/sources.hpp"
@@ -67,55 +68,6 @@ bool is_worth_reading(std::string_view text) {
 bool is_ours(const Node& root) {
   return !at(root, "resources").items.empty() &&
          std::ranges::all_of(at(root, "resources").items, [](const Node& item) { return item.find("name"); });
-}
-
-// Where the search is.
-struct Here {
-  std::string file = {};
-  std::string title = {};       // of the object; empty: in none
-  std::string keys = {};        // "spec.values"
-  std::string config_map = {};  // the name of the one that this is in
-  std::string key = {};         // the last of keys
-  std::string map = {};         // and what it is a key of
-  std::string from_where = {};  // "-n kube-system " for kubectl
-  Texts mounted = {};           // names of the ConfigMaps that this pod mounts
-  NodeChoice nodes = {};        // where it runs
-  unsigned texts = 0;           // that this is inside of
-  std::string chart = {};       // a chart that is known, and that these are values of
-
-  std::string place() const {
-    if (title.empty() || keys.empty()) return title + keys;
-    return title + ", " + keys;
-  }
-  Here below(const std::string& member) const {
-    Here inner = *this;
-    inner.map = place();
-    inner.keys += (keys.empty() ? "" : ".") + member;
-    inner.key = member;
-    return inner;
-  }
-};
-
-// What a pod mounts, and where it runs: of a pod's map, or of values that have a pod's below one of two keys.
-void add_pod(const Node& node, Here& here) {
-  if (const auto& volumes = at(node, "volumes").items; !volumes.empty()) {
-    here.mounted.clear();
-    const auto mount = [&](const Node& source) {
-      const Node* const map = source.find("configMap");
-      if (map) here.mounted.push_back(text_at(*map, "name"));
-    };
-    for (const Node& volume : volumes) {
-      mount(volume);
-      std::ranges::for_each(at(at(volume, "projected"), "sources").items, mount);
-    }
-  }
-  for (const auto& [name, volume] : at(node, "persistence").members) {
-    if (text_at(volume, "type") == "configMap") here.mounted.push_back(text_at(volume, "name"));
-    if (const Node* const map = at(volume, "volumeSpec").find("configMap"))
-      here.mounted.push_back(text_at(*map, "name"));
-  }
-  for (const Node* const pod : {&node, &at(node, "pod"), &at(node, "defaultPodOptions")})
-    here.nodes = both(here.nodes, node_choice(*pod));
 }
 
 class Search {
