@@ -300,6 +300,26 @@ void CommandLine::add_undrain() {
   add_output(*command, options->format);
 }
 
+// One of each command, for its help: a line that does something useful on a node as it is.
+constexpr std::pair<const char*, const char*> kExamples[] = {
+    {"run", "plughost run --config /etc/plughost/config.yaml"},
+    {"check", "plughost check --strict config.yaml"},
+    {"convert", "kubectl get daemonset,configmap -n kube-system -o yaml | plughost convert - > config.yaml"},
+    {"discover", "plughost discover --config config.yaml"},
+    {"facts", "plughost facts > facts/node-1.json"},
+    {"plan", "plughost plan config.yaml --facts facts/"},
+    {"preset", "plughost preset list --here"},
+    {"simulate", "plughost simulate example.com/serial=2"},
+    {"checkpoint", "plughost checkpoint -o json"},
+    {"doctor", "plughost doctor"},
+    {"setup", "plughost setup --dry-run"},
+    {"status", "plughost status example.com/serial"},
+    {"events", "plughost events -n 20"},
+    {"reload", "plughost reload --confirm 5m"},
+    {"drain", "plughost drain example.com/serial=ttyUSB0 --for 2h --reason 'new cable'"},
+    {"undrain", "plughost undrain example.com/serial=ttyUSB0"},
+};
+
 CommandLine::CommandLine() {
   app_.set_version_flag("--version", "plughost " PLUGHOST_VERSION);
   app_.require_subcommand(1);
@@ -320,6 +340,11 @@ CommandLine::CommandLine() {
   add_reload();
   add_drain();
   add_undrain();
+  for (const auto& [command, example] : kExamples)
+    app_.get_subcommand(command)->footer(std::string("Example:\n  ") + example);
+  app_.footer(
+      "Example: plughost check && plughost discover && plughost reload\n"
+      "`plughost COMMAND --help` has a command's options, and an example.");
 }
 
 int CommandLine::run(int argc, char** argv) {

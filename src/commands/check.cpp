@@ -78,6 +78,7 @@ int check(const CheckOptions& options) {
   for (const NotHere& other : selection.others) std::cout << other.text() << '\n';
   const Remarks remarks = remarks_on(applying(config, selection), host);
   for (const std::string& remark : remarks.said) std::cerr << "note: " << remark << '\n';
+  std::cout << "next: plughost discover --config " << options.file << '\n';
   // What exit() takes down must not go under the thread that hangs, and whoever waits for that one (a leak
   // checker) waits for ever.
   if (remarks.hangs) {

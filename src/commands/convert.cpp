@@ -62,7 +62,7 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
             << (conversion.left_out == 0
                     ? ""
                     : "; entries that are comments only: " + std::to_string(conversion.left_out))
-            << "; try it with plughost check\n";
+            << '\n';
   for (const std::string& doubt : conversion.doubts)
     std::cerr << source << ": not certain: " << doubt << '\n';
   for (const std::string& loss : conversion.losses) std::cerr << source << ": not kept: " << loss << '\n';
@@ -70,6 +70,7 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
     std::cerr << source << ": nothing of it can be kept as it is\n";
     return 1;
   }
+  std::cerr << "next: plughost check FILE, with what stands on standard output in FILE\n";
   const bool whole = conversion.losses.empty() && std::ranges::none_of(files.unread, &UnreadFile::may_matter);
   return whole ? 0 : kNotWhole;
 }

@@ -19,7 +19,7 @@ def help_of(*command, program=None):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) ", help_of().split("\nSubcommands:\n")[1], re.M)
+    return re.findall(r"^  ([a-z]+) ", help_of().split("\nSubcommands:\n")[1].split("\n\n")[0], re.M)
 
 
 def options(*command, program=None):
@@ -48,6 +48,14 @@ class Manual(unittest.TestCase):
         for command in commands():
             with self.subTest(command):
                 self.assertEqual(documented(section(command)), options(command))
+
+    def test_each_command_s_help_has_an_example_with_options_that_it_has(self):
+        for command in commands():
+            with self.subTest(command):
+                example = help_of(command).split("\nExample:\n  ")[1].splitlines()[0]
+                self.assertIn(f"plughost {command}", example)
+                given = set(re.findall(r" (--?[a-z][-a-z]*)", example.split(f"plughost {command}")[1]))
+                self.assertLessEqual(given, options(command))
 
     def test_the_stand_in_s_page_has_every_option_and_no_other(self):
         page = (PAGE.parent / "plughost-kubelet.1.md").read_text()

@@ -13,6 +13,7 @@ OTHERS = {
     "status=216/GROUP", "status=226/NAMESPACE", "Watchdog timeout",
     "rpc error: code =", "rpc error: code = Unavailable desc =", "desc = resource example.com/fuse", "desc = device",
     "Permission denied", "Operation not permitted", "config.yaml:3:5: resources[0]",
+    "CrashLoopBackOff", "OOMKilled",
 }
 
 
