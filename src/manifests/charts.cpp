@@ -146,6 +146,8 @@ bool is_known_chart(std::string_view name) {
 std::optional<UsedChart> used_chart(const Node& map, const std::string& place, Diagnostics& diagnostics) {
   UsedChart chart{.name = chart_name(map), .values = empty_map(map.mark), .files = {}};
   if (chart.name.empty()) return std::nullopt;
+  Diagnostics nobody_reads;
+  Diagnostics& told = is_known_chart(chart.name) ? diagnostics : nobody_reads;
   for (const char* key : {"valuesFile", "additionalValuesFiles", "valueFiles", "valuesFiles"}) {
     add_files(at(map, key), chart);
     add_files(at(at(map, "helm"), key), chart);
@@ -154,7 +156,7 @@ std::optional<UsedChart> used_chart(const Node& map, const std::string& place, D
   for (const Node* const values :
        {&at(map, "values"), &at(map, "valuesContent"), &at(at(map, "helm"), "values")}) {
     if (values->kind == Node::Kind::kSequence) add_files(*values, chart);
-    add_text(*values, place, chart, diagnostics);
+    add_text(*values, place, chart, told);
     add_values(*values, chart);
   }
   for (const Node* const values : {&at(at(map, "helm"), "valuesObject"), &at(map, "valuesInline")})

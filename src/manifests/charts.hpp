@@ -22,7 +22,8 @@ struct UsedChart {
 };
 
 // The chart that a map is about, as Flux, Argo CD, k3s, Kustomize and helmfile say it; nullopt: about none.
-// place: of the map, for what is wrong in values that are a text.
+// place: of the map, for what is wrong in values that are a text; of a chart that is not known nothing is
+// reported.
 std::optional<UsedChart> used_chart(const Node& map, const std::string& place, Diagnostics& diagnostics);
 
 struct ChartPlugin {
@@ -47,7 +48,7 @@ std::optional<ChartPlugin> plugin_of_object(const Node& object, const std::strin
 // The object that Akri's chart makes of its values, of udev's configuration; nullopt: it is not on.
 std::optional<Node> akri_configuration(const Node& values);
 
-// Values over others: maps are merged, and nothing takes away what is there.
+// Values over others: maps are merged, and what else is in both is that of over.
 Node merged_values(const Node& under, const Node& over);
 
 }  // namespace plughost

@@ -1,6 +1,7 @@
 #include "manifests/languages.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 
 namespace plughost {
@@ -55,6 +56,13 @@ std::string other_language(std::string_view file, std::string_view text) {
   if (ends_with_any(file, {".gotmpl", ".tpl", ".tmpl", ".j2"}) || has_line_with(text, {"{%", "%}"}))
     return kGoTemplate;
   return {};
+}
+
+bool has_word_of_plugins(std::string_view text) {
+  static constexpr auto kWords = std::to_array<std::string_view>(
+      {"devicematch", "resourceList", "configList", "device-plugin", "devicePlugin", "DevicePlugin",
+       "permittedHostDevices", "udevRules", "device-manager", "migStrategy", "timeSlicing", "devices:"});
+  return std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != text.npos; });
 }
 
 }  // namespace plughost

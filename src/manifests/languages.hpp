@@ -10,4 +10,8 @@ namespace plughost {
 // name, whose ending tells, too. Empty: it is none of those that are known.
 std::string other_language(std::string_view file, std::string_view text);
 
+// Does the text have a word that only configurations and manifests of device plugins have? One that has, and
+// cannot be read, may have been a configuration.
+bool has_word_of_plugins(std::string_view text);
+
 }  // namespace plughost

@@ -9,6 +9,7 @@
 #include "manifests/charts.hpp"
 #include "manifests/findings.hpp"
 #include "manifests/here.hpp"
+#include "manifests/languages.hpp"
 #include "manifests/node_choice.hpp"
 #include "manifests/running_plugin.hpp"
 #include "manifests/sources.hpp"
@@ -206,9 +207,9 @@ class Search {
     if (bytes_ > kMostText) return;
     Diagnostics own;
     const auto documents = parse_documents(scalar.scalar, file_place(scalar, here), own);
-    // It need not be YAML at all, but where it is a configuration's place.
+    // It need not be YAML at all, but where a ConfigMap has a word of device plugins in it.
     if (!documents || own.has_errors()) {
-      if (here.config_map.empty()) return;
+      if (here.config_map.empty() || !has_word_of_plugins(scalar.scalar)) return;
       for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
       return;
     }
@@ -226,7 +227,8 @@ class Search {
   // Does the map say what runs a plugin?
   bool container(const Node& node, const Here& here) {
     if (!here.chart.empty()) return false;  // what starts there is known
-    PluginCommand line = command_of(node, file_place(node, here), diagnostics_);
+    Diagnostics own;                        // a shell's text of another program need not be understood
+    PluginCommand line = command_of(node, file_place(node, here), own);
     if (const auto choice = line.environment.find("DEFAULT_CONFIG"); choice != line.environment.end())
       findings_.set_default_choice(choice->second);
     std::string place = here.title;
@@ -239,6 +241,7 @@ class Search {
         findings_.add_advice(place + " runs " + stranger + ", which plughost convert does not know");
       return false;
     }
+    for (const Diagnostic& each : own.all()) diagnostics_.error(each.mark, each.path, each.what);
     if (const std::string domain = text_at(node, "deviceDomain"); !domain.empty())
       line.environment.emplace("DOMAIN", domain);
     findings_.add({.plugin = *plugin,

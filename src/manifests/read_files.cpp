@@ -47,13 +47,6 @@ void read_file(const std::string& path, ReadFiles& read, Diagnostics& diagnostic
   read.files = {name};
 }
 
-bool has_word_of_plugins(std::string_view text) {
-  static constexpr auto kWords = std::to_array<std::string_view>(
-      {"devicematch", "resourceList", "configList", "device-plugin", "devicePlugin", "permittedHostDevices",
-       "udevRules", "device-manager", "migStrategy"});
-  return std::ranges::any_of(kWords, [&](std::string_view word) { return text.find(word) != text.npos; });
-}
-
 void read_one_of_many(const std::string& path, ReadFiles& read) {
   const auto text = read_text_file(path);
   if (const auto* trouble = std::get_if<FileTrouble>(&text)) {

@@ -44,10 +44,11 @@ const Node* Sources::file(const std::string& name, const FileName& from) const {
   const std::string path = of_other ? name.substr(name.find('/') + 1) : name;
   const auto found = files_.find((fs::path(from.text()).parent_path() / path).lexically_normal());
   if (found != files_.end()) return found->second;
+  if (!of_other) return nullptr;
   const std::string ending = '/' + fs::path(path).lexically_normal().string();
   const auto below =
       std::ranges::find_if(files_, [&](const auto& each) { return each.first.ends_with(ending); });
-  return of_other && below != files_.end() ? below->second : nullptr;
+  return below != files_.end() ? below->second : nullptr;
 }
 
 void Sources::look_for_uses(const Node& node) {

@@ -164,6 +164,18 @@ TEST_CASE("what pods ask for is noted") {
       std::set<std::string>{"a.b/c", "cpu"});
 }
 
+TEST_CASE("what is wrong in what is no plugin's refuses nothing") {
+  CHECK(look(pod("p", "{name: c, image: busybox, command: [sh, -c, \"echo it's on\"]}")).errors.empty());
+  CHECK(look(pod("p", "{name: c, image: generic-device-plugin, command: [sh, -c, \"gdp it's on\"]}"))
+            .errors.size() == 1);
+  const std::string chart =
+      "apiVersion: a/v1\nkind: A\nmetadata: {name: a}\nspec: {chart: C, valuesContent: 'a: [\n'}";
+  CHECK(look(std::string(chart).replace(chart.find('C'), 1, "web")).errors.empty());
+  CHECK_FALSE(look(std::string(chart).replace(chart.find('C'), 1, "amd-gpu")).errors.empty());
+  CHECK(
+      look("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {b: 'device: [\n'}").errors.empty());
+}
+
 TEST_CASE("who takes its configuration from elsewhere is told where that is") {
   const Looked looked =
       look(pod("p", "{name: c, image: smarter-device-manager}", "[{configMap: {name: conf}}]"));
