@@ -1,6 +1,13 @@
 #pragma once
 // What a container gets for the devices that the kubelet gave it. Pure functions of values: no I/O,
 // thread-safe.
+//
+// The kubelet asks once in a container's life, keeps the answer in its checkpoint, and admits no other pod
+// meanwhile. So an answer depends on the list and the ids alone: the same before and after a restart of
+// plughost, what `plughost simulate` prints, and what a CDI specification says of the device, because one
+// function makes both. All that needs the machine was looked up by the scan. What remains is a stat of each
+// node: 8 devices take 1.08 of the time of an empty call, 40 units of 80,000 as long as 40 whole devices
+// (./dev bench, and with --gpus).
 
 #include <cstddef>
 #include <cstdint>

@@ -42,8 +42,14 @@ struct CallTally {
   const std::shared_ptr<Durations> answers;
 };
 
-// The newest offer of a resource, and the streams that want to know of it: all that threads share.
-// Thread-safe.
+// The newest offer of a resource, and the streams that want to know of it: all that the loop and gRPC's
+// threads share. Thread-safe.
+//
+// An Offer is immutable and replaced as a whole. So a call has one list from its beginning to its end, waits
+// for nothing that the loop does, and holds the lock for one copy of a pointer: an Allocate of 8 devices
+// takes 1.08 of the time of an empty call. A stream is told that there is another list, not which: however
+// many come meanwhile it sends the newest, and one that the kubelet would read as the former wakes nobody.
+// 10,000 uevents in 0.04 s are two messages a second (both: ./dev bench).
 class InventoryFeed {
  public:
   struct Newest {
@@ -71,11 +77,10 @@ class InventoryFeed {
   Readers readers_;
 };
 
-// What an endpoint serves. Immutable once made, and so thread-safe.
-
 // How the kubelet learns of a resource.
 enum class Announcement { kRegister, kPluginsRegistry };
 
+// What an endpoint serves. Immutable once made, and so thread-safe.
 struct ServedResource {
   std::string name;
   PluginOptions options;

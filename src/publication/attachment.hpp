@@ -1,6 +1,14 @@
 #pragma once
 // How a resource comes to the kubelet's stream and keeps it, as a pure state machine: what happens, and what
 // is to be done then. Plain values: no I/O, and no clock but the time that comes with an event.
+//
+// A kubelet tells a plugin nothing but by a stream that opens or ends. Old ones answer Register before they
+// dial, new ones after it; the end of a former stream can take the new client with it, and then nothing ever
+// happens again. generic-device-plugin waits 5 s after each restart until that has passed. To wait for
+// nothing one has to be right in every order of events, and no process meets the same order twice. A function
+// of a state, an event and a time can be tried in all of them: the tests do so with 12 events on a model of
+// the node, ./dev model with as many as one likes, and a failure is a list of events. 64 resources are listed
+// 37 ms after a kubelet listens, 16 ms of them until the last Register (./dev bench --real).
 
 #include <sys/types.h>
 
