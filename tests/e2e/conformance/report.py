@@ -34,121 +34,137 @@ MARKS = {"passed": "✓", "failed": "✗", "not shown": "–"}
 
 INTRODUCTION = """
 plughost's daemon against the kubelet's own device manager, which `tests/e2e/devicemanager` runs unchanged
-from `k8s.io/kubernetes`. The lines are those of the kubelet contract (its §7). *By registry*: the kubelet
-finds plughost's sockets in `plugins_registry`, instead of being called. ✓ passed, ✗ failed, – not shown.
+from `k8s.io/kubernetes`. *By registry*: the kubelet finds plughost's sockets in `plugins_registry`, instead of
+being called. ✓ passed, ✗ failed, – not shown; a mark stands for every version that is not named beside it.
 """
 TRAPS = """
-Beyond the list: the trap of §2 (an old stream's end takes the new one with it), provoked in every round, in
-a random order with up to five of these: streams cancelled, sockets unlinked, reloads, kubelets killed and
-restarted, the directory removed, kubelet.sock touched and renamed, other files, a daemon that sleeps or is
-killed. After each round all devices are allocatable, and each resource admits a pod.
+In the traps an old stream's end would take the new one with it. Each round provokes that, in a random order with up
+to five of these: streams cancelled, sockets unlinked, reloads, kubelets killed and restarted, the directory removed,
+kubelet.sock touched and renamed, other files, a daemon that sleeps or is killed. After each round all devices are
+allocatable, and each resource admits a pod.
 
-And a kubelet that is made to count wrong, of several resources at once: it forgets one, keeps an old list,
-swallows a list or a stream's first one. plughost asks it what it counts (`GetAllocatableResources`) when a list
-has changed, and registers anew what differs for 5 s: that resource, once. In no other scenario does it.
-
+A misled kubelet counts wrong, of several resources at once: it forgets one, keeps an old list, swallows a list or a
+stream's first one. plughost asks it what it counts (`GetAllocatableResources`) when a list has changed, and registers
+anew what differs for 5 s: that resource, once. In no other scenario does it.
 """
+
+# What the contract's list does not have.
+BEYOND = {
+    "traps: never stuck": "traps",
+    "misled: put right within 10 s, and no registration without need": "misled",
+    "1,000 reloads that each change something: memory does not grow": "reloads",
+    "taken over from a plugin with other ids: nobody is given what its pod holds until that has gone": "adopt",
+    "the same from generic-device-plugin": "adopt peer",
+    "two sticks with one serial number: the first keeps its id and its nodes, with the kubelet down meanwhile": "twins",
+    "a pod's node is another stick's now: nobody is given either until the pod has gone": "moved",
+    "what two entries list, and cards of one IOMMU group: given once": "ledger",
+    "one resource from several entries: each device as its own says, while the directory of one hangs": "parts",
+    "units of cards of 16 and 80 GiB are one card's; one card in two entries is refused; `emptyAtStop` counts at once; "
+    "shares of 8 devices are of 8": "cards",
+    "generic-device-plugin's configurations, converted: the same names, counts and nodes, or a difference that "
+    "[migrate.md](migrate.md#what-differs-from-generic-device-plugin) names": "differential",
+}
 
 
 def write_page(options, versions, lines, outcomes):
-    footnotes = []
-
-    def cell(number, version):
-        outcome = outcomes[number, version]
-        if not outcome.reason:
-            return MARKS[outcome.verdict]
-        if outcome.reason not in footnotes:
-            footnotes.append(outcome.reason)
-        return f"{MARKS[outcome.verdict]} [{footnotes.index(outcome.reason) + 1}](#notes)"
-
-    def table(head, rows):
-        yield "| " + " | ".join(head) + " |"
-        yield "|" + "---|" * len(head)
-        for row in rows:
-            yield "| " + " | ".join(row) + " |"
-
-    now = datetime.datetime.now(datetime.timezone.utc)
+    """`versions` begins with the newest, and that one by registry."""
+    verdicts = Verdicts(outcomes)
+    newest, registry, *_ = versions
+    called = [version for version in versions if version != registry]
     page = [
         "# Conformance",
         "",
-        f"Written on {now:%Y-%m-%d} by `{command(options)}`; not edited by hand.",
+        f"Written on {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d} by `{command(options)}`; not edited by hand.",
         "",
         *INTRODUCTION.strip().splitlines(),
         "",
         *table(
-            ["line", "", "shown by", *versions],
+            ["line", "of the kubelet contract", "shown by", ", ".join(called)],
             (
-                [str(each.number), each.words, each.shown_by, *(cell(each.number, v) for v in versions)]
+                [str(each.number), each.words, each.shown_by, verdicts.cell(each.number, versions)]
                 for each in sorted(lines, key=lambda each: each.number)
             ),
         ),
-        *table_of_traps(versions, cell, table),
+        "",
+        "Beyond the contract, not by registry:",
+        "",
+        *table(["what", "result"], ([words, verdicts.cell(number, called)] for words, number in BEYOND.items())),
+        *TRAPS.splitlines(),
         "",
         "## Notes",
         "",
-        *(f"{number}. {one_line(text)}" for number, text in enumerate(footnotes, start=1)),
+        *(f"{number}. {text}" for number, text in enumerate(verdicts.footnotes, start=1)),
         "",
         "## Figures",
         "",
-        "Median and worst, in milliseconds, and of how many.",
+        "In milliseconds: the versions' medians, the worst of all, and of how many.",
         f"On {platform.system()} {platform.release()}, {os.cpu_count()} processors.",
         "",
-        *table(["line", "what", "limit", *versions], figures(versions, outcomes)),
+        *table(["line", "what", "limit", "", "by registry"], figures(registry, outcomes)),
         "",
-        *(f"- Line {n}, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == 46),
-        *(f"- The traps, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "traps"),
-        *(f"- Misled, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "misled"),
-        *(f"- Reloads, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "reloads"),
-        *(f"- Cards, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "cards"),
-        *(f"- Converted, {v}: {note}." for n, v, note in notes(versions, outcomes) if n == "differential"),
+        f"Of {newest}; the others had at most {options.fewer} rounds:",
+        "",
+        *(
+            f"- {f'Line {number}' if number == 46 else number.capitalize()}: {one_line(note)}."
+            for number in (46, "traps", "misled", "reloads", "cards", "differential")
+            for note in outcomes[number, newest].notes
+        ),
     ]
     options.write.write_text("\n".join(page) + "\n")
 
 
+def table(head, rows):
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+
+
+class Verdicts:
+    """A line's mark: the one that most versions have, and the others with their names and reasons."""
+
+    def __init__(self, outcomes):
+        self.outcomes = outcomes
+        self.footnotes = []
+
+    def cell(self, number, versions):
+        by_mark = {}
+        for version in versions:
+            by_mark.setdefault(self.mark(self.outcomes[number, version]), []).append(version)
+        most, *others = sorted(by_mark, key=lambda mark: -len(by_mark[mark]))
+        return "; ".join([most, *(f"{', '.join(by_mark[mark])} {mark}" for mark in others)])
+
+    def mark(self, outcome):
+        if not outcome.reason:
+            return MARKS[outcome.verdict]
+        reason = one_line(outcome.reason)
+        if reason not in self.footnotes:
+            self.footnotes.append(reason)
+        return f"{MARKS[outcome.verdict]} [{self.footnotes.index(reason) + 1}](#notes)"
+
+
 def one_line(text):
     """A failure's story is in the run's output; the page has its beginning."""
-    return text.splitlines()[0].replace("|", "\\|")
+    return " ".join(text.splitlines()[0].split()).replace("|", "\\|")
 
 
-def table_of_traps(versions, cell, table):
-    yield from TRAPS.splitlines()
-    rows = {
-        "never stuck": "traps",
-        "put right within 10 s, and no registration without need": "misled",
-        "1,000 reloads that each change something: memory does not grow": "reloads",
-        "taken over from a plugin with other ids: what its pod holds is given to nobody until it has gone": "adopt",
-        "the same from generic-device-plugin": "adopt peer",
-        "two sticks with one serial number: who was first keeps its id and its nodes, with the kubelet down meanwhile": "twins",
-        "a pod's node is another stick's now: nobody is given either until the pod has gone": "moved",
-        "what two entries list, and cards of one IOMMU group: given once": "ledger",
-        "one resource from several entries: each device as its own says, while the directory of one hangs": "parts",
-        "units of cards of 16 and 80 GiB are one card's; one card in two entries is refused; `emptyAtStop` counts at once; "
-        "shares of 8 devices are of 8": "cards",
-        "generic-device-plugin's configurations, converted: the same names, counts and nodes, or a difference that "
-        "[migrate.md](migrate.md#what-differs-from-generic-device-plugin) names": "differential",
-    }
-    yield from table(["", *versions], [[words, *(cell(n, v) for v in versions)] for words, n in rows.items()])
-
-
-def figures(versions, outcomes):
+def figures(registry, outcomes):
     rows = {}
     for (number, version), outcome in outcomes.items():
         for what, (limit, values) in outcome.figures.items():
-            rows.setdefault((number, what, limit), {})[version] = figure(values).replace(" ms", "")
-    for (number, what, limit), by_version in sorted(
-        rows.items(), key=lambda row: (str(row[0][0]).zfill(5), row[0][1])
-    ):
-        yield [
-            str(number),
-            what,
-            f"{limit * 1000:g}" if limit else "",
-            *(by_version.get(v, "") for v in versions),
-        ]
+            columns = rows.setdefault((str(number).zfill(5), what, limit), ([], []))
+            columns[version == registry].append([value * 1000 for value in values])
+    for (number, what, limit), columns in sorted(rows.items(), key=lambda row: row[0][:2]):
+        yield [number.lstrip("0"), what, f"{limit * 1000:g}" if limit else "", *(together(each) for each in columns)]
 
 
-def notes(versions, outcomes):
-    told = (46, "traps", "misled", "reloads", "cards", "differential")
-    return [(n, v, one_line(note)) for v in versions for n in told for note in outcomes[n, v].notes]
+def together(runs):
+    """Of one figure in several versions: the least and the largest median, the worst value, and how many there were."""
+    if not runs:
+        return ""
+    medians = sorted({f"{statistics.median(run):.1f}" for run in runs}, key=float)
+    between = " to ".join(medians[:1] + medians[1:][-1:])
+    return f"{between}; {max(map(max, runs)):.1f} of {sum(map(len, runs))}"
 
 
 def command(options):
