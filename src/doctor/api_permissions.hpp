@@ -28,7 +28,6 @@ struct ApiPermissions {
 
 // A SelfSubjectAccessReview for each right.
 Json access_review(const Right& right);
-// What came back for it.
 ApiPermissions::Answer access_answer(Right right, const std::string& body);
 
 // Why the API server could not be asked from here, as a line that names the place in the configuration;

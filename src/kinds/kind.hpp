@@ -117,7 +117,6 @@ struct Kind {
   std::span<const std::string_view> (*of_allocation)(const Node& value) = nullptr;
 };
 
-// Every kind there is.
 std::span<const Kind> kinds();
 
 }  // namespace plughost

@@ -19,7 +19,6 @@ namespace plughost {
 // A value; not thread-safe.
 class AdoptedDevices final : public Overlay {
  public:
-  // One of a resource's ids.
   struct Name {
     std::string resource;
     std::string id;

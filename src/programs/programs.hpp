@@ -22,9 +22,6 @@
 
 namespace plughost {
 
-// Whose turn it is to run. A plain value.
-
-// What a program is run for.
 enum class Purpose : std::size_t {
   kStay,  // it stays: such programs need no turn
   kList,
@@ -35,9 +32,9 @@ enum class Purpose : std::size_t {
   kRemove,
 };
 
-// Those who wait stand in lines, each with a limit of its own. Within a purpose the one that has waited
-// longest goes first; of the purposes, the one that has the fewest running. So many in one line, or programs
-// that hang, keep no other purpose waiting.
+// Whose turn it is to run. A plain value. Those who wait stand in lines, each with a limit of its own. Within
+// a purpose the one that has waited longest goes first; of the purposes, the one that has the fewest running.
+// So many in one line, or programs that hang, keep no other purpose waiting.
 class Turns {
  public:
   // So many programs run at once.

@@ -43,7 +43,6 @@ class Subprocess {
 
   enum class State { kWaits, kStarts, kRuns, kEnded };
 
-  // Its turn.
   void begin();
   void on_launched(Launch& launch);
   void watch();

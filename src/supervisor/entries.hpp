@@ -52,7 +52,6 @@ class Entries final : private EntryOwner {
           [&, &its = *entry](Resource& resource) { visit(resource, its); });
   }
   std::vector<std::shared_ptr<const Offer>> offers() const;
-  // What is announced of them.
   Announcer::Subjects subjects() const;
   // Where a scheduler has chosen the card the kubelet's ids do not say it.
   PodResources::Answer by_chosen_card(const PodResources::Answer& answer) const;

@@ -56,7 +56,6 @@ class Call {
   bool ended() const { return answer_.is_done(); }
   // What has come of it since the last time.
   std::string take() { return std::exchange(answer_.get().body(), {}); }
-  // The rest of it.
   std::string all() {
     while (!ended()) receive();
     return take();
@@ -64,7 +63,6 @@ class Call {
   // From now on it may take as long as it likes.
   void wait_for_ever() { due_.reset(); }
 
-  // Waits for more.
   void receive() {
     wait(POLLIN);
     std::array<char, 65536> bytes;

@@ -31,7 +31,6 @@ struct Identity {
   }
 };
 
-// A device that is plugged in.
 struct Plugged : Identity {
   SysDevice device;
 
