@@ -151,11 +151,11 @@ TEST_CASE("the manual explains no key that the program refuses") {
   }
 }
 
-TEST_CASE("the manual's examples are loaded as they stand") {
-  const std::string manual =
-      content(kSource / "docs" / "configuration.md") + content(kSource / "docs" / "exec.md");
-  const std::vector<std::string> examples = between(manual, "```yaml\n", "```");
-  CHECK(examples.size() >= 4);
+TEST_CASE("the examples of the manual and of README are loaded as they stand") {
+  const std::string pages = content(kSource / "README.md") + content(kSource / "docs" / "configuration.md") +
+                            content(kSource / "docs" / "exec.md");
+  const std::vector<std::string> examples = between(pages, "```yaml\n", "```");
+  CHECK(examples.size() >= 20);
   for (const std::string& example : examples) {
     const test::TempDir dir;
     dir.file("a.yaml", example);

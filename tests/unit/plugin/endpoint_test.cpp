@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/grpcpp.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -220,6 +222,29 @@ TEST_CASE("an endpoint turns away whoever is neither root nor its own user") {
             "a connection of user 65534 was turned away: only root and our own user may ask"});
   char byte = 0;
   CHECK(::read(stranger->get(), &byte, 1) == 0);  // its end
+}
+
+TEST_CASE("an endpoint of a user that is not root takes root's connections, and its own user's") {
+  if (::geteuid() != 0) {
+    MESSAGE("only root can show it");
+    return;
+  }
+  Served served;
+  served.endpoint->listen_anew(served.dir.path());
+  const auto become = [](uid_t user) { REQUIRE(::syscall(SYS_setresuid, -1, user, -1) == 0); };
+  const UniqueFd of_root = connect_unix(served.socket());
+  REQUIRE(::chmod(served.dir.path().c_str(), 0755) == 0);
+  REQUIRE(::chmod(served.socket().c_str(), 0666) == 0);
+  become(65534);
+  const UniqueFd own = connect_unix(served.socket());
+  // HTTP/2 begins with the server's settings.
+  const bool answered = test::run_until(served.loop, [&] {
+    std::array<pollfd, 2> both{{{of_root.get(), POLLIN, 0}, {own.get(), POLLIN, 0}}};
+    return ::poll(both.data(), both.size(), 0) == 2;
+  });
+  become(0);
+  CHECK(answered);
+  CHECK(served.owner.troubles.empty());
 }
 
 TEST_CASE("an allocation that a program has a part in asks the owner for each container") {
