@@ -102,7 +102,7 @@ def write_page(options, versions, lines, outcomes):
         "",
         *table(["line", "what", "limit", "", "by registry"], figures(registry, outcomes)),
         "",
-        f"Of {newest}; the others had at most {options.fewer} rounds:",
+        f"Of {newest}" + (f"; the others had at most {options.fewer} rounds:" if len(called) > 1 else ":"),
         "",
         *(
             f"- {f'Line {number}' if number == 46 else number.capitalize()}: {one_line(note)}."
