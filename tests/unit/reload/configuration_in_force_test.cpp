@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
+
 #include "unit/node/process.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -202,6 +204,29 @@ TEST_CASE("a trial in a trial goes back to what was in force before the first") 
   test::pass(rig.process.loop, 1min);
   REQUIRE(rig.gives_up());
   CHECK(Told::names(rig.running->config()) == "x.com/a");
+}
+
+TEST_CASE("a trial that a reload has ended is not given up by an answer that comes later") {
+  Rig rig("resources: [{name: x.com/a, count: 1, when: {exists: /}}]");
+  rig.write("resources: [{name: x.com/b, count: 1}]");
+  rig.reload(1min);
+  // Of the two workers one is taken until all is over, and the other until the trial's end has been asked
+  // for: it reads the file, and then looks whether the former entries apply.
+  std::promise<void> first;
+  std::promise<void> second;
+  for (std::promise<void>* const until : {&first, &second})
+    rig.process.workers.run([until] { until->get_future().wait(); }, [] {}, 1h, [] {});
+  rig.write("resources: [{name: x.com/c, count: 1}]");
+  rig.ask();
+  test::pass(rig.process.loop, 1min);
+  bool over = false;
+  rig.process.workers.run([] {}, [&] { over = true; }, 1h, [] {});
+  first.set_value();
+  CHECK(test::run_until(rig.process.loop, [&] { return over; }));
+  second.set_value();
+  CHECK(rig.answers.size() == 2);
+  CHECK(Told::names(rig.running->config()) == "x.com/c");
+  CHECK_FALSE(rig.in_force->status().given_up_at);
 }
 
 TEST_CASE("who asks while a reload is under way is answered by the next one, and once") {
