@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""The pages hold together: what they link to is there, and no table's cell is longer than two lines."""
+
+import re
+import unittest
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGES = [*(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((REPOSITORY / "docs").glob("*.md"))]
+LONGEST_CELL = 240  # characters: two lines of a wide window
+
+
+def prose(page):
+    """The lines that are no code."""
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.M | re.S).splitlines()
+
+
+def anchors(page):
+    """Of its headings, as GitHub makes them."""
+    headings = (line.lstrip("#").strip() for line in prose(page) if re.match("#+ ", line))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+class Pages(unittest.TestCase):
+    def test_what_a_page_links_to_is_there(self):
+        links = 0
+        for page in PAGES:
+            for target in re.findall(r"\]\(([^)\s]+)\)", "\n".join(prose(page))):
+                if re.match("[a-z]+:", target):
+                    continue  # not in the repository
+                path, _, anchor = target.partition("#")
+                file = page.parent / path if path else page
+                with self.subTest(f"{page.name}: {target}"):
+                    self.assertTrue(file.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(file))
+                links += 1
+        self.assertGreater(links, 200)
+
+    def test_no_cell_of_a_table_is_longer_than_two_lines(self):
+        for page in PAGES:
+            for line in prose(page):
+                for cell in re.split(r"(?<!\\)\|", line) if line.startswith("|") else ():
+                    self.assertLessEqual(len(cell.strip()), LONGEST_CELL, f"{page.name}: {cell}")
+
+
+if __name__ == "__main__":
+    unittest.main()
