@@ -36,6 +36,8 @@ struct KubeletConfig {
   std::filesystem::path pods_api() const {
     return pod_resources.parent_path().parent_path() / "pods-api/pods-api.sock";
   }
+  // Where the kubelet keeps a directory for each of its pods, named by the pod's UID.
+  std::filesystem::path pods_directory() const { return pod_resources.parent_path().parent_path() / "pods"; }
   Registration registration = Registration::kRegister;
 
   // Where our sockets go.

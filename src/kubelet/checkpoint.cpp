@@ -98,20 +98,32 @@ namespace {
 
 constexpr const char* kHangs = "reading it takes too long";
 
+// nullptr: the directory cannot be read, and error says why.
+std::shared_ptr<const std::set<std::string>> names_in(const std::filesystem::path& directory,
+                                                      std::error_code& error) {
+  std::filesystem::directory_iterator entry(directory, error);
+  std::set<std::string> names;
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    names.insert(entry->path().filename());
+  return error ? nullptr : std::make_shared<const std::set<std::string>>(std::move(names));
+}
+
 }  // namespace
 
 struct CheckpointReader::Outcome {
   std::shared_ptr<const Checkpoint> checkpoint;
   std::string why;
+  std::shared_ptr<const std::set<std::string>> pods;
+  std::string why_no_pods;  // empty: there are, or there is no checkpoint with pods
 };
 
 CheckpointReader::CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,
-                                   std::chrono::milliseconds deadline)
-    : workers_(workers), log_(log), file_(std::move(file)), deadline_(deadline) {}
+                                   std::filesystem::path pods, std::chrono::milliseconds deadline)
+    : workers_(workers), log_(log), file_(std::move(file)), pods_(std::move(pods)), deadline_(deadline) {}
 
 void CheckpointReader::read(Clock::time_point since, Done done) {
   // One that hangs is not asked again: each time would cost its deadline.
-  if (hung_) return done({.checkpoint = nullptr, .why = kHangs, .began = Clock::now()});
+  if (hung_) return done({.checkpoint = nullptr, .why = kHangs, .pods = nullptr, .began = Clock::now()});
   if (!reading_ && last_.began >= since) return done(Reading(last_));
   if (reading_ && began_ < since) {
     next_.push_back(std::move(done));
@@ -126,7 +138,7 @@ void CheckpointReader::begin() {
   began_ = Clock::now();
   const auto outcome = std::make_shared<Outcome>();
   workers_.run(
-      [outcome, file = file_] {
+      [outcome, file = file_, pods = pods_] {
         try {
           outcome->checkpoint = std::make_shared<const Checkpoint>(Checkpoint::read(file));
         } catch (const std::runtime_error& failure) {
@@ -135,22 +147,27 @@ void CheckpointReader::begin() {
           if (!std::filesystem::exists(file, error) && !error)
             outcome->checkpoint = std::make_shared<const Checkpoint>();
         }
+        // Last: a pod gets its directory after it is in the checkpoint.
+        std::error_code error;
+        outcome->pods = names_in(pods, error);
+        if (error && outcome->checkpoint && !outcome->checkpoint->pod_devices.empty())
+          outcome->why_no_pods = error.message();
       },
       lifetime_.bound([this, outcome] { on_end(*outcome); }), deadline_, lifetime_.bound([this] {
         hung_ = true;
-        finish(nullptr, kHangs);
+        finish({.checkpoint = nullptr, .why = kHangs, .pods = nullptr, .why_no_pods = {}});
       }));
 }
 
 void CheckpointReader::on_end(const Outcome& outcome) {
   hung_ = false;
   reading_ = false;
-  finish(outcome.checkpoint, outcome.why);
+  finish(outcome);
   if (!reading_ && !waiting_.empty()) begin();
 }
 
-void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, std::string why) {
-  last_ = {.checkpoint = std::move(checkpoint), .why = std::move(why), .began = began_};
+void CheckpointReader::finish(const Outcome& outcome) {
+  last_ = {.checkpoint = outcome.checkpoint, .why = outcome.why, .pods = outcome.pods, .began = began_};
   const Reading told = last_;
   std::vector<Done> done = std::exchange(waiting_, {});
   if (hung_)
@@ -165,6 +182,11 @@ void CheckpointReader::finish(std::shared_ptr<const Checkpoint> checkpoint, std:
         "cannot read the kubelet's checkpoint: a device that a pod has from another plugin may be given "
         "twice",
         {{"file", file_.string()}, {"why", trouble}});
+  if (!std::exchange(told_no_pods_, !outcome.why_no_pods.empty()) && told_no_pods_)
+    log_.warn(
+        "cannot read the kubelet's directory of pods: devices stay reserved after their pod has ended, until "
+        "the kubelet's next Allocate",
+        {{"directory", pods_.string()}, {"why", outcome.why_no_pods}});
 }
 
 }  // namespace plughost

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -55,12 +56,15 @@ class CheckpointReader {
   struct Reading {
     std::shared_ptr<const Checkpoint> checkpoint;  // nullptr: it cannot be read, or not in time
     std::string why;                               // there is none; or the file is not there
+    // The UIDs of the pods for which the kubelet keeps a directory: until a pod's volumes are unmounted.
+    // nullptr: these directories cannot be read.
+    std::shared_ptr<const std::set<std::string>> pods = {};
     Clock::time_point began = Clock::time_point::min();
   };
   using Done = std::function<void(const Reading& reading)>;
 
-  // workers and log outlive it.
-  CheckpointReader(Workers& workers, Log& log, std::filesystem::path file,
+  // pods: the kubelet's directory of pods, read together with the file. workers and log outlive it.
+  CheckpointReader(Workers& workers, Log& log, std::filesystem::path file, std::filesystem::path pods,
                    std::chrono::milliseconds deadline = kDeadline);
   CheckpointReader& operator=(CheckpointReader&&) = delete;
 
@@ -74,19 +78,21 @@ class CheckpointReader {
 
   void begin();
   void on_end(const Outcome& outcome);
-  void finish(std::shared_ptr<const Checkpoint> checkpoint, std::string why);
+  void finish(const Outcome& outcome);
 
   Workers& workers_;
   Log& log_;
   const std::filesystem::path file_;
+  const std::filesystem::path pods_;
   const std::chrono::milliseconds deadline_;
   std::vector<Done> waiting_;  // for the reading that is under way
   std::vector<Done> next_;     // for the one after it
   Reading last_;
   Clock::time_point began_ = Clock::time_point::min();  // the reading that is under way
   bool reading_ = false;
-  bool hung_ = false;     // it is under way for longer than the deadline
-  std::string told_why_;  // why it could not be read the last time; empty: it could
+  bool hung_ = false;          // it is under way for longer than the deadline
+  std::string told_why_;       // why it could not be read the last time; empty: it could
+  bool told_no_pods_ = false;  // the log has said that the pods' directory cannot be read
   Lifetime lifetime_;
 };
 

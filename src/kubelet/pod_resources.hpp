@@ -25,8 +25,12 @@ class PodResources {
   static constexpr unsigned kMostTries = 5;
 
   struct Answer {
-    std::shared_ptr<const Holdings> holdings;                                  // nullptr: not known
-    std::string why;                                                           // if not known
+    std::shared_ptr<const Holdings> holdings;  // nullptr: not known
+    std::string why;                           // if not known
+    // True: a device that is not in `holdings` is held by no container. Of HoldingsReader alone.
+    bool complete = false;
+    // Why `List` could not be read; empty: it was. Of HoldingsReader alone.
+    std::string list_error = {};
     EventLoop::Clock::time_point asked = EventLoop::Clock::time_point::min();  // when the question was put
   };
   using Done = std::function<void(const Answer& answer)>;

@@ -62,22 +62,16 @@ void Adopting::on_reload(std::map<std::string, Inventory> listed) {
 
 void Adopting::ask() {
   if (std::exchange(asking_, true)) return;
-  link_.pod_resources().ask(
-      Clock::now(), lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
+  link_.holdings().read(Clock::now(),
+                        lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
 }
 
 void Adopting::on_answer(const PodResources::Answer& answer) {
   link_.note_answer(answer);
-  if (answer.holdings) return learn(*answer.holdings, Clock::now() >= trusted_from_);
-  link_.checkpoint().read(Clock::now(), lifetime_.bound([this](const CheckpointReader::Reading& reading) {
-    const bool known = reading.checkpoint != nullptr;
-    learn(known ? reading.checkpoint->holdings() : Holdings(), known);
-  }));
-}
-
-void Adopting::learn(const Holdings& holdings, bool final) {
   asking_ = false;
-  untold_.push_back(devices_.learn(holdings, final));
+  // What is not complete yet will be within seconds.
+  if (!answer.complete) pause_.reset();
+  if (answer.holdings) untold_.push_back(devices_.learn(*answer.holdings, answer.complete));
   if (devices_.open()) {
     again_.arm(pause_.next());
   } else {

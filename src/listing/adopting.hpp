@@ -27,8 +27,6 @@ class Adopting {
   // Between two questions who holds what, at first and at most.
   static constexpr std::chrono::milliseconds kFirstPause{1000};
   static constexpr std::chrono::milliseconds kLongestPause{10'000};
-  // A kubelet that has just started does not know all of its pods yet.
-  static constexpr std::chrono::seconds kSettling{10};
   // A checkpoint that could not be read is tried again after this.
   static constexpr std::chrono::seconds kReadAgain{30};
 
@@ -50,8 +48,6 @@ class Adopting {
 
   // The entry says something else from now on; these were its lists.
   void on_reload(std::map<std::string, Inventory> listed);
-  // Another kubelet is there, or none.
-  void on_kubelet() { trusted_from_ = Clock::now() + kSettling; }
 
  private:
   // Of before reloads.
@@ -59,7 +55,6 @@ class Adopting {
 
   void ask();
   void on_answer(const PodResources::Answer& answer);
-  void learn(const Holdings& holdings, bool final);
   void tell(const AdoptedDevices::News& news) const;
 
   Platform& platform_;
@@ -72,7 +67,6 @@ class Adopting {
   std::vector<std::map<std::string, Inventory>> before_reload_;
   bool reloaded_ = false;                   // and no look has ended since
   Clock::time_point since_ = Clock::now();  // what is read has to be as new as this
-  Clock::time_point trusted_from_ = Clock::time_point::min();
   bool asking_ = false;
   Backoff pause_{kFirstPause, kLongestPause};
   Timer again_;

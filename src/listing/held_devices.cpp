@@ -64,10 +64,12 @@ void HeldDevices::ask() {
 
 void HeldDevices::on_answer(const PodResources::Answer& answer) {
   asking_ = false;
+  // What is not complete yet will be within seconds.
+  if (!answer.complete) pause_.reset();
   if (answer.holdings) {
     told_ = true;
-    const bool final = answer.asked >= trusted_from_;
-    ledger_->learn(holds_of(*answer.holdings), final ? answer.asked : Clock::time_point::min(), Clock::now());
+    ledger_->learn(holds_of(*answer.holdings), answer.complete ? answer.asked : Clock::time_point::min(),
+                   Clock::now());
     tell_doubles(*answer.holdings);
   } else {
     ledger_->look(Clock::now());

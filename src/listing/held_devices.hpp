@@ -25,8 +25,6 @@ class HeldDevices {
   // Between two questions while a device waits for a pod to go, at first and at most.
   static constexpr std::chrono::milliseconds kFirstPause{1000};
   static constexpr std::chrono::milliseconds kLongestPause{10'000};
-  // A kubelet that has just started does not know all of its pods yet.
-  static constexpr std::chrono::seconds kSettling{10};
 
   // read: asks the kubelet. changed: the ledger blocks others than before; not called from within. loop and
   // log outlive it.
@@ -42,8 +40,6 @@ class HeldDevices {
   void learn_first(const Checkpoint& checkpoint);
   // Does a pod hold the device? Asked of the kubelet anew: it may have gone.
   bool held(const std::string& resource, const std::string& id);
-  // Another kubelet is there, or none.
-  void on_kubelet() { trusted_from_ = Clock::now() + kSettling; }
 
  private:
   void ask();
@@ -54,7 +50,6 @@ class HeldDevices {
   Log& log_;
   const std::function<void(HoldingsReader::Done done)> read_;
   const std::function<void()> changed_;
-  Clock::time_point trusted_from_ = Clock::time_point::min();
   bool told_ = false;  // by the checkpoint, or the kubelet
   bool asking_ = false;
   Backoff pause_{kFirstPause, kLongestPause};

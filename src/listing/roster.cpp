@@ -10,12 +10,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Of the list's Unhealthy devices, those that a pod holds.
+// Returns the ids of the list's Unhealthy devices that a pod holds, or may hold.
 std::set<std::string> held_devices(const Inventory& listed, const std::string& resource,
-                                   const Holdings& holdings) {
+                                   const PodResources::Answer& answer) {
   std::set<std::string> held;
-  const auto ids = holdings.find(resource);
-  if (ids == holdings.end()) return held;
+  for (const Device& device : listed.devices())
+    if (!answer.complete && !device.healthy()) held.insert(device.id);
+  const auto ids = answer.holdings->find(resource);
+  if (ids == answer.holdings->end()) return held;
   for (const auto& [id, holder] : ids->second) {
     const Device* device = listed.find(id);
     if (device && !device->healthy()) held.insert(device->id);
@@ -129,19 +131,19 @@ std::map<std::string, Inventory> Roster::lists() const {
   return lists;
 }
 
-void Roster::learn(const Holdings* holdings, Clock::time_point asked, Clock::time_point now) {
+void Roster::learn(const PodResources::Answer& answer, Clock::time_point now) {
   asking_ = false;
   question_.reset();
-  asked_ = asked;
-  told_ = holdings != nullptr;
+  asked_ = answer.asked;
+  told_ = answer.holdings != nullptr;
   bool some_held = false;
   for (auto& [resource, row] : rows_) {
-    if (holdings) row.held = held_devices(row.bare, resource, *holdings);
-    if (holdings && holdings->contains(resource)) row.ever_held = true;
+    if (told_) row.held = held_devices(row.bare, resource, answer);
+    if (told_ && answer.holdings->contains(resource)) row.ever_held = true;
     some_held = some_held || !row.held.empty();
   }
   if (!some_held) pause_.reset();
-  ask_again_ = some_held ? now + pause_.next() : kNever;
+  ask_again_ = !some_held ? kNever : now + (answer.complete ? pause_.next() : kFirstPause);
 }
 
 }  // namespace plughost

@@ -85,9 +85,9 @@ class Roster {
   // it is being asked. Until there is an answer, nothing is forgotten.
   std::optional<Clock::time_point> question() const { return asking_ ? std::nullopt : question_; }
   void ask() { asking_ = true; }
-  // The answer to a question that was put then; nullptr: the kubelet does not tell, and who was held before
-  // is held. Which devices stay says the next take().
-  void learn(const Holdings* holdings, Clock::time_point asked, Clock::time_point now);
+  // Records the answer for the next take(). Without holdings, devices that were held are held. An answer that
+  // is not complete keeps every device until a later one.
+  void learn(const PodResources::Answer& answer, Clock::time_point now);
 
  private:
   struct Row {

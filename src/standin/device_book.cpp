@@ -136,10 +136,23 @@ const DeviceBook::Holding& DeviceBook::hold(const std::string& pod, const std::s
   return holdings_.emplace_back(std::move(holding));
 }
 
-bool DeviceBook::free(const std::string& pod) {
-  if (std::erase_if(holdings_, [&](const Holding& holding) { return holding.pod == pod; }) == 0) return false;
-  forget_marks();
-  return true;
+bool DeviceBook::end(const std::string& pod) {
+  bool found = false;
+  for (Holding& holding : holdings_) {
+    if (holding.pod != pod || holding.ended) continue;
+    found = holding.ended = true;
+  }
+  return found;
+}
+
+std::set<std::string> DeviceBook::pods() const {
+  std::set<std::string> pods;
+  for (const Holding& holding : holdings_) pods.insert(holding.pod);
+  return pods;
+}
+
+void DeviceBook::forget_ended() {
+  if (std::erase_if(holdings_, [](const Holding& holding) { return holding.ended; }) > 0) forget_marks();
 }
 
 const DeviceBook::Resource* DeviceBook::find(const std::string& resource) const {

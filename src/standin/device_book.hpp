@@ -32,6 +32,7 @@ class DeviceBook {
     std::string resource;
     std::map<std::int64_t, std::vector<std::string>> ids;
     std::string answer;  // a serialised ContainerAllocateResponse
+    bool ended = false;  // the pod: the checkpoint keeps it until the next Allocate
 
     std::vector<std::string> unique_ids() const;
   };
@@ -61,12 +62,15 @@ class DeviceBook {
   void forget_marks();
   const Holding& hold(const std::string& pod, const std::string& container, const std::string& resource,
                       const std::vector<std::string>& ids, std::string answer);
-  // False: there is no such pod.
-  bool free(const std::string& pod);
+  // The pod has ended. Returns false if there is no such pod.
+  bool end(const std::string& pod);
+  // Frees the devices of pods that have ended [ManagerImpl.UpdateAllocatedDevices].
+  void forget_ended();
 
   const Resource* find(const std::string& resource) const;
   const std::map<std::string, Resource>& resources() const { return resources_; }
   const std::vector<Holding>& holdings() const { return holdings_; }
+  std::set<std::string> pods() const;
 
  private:
   std::map<std::string, Resource> resources_;

@@ -34,6 +34,9 @@ void StandInCore::start() {
   } catch (const std::exception& error) {
     tell(Type::kTrouble, "", std::string("the checkpoint cannot be read: ") + error.what());
   }
+  // Which pods have ended the kubelet knows from the API server, and not from its checkpoint.
+  for (const std::string& pod : book_.pods())
+    if (!options_.pods.empty() && !fs::exists(options_.pods / pod)) book_.end(pod);
   checkpoint_ = std::make_shared<CheckpointFile>(
       options_.directory, [this, post = loop_.poster()](const std::string& what) {
         post([this, what] { tell(Type::kTrouble, "", "checkpoint: " + what); });
@@ -58,8 +61,9 @@ void StandInCore::start() {
   }
   if (!options_.pod_resources.empty()) {
     pod_resources_ = std::make_unique<PodResourcesServer>(loop_, options_.pod_resources);
-    pod_resources_->show(book_.holdings());
+    show_pods();
   }
+  if (!options_.pods.empty()) fs::create_directories(options_.pods);
   ++incarnation_;
   state_.change([&](KubeletState& state) {
     state.listening = true;
@@ -104,6 +108,7 @@ std::unique_ptr<RegistrationServer> StandInCore::stop() {
 
 void StandInCore::set_faults(StandInKubelet::Faults faults) {
   options_.faults = std::move(faults);
+  show_pods();
   for (const ClientPointer& client : streaming_)
     client->reader->pause(options_.faults.unread.contains(client->resource));
   for (const auto& dial : std::exchange(held_dials_, {})) dial();
@@ -347,8 +352,32 @@ std::shared_ptr<PluginClient> StandInCore::endpoint(const std::string& resource)
 }
 
 StandInCore::Writing StandInCore::write_checkpoint() {
-  if (pod_resources_) pod_resources_->show(book_.holdings());
+  show_pods();
   return {checkpoint_, checkpoint_->write(checkpoint_text(book_))};
+}
+
+void StandInCore::make_pod_directory(const std::string& pod) {
+  if (!options_.pods.empty()) fs::create_directories(options_.pods / pod);
+}
+
+bool StandInCore::end_pod(const std::string& pod) {
+  if (!book_.end(pod)) return false;
+  if (options_.pods.empty())
+    book_.forget_ended();
+  else
+    fs::remove_all(options_.pods / pod);
+  return true;
+}
+
+// [podresources.v1PodResourcesServer.List]
+void StandInCore::show_pods() {
+  if (!pod_resources_) return;
+  std::vector<DeviceBook::Holding> shown;
+  for (const DeviceBook::Holding& holding : book_.holdings()) {
+    const bool init = holding.container.starts_with("init-");
+    if (!holding.ended && !init && !options_.faults.lists_no_pods) shown.push_back(holding);
+  }
+  pod_resources_->show(shown);
 }
 
 void StandInCore::forget_expired() {

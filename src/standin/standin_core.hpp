@@ -47,6 +47,9 @@ class StandInCore {
     std::uint64_t number = 0;
   };
   Writing write_checkpoint();
+  void make_pod_directory(const std::string& pod);
+  // Returns false if there is no such pod.
+  bool end_pod(const std::string& pod);
 
  private:
   struct Client {  // one per registration
@@ -79,6 +82,7 @@ class StandInCore {
   // Does the kubelet that it belongs to still run?
   bool is_current(const Client& client) const { return running() && client.incarnation == incarnation_; }
   void show(const std::string& resource);
+  void show_pods();
   void forget_expired();
   void await_next_expiry();
   void tell(KubeletEvent::Type type, const std::string& resource, std::string text);

@@ -152,6 +152,7 @@ StandInKubelet::Runtime::Beginning StandInKubelet::Runtime::begin(const std::str
       beginning.held.error = kStopped;
       return beginning;
     }
+    core_.book().forget_ended();
     auto choice = core_.book().choose(pod, container, resource, count);
     beginning.held.error = std::move(choice.error);
     beginning.available = std::move(choice.available);
@@ -218,6 +219,7 @@ Admission StandInKubelet::Runtime::admit(const std::string& pod, const std::stri
   const auto writing = in_loop([&]() -> StandInCore::Writing {
     if (!core_.running() || core_.incarnation() != beginning.incarnation) return {};
     core_.book().hold(pod, container, resource, admission.ids, first);
+    core_.make_pod_directory(pod);
     return core_.write_checkpoint();
   });
   if (!writing.file) {
@@ -256,7 +258,7 @@ std::string StandInKubelet::Runtime::start_container(const std::string& pod) {
 
 bool StandInKubelet::Runtime::free(const std::string& pod) {
   const auto writing = in_loop([&]() -> StandInCore::Writing {
-    return core_.book().free(pod) ? core_.write_checkpoint() : StandInCore::Writing{};
+    return core_.end_pod(pod) ? core_.write_checkpoint() : StandInCore::Writing{};
   });
   if (!writing.file) return false;
   writing.file->wait_for(writing.number);
@@ -266,8 +268,10 @@ bool StandInKubelet::Runtime::free(const std::string& pod) {
 std::vector<PodDevices> StandInKubelet::Runtime::pods() {
   return in_loop([&] {
     std::vector<PodDevices> pods;
-    for (const auto& holding : core_.book().holdings())
+    for (const auto& holding : core_.book().holdings()) {
+      if (holding.ended) continue;
       pods.push_back({holding.pod, holding.container, holding.resource, holding.ids, parsed(holding.answer)});
+    }
     return pods;
   });
 }

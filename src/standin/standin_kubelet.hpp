@@ -37,6 +37,7 @@ class StandInKubelet {
     std::set<std::string> answer_held;           // Register does everything, but does not answer
     std::set<std::string> unread;                // messages of the stream are not read
     std::set<std::string> deaf;                  // lists are read and not taken in, until the next Register
+    bool lists_no_pods = false;                  // List is empty, as in the first seconds of a kubelet
     bool answers_garbage = false;                // connections get bytes that are no HTTP/2, and are closed
   };
 
@@ -44,6 +45,9 @@ class StandInKubelet {
     std::filesystem::path directory;
     std::filesystem::path plugins_registry;  // empty: off
     std::filesystem::path pod_resources;     // the socket of PodResourcesLister; empty: off
+    // Has a directory for each pod until it ends, as <kubelet root>/pods. Empty: off, and the checkpoint
+    // forgets a pod when it ends instead of at the next Allocate.
+    std::filesystem::path pods;
     Clearing clearing = Clearing::kSockets;
     Registering registering = Registering::kDialsBeforeAnswer;
     std::chrono::milliseconds grace_period = std::chrono::minutes{5};  // capacity's, after a stream's end
@@ -73,7 +77,7 @@ class StandInKubelet {
                 std::chrono::milliseconds timeout) const;
 
   // A pod is admitted: one at a time, without a deadline. What the container holds already is not asked for
-  // again.
+  // again. A container whose name begins with "init-" is an ordinary init container, which `List` leaves out.
   Admission allocate(const std::string& pod, const std::string& container, const std::string& resource,
                      std::size_t count);
   // The same for ids of the caller's choice, which must be free and Healthy.

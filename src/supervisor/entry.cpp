@@ -49,7 +49,6 @@ void Entry::prepare(const std::function<void(HeldIds held)>& then) {
 }
 
 void Entry::on_kubelet() {
-  adopting_.on_kubelet();
   publication_.for_each_resource([](Resource& resource) { resource.on_kubelet(); });
 }
 
@@ -158,8 +157,8 @@ void Entry::ask_for_holders() {
   const auto since = roster_.question();
   if (!since) return;
   roster_.ask();
-  link_.pod_resources().ask(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
-    roster_.learn(answer.holdings.get(), answer.asked, Clock::now());
+  link_.holdings().read(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
+    roster_.learn(answer, Clock::now());
     hint();
     link_.note_answer(answer);
   }));

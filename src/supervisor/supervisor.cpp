@@ -232,7 +232,6 @@ void Supervisor::on_kubelet() {
   const bool present = link_->watcher().current().has_value();
   kubelet_since_ = std::chrono::system_clock::now();
   if (present) platform_.tallies.kubelets.add();
-  held_.on_kubelet();
   entries_.for_each([](const std::string&, Entry& entry) { entry.on_kubelet(); });
   assuming_.pods().on_kubelet(link_->config().pods_api());
   on_change_();

@@ -182,6 +182,7 @@ TEST_CASE("endpoints named after their devices come and go with them") {
   CHECK(node.kubelet().allocate("pod", "c", "smarter-devices/video1", 1).answer.env.at("WHO") ==
         "smarter-devices/video1");
   CHECK(node.socket_files().size() == 3);
+  REQUIRE(node.kubelet().free("pod"));
 
   node.files().remove("things/video1");
   CHECK(node.unhealthy("smarter-devices/video1", "video1"));

@@ -94,6 +94,7 @@ void Node::configure(const std::string& resources) {
 
 void Node::start_kubelet(StandInKubelet::Faults faults, StandInKubelet::OnEvent on_event) {
   StandInKubelet::Options options{.directory = plugins(),
+                                  .pods = path("pods"),
                                   .clearing = options_.clearing,
                                   .registering = options_.registering,
                                   .faults = std::move(faults)};

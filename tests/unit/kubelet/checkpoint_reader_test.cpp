@@ -26,7 +26,7 @@ struct Rig {
   std::vector<CheckpointReader::Reading> told;
 
   CheckpointReader reader(std::chrono::milliseconds deadline = 1min) {
-    return CheckpointReader(workers, log, files.at("checkpoint"), deadline);
+    return CheckpointReader(workers, log, files.at("checkpoint"), files.at("pods"), deadline);
   }
   CheckpointReader::Done tell() {
     return [this](const CheckpointReader::Reading& reading) { told.push_back(reading); };
@@ -123,6 +123,21 @@ TEST_CASE(
     return rig.told.back().checkpoint != nullptr;
   }));
   CHECK(rig.pods(rig.told.size() - 1) == 1);
+}
+
+TEST_CASE("the checkpoint: a reading names the pods that have a directory, if these can be read") {
+  Rig rig;
+  rig.files.file("checkpoint", kOnePod);
+  CheckpointReader reader = rig.reader();
+  reader.read(Clock::now(), rig.tell());
+  REQUIRE(rig.says(1));
+  CHECK_FALSE(rig.told[0].pods);
+  rig.files.directory("pods/u");
+  rig.files.directory("pods/v");
+  reader.read(Clock::now(), rig.tell());
+  REQUIRE(rig.says(2));
+  REQUIRE(rig.told[1].pods);
+  CHECK(*rig.told[1].pods == std::set<std::string>{"u", "v"});
 }
 
 }  // namespace

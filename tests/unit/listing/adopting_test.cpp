@@ -13,18 +13,25 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string kA = "x.com/a";
-constexpr const char* kCheckpoint = "kubelet_internal_checkpoint";
+constexpr const char* kCheckpoint = "plugins/kubelet_internal_checkpoint";
 constexpr const char* kOnePod =
     R"({"Data":{"PodDeviceEntries":[{"PodUID":"u","ContainerName":"c","ResourceName":"x.com/a",)"
     R"("DeviceIDs":{"-1":["X"]},"AllocResp":""}],"RegisteredDevices":{}},"Checksum":0})";
 
+struct Root : test::TempDir {
+  Root() {
+    directory("plugins");
+    directory("pod-resources");
+  }
+};
+
 // An entry's part that knows what pods hold, beside a kubelet that tells.
 struct Rig {
-  test::TempDir dir;
+  Root dir;
   test::Process process;
-  test::TellingKubelet kubelet{dir.at("pods.sock")};
+  test::TellingKubelet kubelet{dir.at("pod-resources/kubelet.sock")};
   KubeletLink link{process.platform,
-                   {.directory = dir.path(), .pod_resources = dir.at("pods.sock")},
+                   {.directory = dir.at("plugins"), .pod_resources = dir.at("pod-resources/kubelet.sock")},
                    nullptr,
                    [] {},
                    [] {}};
@@ -111,14 +118,28 @@ TEST_CASE("adopting: who holds it is asked after 1 s, 2 s and so on, at most eve
   CHECK(rig.kubelet.calls().size() == asked);
 }
 
-TEST_CASE("adopting: a kubelet that has just started is not believed that nobody holds it") {
+TEST_CASE("adopting: a kubelet that started 3 s ago releases nothing before it has run for 10 s") {
   Rig rig;
-  rig.adopting.on_kubelet();
   rig.adopt();
   REQUIRE(rig.told(1));
   CHECK(rig.adopted());
-  test::pass(rig.process.loop, Adopting::kSettling);
+  test::pass(rig.process.loop, KubeletAge::kSettling);
   REQUIRE(rig.told(2));
+  CHECK_FALSE(rig.adopted());
+}
+
+TEST_CASE("adopting: an id that List leaves out stays adopted while its pod has a directory") {
+  Rig rig;
+  rig.dir.file(kCheckpoint, kOnePod);
+  rig.dir.directory("pods/u");
+  rig.adopt();
+  REQUIRE(rig.told(1));
+  test::pass(rig.process.loop, KubeletAge::kSettling);
+  REQUIRE(rig.told(2));
+  CHECK(rig.adopted());
+  rig.dir.remove("pods/u");
+  test::pass(rig.process.loop, 2s);
+  REQUIRE(rig.told(3));
   CHECK_FALSE(rig.adopted());
 }
 

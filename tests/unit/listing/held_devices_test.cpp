@@ -48,8 +48,10 @@ struct Rig {
     pass(time);
     return asked.size() == before + 1;
   }
-  void answer(const Holdings& holdings) {
-    asked.back()({.holdings = std::make_shared<const Holdings>(holdings), .asked = EventLoop::Clock::now()});
+  void answer(const Holdings& holdings, bool complete = true) {
+    asked.back()({.holdings = std::make_shared<const Holdings>(holdings),
+                  .complete = complete,
+                  .asked = EventLoop::Clock::now()});
   }
   static Holdings holds(std::initializer_list<const char*> pods) {
     Holdings holdings;
@@ -94,12 +96,11 @@ TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and n
   CHECK_FALSE(rig.blocked(kB));
 }
 
-TEST_CASE("held devices: a kubelet that has just started, or does not tell, ends nothing") {
+TEST_CASE("held devices: an answer that is not complete, or has no holders, releases nothing") {
   Rig rig;
-  rig.held.on_kubelet();
   rig.give(kA);
   REQUIRE(rig.asks_after(HeldDevices::kFirstPause + Ledger::kUntold));
-  rig.answer({});
+  rig.answer({}, false);
   CHECK(rig.blocked(kB));
   REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
   rig.asked.back()({.holdings = nullptr, .why = "it is silent"});

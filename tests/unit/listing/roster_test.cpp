@@ -55,7 +55,10 @@ struct Listed {
     take(std::move(seen), now);
     return text_of(roster.listed(kA));
   }
-  void learn(const Holdings& holdings, Clock::time_point asked) { roster.learn(&holdings, asked, asked); }
+  void learn(const Holdings& holdings, Clock::time_point asked) {
+    roster.learn({.holdings = std::make_shared<const Holdings>(holdings), .complete = true, .asked = asked},
+                 asked);
+  }
 };
 
 TEST_CASE("each resource has its list, and what it was before") {
@@ -210,11 +213,11 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
   CHECK(entry.see({}, kStart + 61s) == "free! held!");
   entry.see({}, kStart + 62s);
   REQUIRE(entry.roster.question());
-  entry.roster.learn(nullptr, kStart + 62s, kStart + 62s);
+  entry.roster.learn({.asked = kStart + 62s}, kStart + 62s);
   CHECK(entry.see({}, kStart + 63s) == "free! held!");
   CHECK(entry.roster.next_change() == kStart + 66s);
   entry.see({}, kStart + 121s);
-  entry.roster.learn(nullptr, kStart + 121s, kStart + 121s);
+  entry.roster.learn({.asked = kStart + 121s}, kStart + 121s);
   CHECK(entry.see({}, kStart + 122s) == "held!");
   entry.learn({}, kStart + 130s);
   CHECK(entry.see({}, kStart + 130s).empty());
@@ -275,7 +278,7 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
     CHECK(entry.see({}, kStart + 60s) == "a! b!");
   }
   SUBCASE("and where the kubelet does not tell, when its time is over") {
-    entry.roster.learn(nullptr, kStart + 2s, kStart + 2s);
+    entry.roster.learn({.asked = kStart + 2s}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s) == "a! b!");
     CHECK_FALSE(entry.roster.question());
     CHECK(entry.roster.next_change() == kStart + 61s);
@@ -283,7 +286,7 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
     CHECK(*entry.roster.question() == kStart + 61s);
     entry.see({}, kStart + 62s);
     CHECK(*entry.roster.question() == kStart + 62s);
-    entry.roster.learn(nullptr, kStart + 62s, kStart + 62s);
+    entry.roster.learn({.asked = kStart + 62s}, kStart + 62s);
     CHECK(entry.see({}, kStart + 62s).empty());
   }
 }

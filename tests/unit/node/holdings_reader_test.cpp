@@ -1,4 +1,4 @@
-#include "node/kubelet_link.hpp"
+#include "node/holdings_reader.hpp"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -30,8 +30,9 @@ struct Asker {
   Log log{LogLevel::kError, LogFormat::kJson};
   Workers workers{loop, 2};
   PodResources pods{loop, files.at("kubelet.sock")};
-  CheckpointReader checkpoint{workers, log, files.at("checkpoint"), 50ms};
-  HoldingsReader reader{loop, pods, checkpoint};
+  CheckpointReader checkpoint{workers, log, files.at("checkpoint"), files.at("pods"), 50ms};
+  HoldingsReader reader{
+      loop, workers, pods, checkpoint, {files.at("kubelet.sock"), files.at("plugins/kubelet.sock")}};
   std::vector<PodResources::Answer> told;
 
   void ask(Clock::time_point since, std::optional<std::chrono::milliseconds> patience = std::nullopt) {
@@ -143,6 +144,62 @@ TEST_CASE("who holds what: those who wait when another kubelet is meant are told
   asker.ask(Clock::now());
   REQUIRE(asker.says(3));
   CHECK(asker.told[2].holdings);
+}
+
+TEST_CASE("who holds what: a container that List leaves out holds until its pod has no directory") {
+  Asker asker;
+  test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
+  asker.files.file("checkpoint", kOneHolder);
+  asker.files.directory("pods/u");
+  asker.ask(Clock::now());
+  REQUIRE(asker.says(1));
+  REQUIRE(asker.told[0].holdings);
+  CHECK(asker.told[0].holdings->at("x.com/a").contains("X"));
+  asker.files.remove("pods/u");
+  asker.ask(Clock::now());
+  REQUIRE(asker.says(2));
+  CHECK(asker.told[1].holdings->empty());
+}
+
+TEST_CASE("who holds what: the checkpoint is read after List was asked") {
+  Asker asker;
+  test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
+  kubelet.hold(true);
+  asker.ask(Clock::now());
+  REQUIRE(test::run_until(asker.loop, [&] { return kubelet.calls().size() == 1; }));
+  asker.files.file("checkpoint", kOneHolder);
+  kubelet.hold(false);
+  REQUIRE(asker.says(1));
+  CHECK(asker.told[0].holdings->contains("x.com/a"));
+}
+
+TEST_CASE("who holds what: List is not complete before its kubelet has run for 10 s") {
+  Asker asker;
+  asker.files.directory("plugins");
+  test::TellingKubelet kubelet(asker.files.at("kubelet.sock"));
+  SUBCASE("after plughost found it young") {}
+  SUBCASE("after it was made anew, though plughost has known an older one") {
+    test::pass(asker.loop, KubeletAge::kSettling);
+    asker.ask(Clock::now());
+    REQUIRE(asker.says(1));
+    test::pass(asker.loop, KubeletAge::kSettling);
+    asker.ask(Clock::now());
+    REQUIRE(asker.says(2));
+    CHECK(asker.told[1].complete);
+    asker.told.clear();
+    const UniqueFd other = listen_unix(asker.files.at("plugins/kubelet.sock"));
+    asker.ask(Clock::now());
+    REQUIRE(asker.says(1));
+    CHECK_FALSE(asker.told[0].complete);
+    asker.told.clear();
+  }
+  asker.ask(Clock::now());
+  REQUIRE(asker.says(1));
+  CHECK_FALSE(asker.told[0].complete);
+  test::pass(asker.loop, KubeletAge::kSettling);
+  asker.ask(Clock::now());
+  REQUIRE(asker.says(2));
+  CHECK(asker.told[1].complete);
 }
 
 }  // namespace

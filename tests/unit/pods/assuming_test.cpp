@@ -20,7 +20,7 @@ std::string checkpoint_of(const std::string& ids) {
 
 struct Rig : test::PodsRig {
   NodeWatch nodes{server};
-  CheckpointReader reader{workers, log, directory.at(kCheckpointName)};
+  CheckpointReader reader{workers, log, directory.at(kCheckpointName), directory.at("pods")};
   std::vector<Told> writing;
   std::vector<Names> kept;
   Assuming assuming{

@@ -52,12 +52,15 @@ TEST_CASE("only healthy devices that no pod holds are available") {
         "requested number of devices unavailable for vendor.example/thing. Requested: 2, Available: 1");
 }
 
-TEST_CASE("a device of a pod that is gone is available again") {
+TEST_CASE("a device of a pod that has ended is available once ended pods are forgotten") {
   DeviceBook book = book_with({{"a", true, {}}});
   book.mark_allocated(kResource, {"a"});
   book.hold("pod", "main", kResource, {"a"}, "");
-  CHECK(book.free("pod"));
-  CHECK_FALSE(book.free("pod"));
+  CHECK(book.end("pod"));
+  CHECK_FALSE(book.end("pod"));
+  CHECK(book.holdings().size() == 1);
+  book.forget_ended();
+  CHECK(book.holdings().empty());
   CHECK(book.choose("other", "main", kResource, 1).error == "");
 }
 
@@ -67,7 +70,8 @@ TEST_CASE("a mark without a pod stays until another pod goes") {
   book.hold("pod", "main", kResource, {"b"}, "");
   book.mark_allocated(kResource, {"a"});
   CHECK(book.choose("other", "main", kResource, 1).available.empty());
-  book.free("pod");
+  book.end("pod");
+  book.forget_ended();
   CHECK(book.choose("other", "main", kResource, 2).available == std::vector<std::string>{"a", "b"});
 }
 

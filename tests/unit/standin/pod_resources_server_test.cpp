@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "kubelet/checkpoint.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "unit/run_until.hpp"
 #include "unit/standin/test_plugin.hpp"
@@ -43,4 +44,42 @@ TEST_CASE("the stand-in's pod resources say what its pods hold, and are gone whi
   CHECK(*ask(socket).holdings == held);
   CHECK(attached.kubelet.free("pod"));
   CHECK(*ask(socket).holdings == Holdings{});
+}
+
+TEST_CASE("the stand-in's List leaves out init containers and ended pods, which its checkpoint keeps") {
+  const TempDir dir;
+  const auto socket = dir.at("pod-resources/kubelet.sock");
+  AttachedPlugin attached(dir.path(), 3, {.pod_resources = socket, .pods = dir.at("pods")});
+  REQUIRE(attached.listed);
+  REQUIRE(attached.kubelet.allocate_named("pod", "init-a", kResource, {"d0"}).admitted());
+  REQUIRE(attached.kubelet.allocate_named("pod", "main", kResource, {"d1"}).admitted());
+  const auto kept = [&] {
+    return Checkpoint::read(dir.at("kubelet_internal_checkpoint")).pod_devices.size();
+  };
+  CHECK(ask(socket).holdings->at(kResource).size() == 1);
+  CHECK(ask(socket).holdings->at(kResource).contains("d1"));
+  CHECK(kept() == 2);
+  CHECK(std::filesystem::exists(dir.at("pods/pod")));
+  SUBCASE("while it is to list no pods it lists none") {
+    attached.kubelet.set_faults({.lists_no_pods = true});
+    CHECK(ask(socket).holdings->empty());
+    CHECK(kept() == 2);
+    attached.kubelet.set_faults({});
+    CHECK(ask(socket).holdings->size() == 1);
+  }
+  SUBCASE("an ended pod is in the checkpoint until the next Allocate") {
+    CHECK(attached.kubelet.free("pod"));
+    CHECK(ask(socket).holdings->empty());
+    CHECK_FALSE(std::filesystem::exists(dir.at("pods/pod")));
+    CHECK(kept() == 2);
+    attached.kubelet.restart();
+    CHECK(ask(socket).holdings->empty());
+    CHECK(attached.kubelet.pods().empty());
+    CHECK(kept() == 2);
+  }
+  SUBCASE("an Allocate forgets an ended pod, and gives its devices") {
+    CHECK(attached.kubelet.free("pod"));
+    REQUIRE(attached.kubelet.allocate_named("next", "main", kResource, {"d0"}).admitted());
+    CHECK(kept() == 1);
+  }
 }

@@ -1,0 +1,81 @@
+// A device that a pod holds is never given to another one, whatever the kubelet's List leaves out.
+
+#include <doctest/doctest.h>
+
+#include "integration/node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kOne = "example.com/one";
+const std::string kOther = "example.com/other";
+
+// Two entries that list the same device of this machine.
+struct TwoEntries {
+  explicit TwoEntries(Node::Options options = {.pod_resources = true}) : node(options) {
+    const std::string zero = ", udev: {subsystem: mem, name: zero}, id: zero}\n";
+    node.configure("- {name: " + kOne + zero + "- {name: " + kOther + zero);
+    node.start_kubelet();
+    node.start_daemon();
+    REQUIRE(node.attached({kOne, kOther}));
+  }
+  void hold(const std::string& container) {
+    REQUIRE(node.kubelet().allocate_named("pod", container, kOne, {"zero"}).admitted());
+    REQUIRE(node.unhealthy(kOther, "zero"));
+  }
+  // Is the other entry's device Unhealthy for that long?
+  bool stays_unhealthy(std::chrono::milliseconds time) {
+    return !node.wait_for([](const KubeletState& state) { return state.of(kOther).allocatable > 0; }, time);
+  }
+
+  Node node;
+};
+
+}  // namespace
+
+TEST_CASE("a running init container's device is not given to another pod, and is when the pod has ended") {
+  TwoEntries two;
+  two.hold("init-setup");
+  CHECK(two.stays_unhealthy(12s));  // the ledger alone knows it for 5 s, and the kubelet is settled after 10
+  REQUIRE(two.node.kubelet().free("pod"));
+  CHECK(two.node.healthy(kOther, "zero", 30s));
+}
+
+TEST_CASE("a plughost that starts while List is empty gives no held device to another pod") {
+  TwoEntries two;
+  two.hold("main");
+  two.node.kubelet().set_faults({.lists_no_pods = true});
+  two.node.end_daemon();
+  two.node.start_daemon();
+  REQUIRE(two.node.attached({kOne, kOther}));
+  CHECK(two.stays_unhealthy(3s));
+  two.node.kubelet().set_faults({});
+  REQUIRE(two.node.kubelet().free("pod"));
+  CHECK(two.node.healthy(kOther, "zero", 30s));
+}
+
+TEST_CASE("without pod resources a pod that has ended releases its device before the next Allocate") {
+  TwoEntries two(Node::Options{});
+  two.hold("main");
+  REQUIRE(two.node.kubelet().free("pod"));
+  CHECK(two.node.healthy(kOther, "zero", 30s));
+}
+
+TEST_CASE("a device that vanished stays listed while an init container holds it") {
+  Node node{Node::Options{.pod_resources = true}};
+  for (const char* name : {"held", "free"}) node.files().file(std::string("gophers/") + name);
+  node.configure(listed(kOne, node.path("gophers"), "forgetAfter: 1s"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kOne}));
+  REQUIRE(node.kubelet().allocate_named("pod", "init-setup", kOne, {"held"}).admitted());
+  node.files().remove("gophers");
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kOne).devices->size() == 1; }, 30s));
+  CHECK(node.unhealthy(kOne, "held", 0ms));
+  CHECK_FALSE(node.wait_for([](const KubeletState& state) { return state.of(kOne).devices->empty(); }, 5s));
+  REQUIRE(node.kubelet().free("pod"));
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kOne).devices->empty(); }, 90s));
+}
