@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <mutex>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -52,6 +53,7 @@ struct PluginService::AllocateCall {
   v1beta1::AllocateResponse* response;
   PendingCall pending;
   std::chrono::steady_clock::time_point asked;
+  std::unique_ptr<UnansweredIds::Claim> claim;  // released before the answer ends gRPC's context
 };
 
 PluginService::PluginService(ServedResource resource, OwnerInLoop owner, const Callers& callers)
@@ -111,11 +113,25 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
   std::vector<std::vector<std::string>> containers;
   std::ranges::transform(request->container_requests(), std::back_inserter(containers), ids_of);
+  std::set<std::string> all;
+  for (const std::vector<std::string>& ids : containers) all.insert(ids.begin(), ids.end());
+  auto claimed = unanswered_.claim(all, [context] { return context->IsCancelled(); });
+  if (const auto* const id = std::get_if<std::string>(&claimed)) {
+    const grpc::Status status(
+        grpc::StatusCode::UNAVAILABLE,
+        "resource " + offer->resource + ": device " + *id +
+            " is being given to another container, whose Allocate has no answer yet: the "
+            "kubelet has chosen it twice (kubernetes#137534); delete this pod");
+    resource_.calls->allocation_refused.add();
+    tell(answered(*request, status));
+    return finish(context, status);
+  }
+  auto claim = std::get<std::unique_ptr<UnansweredIds::Claim>>(std::move(claimed));
   const auto asks = [&](const std::vector<std::string>& ids) { return asks_program(*offer, ids); };
   if (offer->recipe->assume || std::ranges::any_of(containers, asks)) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    go_on(std::shared_ptr<AllocateCall>(
-        new AllocateCall{offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked}));
+    go_on(std::shared_ptr<AllocateCall>(new AllocateCall{
+        offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked, std::move(claim)}));
     return reactor;
   }
   grpc::Status status;
@@ -126,6 +142,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   }
   resource_.calls->answers->add(std::chrono::steady_clock::now() - asked);
   AnsweredAllocate told = answered(*request, status);
+  claim.reset();
   grpc::ServerUnaryReactor* const reactor = finish(context, status);
   tell(std::move(told));
   return reactor;
@@ -165,6 +182,7 @@ void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
   if (!status.ok()) resource_.calls->allocation_refused.add();
   resource_.calls->answers->add(std::chrono::steady_clock::now() - call.asked);
   AnsweredAllocate told = answered(*call.request, status);
+  call.claim.reset();
   call.pending.answer(status);
   tell(std::move(told));
 }

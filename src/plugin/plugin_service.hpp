@@ -14,6 +14,7 @@
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "plugin/endpoint_owner.hpp"
 #include "plugin/served_resource.hpp"
+#include "plugin/unanswered_ids.hpp"
 
 namespace plughost {
 
@@ -46,6 +47,7 @@ class PluginService final : public v1beta1::DevicePlugin::CallbackService {
   const ServedResource resource_;
   const OwnerInLoop owner_;
   const Callers& callers_;
+  UnansweredIds unanswered_;
 };
 
 // A ListAndWatch call: the newest list, whenever it is another. Thread-safe: gRPC's callback threads run it.

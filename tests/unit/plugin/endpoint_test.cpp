@@ -36,6 +36,8 @@ struct Owner final : EndpointOwner {
   std::vector<AnsweredAllocate> answered;
   bool drops = false;
   bool refuses = false;
+  bool waits = false;
+  std::vector<AllocationDone> waiting;
 
   void on_dialed(Caller by) override { dialed.push_back(by); }
   void on_stream_opened(Caller by) override { opened.push_back(by); }
@@ -52,6 +54,7 @@ struct Owner final : EndpointOwner {
                               AllocationDone done) override {
     allocated = ids;
     if (refuses) return done("not today");
+    if (waits) return waiting.push_back(std::move(done));
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
   }
   void ask_for_card(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
@@ -277,6 +280,76 @@ TEST_CASE("an allocation that a program has a part in asks the owner for each co
   SUBCASE("it drops the question") {
     served.owner.drops = true;
     CHECK(served.call(allocate).error_code() == grpc::StatusCode::UNAVAILABLE);
+  }
+}
+
+// An Allocate that is under way beside others.
+struct AllocateUnderWay {
+  AllocateUnderWay(const Served& served, const std::vector<std::string>& ids)
+      : stub(served.dial()), asked(request({ids})) {
+    context.set_deadline(std::chrono::system_clock::now() + 10s);
+    stub->async()->Allocate(&context, &asked, &response, [this](const grpc::Status& ended) {
+      status = ended;
+      over = true;
+    });
+  }
+  grpc::Status end(EventLoop& loop) {
+    CHECK(test::run_until(loop, [&] { return over.load(); }));
+    return status;
+  }
+
+  std::unique_ptr<v1beta1::DevicePlugin::Stub> stub;
+  grpc::ClientContext context;
+  v1beta1::AllocateRequest asked;
+  v1beta1::AllocateResponse response;
+  grpc::Status status;
+  std::atomic<bool> over = false;
+};
+
+TEST_CASE("an id whose Allocate has no answer yet is refused to another call, and is given afterwards") {
+  Served served(with_programs());
+  served.endpoint->listen_anew(served.dir.path());
+  served.owner.waits = true;
+  const auto asked = [&](std::size_t calls) {
+    return test::run_until(served.loop, [&] { return served.owner.waiting.size() == calls; });
+  };
+  AllocateUnderWay first(served, {"one"});
+  REQUIRE(asked(1));
+  SUBCASE("while its caller waits") {
+    AllocateUnderWay second(served, {"two", "one"});
+    const grpc::Status refused = second.end(served.loop);
+    CHECK(refused.error_code() == grpc::StatusCode::UNAVAILABLE);
+    CHECK(refused.error_message() ==
+          "resource example.com/a: device one is being given to another container, whose Allocate has no "
+          "answer "
+          "yet: the kubelet has chosen it twice (kubernetes#137534); delete this pod");
+    AllocateUnderWay other(served, {"two"});
+    REQUIRE(asked(2));
+    served.owner.waiting[1](Allocation{});
+    CHECK(other.end(served.loop).ok());
+    served.owner.waiting[0](Allocation{});
+    CHECK(first.end(served.loop).ok());
+    AllocateUnderWay next(served, {"one"});
+    REQUIRE(asked(3));
+    served.owner.waiting[2](Allocation{});
+    CHECK(next.end(served.loop).ok());
+  }
+  SUBCASE("but not once its caller has gone, as a restarted kubelet has") {
+    first.context.TryCancel();
+    CHECK(first.end(served.loop).error_code() == grpc::StatusCode::CANCELLED);
+    // The server hears of it a bit later than the client.
+    REQUIRE(test::run_until(served.loop, [&] {
+      AllocateUnderWay again(served, {"one"});
+      if (!test::run_until(served.loop, [&] { return again.over || served.owner.waiting.size() == 2; }))
+        return false;
+      if (served.owner.waiting.size() != 2) return false;
+      // What the first call is answered at last frees nothing that the second has claimed.
+      served.owner.waiting[0](Allocation{});
+      AllocateUnderWay third(served, {"one"});
+      CHECK(third.end(served.loop).error_code() == grpc::StatusCode::UNAVAILABLE);
+      served.owner.waiting[1](Allocation{});
+      return again.end(served.loop).ok();
+    }));
   }
 }
 
