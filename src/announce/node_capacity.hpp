@@ -91,6 +91,12 @@ class NodeCapacity {
   // after limit. A second one takes the place of the first.
   void settle(std::chrono::milliseconds limit, std::function<void()> done);
 
+  // Drops the `done` of a settle() that has not called it.
+  void abandon_settling() {
+    done_ = nullptr;
+    limit_.cancel();
+  }
+
   // Is there nothing of ours on the node?
   bool idle() const { return counts_.empty(); }
 
