@@ -84,6 +84,19 @@ std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const
   return device;
 }
 
+std::string why_not_on(const AssumeTerms& terms, const AskingPod& pod, const std::string& given) {
+  if (given == pod.card) return {};
+  if (pod.card && terms.card_is != CardIs::kUuid) {
+    const auto own = number_in<unsigned>(*pod.card);
+    if (own && own == number_in<unsigned>(given)) return {};
+  }
+  const std::string chosen = pod.card ? "chose card " + printable(*pod.card) : "chose none";
+  return "the container was given card " + printable(given) + ", but the scheduler " + chosen +
+         " for its pod " + printable(pod.name) + " (annotation " + pod.names.card +
+         "): plughost took its Allocate for another pod's, or the annotation has changed since. Delete the "
+         "pod; its controller creates another";
+}
+
 const Device* only_card(const Inventory& inventory) {
   const auto devices = inventory.devices();
   return devices.size() == 1 && devices.front().trouble.empty() ? &devices.front() : nullptr;

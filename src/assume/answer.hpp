@@ -29,6 +29,10 @@ std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const
 // The same of a card that may be Unhealthy: nullptr if there is none.
 const Device* card_named(const AssumeTerms& terms, const AskingPod& pod, const Inventory& inventory);
 
+// Why a container of the pod must not start with that card, which its answer has given it (see card_in()), as
+// a sentence; empty: it may start.
+std::string why_not_on(const AssumeTerms& terms, const AskingPod& pod, const std::string& given);
+
 // The one Healthy card of a node that has one card; nullptr: it has another number of them, or that is sick.
 const Device* only_card(const Inventory& inventory);
 

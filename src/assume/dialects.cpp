@@ -73,6 +73,8 @@ std::string card_in(const AssumeTerms& terms, const std::map<std::string, std::s
   const char* name = kVisible;
   if (by_uuid && terms.dialect == Dialect::kDoslab) name = "DOSLAB_IO_GPU_UUID";
   if (!by_uuid && terms.dialect == Dialect::kGpushare) name = kIndex;
+  // Without sets_visible this variable says how cards are mounted, and names none.
+  if (name == std::string_view(kVisible) && !terms.sets_visible) return "";
   const auto found = env.find(name);
   return found == env.end() ? "" : found->second;
 }

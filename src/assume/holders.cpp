@@ -39,9 +39,9 @@ AnsweredContainers holders_of(std::span<const HeldUnits> held, std::span<const s
   return holders;
 }
 
-SettledGuess settled(const Guess& guess, std::span<const HeldUnits> held, bool old) {
+GuessIs settled(const Guess& guess, std::span<const HeldUnits> held, bool old) {
   const std::set<std::string> asked(guess.ids.begin(), guess.ids.end());
-  const SettledGuess unknown{.is = old ? GuessIs::kVoid : GuessIs::kOpen, .holder = nullptr};
+  const GuessIs unknown = old ? GuessIs::kVoid : GuessIs::kOpen;
   const HeldUnits* holder = nullptr;
   for (const HeldUnits& each : held) {
     if (each.ids != asked || guess.former.contains({each.pod_uid, each.container})) continue;
@@ -49,23 +49,7 @@ SettledGuess settled(const Guess& guess, std::span<const HeldUnits> held, bool o
     holder = &each;
   }
   if (!holder) return unknown;
-  return {.is = holder->pod_uid == guess.pod ? GuessIs::kRight : GuessIs::kWrong, .holder = holder};
-}
-
-std::vector<NewCard> exchange(std::span<const AskingPod* const> pods, const AskingPod& real,
-                              const std::string& given, const std::string& meant) {
-  if (real.card == given) return {};
-  std::vector<NewCard> news{{.pod = &real, .card = given}};
-  const AskingPod* other = nullptr;
-  for (const AskingPod* const pod : pods) {
-    if (pod->uid == real.uid || pod->card != given || pod->ended() || !pod->time) continue;
-    const bool it = pod->uid == meant;
-    const bool waits = pod->phase == "Pending" && pod->units() == real.units();
-    if (it || (waits && (!other || earlier(*pod, *other)))) other = pod;
-    if (it) break;
-  }
-  if (other && real.card) news.push_back({.pod = other, .card = *real.card});
-  return news;
+  return holder->pod_uid == guess.pod ? GuessIs::kRight : GuessIs::kWrong;
 }
 
 }  // namespace plughost

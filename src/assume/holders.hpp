@@ -45,32 +45,13 @@ struct Guess {
 AnsweredContainers holders_of(std::span<const HeldUnits> held, std::span<const std::string> ids);
 
 enum class GuessIs {
-  kOpen,   // the checkpoint does not say it yet
-  kRight,  // the pod has the ids
-  kWrong,  // the holder has them
-  kVoid,   // so much time has passed that nobody will: the kubelet has refused the pod
+  kOpen,   // the checkpoint does not have the ids yet
+  kRight,  // the guessed pod holds the ids
+  kWrong,  // another pod holds the ids
+  kVoid,   // no pod will hold the ids: the kubelet has refused the pod
 };
 
-struct SettledGuess {
-  GuessIs is;
-  const HeldUnits* holder;  // nullptr: nobody that is known
-};
-
-// old: the checkpoint would have it by now.
-SettledGuess settled(const Guess& guess, std::span<const HeldUnits> held, bool old);
-
-// A new value for the annotation that names a pod's card.
-struct NewCard {
-  const AskingPod* pod;
-  std::string card;
-};
-
-// `real`, by the kubelet's checkpoint, has been given the card `given` (as the annotation names it) that was
-// meant for another pod: so that annotations say what containers see, and sums stay as the scheduler counted
-// them, the two have each other's. The other one is the pod that was `meant`, by its UID, if its annotation
-// has that card; else, after an exchange before this one, the first of the rest that has it, asks for as
-// much and is no more than waiting. Empty: nothing to exchange. One: nobody has that card.
-std::vector<NewCard> exchange(std::span<const AskingPod* const> pods, const AskingPod& real,
-                              const std::string& given, const std::string& meant);
+// Compares a guess with the checkpoint. old: the kubelet has had the time to write these ids.
+GuessIs settled(const Guess& guess, std::span<const HeldUnits> held, bool old);
 
 }  // namespace plughost

@@ -41,10 +41,6 @@ std::uint64_t units_of(const Pod::Container& container, std::string_view resourc
   return std::min(whole_quantity(limit->second).value_or(0), kMostUnits);
 }
 
-std::string patch(const AskingPod& pod, Json::Object annotations) {
-  return Json{{"metadata", Json{{"uid", pod.uid}, {"annotations", std::move(annotations)}}}}.dump();
-}
-
 }  // namespace
 
 Pod pod_of(const Json& json) {
@@ -117,11 +113,7 @@ bool marked(const AskingPod& pod) { return pod.assigned == "true"; }
 std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int64_t now) {
   Json::Object annotations{{pod.names.assigned, "true"}};
   if (terms.dialect == Dialect::kGpushare) annotations.emplace_back(pod.names.time, std::to_string(now));
-  return patch(pod, std::move(annotations));
-}
-
-std::string card_patch(const AskingPod& pod, const std::string& card) {
-  return patch(pod, {{pod.names.card, card}});
+  return Json{{"metadata", Json{{"uid", pod.uid}, {"annotations", std::move(annotations)}}}}.dump();
 }
 
 std::vector<const AskingPod*> to_be_marked(std::span<const AskingPod* const> pods,

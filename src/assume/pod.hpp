@@ -93,8 +93,6 @@ bool marked(const AskingPod& pod);
 
 // That the pod has its card. now: nanoseconds since 1970.
 std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int64_t now);
-// That its card is another.
-std::string card_patch(const AskingPod& pod, const std::string& card);
 
 // Those that hold their units, by the kubelet's checkpoint, and are not marked: whoever had answered them did
 // not come to that. A pod that no scheduler has assumed is none of them.

@@ -1,15 +1,27 @@
-// Cards that are found while the kubelet waits, from the pods alone: which pod it is, is a guess, until the
-// kubelet's checkpoint says it. Loop thread only.
+// Cards that are found while the kubelet waits for its Allocate, from the pods alone. Loop thread only.
+//
+// Before Kubernetes 1.37 nothing says for which pod an Allocate is: the pod is a guess, until the kubelet's
+// checkpoint names the holder of the ids. The kubelet admits pods in another order than their scheduler
+// assumed them, so a guess can be wrong, and then a container has a card on which the scheduler has counted
+// another pod. Such a container does not start: PreStartContainer compares the card of the answer, which the
+// checkpoint has, with the first card that the holder's own annotation was seen with (see PodBook). A wrong
+// guess among pods on one card is harmless. Nothing is written into a pod but its own mark: an earlier design
+// gave each of two pods the other's card in its annotation, and so let the owner of one edit the other.
+//
+// After a restart of plughost the first card seen may be an edited one. An edit cannot be told apart from a
+// wrong guess of the former process: where card and annotation differ the start is refused, for otherwise
+// memory that the scheduler has promised to another pod might be used.
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "assume/dialects.hpp"
 #include "assume/holders.hpp"
 #include "assume/match.hpp"
 #include "assume/pod.hpp"
 #include "pods/assumed_cards.hpp"
-#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -19,9 +31,10 @@ class GuessedCards final : public AssumedCards {
   // Where a node has one card, and it is that: a pod that its scheduler has chosen for may be seen a bit
   // later.
   static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
-  // The kubelet writes its checkpoint when it has our answer: looked for so often, and for so long.
+  // The kubelet writes its checkpoint when it has our answer: it is read so often, and for so long.
   static constexpr std::chrono::milliseconds kSettling{100};
   static constexpr std::chrono::seconds kUnsettled{10};
+  using Time = EventLoop::Clock::time_point;
 
   GuessedCards(Assuming& assuming, const Offer& offer);
 
@@ -32,7 +45,7 @@ class GuessedCards final : public AssumedCards {
   struct Ask;
   struct Unsettled {
     Guess guess;
-    EventLoop::Clock::time_point at;
+    Time at;  // when it was answered
   };
 
   void look_for_pod(const std::shared_ptr<Ask>& ask);
@@ -41,14 +54,12 @@ class GuessedCards final : public AssumedCards {
   bool try_to_answer(Ask& ask);
   void answer_without_pod(Ask& ask, const std::string& trouble);
   void settle_later();
-  // By the checkpoint: pods that were taken for each other have their annotations exchanged, who has its
-  // units is marked, and a pod whose units nobody has got is a candidate again.
-  void settle(const Checkpoint& checkpoint);
-  // Without a checkpoint a guess that is old is taken to be right.
-  void give_up_unsettled();
-  void forget(const Guess& guess);
-  // What the holder has been given is its card.
-  void put_right(const Checkpoint& checkpoint, const HeldUnits& holder, const std::string& meant);
+  // Marks the pods that hold their units by the checkpoint, and makes a pod a candidate again whose units
+  // another pod holds, or none that was guessed until `old`.
+  void settle(const std::vector<HeldUnits>& held, Time old);
+  // Refuses the start of a container that has been given another card than its pod's own.
+  void check_card(const Offer& offer, const std::string& uid, const std::set<std::string>& given,
+                  const StartDone& done);
   void on_pods() override;
 
   AnsweredContainers answered_;               // of pods that are Pending still
@@ -72,8 +83,8 @@ void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const Ids& ids, 
   const auto ask = std::make_shared<Ask>(Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done)});
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
-      settle(*checkpoint);
       ask->held = held_units(*checkpoint, resource_);
+      settle(ask->held, ask->asked - kUnsettled);
     }
     look_for_pod(ask);
   }));
@@ -134,82 +145,74 @@ void GuessedCards::answer_without_pod(Ask& ask, const std::string& trouble) {
   ask.done(plughost::answer_without_pod(*ask.offer, ask.ids.size(), why, without_isolation()));
 }
 
-void GuessedCards::prepare_start(std::shared_ptr<const Offer>, const Ids& ids, StartDone done) {
-  assuming_.read_checkpoint(lifetime_.bound(
-      [this, ids, done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {
-        done("");
-        if (!checkpoint) return;
-        settle(*checkpoint);
-        // What a former process has answered is settled now.
-        const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
-        const auto holder = holder_of(held, ids);
-        if (const auto* const its = std::get_if<const HeldUnits*>(&holder)) put_right(*checkpoint, **its, "");
-      }));
+// Without the checkpoint no start is allowed, as with `late`: the kubelet retries.
+void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) {
+  assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
+                                                const std::shared_ptr<const Checkpoint>& checkpoint) {
+    if (!checkpoint)
+      return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+    const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
+    settle(held, EventLoop::Clock::now() - kUnsettled);
+    const auto holder = holder_of(held, ids);
+    if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+    const HeldUnits& its = *std::get<const HeldUnits*>(holder);
+    // Containers of one pod may hold the same ids, one after the other. PreStartContainer names none of them.
+    std::set<std::string> given;
+    for (const HeldUnits& each : held) {
+      const bool asked = each.pod_uid == its.pod_uid && each.ids == its.ids;
+      const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
+      if (answer) given.insert(card_in(terms_, answer->env));
+    }
+    given.erase("");  // an answer without a card
+    check_card(*offer, its.pod_uid, given, done);
+  }));
+}
+
+void GuessedCards::check_card(const Offer& offer, const std::string& uid, const std::set<std::string>& given,
+                              const StartDone& done) {
+  // `onlyCard` gives a node's one card to pods that are not known, too; no other pod can have another card.
+  if (given.empty() || (terms_.only_card && offer.inventory.devices().size() == 1)) return done("");
+  const auto decide = [this, uid, given, done] {
+    const AskingPod* const pod = pods_.book().find(uid);
+    if (!pod) return false;
+    std::string why;
+    for (const std::string& card : given) {
+      if (why.empty()) why = why_not_on(terms_, *pod, card);
+    }
+    done(why);
+    return true;
+  };
+  // What is known of the pod's card does not change: nobody has to be asked for it.
+  if (decide()) return;
+  pods_.until(uid, decide, [uid, done](const std::string& trouble) {
+    const std::string why = "no pod on this node has the UID " + uid + ", as far as is known";
+    done(trouble.empty() ? why : why + ": " + trouble);
+  });
 }
 
 void GuessedCards::settle_later() {
   assuming_.read_checkpoint(lifetime_.bound([this](const std::shared_ptr<const Checkpoint>& checkpoint) {
-    if (checkpoint)
-      settle(*checkpoint);
-    else
-      give_up_unsettled();
-    if (!guesses_.empty() && !settling_.armed()) settling_.arm(kSettling);
+    const Time old = EventLoop::Clock::now() - kUnsettled;
+    if (checkpoint) settle(held_units(*checkpoint, resource_), old);
+    // Without a checkpoint the next Allocate or start that can read it settles what is older.
+    const bool young = std::ranges::any_of(guesses_, [&](const auto& item) { return item.second.at > old; });
+    if (young && !settling_.armed()) settling_.arm(kSettling);
   }));
 }
 
-void GuessedCards::settle(const Checkpoint& checkpoint) {
-  const std::vector<HeldUnits> held = held_units(checkpoint, resource_);
-  const auto forgotten = EventLoop::Clock::now() - kUnsettled;
-  for (auto next = guesses_.begin(); next != guesses_.end();) {
-    const auto each = next++;
-    const Guess& guess = each->second.guess;
-    const bool old = each->second.at <= forgotten;
-    const SettledGuess it = settled(guess, held, old);
-    if (it.is == GuessIs::kOpen) continue;
-    if (it.is == GuessIs::kWrong && !old && !pods_.book().find(it.holder->pod_uid))
-      continue;  // it will be seen
-    if (it.is != GuessIs::kRight) forget(guess);
-    if (it.is == GuessIs::kWrong) put_right(checkpoint, *it.holder, guess.pod);
-    guesses_.erase(each);
-  }
+void GuessedCards::settle(const std::vector<HeldUnits>& held, Time old) {
+  std::erase_if(guesses_, [&](const auto& item) {
+    const Guess& guess = item.second.guess;
+    const GuessIs it = settled(guess, held, item.second.at <= old);
+    if (it == GuessIs::kWrong || it == GuessIs::kVoid) {
+      for (const std::string& container : guess.containers) answered_.erase({guess.pod, container});
+    }
+    return it != GuessIs::kOpen;
+  });
   mark(held);
 }
 
-void GuessedCards::give_up_unsettled() {
-  const auto forgotten = EventLoop::Clock::now() - kUnsettled;
-  std::erase_if(guesses_, [&](const auto& item) {
-    if (item.second.at > forgotten) return false;
-    const AskingPod* const pod = pods_.book().find(item.second.guess.pod);
-    if (pod && !marked(*pod) && all_answered(*pod, answered_)) mark(*pod);
-    return true;
-  });
-}
-
-void GuessedCards::forget(const Guess& guess) {
-  for (const std::string& container : guess.containers) answered_.erase({guess.pod, container});
-}
-
-void GuessedCards::put_right(const Checkpoint& checkpoint, const HeldUnits& holder,
-                             const std::string& meant) {
-  const AskingPod* const real = pods_.book().find(holder.pod_uid);
-  const Allocation* const answer = answer_for(checkpoint, resource_, holder);
-  const std::string given = answer ? card_in(terms_, answer->env) : "";
-  if (!real || !real->time || given.empty()) return;
-  const std::vector<NewCard> news = exchange(pods_.book().all(), *real, given, meant);
-  if (news.empty()) return;
-  std::string pods;
-  for (const NewCard& each : news) {
-    pods += (pods.empty() ? "" : " and ") + printable(each.pod->name);
-    assuming_.marks().add(each.pod->name, each.pod->uid, each.pod->names.card, each.card,
-                          card_patch(*each.pod, each.card));
-    pods_.book().set_card(each.pod->uid, each.card);
-  }
-  Log& log = assuming_.log();
-  log.info("pods were mixed up: each gets the card in the other's annotations",
-           {{"resource", resource_}, {"pods", pods}});
-}
-
-// Pods that wait no more, and those that are gone, are nobody's candidates.
+// A pod that is not Pending, or is gone, is no candidate whether answered or not.
 void GuessedCards::on_pods() {
   std::erase_if(answered_, [this](const auto& answered) {
     const AskingPod* const pod = pods_.book().find(answered.first);

@@ -8,29 +8,28 @@
 namespace plughost {
 
 void PodBook::replace(const std::vector<Pod>& pods) {
-  pods_.clear();
+  std::set<std::string> present;
+  for (const Pod& pod : pods) present.insert(pod.uid);
+  std::erase_if(pods_, [&](const auto& item) { return !present.contains(item.first); });
+  std::erase_if(marked_, [&](const std::string& uid) { return !present.contains(uid); });
   for (const Pod& pod : pods) put(pod);
-  std::erase_if(ours_, [this](const auto& item) { return !pods_.contains(item.first); });
 }
 
 void PodBook::put(const Pod& from) {
   std::optional<AskingPod> pod = asking_pod(from, resource_, terms_);
-  if (!pod || (pods_.size() >= kMostPods && !pods_.contains(pod->uid))) return;
-  const std::string uid = pod->uid;
-  if (const auto ours = ours_.find(uid); ours != ours_.end()) {
-    Ours& it = ours->second;
-    if (it.card == pod->card) it.card.reset();
-    if (marked(*pod)) it.marked = false;
-    if (it.card) pod->card = it.card;
-    if (it.marked) pod->assigned = "true";
-    if (!it.card && !it.marked) ours_.erase(ours);
-  }
-  pods_.insert_or_assign(uid, std::move(*pod));
+  const auto former = pod ? pods_.find(pod->uid) : pods_.end();
+  if (!pod || (pods_.size() >= kMostPods && former == pods_.end())) return;
+  if (former != pods_.end() && former->second.card && !terms_.late()) pod->card = former->second.card;
+  if (marked(*pod))
+    marked_.erase(pod->uid);
+  else if (marked_.contains(pod->uid))
+    pod->assigned = "true";
+  pods_.insert_or_assign(pod->uid, std::move(*pod));
 }
 
 void PodBook::remove(const std::string& uid) {
   pods_.erase(uid);
-  ours_.erase(uid);
+  marked_.erase(uid);
 }
 
 std::vector<const AskingPod*> PodBook::all() const {
@@ -56,14 +55,7 @@ void PodBook::set_marked(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   found->second.assigned = "true";
-  ours_[uid].marked = true;
-}
-
-void PodBook::set_card(const std::string& uid, const std::string& card) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return;
-  found->second.card = card;
-  ours_[uid].card = card;
+  marked_.insert(uid);
 }
 
 using Clock = EventLoop::Clock;

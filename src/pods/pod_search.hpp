@@ -7,7 +7,7 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +19,9 @@
 
 namespace plughost {
 
+// With `guess` the card of a pod is the first that its annotation has been seen with: schedulers write it
+// before they bind the pod. So an owner who edits the annotation of his own pod later changes neither what an
+// Allocate answers nor what a start is compared with. With `late` it is the annotation's present value.
 class PodBook {
  public:
   // A kubelet runs some hundred pods; what is beyond is not looked at.
@@ -38,21 +41,14 @@ class PodBook {
   // By its name, or by its UID where that is all that is known.
   const AskingPod* find(const Holder& holder) const;
 
-  // It is marked, or its annotation says this card: before anybody shows it so, and whatever older news say.
+  // The pod counts as marked before its source shows the mark, and whatever older news say.
   void set_marked(const std::string& uid);
-  void set_card(const std::string& uid, const std::string& card);
 
  private:
-  // What is being written to a pod, and nobody shows yet.
-  struct Ours {
-    std::optional<std::string> card;
-    bool marked = false;
-  };
-
   std::string resource_;
   AssumeTerms terms_;
   std::map<std::string, AskingPod> pods_;  // by UID
-  std::map<std::string, Ours> ours_;       // by UID
+  std::set<std::string> marked_;           // UIDs of the pods whose mark is not shown yet
 };
 
 class PodSearch {

@@ -108,3 +108,21 @@ TEST_CASE("an index is a number however it is written, and a UUID is its text") 
   CHECK_FALSE(refusal(by_uuid, pod_with_card("gpu-1"), two_cards()).empty());
   CHECK_FALSE(refusal(by_uuid, pod_with_card(""), Inventory({Device{}})).empty());
 }
+
+TEST_CASE("a container may start on its pod's own card alone, in whatever digits, and says why it does not") {
+  AssumeTerms terms = terms_of(Dialect::kGpushare);
+  CHECK(why_not_on(terms, pod_with_card("1"), "1").empty());
+  CHECK(why_not_on(terms, pod_with_card("01"), "1").empty());
+  CHECK(why_not_on(terms, pod_with_card("1"), "0")
+            .starts_with("the container was given card 0, but the scheduler chose card 1 for its pod ns/a "
+                         "(annotation ALIYUN_COM_GPU_MEM_IDX): "));
+  CHECK_FALSE(why_not_on(terms, pod_with_card("one"), "0").empty());
+  CHECK(why_not_on(terms, pod_with_card("one"), "one").empty());
+  terms.card_is = CardIs::kUuid;
+  CHECK(why_not_on(terms, pod_with_card("GPU-1"), "GPU-1").empty());
+  CHECK_FALSE(why_not_on(terms, pod_with_card("GPU-1"), "GPU-0").empty());
+  CHECK_FALSE(why_not_on(terms, pod_with_card("01"), "1").empty());
+  const AskingPod stranger = PodText{.annotations = R"("x":"y")"}.asking();
+  CHECK(why_not_on(terms, stranger, "GPU-0").find("the scheduler chose none for its pod ns/a") !=
+        std::string::npos);
+}

@@ -110,6 +110,14 @@ TEST_CASE("the card of an answer is named as the dialect's annotation names it")
   CHECK(card_in(doslab, card_env(doslab, card, 2, 2)) == "GPU-b3f6");
 }
 
+TEST_CASE("where cards are mounted, NVIDIA_VISIBLE_DEVICES names no card") {
+  AssumeTerms volcano = terms_of(Dialect::kVolcano);
+  const std::map<std::string, std::string> env{
+      {"NVIDIA_VISIBLE_DEVICES", "/var/run/nvidia-container-devices"}};
+  volcano.sets_visible = false;
+  CHECK(card_in(volcano, env).empty());
+}
+
 TEST_CASE("what the terms say where an entry does not") {
   for (const Dialect dialect : {Dialect::kDoslab, Dialect::kGpushare, Dialect::kVolcano}) {
     const AssumeTerms terms = terms_of(dialect);

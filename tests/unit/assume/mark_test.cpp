@@ -28,11 +28,6 @@ TEST_CASE("volcano's mark is the flag alone") {
         R"({"metadata":{"uid":"uid-a","annotations":{"volcano.sh/gpu-assigned":"true"}}})");
 }
 
-TEST_CASE("a card is exchanged by its annotation alone") {
-  CHECK(card_patch(PodText{}.asking(), "1") ==
-        R"({"metadata":{"uid":"uid-a","annotations":{"ALIYUN_COM_GPU_MEM_IDX":"1"}}})");
-}
-
 TEST_CASE("a pod is answered with its last container") {
   const AskingPod pod = PodText{.units = {1, 2}, .init = {4}}.asking();
   AnsweredContainers answered{{"uid-a", "i0"}, {"uid-a", "c0"}};

@@ -40,19 +40,41 @@ TEST_CASE("a pod that does not ask for the resource is not kept") {
   CHECK(pods.all().empty());
 }
 
-TEST_CASE("a card that has been set stays, whatever older news say, until it is shown") {
+TEST_CASE("guess: the card of a pod is the first that was seen, whatever its owner writes later") {
   PodBook pods = book();
+  pods.put(pod("a", R"("x":"y")"));
+  CHECK_FALSE(pods.find("a")->card);
   pods.put(waiting("a", "0"));
-  pods.set_card("a", "1");
-  CHECK(pods.find("a")->card == "1");
-  pods.put(pod("a", gpushare_annotations("1", "0"), "Running"));
-  CHECK(pods.find("a")->card == "1");
+  CHECK(pods.find("a")->card == "0");
+  pods.put(pod("a", gpushare_annotations("1", "1"), "Running"));
+  CHECK(pods.find("a")->card == "0");
   CHECK(pods.find("a")->phase == "Running");
-  pods.replace({waiting("a", "0")});
-  CHECK(pods.find("a")->card == "1");
+  pods.replace({waiting("a", "1"), waiting("b", "1")});
+  CHECK(pods.find("a")->card == "0");
+  pods.put(pod("a", R"("x":"y")"));
+  CHECK(pods.find("a")->card == "0");
+  CHECK(pods.find("b")->card == "1");
+  pods.remove("a");
   pods.put(waiting("a", "1"));
-  pods.put(waiting("a", "2"));
-  CHECK(pods.find("a")->card == "2");
+  CHECK(pods.find("a")->card == "1");
+}
+
+TEST_CASE("guess: the first card stays where an owner adds the annotations of the dialect's other names") {
+  PodBook pods(kGpuMemory, terms_of(Dialect::kDoslab));
+  const std::string newer = R"("doslab.io/gpu-assume-time":"1","doslab.io/gpu-uuid":"GPU-0")";
+  pods.put(pod("a", newer));
+  CHECK(pods.find("a")->card == "GPU-0");
+  pods.put(pod("a", newer + R"(,"DOSLAB_IO_GPU_ASSUME_TIME":"1","DOSLAB_IO_GPU_UUID":"GPU-1")"));
+  CHECK(pods.find("a")->card == "GPU-0");
+}
+
+TEST_CASE("late: the card of a pod is what its annotation says now") {
+  AssumeTerms terms = terms_of(Dialect::kGpushare);
+  terms.identify = Identify::kLate;
+  PodBook pods(kGpuMemory, terms);
+  pods.put(waiting("a", "0"));
+  pods.put(waiting("a", "1"));
+  CHECK(pods.find("a")->card == "1");
 }
 
 TEST_CASE("a pod that has been marked stays so, whatever older news say, until it is shown") {
@@ -67,24 +89,22 @@ TEST_CASE("a pod that has been marked stays so, whatever older news say, until i
   CHECK(pods.find("a")->assigned == "false");
 }
 
-TEST_CASE("what was set of a pod that is gone is not another's of its UID") {
+TEST_CASE("neither the mark nor the card of a pod that is gone is that of a later pod of its UID") {
   PodBook pods = book();
   for (const bool listed : {true, false}) {
     pods.put(waiting("a", "0"));
-    pods.set_card("a", "1");
     pods.set_marked("a");
     if (listed)
       pods.replace({});
     else
       pods.remove("a");
-    pods.put(waiting("a", "0"));
-    CHECK(pods.find("a")->card == "0");
+    pods.put(waiting("a", "1"));
+    CHECK(pods.find("a")->card == "1");
     CHECK(pods.find("a")->assigned == "false");
+    pods.remove("a");
   }
-  pods.set_card("b", "1");
   pods.set_marked("b");
   pods.put(waiting("b", "0"));
-  CHECK(pods.find("b")->card == "0");
   CHECK(pods.find("b")->assigned == "false");
 }
 
@@ -93,8 +113,8 @@ TEST_CASE("of more pods than a node can run the rest are not kept, and those tha
   for (std::size_t n = 0; n < PodBook::kMostPods; ++n) pods.put(waiting(std::to_string(n), "0"));
   pods.put(waiting("one more", "0"));
   CHECK(pods.all().size() == PodBook::kMostPods);
-  pods.put(waiting("7", "1"));
-  CHECK(pods.find("7")->card == "1");
+  pods.put(pod("7", gpushare_annotations("1", "0"), "Running"));
+  CHECK(pods.find("7")->phase == "Running");
 }
 
 }  // namespace
