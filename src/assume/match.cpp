@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "assume/answer.hpp"
 #include "assume/dialects.hpp"
 #include "text/text.hpp"
 
@@ -60,31 +61,40 @@ std::string why_no_candidate(const AskingPod& pod, const AssumeTerms& terms) {
 }
 
 std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods, std::uint64_t units,
-                                          const AnsweredContainers& answered, const AssumeTerms& terms) {
+                                          const AnsweredContainers& answered, const AssumeTerms& terms,
+                                          const Inventory& inventory) {
   struct Candidate {
     const AskingPod* pod;
+    const AskingContainer* next;  // nullptr: all of its containers
     bool begun;
+    bool healthy;
   };
-  std::vector<Candidate> by_next;
-  std::vector<Candidate> by_sum;
+  std::vector<Candidate> candidates;
   for (const AskingPod* const pod : pods) {
     if (!why_no_candidate(*pod, terms).empty()) continue;
     const AskingContainer* const next = pod->next(answered);
     const bool begun = !untouched(*pod, answered);
-    if (next && next->units == units) by_next.push_back({pod, begun});
-    if (pod->units() == units && !begun) by_sum.push_back({pod, begun});
+    const bool fits = next && next->units == units;
+    if (!fits && (begun || pod->units() != units)) continue;
+    const Device* const card = card_named(terms, *pod, inventory);
+    candidates.push_back({.pod = pod,
+                          .next = fits ? next : nullptr,
+                          .begun = begun,
+                          .healthy = card && card->trouble.empty()});
   }
+  if (candidates.empty()) return nobody(pods, units, answered, terms);
   // The kubelet goes through one pod's containers before it comes to another's.
   const auto sooner = [](const Candidate& one, const Candidate& other) {
-    return one.begun == other.begun ? earlier(*one.pod, *other.pod) : one.begun;
+    if (one.begun != other.begun) return one.begun;
+    if (one.healthy != other.healthy) return one.healthy;
+    if (!one.next != !other.next) return one.next != nullptr;
+    return earlier(*one.pod, *other.pod);
   };
-  if (!by_next.empty()) {
-    const AskingPod* const pod = std::ranges::min_element(by_next, sooner)->pod;
-    return PodMatch{.pod = pod, .containers = {pod->next(answered)->name}};
+  const Candidate& first = *std::ranges::min_element(candidates, sooner);
+  PodMatch found{.pod = first.pod};
+  for (const AskingContainer& each : first.pod->containers) {
+    if (!first.next || first.next == &each) found.containers.push_back(each.name);
   }
-  if (by_sum.empty()) return nobody(pods, units, answered, terms);
-  PodMatch found{.pod = std::ranges::min_element(by_sum, sooner)->pod};
-  for (const AskingContainer& each : found.pod->containers) found.containers.push_back(each.name);
   return found;
 }
 

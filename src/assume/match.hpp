@@ -10,6 +10,7 @@
 
 #include "assume/pod.hpp"
 #include "device/assume_terms.hpp"
+#include "device/inventory.hpp"
 
 namespace plughost {
 
@@ -21,11 +22,14 @@ struct PodMatch {
   std::vector<std::string> containers;  // that this answers: one; or all of them, where the sum fits
 };
 
-// For so many units: of the candidates, those of which a container has been answered before the others, and
-// then the earliest first, the first whose next container asks for exactly that; else the first, of which no
-// container is answered, whose containers' sum is that. Or which pods were looked at, and why it is none of
-// them, as a sentence.
+// Returns the pod that an Allocate of so many units is for: a candidate whose next container asks for exactly
+// that, or whose containers, of which none is answered, ask for that together. Of several it is one of which
+// a container has been answered; else one whose card is a Healthy one of the inventory, lest a pod whose
+// owner invents a card and an early time is taken for every other pod; else one whose next container fits;
+// else the earliest. If there is none, returns which pods were examined, and why it is none of them, as a
+// sentence.
 std::variant<PodMatch, std::string> match(std::span<const AskingPod* const> pods, std::uint64_t units,
-                                          const AnsweredContainers& answered, const AssumeTerms& terms);
+                                          const AnsweredContainers& answered, const AssumeTerms& terms,
+                                          const Inventory& inventory);
 
 }  // namespace plughost

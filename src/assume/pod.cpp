@@ -1,8 +1,10 @@
 #include "assume/pod.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <limits>
+#include <ratio>
 #include <tuple>
 
 #include "text/quantity.hpp"
@@ -35,6 +37,23 @@ std::optional<std::string> annotation(const Pod& pod, const std::string& key) {
   return found == pod.annotations.end() ? std::nullopt : std::optional(cut(found->second));
 }
 
+std::uint64_t written_time(const AskingPod& pod) {
+  return number_in<std::uint64_t>(pod.time.value_or("")).value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+// Since 1970, of a text as the API server writes it: "2026-11-23T12:00:00Z"; 0 for any other text.
+std::uint64_t nanoseconds_of(std::string_view utc) {
+  using namespace std::chrono;
+  if (utc.size() != 20) return 0;
+  const auto number = [&](std::size_t at, std::size_t length) {
+    return number_in<unsigned>(utc.substr(at, length)).value_or(0);
+  };
+  const year_month_day date(year(static_cast<int>(number(0, 4))), month(number(5, 2)), day(number(8, 2)));
+  const auto at = sys_days(date) + hours(number(11, 2)) + minutes(number(14, 2)) + seconds(number(17, 2));
+  const bool valid = date.ok() && at.time_since_epoch().count() > 0;
+  return valid ? static_cast<std::uint64_t>(at.time_since_epoch().count()) * std::nano::den : 0;
+}
+
 std::uint64_t units_of(const Pod::Container& container, std::string_view resource) {
   const auto limit = container.limits.find(resource);
   if (limit == container.limits.end()) return 0;
@@ -64,9 +83,7 @@ std::uint64_t AskingPod::units() const {
   return sum;
 }
 
-std::uint64_t AskingPod::assumed_at() const {
-  return number_in<std::uint64_t>(time.value_or("")).value_or(std::numeric_limits<std::uint64_t>::max());
-}
+std::uint64_t AskingPod::assumed_at() const { return std::max(written_time(*this), nanoseconds_of(created)); }
 
 const AskingContainer* AskingPod::next(const AnsweredContainers& answered) const {
   const auto found = std::ranges::find_if(containers, [&](const AskingContainer& each) {
@@ -99,7 +116,8 @@ std::optional<AskingPod> asking_pod(const Pod& from, std::string_view resource, 
 
 bool earlier(const AskingPod& one, const AskingPod& other) {
   const auto order = [](const AskingPod& pod) {
-    return std::make_tuple(pod.assumed_at(), std::string_view(pod.created), std::string_view(pod.uid));
+    return std::make_tuple(pod.assumed_at(), std::string_view(pod.created), written_time(pod),
+                           std::string_view(pod.uid));
   };
   return order(one) < order(other);
 }

@@ -72,7 +72,8 @@ struct AskingPod {
   std::uint64_t units() const;
   // Over for good: nothing of it runs any more, or will.
   bool ended() const { return phase == "Succeeded" || phase == "Failed"; }
-  // An unreadable time, and none, is the last of all.
+  // Returns the scheduler's time, in nanoseconds since 1970, or that of the pod's creation if that is later:
+  // an owner can write any time. An unreadable time, and none, is the last of all.
   std::uint64_t assumed_at() const;
   // The first of its containers that is not among these; nullptr: all are.
   const AskingContainer* next(const AnsweredContainers& answered) const;
@@ -83,7 +84,8 @@ struct AskingPod {
 // nullopt: it does not ask for the resource, or has no UID.
 std::optional<AskingPod> asking_pod(const Pod& pod, std::string_view resource, const AssumeTerms& terms);
 
-// By the time of the scheduler's choice, then by that of making, then by UID.
+// By the time of the scheduler's choice as in assumed_at(), then by that of creation, then by the scheduler's
+// time as it is written, whose clock may be behind the API server's; then by UID.
 bool earlier(const AskingPod& one, const AskingPod& other);
 
 // Has the last of its containers been answered? Before that it is not marked: it would be nobody's candidate.

@@ -88,7 +88,7 @@ Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>
   if (terms.late() || held.contains({pod.uid, container.name})) return told;
   std::vector<const AskingPod*> all;
   for (const AskingPod& each : pods) all.push_back(&each);
-  const auto found = match(all, container.units, held, terms);
+  const auto found = match(all, container.units, held, terms, offer.inventory);
   if (const auto* const why = std::get_if<std::string>(&found))
     told.answer = *why;
   else if (std::get<PodMatch>(found).pod != &pod)

@@ -74,6 +74,7 @@ struct GuessedCards::Ask {
   EventLoop::Clock::time_point asked = EventLoop::Clock::now();
   std::vector<HeldUnits> held;  // by the checkpoint
   std::string why;              // why it is none of the pods; empty: nobody has told them
+  bool refused = false;         // a pod is found, and its card cannot be given
 };
 
 GuessedCards::GuessedCards(Assuming& assuming, const Offer& offer)
@@ -109,17 +110,20 @@ std::chrono::milliseconds GuessedCards::patience_of(const Offer& offer) const {
 bool GuessedCards::try_to_answer(Ask& ask) {
   AnsweredContainers known = answered_;
   known.merge(containers_of(ask.held));
-  const auto found = match(pods_.book().all(), ask.ids.size(), known, terms_);
+  const auto found = match(pods_.book().all(), ask.ids.size(), known, terms_, ask.offer->inventory);
   if (const auto* const why = std::get_if<std::string>(&found)) {
     ask.why = *why;
+    ask.refused = false;
     return false;
   }
   const PodMatch& it = std::get<PodMatch>(found);
   const AskingPod& pod = *it.pod;
   const auto card = card_of(terms_, pod, ask.offer->inventory);
   if (const auto* const trouble = std::get_if<std::string>(&card)) {
-    ask.done(*trouble);
-    return true;
+    // The pod that is meant may not be shown yet.
+    ask.why = *trouble;
+    ask.refused = true;
+    return false;
   }
   auto outcome = answer_on_card(*ask.offer, *ask.offer->recipe, *std::get<const Device*>(card),
                                 ask.ids.size(), &pod, false, without_isolation());
@@ -138,6 +142,7 @@ bool GuessedCards::try_to_answer(Ask& ask) {
 
 void GuessedCards::answer_without_pod(Ask& ask, const std::string& trouble) {
   std::string why = ask.why;
+  if (ask.refused) return ask.done(why);
   if (why.empty())
     why = "nobody tells which pods this node has: " + trouble;
   else if (!trouble.empty())

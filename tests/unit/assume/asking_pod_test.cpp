@@ -24,7 +24,6 @@ TEST_CASE("of a pod what matters is who it is, who asks for how much, and its an
   CHECK(pod.time == "100");
   CHECK(pod.assigned == "false");
   CHECK(pod.card == "0");
-  CHECK(pod.assumed_at() == 100);
 }
 
 TEST_CASE("a pod that asks for nothing of it, or has no UID, is none") {
@@ -80,6 +79,13 @@ TEST_CASE("pods are in the order of the scheduler's time, then of their making, 
   const AskingPod twin = PodText{.uid = "y", .annotations = gpushare_annotations("9", "0")}.asking();
   CHECK(earlier(twin, early));
   CHECK(!earlier(early, early));
+}
+
+TEST_CASE("a pod whose creation cannot be read is assumed at its scheduler's time") {
+  for (const std::string created :
+       {"", "2026-13-23T12:00:00Z", "2026-11-23T12:00:00+01:00", "1960-01-01T00:00:00Z"})
+    CHECK(PodText{.created = created}.asking().assumed_at() == 100);
+  CHECK(PodText{.created = "1970-01-01T00:00:01Z"}.asking().assumed_at() == 1'000'000'000);
 }
 
 TEST_CASE("the next container is the first that has not been answered, init containers before the others") {

@@ -20,8 +20,8 @@ AskingPod waiting(const std::string& uid, std::vector<std::uint64_t> units, cons
 }
 
 std::string found(const std::vector<AskingPod>& pods, std::uint64_t units,
-                  const AnsweredContainers& answered = {}) {
-  const auto outcome = match(pointers(pods), units, answered, kTerms);
+                  const AnsweredContainers& answered = {}, const Inventory& cards = two_cards()) {
+  const auto outcome = match(pointers(pods), units, answered, kTerms, cards);
   if (const auto* why = std::get_if<std::string>(&outcome)) return *why;
   const PodMatch& it = std::get<PodMatch>(outcome);
   std::string text = it.pod->uid;
@@ -132,4 +132,33 @@ TEST_CASE("nobody fits: the sentence says who was looked at, of many a few") {
   CHECK(found(many, 7).starts_with(
       "no pod on this node waits for 7 units: ns/late: its container c0 asks for 3; ns/p0: it is Running;"));
   CHECK(found(many, 7).ends_with("; and 1 more"));
+}
+
+TEST_CASE("pods whose card is unknown or Unhealthy are taken last, whatever time they claim") {
+  const Inventory cards({card_device("0", 16, "16384"), card_device("1", 80, "81920", "lost")});
+  const std::vector<AskingPod> pods{waiting("invented", {2}, "1", "7"), waiting("sick", {2}, "2", "1"),
+                                    waiting("several", {2}, "3", "0,1"), waiting("honest", {2}, "900", "0")};
+  CHECK(found(pods, 2, {}, cards) == "honest c0");
+  CHECK(found(pods, 2, {{"honest", "c0"}}, cards) == "invented c0");
+  CHECK(found({pods[1]}, 2, {}, cards) == "sick c0");
+  // A pod whose sum fits comes before an invented card, and after a healthy card's container.
+  const AskingPod sum = waiting("sum", {1, 1}, "950", "0");
+  CHECK(found({pods[0], sum}, 2, {}, cards) == "sum c0 c1");
+  CHECK(found({pods[3], sum}, 2, {}, cards) == "honest c0");
+  // The next container of a pod is asked for next, and its card may have got sick meanwhile.
+  CHECK(found({waiting("begun", {1, 2}, "990", "1"), pods[3]}, 2, {{"begun", "c0"}}, cards) == "begun c1");
+}
+
+TEST_CASE("a time before the pod's creation counts as its creation") {
+  const auto created = [](const std::string& uid, const std::string& time, const std::string& at) {
+    return PodText{.uid = uid, .name = uid, .annotations = gpushare_annotations(time, "0"), .created = at}
+        .asking();
+  };
+  // 1795435200 is 2026-11-23T12:00:00Z.
+  const std::vector<AskingPod> pods{created("early", "1795435201000000000", "2026-11-23T12:00:00Z"),
+                                    created("claims", "1", "2026-11-23T12:00:02Z"),
+                                    created("late", "1795435203000000000", "2026-11-23T12:00:01Z")};
+  CHECK(found(pods, 2) == "early c0");
+  CHECK(found(pods, 2, {{"early", "c0"}}) == "claims c0");
+  CHECK(found(pods, 2, {{"early", "c0"}, {"claims", "c0"}}) == "late c0");
 }

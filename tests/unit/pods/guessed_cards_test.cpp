@@ -324,6 +324,30 @@ TEST_CASE("of containers with the same ids none starts if one of them has anothe
   CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1"));
 }
 
+TEST_CASE("a pod that claims an early time and a card that does not exist costs no other pod its card") {
+  Rig rig;
+  rig.pod("claims", "1", "7");
+  std::optional<Rig::Outcome> outcome;
+  rig.process->cards->allocate(rig.offer, kFirst, [&](Rig::Outcome told) { outcome = std::move(told); });
+  // The pod that is meant is shown later.
+  rig.pod("honest", "900", "1");
+  REQUIRE(rig.until([&] { return outcome.has_value(); }));
+  REQUIRE(std::holds_alternative<Allocation>(*outcome));
+  CHECK(std::get<Allocation>(*outcome).env.at(kIndex) == "1");
+  CHECK(rig.admit("claims", kSecond) ==
+        "pod ns/claims: its annotation ALIYUN_COM_GPU_MEM_IDX is \"7\", and no card of this node is that; "
+        "there are 0, 1");
+}
+
+TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation names no card of the node") {
+  AssumeTerms terms = guess();
+  terms.only_card = true;
+  terms.answer_without_card = true;
+  Rig rig(terms, Inventory({card_device("0", 16, "16384")}));
+  rig.pod("a", "1", "7");
+  CHECK(has(rig.admit("a", kFirst), "is \"7\", and no card of this node is that; there are 0"));
+}
+
 // Pods come, are admitted in any order, start, end; their owners edit their cards, or plughost starts again.
 TEST_CASE("no container starts on another card than its pod's first, and no pod gets more than its mark") {
   for (const bool edits : {true, false}) {
