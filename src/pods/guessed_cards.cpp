@@ -31,7 +31,8 @@ class GuessedCards final : public AssumedCards {
   // Where a node has one card, and it is that: a pod that its scheduler has chosen for may be seen a bit
   // later.
   static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
-  // The kubelet writes its checkpoint when it has our answer: it is read so often, and for so long.
+  // The kubelet writes its checkpoint when it has our answer: it is read so often, and for so long without
+  // another Allocate.
   static constexpr std::chrono::milliseconds kSettling{100};
   static constexpr std::chrono::seconds kUnsettled{10};
   using Time = EventLoop::Clock::time_point;
@@ -85,7 +86,9 @@ void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const Ids& ids, 
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       ask->held = held_units(*checkpoint, resource_);
-      settle(ask->held, ask->asked - kUnsettled);
+      // The kubelet writes its checkpoint after an answer, and before it asks for another container: what was
+      // answered before and is not written will not be.
+      settle(ask->held, ask->asked);
     }
     look_for_pod(ask);
   }));

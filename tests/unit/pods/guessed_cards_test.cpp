@@ -334,9 +334,44 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
   REQUIRE(rig.until([&] { return outcome.has_value(); }));
   REQUIRE(std::holds_alternative<Allocation>(*outcome));
   CHECK(std::get<Allocation>(*outcome).env.at(kIndex) == "1");
+  rig.held.push_back({"honest", "c0", kFirst, std::get<Allocation>(*outcome)});
+  rig.write_checkpoint();
   CHECK(rig.admit("claims", kSecond) ==
         "pod ns/claims: its annotation ALIYUN_COM_GPU_MEM_IDX is \"7\", and no card of this node is that; "
         "there are 0, 1");
+}
+
+TEST_CASE("a guess whose pod the kubelet refused after the answer costs the guessed pod nothing") {
+  for (const Ids& ids : {kFirst, kSecond}) {
+    Rig rig;
+    rig.pod("a", "100", "0");
+    rig.pod("refused", "200", "1");
+    // As when another resource of the container cannot be given: nothing is written.
+    REQUIRE(std::get<Allocation>(rig.allocate(kFirst)).env.at(kIndex) == "0");
+    rig.phase("refused", "Failed");
+    CHECK(rig.admit("a", ids) == "0");
+    CHECK(rig.start(ids) == "");
+    CHECK(rig.marked("a"));
+  }
+}
+
+TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kubelet has not had the answer") {
+  Rig rig;
+  rig.pod("a", "100", "0");
+  rig.pod("b", "200", "1");
+  rig.directory.file(kCheckpointName, "{");
+  REQUIRE(std::get<Allocation>(rig.allocate(kFirst)).env.at(kIndex) == "0");
+  CHECK(std::get<Allocation>(rig.allocate(kSecond)).env.at(kIndex) == "1");
+  rig.write_checkpoint();
+  // Two that overlap.
+  std::vector<std::string> cards;
+  const auto told = [&](const Rig::Outcome& outcome) {
+    cards.push_back(std::get<Allocation>(outcome).env.at(kIndex));
+  };
+  rig.process->cards->allocate(rig.offer, kFirst, told);
+  rig.process->cards->allocate(rig.offer, kSecond, told);
+  REQUIRE(rig.until([&] { return cards.size() == 2; }));
+  CHECK(cards == std::vector<std::string>{"0", "1"});
 }
 
 TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation names no card of the node") {
@@ -393,6 +428,8 @@ TEST_CASE("no container starts on another card than its pod's first, and no pod 
         Known& pod = pods[any(pods.size())];
         if (what < 5 && pod.ids.empty()) {
           const Ids ids = free_ids(pod.units);
+          // The kubelet refuses a pod after the answer now and then.
+          if (any(5) == 0) rig.allocate(ids);
           pod.given = rig.admit(pod.uid, ids);
           pod.ids = ids;
           CHECK((pod.given == "0" || pod.given == "1"));
