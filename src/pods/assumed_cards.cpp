@@ -28,7 +28,9 @@ AssumedCards::AssumedCards(Assuming& assuming, const Offer& offer)
     : assuming_(assuming),
       resource_(offer.resource),
       terms_(*offer.recipe->assume),
+      marks_(assuming.loop(), assuming.api_server(), assuming.log()),
       pods_(assuming.loop(), assuming.pods(), resource_, terms_, [this](bool anew) {
+        marks_.keep([this](const std::string& uid) { return pods_.book().find(uid) != nullptr; });
         on_pods();
         if (anew) look_for_unmarked();
       }) {
@@ -60,8 +62,7 @@ Holder AssumedCards::known_as(const Holder& holder) const {
 }
 
 void AssumedCards::mark(const AskingPod& pod) {
-  assuming_.marks().add(pod.name, pod.uid, pod.names.assigned, "true",
-                        mark_patch(terms_, pod, nanoseconds_now()));
+  marks_.add(pod, mark_patch(terms_, pod, nanoseconds_now()));
   pods_.book().set_marked(pod.uid);
 }
 

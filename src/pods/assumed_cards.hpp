@@ -13,6 +13,7 @@
 #include "plugin/endpoint_owner.hpp"
 #include "pods/assuming.hpp"
 #include "pods/held_units.hpp"
+#include "pods/pod_marks.hpp"
 #include "pods/pod_search.hpp"
 
 namespace plughost {
@@ -52,6 +53,7 @@ class AssumedCards {
   const AssumeTerms terms_;
   std::unique_ptr<Subscription> node_;
   Lifetime lifetime_;
+  PodMarks marks_;
   PodSearch pods_;
 
  private:

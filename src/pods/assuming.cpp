@@ -11,7 +11,6 @@ using Clock = EventLoop::Clock;
 Assuming::Assuming(Means means, std::filesystem::path pods_api)
     : means_(std::move(means)),
       pods_(means_.loop, means_.api_server, std::move(pods_api)),
-      marks_(means_.loop, means_.api_server, means_.log),
       quiet_(means_.loop, [this] { tidy(); }) {}
 
 void Assuming::read_checkpoint(

@@ -1,6 +1,6 @@
 #pragma once
-// What the resources whose cards a scheduler chooses share: who tells the pods, what is written to them, what
-// the kubelet has written, and the specifications of names that a start decides. Loop thread only.
+// What the resources whose cards a scheduler chooses share: who tells the pods, what the kubelet has written,
+// and the specifications of names that a start decides. Loop thread only.
 
 #include <chrono>
 #include <filesystem>
@@ -15,7 +15,6 @@
 #include "base/event_loop.hpp"
 #include "kubelet/checkpoint.hpp"
 #include "log/log.hpp"
-#include "pods/pod_marks.hpp"
 #include "pods/pod_source.hpp"
 
 namespace plughost {
@@ -47,7 +46,7 @@ class Assuming {
   Log& log() { return means_.log; }
   NodeWatch& node_watch() { return means_.node_watch; }
   PodSource& pods() { return pods_; }
-  PodMarks& marks() { return marks_; }
+  ApiServer& api_server() { return means_.api_server; }
   // What the kubelet has written by now; nullptr: it cannot be read, or not in time. done never runs if the
   // kubelet's directory moves meanwhile: all entries, and with them who asks here, begin anew then.
   void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
@@ -63,7 +62,6 @@ class Assuming {
 
   Means means_;
   PodSource pods_;
-  PodMarks marks_;
   std::map<std::string, EventLoop::Clock::time_point> specified_;  // late names, since the last tidying
   Timer quiet_;
   Lifetime lifetime_;

@@ -6,63 +6,66 @@
 #include "text/text.hpp"
 
 namespace plughost {
+
 PodMarks::PodMarks(EventLoop& loop, ApiServer& server, Log& log)
-    : loop_(loop), server_(server), log_(log), user_(server.users(), [this] {
-        for (Mark& mark : marks_) {
-          mark.call.reset();
-          mark.stale = false;
-          mark.again->arm({});
-        }
+    : server_(server), log_(log), again_(loop, [this] { write(); }), user_(server.users(), [this] {
+        call_.reset();
+        if (writing_) waiting_.push_front(std::move(*writing_));
+        writing_.reset();
+        backoff_.reset();
+        again_.arm({});
       }) {}
 
-void PodMarks::add(const std::string& pod, const std::string& uid, const std::string& annotation,
-                   const std::string& value, std::string patch) {
-  const auto known = std::ranges::find_if(
-      marks_, [&](const Mark& mark) { return mark.uid == uid && mark.annotation == annotation; });
-  if (known != marks_.end()) {
-    if (std::exchange(known->value, value) == value) return;
-    known->patch = std::move(patch);
-    known->stale = known->call != nullptr;
-    return;
-  }
-  if (marks_.size() >= kMost) return;
-  const auto mark = marks_.insert(
-      marks_.end(),
-      Mark{.pod = pod, .uid = uid, .annotation = annotation, .value = value, .patch = std::move(patch)});
-  mark->again = std::make_unique<Timer>(loop_, [this, mark] { write(mark); });
-  write(mark);
+void PodMarks::add(const AskingPod& pod, std::string patch) {
+  const auto its = [&](const Mark& mark) { return mark.uid == pod.uid; };
+  if ((writing_ && its(*writing_)) || std::ranges::any_of(waiting_, its)) return;
+  waiting_.push_front(
+      {.pod = pod.name, .uid = pod.uid, .annotation = pod.names.assigned, .patch = std::move(patch)});
+  write();
 }
 
-// As its status, which the kubelet's own identity may patch, and the pod it may not.
-void PodMarks::write(Marks::iterator mark) {
-  ApiClient* const client = server_.client();
-  if (!client) return;  // until there is another
-  const std::size_t slash = mark->pod.find('/');
-  mark->call = client->send({.verb = ApiVerb::kPatch,
-                             .path = "/api/v1/namespaces/" + url_encoded(mark->pod.substr(0, slash)) +
-                                     "/pods/" + url_encoded(mark->pod.substr(slash + 1)) + "/status",
-                             .content_type = ApiRequest::kMergePatch,
-                             .body = mark->patch},
-                            [this, mark](const ApiAnswer& answer) { on_answer(mark, answer); });
+void PodMarks::keep(const std::function<bool(const std::string& uid)>& wanted) {
+  std::erase_if(waiting_, [&](const Mark& mark) { return !wanted(mark.uid); });
+  if (!writing_ || wanted(writing_->uid)) return;
+  call_.reset();
+  writing_.reset();
+  write();
 }
 
-void PodMarks::on_answer(Marks::iterator mark, const ApiAnswer& answer) {
-  const std::unique_ptr<ApiCall> call = std::move(mark->call);
-  // The last is the word for another UID.
-  const bool gone = answer.code == ApiAnswer::kNotFound || answer.code == ApiAnswer::kUnprocessable;
-  if (answer.ok() && std::exchange(mark->stale, false)) return write(mark);
-  if (answer.ok() || gone) {
-    if (mark->told && !gone)
-      log_.info("pod annotation written", {{"pod", printable(mark->pod)}, {"what", mark->annotation}});
-    marks_.erase(mark);
-    return;
+// As the pod's status, which the kubelet's own identity may patch; the pod it may not.
+void PodMarks::write() {
+  ApiClient* const client = writing_ || waiting_.empty() ? nullptr : server_.client();
+  if (!client) return;  // without a client: until there is another
+  again_.cancel();
+  writing_ = std::move(waiting_.front());
+  waiting_.pop_front();
+  const std::size_t slash = writing_->pod.find('/');
+  call_ = client->send({.verb = ApiVerb::kPatch,
+                        .path = "/api/v1/namespaces/" + url_encoded(writing_->pod.substr(0, slash)) +
+                                "/pods/" + url_encoded(writing_->pod.substr(slash + 1)) + "/status",
+                        .content_type = ApiRequest::kMergePatch,
+                        .body = writing_->patch},
+                       [this](const ApiAnswer& answer) { on_answer(answer); });
+}
+
+void PodMarks::on_answer(const ApiAnswer& answer) {
+  const std::unique_ptr<ApiCall> call = std::move(call_);
+  Mark mark = std::move(*writing_);
+  writing_.reset();
+  // The pod is gone; or another pod of its name has another UID.
+  if (answer.code == ApiAnswer::kNotFound || answer.code == ApiAnswer::kUnprocessable) return write();
+  if (answer.ok()) {
+    backoff_.reset();
+    if (std::exchange(failing_, false))
+      log_.info("pod annotation written", {{"pod", printable(mark.pod)}, {"what", mark.annotation}});
+    return write();
   }
-  mark->stale = false;
-  mark->again->arm(std::max<EventLoop::Clock::duration>(
-      mark->backoff.next(), answer.retry_after.value_or(std::chrono::seconds(0))));
-  if (!std::exchange(mark->told, true))
+  again_.arm(std::max<EventLoop::Clock::duration>(backoff_.next(),
+                                                  answer.retry_after.value_or(std::chrono::seconds(0))));
+  if (!std::exchange(failing_, true))
     log_.warn("cannot write a pod annotation: retrying",
-              {{"pod", printable(mark->pod)}, {"what", mark->annotation}, {"why", answer.trouble}});
+              {{"pod", printable(mark.pod)}, {"what", mark.annotation}, {"why", answer.trouble}});
+  waiting_.push_back(std::move(mark));
 }
 
 }  // namespace plughost

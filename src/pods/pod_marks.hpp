@@ -1,12 +1,19 @@
 #pragma once
-// What is written into pods' annotations, until it is: nobody waits for it. Loop thread only.
+// The marks that are to be written into the annotations of one resource's pods. Loop thread only.
+//
+// One request is under way at a time. After a failure one mark, each time another, probes whether marks are
+// accepted again, and the others wait for it: a node whose 10,000 marks are forbidden sends two requests a
+// minute, and not 333 a second. A new mark is tried at once.
 
 #include <chrono>
+#include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "apiserver/api_server.hpp"
+#include "assume/pod.hpp"
 #include "base/event_loop.hpp"
 #include "base/rate.hpp"
 #include "log/log.hpp"
@@ -17,41 +24,36 @@ class PodMarks {
  public:
   static constexpr std::chrono::milliseconds kFirstPause{500};
   static constexpr std::chrono::milliseconds kLongestPause{30'000};
-  // What is more waits for what is before it.
-  static constexpr std::size_t kMost = 10'000;
 
   // All outlive it.
   PodMarks(EventLoop& loop, ApiServer& server, Log& log);
   PodMarks& operator=(PodMarks&&) = delete;
 
-  // pod: "namespace/name". patch: a merge patch of its annotations, which only that pod takes, and which
-  // gives that annotation that value. Of one annotation one value is written at a time, and the last in the
-  // end.
-  void add(const std::string& pod, const std::string& uid, const std::string& annotation,
-           const std::string& value, std::string patch);
+  // Writes the pod's mark, unless it is to be written already. patch: a merge patch of the pod's annotations,
+  // with its UID.
+  void add(const AskingPod& pod, std::string patch);
+  // Drops the marks of all other pods.
+  void keep(const std::function<bool(const std::string& uid)>& wanted);
 
  private:
   struct Mark {
-    std::string pod;
+    std::string pod;  // "namespace/name"
     std::string uid;
     std::string annotation;
-    std::string value;
     std::string patch;
-    bool stale = false;  // the call that is under way says another value
-    Backoff backoff{kFirstPause, kLongestPause};
-    bool told = false;  // that it fails
-    std::unique_ptr<Timer> again;
-    std::unique_ptr<ApiCall> call;
   };
-  using Marks = std::list<Mark>;
 
-  void write(Marks::iterator mark);
-  void on_answer(Marks::iterator mark, const ApiAnswer& answer);
+  void write();
+  void on_answer(const ApiAnswer& answer);
 
-  EventLoop& loop_;
   ApiServer& server_;
   Log& log_;
-  Marks marks_;
+  std::list<Mark> waiting_;
+  std::optional<Mark> writing_;
+  std::unique_ptr<ApiCall> call_;  // of writing_
+  Backoff backoff_{kFirstPause, kLongestPause};
+  bool failing_ = false;
+  Timer again_;
   Subscription user_;
 };
 

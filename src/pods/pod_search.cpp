@@ -18,6 +18,7 @@ void PodBook::replace(const std::vector<Pod>& pods) {
 void PodBook::put(const Pod& from) {
   std::optional<AskingPod> pod = asking_pod(from, resource_, terms_);
   const auto former = pod ? pods_.find(pod->uid) : pods_.end();
+  if (pod && pod->ended()) return remove(pod->uid);
   if (!pod || (pods_.size() >= kMostPods && former == pods_.end())) return;
   if (former != pods_.end() && former->second.card && !terms_.late()) pod->card = former->second.card;
   if (marked(*pod))

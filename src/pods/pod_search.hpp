@@ -24,7 +24,7 @@ namespace plughost {
 // Allocate answers nor what a start is compared with. With `late` it is the annotation's present value.
 class PodBook {
  public:
-  // A kubelet runs some hundred pods; what is beyond is not looked at.
+  // A kubelet runs some hundred pods; more are not kept. Pods that have ended are not kept either.
   static constexpr std::size_t kMostPods = 5000;
 
   PodBook(std::string resource, AssumeTerms terms)

@@ -374,6 +374,22 @@ TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kube
   CHECK(cards == std::vector<std::string>{"0", "1"});
 }
 
+TEST_CASE("the mark of a pod that has ended, or is gone, is not retried") {
+  Rig rig;
+  rig.cluster.refuse("PATCH", 403);
+  for (const std::string uid : {"ended", "gone", "stays"}) {
+    rig.pod(uid, "100", "0");
+    REQUIRE(rig.admit(uid, {uid + "1", uid + "2"}) == "0");
+    CHECK(rig.start({uid + "1", uid + "2"}) == "");
+  }
+  rig.phase("ended", "Failed");
+  rig.remove("gone");
+  rig.cluster.refuse("PATCH", 0);
+  REQUIRE(rig.marked("stays"));
+  test::pass(rig.loop, PodMarks::kLongestPause);
+  CHECK_FALSE(rig.cluster.annotation("ended", kAssigned) == "true");
+}
+
 TEST_CASE("onlyCard and answerWithoutCard give nothing to a pod whose annotation names no card of the node") {
   AssumeTerms terms = guess();
   terms.only_card = true;

@@ -108,6 +108,21 @@ TEST_CASE("neither the mark nor the card of a pod that is gone is that of a late
   CHECK(pods.find("b")->assigned == "false");
 }
 
+TEST_CASE("a pod that has ended is not kept, and leaves its room to another") {
+  PodBook pods = book();
+  for (std::size_t n = 0; n < PodBook::kMostPods; ++n)
+    pods.put(
+        pod("ended-" + std::to_string(n), gpushare_annotations("1", "0"), n % 2 ? "Failed" : "Succeeded"));
+  CHECK(pods.all().empty());
+  pods.put(waiting("a", "0"));
+  CHECK(pods.find("a"));
+  pods.put(pod("a", gpushare_annotations("1", "0"), "Failed"));
+  CHECK_FALSE(pods.find("a"));
+  pods.replace({waiting("a", "0")});
+  pods.replace({pod("a", gpushare_annotations("1", "0"), "Succeeded")});
+  CHECK_FALSE(pods.find("a"));
+}
+
 TEST_CASE("of more pods than a node can run the rest are not kept, and those that are go on") {
   PodBook pods = book();
   for (std::size_t n = 0; n < PodBook::kMostPods; ++n) pods.put(waiting(std::to_string(n), "0"));
