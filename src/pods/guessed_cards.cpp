@@ -44,9 +44,11 @@ class GuessedCards final : public AssumedCards {
 
  private:
   struct Ask;
-  struct Unsettled {
+  struct Answer {
     Guess guess;
-    Time at;  // when it was answered
+    std::string card;  // as the annotation names it
+    Time at;
+    bool wrong = false;  // another pod holds the ids
   };
 
   void look_for_pod(const std::shared_ptr<Ask>& ask);
@@ -63,8 +65,8 @@ class GuessedCards final : public AssumedCards {
                   const StartDone& done);
   void on_pods() override;
 
-  AnsweredContainers answered_;               // of pods that are Pending still
-  std::map<std::string, Unsettled> guesses_;  // by late_device() of the ids
+  AnsweredContainers answered_;            // of pods that are Pending still
+  std::map<std::string, Answer> guesses_;  // open and wrong ones, by late_device() of the ids
   Timer settling_;
 };
 
@@ -136,6 +138,7 @@ bool GuessedCards::try_to_answer(Ask& ask) {
                                                            .pod = pod.uid,
                                                            .containers = it.containers,
                                                            .former = holders_of(ask.held, ask.ids)},
+                                                 .card = card_text(terms_, *std::get<const Device*>(card)),
                                                  .at = EventLoop::Clock::now()};
     settling_.arm(kSettling);
   }
@@ -171,7 +174,9 @@ void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const Ids& 
       const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
       if (answer) given.insert(card_in(terms_, answer->env));
     }
-    given.erase("");  // an answer without a card
+    given.erase("");  // an answer without a card, or one that does not name it
+    const auto known = guesses_.find(late_device(resource_, ids));
+    if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
     check_card(*offer, its.pod_uid, given, done);
   }));
 }
@@ -203,20 +208,24 @@ void GuessedCards::settle_later() {
     const Time old = EventLoop::Clock::now() - kUnsettled;
     if (checkpoint) settle(held_units(*checkpoint, resource_), old);
     // Without a checkpoint the next Allocate or start that can read it settles what is older.
-    const bool young = std::ranges::any_of(guesses_, [&](const auto& item) { return item.second.at > old; });
+    const bool young = std::ranges::any_of(
+        guesses_, [&](const auto& item) { return !item.second.wrong && item.second.at > old; });
     if (young && !settling_.armed()) settling_.arm(kSettling);
   }));
 }
 
 void GuessedCards::settle(const std::vector<HeldUnits>& held, Time old) {
-  std::erase_if(guesses_, [&](const auto& item) {
-    const Guess& guess = item.second.guess;
-    const GuessIs it = settled(guess, held, item.second.at <= old);
-    if (it == GuessIs::kWrong || it == GuessIs::kVoid) {
+  for (auto next = guesses_.begin(); next != guesses_.end();) {
+    const auto each = next++;
+    Answer& answer = each->second;
+    const Guess& guess = answer.guess;
+    const GuessIs it = settled(guess, held, answer.wrong || answer.at <= old);
+    if (!answer.wrong && (it == GuessIs::kWrong || it == GuessIs::kVoid)) {
       for (const std::string& container : guess.containers) answered_.erase({guess.pod, container});
     }
-    return it != GuessIs::kOpen;
-  });
+    answer.wrong = it == GuessIs::kWrong;
+    if (it == GuessIs::kRight || it == GuessIs::kVoid) guesses_.erase(each);
+  }
   mark(held);
 }
 

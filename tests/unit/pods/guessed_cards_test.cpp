@@ -116,6 +116,16 @@ struct Rig : test::PodsRig {
     REQUIRE(until([&] { return outcome.has_value(); }));
     return *outcome;
   }
+  // The cards of two Allocates that overlap.
+  std::vector<std::string> allocate_both(const Ids& one, const Ids& other) {
+    std::vector<std::string> given;
+    for (const Ids& ids : {one, other})
+      process->cards->allocate(offer, ids, [&](const Outcome& told) {
+        given.push_back(std::get<Allocation>(told).env.at(kIndex));
+      });
+    REQUIRE(until([&] { return given.size() == 2; }));
+    return given;
+  }
   // Admits the container: the ids and the answer are in the checkpoint. The card that it was given, or why
   // not.
   std::string admit(const std::string& pod, const Ids& ids, const std::string& container = "c0") {
@@ -341,6 +351,41 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
         "there are 0, 1");
 }
 
+TEST_CASE("a wrong guess is refused where the answer does not name its card, as with volcano and mounts") {
+  AssumeTerms terms = guess(Dialect::kVolcano);
+  terms.sets_visible = false;
+  Rig rig(terms);
+  const auto put = [&](const std::string& uid, const std::string& time, const std::string& card) {
+    rig.put({.uid = uid,
+             .name = uid,
+             .annotations =
+                 R"("volcano.sh/predicate-time":")" + time + R"(","volcano.sh/gpu-index":")" + card + "\""});
+  };
+  put("a", "100", "0");
+  put("b", "200", "1");
+  REQUIRE(rig.admit("b", kFirst) == "none");
+  REQUIRE(rig.admit("a", kSecond) == "none");
+  CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1 for its pod ns/b"));
+  CHECK(rig.start(kSecond) == "");
+  CHECK(has(rig.start(kFirst), "given card 0, but the scheduler chose card 1 for its pod ns/b"));
+  // The next holder of the ids is another answer's.
+  rig.release("b");
+  rig.remove("b");
+  put("c", "300", "1");
+  REQUIRE(rig.admit("c", kFirst) == "none");
+  CHECK(rig.start(kFirst) == "");
+}
+
+TEST_CASE("a wrong guess makes its pod a candidate again once, and not for two Allocates that overlap") {
+  Rig rig;
+  rig.pod("a", "100", "0");
+  rig.pod("b", "200", "1");
+  REQUIRE(rig.admit("b", kFirst) == "0");
+  CHECK_FALSE(rig.start(kFirst).empty());
+  rig.pod("c", "300", "1");
+  CHECK(rig.allocate_both(kSecond, kThird) == std::vector<std::string>{"0", "1"});
+}
+
 TEST_CASE("a guess whose pod the kubelet refused after the answer costs the guessed pod nothing") {
   for (const Ids& ids : {kFirst, kSecond}) {
     Rig rig;
@@ -363,15 +408,7 @@ TEST_CASE("a guess stays while the checkpoint cannot be read, and while the kube
   REQUIRE(std::get<Allocation>(rig.allocate(kFirst)).env.at(kIndex) == "0");
   CHECK(std::get<Allocation>(rig.allocate(kSecond)).env.at(kIndex) == "1");
   rig.write_checkpoint();
-  // Two that overlap.
-  std::vector<std::string> cards;
-  const auto told = [&](const Rig::Outcome& outcome) {
-    cards.push_back(std::get<Allocation>(outcome).env.at(kIndex));
-  };
-  rig.process->cards->allocate(rig.offer, kFirst, told);
-  rig.process->cards->allocate(rig.offer, kSecond, told);
-  REQUIRE(rig.until([&] { return cards.size() == 2; }));
-  CHECK(cards == std::vector<std::string>{"0", "1"});
+  CHECK(rig.allocate_both(kFirst, kSecond) == std::vector<std::string>{"0", "1"});
 }
 
 TEST_CASE("the mark of a pod that has ended, or is gone, is not retried") {
