@@ -12,18 +12,34 @@ std::vector<std::string> ids_of(const Checkpoint::PodDevices& some) {
   return ids;
 }
 
-// The first id of the device, or else of any, that nobody holds; empty: there is none.
-std::string free_id(const HoldersOfIds& held, const Device& device, const Inventory& inventory) {
-  for (unsigned n = 0; n < device.replicas; ++n) {
-    std::string id = replica_id(device, n);
-    if (!held.contains(id)) return id;
+// Hands out the ids of a resource that nobody holds yet, each once. It looks at each id of the inventory at
+// most twice, however many it hands out.
+class FreeIds {
+ public:
+  FreeIds(const Inventory& inventory, const HoldersOfIds& held) : inventory_(inventory), held_(held) {}
+
+  // Returns the first free id of the device, or else of any; empty: there is none.
+  std::string take(const Device& device) {
+    for (unsigned& n = next_[&device]; n < device.replicas;) {
+      std::string id = replica_id(device, n++);
+      if (!held_.contains(id)) return id;
+    }
+    for (; any_ < inventory_.devices().size(); ++any_) {
+      const Device& other = inventory_.devices()[any_];
+      for (unsigned& n = next_[&other]; n < other.replicas;) {
+        std::string id = replica_id(other, n++);
+        if (!held_.contains(id)) return id;
+      }
+    }
+    return {};
   }
-  std::string free;
-  inventory.for_each_id([&](const std::string& id, const Device&) {
-    if (free.empty() && !held.contains(id)) free = id;
-  });
-  return free;
-}
+
+ private:
+  const Inventory& inventory_;
+  const HoldersOfIds& held_;
+  std::map<const Device*, unsigned> next_;  // the replica to look at
+  std::size_t any_ = 0;                     // of the devices before it no id is free
+};
 
 }  // namespace
 
@@ -64,10 +80,14 @@ Holdings by_card(Holdings holdings, const std::string& resource, const Inventory
   const auto found = holdings.find(resource);
   if (found == holdings.end()) return holdings;
   HoldersOfIds by_cards;
+  FreeIds free(inventory, by_cards);
+  // Of a container with 48,000 ids the card is looked for once.
+  std::map<Holder, const Device*> cards;
   std::vector<std::pair<std::string, Holder>> unknown;
   for (const auto& [id, holder] : found->second) {
-    const Device* const device = card(holder);
-    const std::string its = device ? free_id(by_cards, *device, inventory) : "";
+    const auto known = cards.find(holder);
+    const Device* const device = known == cards.end() ? cards[holder] = card(holder) : known->second;
+    const std::string its = device ? free.take(*device) : "";
     if (its.empty())
       unknown.emplace_back(id, holder);
     else
@@ -79,7 +99,7 @@ Holdings by_card(Holdings holdings, const std::string& resource, const Inventory
       continue;
     }
     const Device* const device = inventory.find(id);
-    const std::string other = device ? free_id(by_cards, *device, inventory) : "";
+    const std::string other = device ? free.take(*device) : "";
     if (!other.empty()) by_cards.emplace(other, holder);
   }
   found->second = std::move(by_cards);
@@ -90,7 +110,11 @@ Holdings by_name(Holdings holdings, const std::string& resource,
                  const std::function<Holder(const Holder& holder)>& known_as) {
   const auto found = holdings.find(resource);
   if (found == holdings.end()) return holdings;
-  for (auto& [id, holder] : found->second) holder = known_as(holder);
+  std::map<Holder, Holder> known;
+  for (auto& [id, holder] : found->second) {
+    const auto its = known.find(holder);
+    holder = its == known.end() ? known[holder] = known_as(holder) : its->second;
+  }
   return holdings;
 }
 

@@ -50,6 +50,20 @@ TEST_CASE("a card that has no units left for its holders keeps count by those of
   CHECK(by_card({}, kMemory, kCards, [](const Holder&) { return nullptr; }).empty());
 }
 
+TEST_CASE("48,000 units of one pod are counted by looking at each unit and asking for its card once") {
+  constexpr unsigned kUnits = 24'000;
+  const Inventory cards({card("a", kUnits), card("b", kUnits)});
+  Holdings told;
+  cards.for_each_id([&](const std::string& id, const Device&) { told[kMemory].emplace(id, holder("p")); });
+  unsigned asked = 0;
+  const Holdings known = by_card(told, kMemory, cards, [&](const Holder&) {
+    ++asked;
+    return cards.find("b::0");
+  });
+  CHECK(asked == 1);
+  CHECK(known == told);
+}
+
 TEST_CASE("who holds a resource is called as it is known there, and nobody else") {
   const Holdings told{{kMemory, {{"a::0", holder("p")}, {"a::1", holder("q")}}},
                       {"x.com/n", {{"a::0", holder("p")}}}};

@@ -176,7 +176,7 @@ struct Rig : test::PodsRig {
 
   std::shared_ptr<const Offer> offer;
   NodeWatch nodes{server};
-  CheckpointReader reader{workers, log, directory.at(kCheckpointName)};
+  CheckpointReader reader{workers, log, directory.at(kCheckpointName), directory.at("pods")};
   std::vector<Held> held;
   std::optional<Process> process;
 };
