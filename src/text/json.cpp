@@ -12,12 +12,17 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Throws std::runtime_error itself: the parser lets that through.
+// Each handler returns false where reading ends early: `trouble` has the reason then.
 class Builder final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Builder(const JsonTerms& terms) : terms_(terms) {}
 
-  Json take() { return std::move(root_); }
+  // Closes what is still open.
+  JsonPart take() {
+    unwanted_ = 0;
+    while (!open_.empty()) close();
+    return {.value = std::move(root_), .bytes = bytes_, .trouble = std::move(trouble_)};
+  }
 
   bool null() override { return add({}); }
   bool boolean(bool truth) override { return add(truth); }
@@ -34,10 +39,9 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t /*size*/) override { return open(Json::Array()); }
   bool key(string_t& text) override {
     if (unwanted_ > 0) return true;
-    if (!terms_.left_out.empty() && text == terms_.left_out)
-      skip_next_ = true;
-    else
-      open_.back().key = std::move(text);
+    Level& level = open_.back();
+    skip_next_ = (!terms_.left_out.empty() && text == terms_.left_out) || !enter(level, text);
+    if (!skip_next_) level.key = std::move(text);
     return true;
   }
   bool end_object() override { return close(); }
@@ -45,29 +49,61 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   // What the exception says has the text in it, however long, and with its ends of lines.
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
-    throw std::runtime_error("this is no JSON: byte " + std::to_string(position) + " does not fit");
+    return fail("this is no JSON: byte " + std::to_string(position) + " does not fit");
   }
 
  private:
+  // A value's place, as JsonTerms::kept has it.
+  struct Place {
+    std::string path;
+    bool kept = false;  // with everything below it
+  };
   struct Level {
     std::variant<Json::Object, Json::Array> values;
     std::string key;  // of an object's next value
+    Place place;
+    Place next;  // the next value's
   };
 
+  bool fail(std::string trouble) {
+    trouble_ = std::move(trouble);
+    return false;
+  }
+
+  // Returns false if the member is to be left out.
+  bool enter(Level& level, const std::string& key) const {
+    level.next = {.path = {}, .kept = level.place.kept};
+    if (level.next.kept) return true;
+    level.next.path = level.place.path.empty() ? key : level.place.path + '.' + key;
+    const std::string& path = level.next.path;
+    level.next.kept = std::ranges::find(terms_.kept, path) != terms_.kept.end();
+    return level.next.kept || std::ranges::any_of(terms_.kept, [&](const std::string& each) {
+             return each.size() > path.size() && each[path.size()] == '.' && each.starts_with(path);
+           });
+  }
+
   // What is left out counts, too: it costs time.
-  void count() {
-    if (++values_ > terms_.most_values)
-      throw std::runtime_error("this JSON has more than " + std::to_string(terms_.most_values) + " values");
+  bool count() {
+    if (++values_ <= terms_.most_values) return true;
+    return fail("this JSON has more than " + std::to_string(terms_.most_values) + " values");
   }
 
   bool add_other_number(const std::string& text) {
-    if (!terms_.other_numbers_as_text) throw std::runtime_error(text + " is no integer of 64 bits");
+    if (!terms_.other_numbers_as_text) return fail(text + " is no integer of 64 bits");
     return add(text);
   }
   bool add(Json value) {
-    count();
-    if (unwanted_ == 0 && !std::exchange(skip_next_, false)) put(std::move(value));
+    if (!count()) return false;
+    if (unwanted_ > 0 || std::exchange(skip_next_, false)) return true;
+    if (!weigh(value.text().size())) return false;
+    put(std::move(value));
     return true;
+  }
+  // Adds what the next value takes.
+  bool weigh(std::size_t text) {
+    bytes_ += sizeof(Json::Member) + text + (open_.empty() ? 0 : open_.back().key.size());
+    if (bytes_ <= terms_.most_kept) return true;
+    return fail("what is read of this JSON takes more than " + std::to_string(terms_.most_kept) + " bytes");
   }
   void put(Json value) {
     if (open_.empty()) {
@@ -84,13 +120,16 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   // Whoever goes through a value goes as deep as it is nested.
   template <typename Values>
   bool open(Values values) {
-    count();
+    if (!count()) return false;
     if (open_.size() + unwanted_ >= Json::kDeepest)
-      throw std::runtime_error("this JSON is nested more than " + std::to_string(Json::kDeepest) + " deep");
-    if (unwanted_ > 0 || std::exchange(skip_next_, false))
+      return fail("this JSON is nested more than " + std::to_string(Json::kDeepest) + " deep");
+    if (unwanted_ > 0 || std::exchange(skip_next_, false)) {
       ++unwanted_;
-    else
-      open_.push_back({.values = std::move(values), .key = {}});
+      return true;
+    }
+    if (!weigh(0)) return false;
+    const Place place = open_.empty() ? Place{.path = {}, .kept = terms_.kept.empty()} : open_.back().next;
+    open_.push_back({.values = std::move(values), .key = {}, .place = place, .next = place});
     return true;
   }
   bool close() {
@@ -110,6 +149,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::size_t unwanted_ = 0;  // levels that are left out
   bool skip_next_ = false;    // the next value is left out
   std::size_t values_ = 0;
+  std::size_t bytes_ = 0;
+  std::string trouble_;
 };
 
 void append_character(std::string& text, std::string_view character) {
@@ -211,6 +252,12 @@ Value& made(Variant& value) {
 }  // namespace
 
 Json Json::parse(std::string_view text, const JsonTerms& terms) {
+  JsonPart part = parse_json_part(text, terms);
+  if (!part.trouble.empty()) throw std::runtime_error(part.trouble);
+  return std::move(part.value);
+}
+
+JsonPart parse_json_part(std::string_view text, const JsonTerms& terms) {
   Builder builder(terms);
   nlohmann::json::sax_parse(text, &builder);
   return builder.take();

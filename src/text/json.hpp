@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,10 @@ struct JsonTerms {
   std::size_t most_values = std::numeric_limits<std::size_t>::max();
   std::string_view left_out;           // members of this name; empty: none
   bool other_numbers_as_text = false;  // those that are no integers of 64 bits; otherwise they are refused
+  // The members to keep, with everything below them: "status.phase", "spec.containers.name", where the
+  // elements of an array have the array's path. The others are left out. Empty: all members are kept.
+  std::span<const std::string> kept;
+  std::size_t most_kept = std::numeric_limits<std::size_t>::max();  // bytes of memory, see JsonPart::bytes
 };
 
 class Json {
@@ -82,6 +87,15 @@ class Json {
  private:
   std::variant<std::nullptr_t, bool, std::int64_t, std::string, Array, Object> value_;
 };
+
+// What could be read of a text: all of it, or the values before the place where reading ended.
+struct JsonPart {
+  Json value;
+  std::size_t bytes = 0;  // of memory that the value takes, roughly
+  std::string trouble;    // why reading ended early, as a sentence on one line; empty: all of it was read
+};
+// Reads as Json::parse() does, but reports an error as JsonPart::trouble.
+JsonPart parse_json_part(std::string_view text, const JsonTerms& terms);
 
 using WallTime = std::chrono::system_clock::time_point;
 // "2026-11-21T18:00:00.000000Z"; null: never, or not known.

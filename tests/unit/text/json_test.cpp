@@ -124,6 +124,50 @@ TEST_CASE("what is read of somebody's JSON can be bounded, and what nobody wants
   CHECK_THROWS_AS(Json::parse(text, {.most_values = 9, .left_out = "a"}), std::runtime_error);
 }
 
+TEST_CASE("of the members that are named everything is kept, and nothing of the others") {
+  const auto kept = [](std::string_view text, std::vector<std::string> names) {
+    const JsonPart part = parse_json_part(text, {.kept = names});
+    CHECK(part.trouble.empty());
+    return part.value.dump();
+  };
+  const std::string_view text =
+      R"({"a":{"b":{"x":1},"bc":2,"d.e":3},"list":[{"name":"n","other":[1]},[{"name":"m"}],4],"b":{"x":5}})";
+  CHECK(kept(text, {"a"}) == R"({"a":{"b":{"x":1},"bc":2,"d.e":3}})");
+  CHECK(kept(text, {"a.b"}) == R"({"a":{"b":{"x":1}}})");
+  CHECK(kept(text, {"a.b.x", "a.bc"}) == R"({"a":{"b":{"x":1},"bc":2}})");
+  CHECK(kept(text, {"list.name"}) == R"({"list":[{"name":"n"},[{"name":"m"}],4]})");
+  CHECK(kept(text, {"a.b.x.y", "nothing"}) == R"({"a":{"b":{"x":1}}})");
+  CHECK(kept("[{\"a\":1,\"b\":2},null]", {"b"}) == R"([{"b":2},null])");
+  CHECK(kept("3", {"b"}) == "3");
+}
+
+TEST_CASE("a text that ends early is read up to there, with the reason") {
+  const auto read = [](std::string_view text, const JsonTerms& terms = {}) {
+    return parse_json_part(text, terms);
+  };
+  const JsonPart cut = read(R"({"a":{"b":[1,{"c":"d","e":"f)");
+  CHECK(cut.value.dump() == R"({"a":{"b":[1,{"c":"d"}]}})");
+  CHECK(cut.trouble.starts_with("this is no JSON: byte "));
+  CHECK(read(R"({"a":1,"x":{"y":[)", {.left_out = "x"}).value.dump() == R"({"a":1})");
+  CHECK(read("").value.is_null());
+  CHECK(read("{\"a\":1,\"\xff").value.dump() == R"({"a":1})");
+  const JsonPart many = read("[1,2,3]", {.most_values = 2});
+  CHECK(many.value.dump() == "[1]");
+  CHECK(many.trouble == "this JSON has more than 2 values");
+}
+
+TEST_CASE("what is kept of a text takes no more memory than it may") {
+  const std::string text = R"({"wanted":["a","b","c"],"other":[1,2,3,4,5,6,7,8]})";
+  const std::vector<std::string> kept{"wanted"};
+  const JsonPart all = parse_json_part(text, {.kept = kept});
+  CHECK(all.bytes >= 3 * sizeof(Json));
+  CHECK(parse_json_part(text, {.kept = kept, .most_kept = all.bytes}).trouble.empty());
+  const JsonPart less = parse_json_part(text, {.kept = kept, .most_kept = all.bytes - 1});
+  CHECK(less.trouble ==
+        "what is read of this JSON takes more than " + std::to_string(all.bytes - 1) + " bytes");
+  CHECK(parse_json_part(text, {}).bytes > all.bytes);
+}
+
 TEST_CASE("a number that is no integer of 64 bits is refused, or its text") {
   for (const std::string text : {"1.5", "1e3", "-0.25", "9223372036854775808", "123456789012345678901234"}) {
     CAPTURE(text);
