@@ -1,6 +1,6 @@
 #include "apiserver/api_request.hpp"
 
-#include <stdexcept>
+#include <limits>
 
 #include "text/ascii.hpp"
 #include "text/text.hpp"
@@ -60,12 +60,17 @@ std::string url_encoded(std::string_view text) {
 }
 
 std::variant<Json, std::string> parse_api_json(std::string_view text) {
-  try {
-    return Json::parse(
-        text, {.most_values = kMostJsonValues, .left_out = "managedFields", .other_numbers_as_text = true});
-  } catch (const std::runtime_error& error) {
-    return std::string(error.what());
-  }
+  JsonPart part = parse_api_part(text, {}, std::numeric_limits<std::size_t>::max());
+  if (!part.trouble.empty()) return std::move(part.trouble);
+  return std::move(part.value);
+}
+
+JsonPart parse_api_part(std::string_view text, std::span<const std::string> kept, std::size_t most_kept) {
+  return parse_json_part(text, {.most_values = kMostJsonValues,
+                                .left_out = "managedFields",
+                                .other_numbers_as_text = true,
+                                .kept = kept,
+                                .most_kept = most_kept});
 }
 
 std::string refusal_text(int code, std::string_view body) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -70,6 +71,9 @@ std::string url_encoded(std::string_view text);
 // The value without `managedFields`, which nobody here reads and which are a third of an object; a number
 // that is no integer of 64 bits is its text. Or why it is none, as a sentence.
 std::variant<Json, std::string> parse_api_json(std::string_view text);
+// The same of the members that are named, see JsonTerms::kept and most_kept; of a text that is not whole,
+// what comes before its end.
+JsonPart parse_api_part(std::string_view text, std::span<const std::string> kept, std::size_t most_kept);
 
 // "403 Forbidden: pods is forbidden: …" of a code and a body, which is a Status object or anything else; cut
 // and printable.

@@ -170,16 +170,26 @@ class ApiClient::Call final : public ApiCall {
                   [this] { end({.trouble = "no answer within " + duration_text(request_.deadline)}); }),
         later_(client.loop_, [this] { tell(); }) {
     if (const auto* const fixed = std::get_if<std::string>(&request_.path)) path_ = *fixed;
-    if (!streams_) ++client_.requests_;
+    if (!alone()) ++client_.requests_;
     deadline_.arm(request_.deadline);
     prepare(false);
   }
   ~Call() override {
-    if (!streams_) client_.note_request_end();
+    if (!alone()) client_.note_request_end();
   }
   Call& operator=(Call&&) = delete;
 
+  void pause() override {
+    if (transfer_) transfer_->pause();
+  }
+  void resume() override {
+    if (transfer_) transfer_->resume();
+  }
+
  private:
+  // On a connection of its own, for as long as it takes.
+  bool alone() const { return request_.verb == ApiVerb::kWatch; }
+
   void prepare(bool anew) {
     client_.prepare(anew, lifetime_.bound([this](const std::string& trouble) {
       if (trouble.empty())
@@ -198,7 +208,7 @@ class ApiClient::Call final : public ApiCall {
         request.body = made(request_.body, client_.node());
       }
       transfer_.emplace(
-          client_.transport(streams_), std::move(request),
+          client_.transport(alone()), std::move(request),
           CurlTransfer::Hooks{.began = [this](int code) { on_began(code); },
                               .bytes = [this](std::string_view bytes) { on_bytes(bytes); },
                               .ended = [this](ApiAnswer answer) { on_ended(std::move(answer)); }});
@@ -208,9 +218,10 @@ class ApiClient::Call final : public ApiCall {
   }
 
   void on_began(int code) {
+    code_ = code;
     began_ = streams_ && code == 200;
     if (!began_) return;
-    deadline_.cancel();
+    if (alone()) deadline_.cancel();
     client_.tally_->add(word_of(request_.verb), code);
     client_.note_answer({.code = code});
     const auto hook = hooks_.began;
@@ -223,8 +234,8 @@ class ApiClient::Call final : public ApiCall {
       return hook(bytes);
     }
     if (body_.size() + bytes.size() > request_.most_answer) {
-      return end({.trouble = "the answer is longer than " + std::to_string(request_.most_answer) +
-                             " bytes, which is more than is taken"});
+      return end({.code = code_,
+                  .trouble = "its answer has more than " + std::to_string(request_.most_answer) + " bytes"});
     }
     body_ += bytes;
   }
@@ -275,6 +286,7 @@ class ApiClient::Call final : public ApiCall {
   StreamHooks hooks_;
   const bool streams_;
   std::string path_;
+  int code_ = 0;        // of HTTP
   bool began_ = false;  // the stream
   bool again_ = false;  // after a 401
   std::string body_;

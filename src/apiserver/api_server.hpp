@@ -32,6 +32,9 @@ class CurlTransport;
 class ApiCall {
  public:
   virtual ~ApiCall() = default;
+  // Stops and continues an answer that comes in parts: its sender waits. The deadline goes on.
+  virtual void pause() = 0;
+  virtual void resume() = 0;
 };
 
 // For the status and the doctor.
@@ -67,7 +70,6 @@ class ApiClient {
     std::chrono::milliseconds plugin_deadline = std::chrono::seconds(20);  // of an exec plugin
     std::chrono::milliseconds idle = std::chrono::seconds(30);             // then the connection is closed
     std::chrono::milliseconds silence = std::chrono::minutes(7);  // then a watch is dead, and made anew
-    std::size_t most_list = std::size_t{64} << 20u;               // bytes of all pages of a list
     static Options of(ApiServerConfig config);                    // with our environment
   };
 
@@ -79,7 +81,8 @@ class ApiClient {
   // done comes later, once, unless the call is dropped before; it may drop it. A 401 has been tried once more
   // with credentials that were read anew; every other answer is handed out.
   std::unique_ptr<ApiCall> send(ApiRequest request, std::function<void(ApiAnswer)> done);
-  // An answer without end, on a connection of its own. request.deadline is for its beginning.
+  // An answer that comes in parts, of any length. A watch has no end: it has a connection of its own, and
+  // request.deadline is for its beginning.
   std::unique_ptr<ApiCall> stream(ApiRequest request, StreamHooks hooks);
 
   // Our node's name; empty until the credentials have been read. $NODE_NAME wins over the kubelet's

@@ -60,6 +60,7 @@ std::variant<std::shared_ptr<const CurlLibrary>, std::string> CurlLibrary::open(
                    find(handle, library->easy_getinfo, "curl_easy_getinfo") &&
                    find(handle, library->easy_strerror, "curl_easy_strerror") &&
                    find(handle, library->easy_cleanup, "curl_easy_cleanup") &&
+                   find(handle, library->easy_pause, "curl_easy_pause") &&
                    find(handle, library->multi_init, "curl_multi_init") &&
                    find(handle, library->multi_setopt, "curl_multi_setopt") &&
                    find(handle, library->multi_add_handle, "curl_multi_add_handle") &&
@@ -156,7 +157,7 @@ void CurlTransport::deliver() {
   for (const auto& [number, transfer] : transfers_) numbers.push_back(number);
   const auto with = [&](std::uint64_t number, auto tell) {
     const auto found = transfers_.find(number);
-    if (found != transfers_.end()) tell(*found->second);
+    if (found != transfers_.end() && !found->second->paused_) tell(*found->second);
   };
   for (const std::uint64_t number : numbers) {
     with(number, [](CurlTransfer& transfer) {
@@ -347,6 +348,18 @@ void CurlTransfer::on_done(CURLcode result) {
   end(std::move(ending));
 }
 
-bool CurlTransfer::has_news() const { return began_ || !bytes_.empty() || end_; }
+void CurlTransfer::pause() {
+  paused_ = true;
+  if (!end_) curl_.easy_pause(easy_, CURLPAUSE_RECV);
+}
+
+void CurlTransfer::resume() {
+  paused_ = false;
+  if (!end_) curl_.easy_pause(easy_, CURLPAUSE_CONT);
+  // libcurl before 7.69 goes on at its next call only.
+  transport_->act(CURL_SOCKET_TIMEOUT, 0);
+}
+
+bool CurlTransfer::has_news() const { return !paused_ && (began_ || !bytes_.empty() || end_); }
 
 }  // namespace plughost

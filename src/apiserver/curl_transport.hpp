@@ -30,6 +30,7 @@ struct CurlLibrary {
   decltype(&::curl_easy_getinfo) easy_getinfo;
   decltype(&::curl_easy_strerror) easy_strerror;
   decltype(&::curl_easy_cleanup) easy_cleanup;
+  decltype(&::curl_easy_pause) easy_pause;
   decltype(&::curl_multi_init) multi_init;
   decltype(&::curl_multi_setopt) multi_setopt;
   decltype(&::curl_multi_add_handle) multi_add_handle;
@@ -106,6 +107,10 @@ class CurlTransfer {
   ~CurlTransfer();
   CurlTransfer& operator=(CurlTransfer&&) = delete;
 
+  // Between these two no hook is called, and no more is received than what libcurl has begun to receive.
+  void pause();
+  void resume();
+
  private:
   friend class CurlTransport;
 
@@ -132,6 +137,7 @@ class CurlTransfer {
   std::vector<UniqueFd> files_;  // of certificates, where libcurl takes no text
   std::string error_;            // libcurl writes it
   bool added_ = false;
+  bool paused_ = false;
 
   std::size_t head_ = 0;  // bytes of it
   std::optional<std::chrono::seconds> retry_after_;

@@ -6,6 +6,9 @@
 namespace plughost {
 namespace {
 
+// Node Feature Discovery writes some hundred labels.
+constexpr std::size_t kMostKept = std::size_t{1} << 20u;
+
 std::map<std::string, std::string> texts_of(const Json& map) {
   std::map<std::string, std::string> texts;
   for (const auto& [key, value] : map.object()) {
@@ -46,7 +49,11 @@ void NodeWatch::begin() {
   ApiClient* const client = watch_ || followers_.empty() ? nullptr : server_.client();
   if (!client) return;
   watch_ = std::make_unique<ApiWatch>(
-      *client, "/api/v1/nodes", "metadata.name={node}",
+      *client,
+      ApiCollection{.path = "/api/v1/nodes",
+                    .selector = "metadata.name={node}",
+                    .fields = {"metadata.uid", "metadata.labels", "status.capacity"},
+                    .most_kept = kMostKept},
       ApiWatch::Hooks{.listed =
                           [this](const std::vector<Json>& nodes) {
                             if (nodes.empty()) return take(std::nullopt);

@@ -83,7 +83,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
   const bool lived = end(now);
   if (fault.code == ApiAnswer::kGone) {
     // Once at once: that is how a list or a watch grows old. Again: something is wrong.
-    list_anew();
+    relist();
     if (std::exchange(expired_, true)) {
       note_fault(fault, now);
       pause(fault, now);
@@ -95,7 +95,7 @@ void Reflector::failed(const ApiAnswer& fault, Time now) {
   if (was == Under::kList)
     continue_token_.clear();
   else if (may_be_the_version(fault.code))
-    list_anew();
+    relist();
   pause(fault, now);
 }
 
@@ -104,7 +104,7 @@ std::optional<Reflector::Time> Reflector::silent_at() const {
   return active_ + silent_;
 }
 
-void Reflector::list_anew() {
+void Reflector::relist() {
   must_list_ = true;
   continue_token_.clear();
 }

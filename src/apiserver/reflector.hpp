@@ -63,6 +63,8 @@ class Reflector {
   // The page, or the watch, whether it began or not. fault: its body does not matter; code: of HTTP, or of an
   // event ERROR.
   void failed(const ApiAnswer& fault, Time now);
+  // The next step is a list: what the watch reported is not trusted.
+  void relist();
 
   // All objects are known, as of some time.
   bool listed() const { return listed_; }
@@ -78,7 +80,6 @@ class Reflector {
 
   // What was under way has come to its end. Was it a watch that lived?
   bool end(Time now);
-  void list_anew();
   void pause(const ApiAnswer& fault, Time now);
   void note_fault(const ApiAnswer& fault, Time now);
   void well();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "apiserver/api_request.hpp"
+#include "apiserver/object_stream.hpp"
 #include "base/event_loop.hpp"
 #include "base/workers.hpp"
 #include "log/log.hpp"
@@ -13,8 +14,21 @@ namespace {
 
 using Outcome = std::variant<std::vector<Pod>, std::string>;
 
-// Of those that wait on one node.
-constexpr std::size_t kLongestList = std::size_t{16} << 20u;
+constexpr std::chrono::seconds kListDeadline{10};
+
+// A pod that has ended holds nothing, and a node may have thousands of them.
+constexpr const char* kLive = "spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed";
+constexpr const char* kPending = "spec.nodeName={node},status.phase=Pending";
+
+// The fields are what pod_of() reads.
+ApiCollection pods_where(const char* selector) {
+  return {.path = "/api/v1/pods",
+          .selector = selector,
+          .fields = {"metadata.uid", "metadata.creationTimestamp", "metadata.deletionTimestamp",
+                     "metadata.annotations", "status.phase", "spec.initContainers.name",
+                     "spec.initContainers.resources.limits", "spec.containers.name",
+                     "spec.containers.resources.limits"}};
+}
 
 std::vector<Pod> pods_of(const std::vector<Json>& objects) {
   std::vector<Pod> pods;
@@ -23,16 +37,37 @@ std::vector<Pod> pods_of(const std::vector<Json>& objects) {
   return pods;
 }
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20u;
+// One list of pods by the API server. One that is too large is left out: the watch warns of it.
+class PodList {
+ public:
+  // done comes once, not from within the constructor, and may end the list.
+  PodList(ApiClient& client, const char* selector, std::chrono::milliseconds deadline,
+          std::function<void(const Outcome& outcome)> done)
+      : done_(std::move(done)),
+        stream_(client, pods_where(selector), ApiVerb::kList, "", deadline,
+                {.began = {},
+                 .objects = [this](const std::vector<JsonPart>& objects) { add(objects); },
+                 .ended =
+                     [this](const ApiAnswer& answer, const Json&) {
+                       const auto done = std::move(done_);
+                       if (!answer.ok()) return done(answer.trouble);
+                       done(std::move(pods_));
+                     }}) {}
 
-// The pods of a list by the API server.
-Outcome pods_in(const ApiAnswer& list) {
-  if (!list.ok()) return list.trouble;
-  const auto parsed = parse_api_json(list.body);
-  if (const auto* const trouble = std::get_if<std::string>(&parsed))
-    return "the API server's list of pods cannot be read: " + *trouble;
-  return pods_of(std::get<Json>(parsed)["items"].array());
-}
+ private:
+  void add(const std::vector<JsonPart>& objects) {
+    for (const JsonPart& object : objects) {
+      if (!object.trouble.empty() || bytes_ + object.bytes > ApiWatch::kMostKept) continue;
+      bytes_ += object.bytes;
+      pods_.push_back(pod_of(object.value));
+    }
+  }
+
+  std::function<void(const Outcome& outcome)> done_;
+  std::vector<Pod> pods_;
+  std::size_t bytes_ = 0;
+  ObjectStream stream_;
+};
 
 }  // namespace
 
@@ -70,23 +105,15 @@ class PodSource::Asking final : public Question {
       kubelet_trouble_ = "the kubelet: " + kubelet.why + "; ";
     ApiClient* const client = source_.server_.client();
     if (!client) return finish("the configuration names no API server any more");
-    call_ = client->send({.verb = ApiVerb::kList,
-                          .path =
-                              [](const std::string& node) {
-                                return "/api/v1/pods?fieldSelector=" +
-                                       url_encoded("spec.nodeName=" + node + ",status.phase=Pending");
-                              },
-                          .deadline = kLastList,
-                          .most_answer = kLongestList},
-                         [this](const ApiAnswer& answer) { on_answer(answer); });
+    list_ = std::make_unique<PodList>(*client, kPending, kLastList,
+                                      [this](const Outcome& outcome) { on_list(outcome); });
   }
-  void on_answer(const ApiAnswer& answer) {
-    const std::unique_ptr<ApiCall> call = std::move(call_);
-    const auto list = pods_in(answer);
-    if (const auto* const trouble = std::get_if<std::string>(&list)) return finish(*trouble);
+  void on_list(const Outcome& outcome) {
+    const std::unique_ptr<PodList> list = std::move(list_);
+    if (const auto* const trouble = std::get_if<std::string>(&outcome)) return finish(*trouble);
     const auto end = ending();
     PodSource& source = source_;
-    for (const Pod& pod : std::get<std::vector<Pod>>(list))
+    for (const Pod& pod : std::get<std::vector<Pod>>(outcome))
       source.tell([&](const Hooks& to) { to.changed(pod); });
     end(source.trouble());
   }
@@ -102,7 +129,7 @@ class PodSource::Asking final : public Question {
   PodSource& source_;
   std::function<void(const std::string& trouble)> done_;
   std::string kubelet_trouble_;
-  std::unique_ptr<ApiCall> call_;
+  std::unique_ptr<PodList> list_;
   Lifetime lifetime_;
 };
 
@@ -160,7 +187,7 @@ void PodSource::watch() {
   ApiClient* const client = watch_ || followers_.empty() ? nullptr : server_.client();
   if (!client) return;
   watch_ = std::make_unique<ApiWatch>(
-      *client, "/api/v1/pods", "spec.nodeName={node}",
+      *client, pods_where(kLive),
       ApiWatch::Hooks{.listed =
                           [this](const std::vector<Json>& objects) {
                             const std::vector<Pod> pods = pods_of(objects);
@@ -188,21 +215,15 @@ Outcome pods_now(const std::filesystem::path& pods_api, const std::optional<ApiS
   ApiServer api_server(loop, workers, programs, log);
   api_server.use(server);
   PodsApi kubelet(loop, pods_api);
-  std::unique_ptr<ApiCall> call;
+  std::optional<PodList> list;
   kubelet.list([&](const PodsApi::Answer& answer) {
     ApiClient* const client = api_server.client();
     if (answer.outcome == PodsApi::Outcome::kTold) outcome = answer.pods;
     if (answer.outcome == PodsApi::Outcome::kTold || !client) return loop.stop();
-    call = client->send({.verb = ApiVerb::kList,
-                         .path =
-                             [](const std::string& node) {
-                               return "/api/v1/pods?fieldSelector=" + url_encoded("spec.nodeName=" + node);
-                             },
-                         .most_answer = kMostBytes},
-                        [&](const ApiAnswer& told) {
-                          outcome = pods_in(told);
-                          loop.stop();
-                        });
+    list.emplace(*client, kLive, kListDeadline, [&](const Outcome& told) {
+      outcome = told;
+      loop.stop();
+    });
   });
   loop.run();
   return outcome;

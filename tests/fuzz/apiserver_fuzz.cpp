@@ -7,11 +7,13 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "apiserver/access.hpp"
 #include "apiserver/access_keeper.hpp"
 #include "apiserver/api_request.hpp"
 #include "apiserver/api_watch.hpp"
+#include "text/json_splitter.hpp"
 
 using namespace plughost;
 
@@ -27,14 +29,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::size_t part = data[0] + std::size_t{1};
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  constexpr std::size_t kMostLine = 1000;
-  WatchStream stream(kMostLine);
-  const auto take = [](std::string_view line) {
-    if (line.empty() || line.size() > kMostLine || line.find('\n') != std::string_view::npos) std::abort();
-    const auto event = parse_watch_event(line);
-    if (const auto* const trouble = std::get_if<std::string>(&event)) check_line(*trouble);
-  };
-  for (std::size_t at = 0; at < text.size() && stream.feed(text.substr(at, part), take); at += part) {
+  constexpr std::size_t kMostPiece = 1000;
+  const std::vector<std::string> kept{"type", "object.metadata.name", "metadata", "spec.containers.name"};
+  for (const auto form : {JsonSplitter::Form::kLines, JsonSplitter::Form::kItems}) {
+    JsonSplitter splitter(form, kMostPiece);
+    const auto take = [&](const JsonSplitter::Piece& piece) {
+      if (piece.text.empty() || piece.text.size() > kMostPiece) std::abort();
+      if (form == JsonSplitter::Form::kLines && piece.text.find('\n') != std::string::npos) std::abort();
+      const auto event = watch_event_of(parse_api_part(piece.text, kept, kMostPiece));
+      if (const auto* const trouble = std::get_if<std::string>(&event)) check_line(*trouble);
+    };
+    for (std::size_t at = 0; at < text.size(); at += part) splitter.feed(text.substr(at, part), take);
+    if (splitter.held() > kMostPiece || splitter.rest().text.size() > JsonSplitter::kBeginning) std::abort();
   }
   check_line(refusal_text(data[0], text));
   const auto credential =

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apiserver/api_server.hpp"
 #include "unit/run_until.hpp"
@@ -50,6 +51,16 @@ struct ClientOfTest {
     return *answer;
   }
   ApiAnswer get(const std::string& path) { return ask({.path = path}); }
+  // The lines of the log that have these words, also of those that are not written.
+  std::vector<std::string> logged(std::string_view words) {
+    std::vector<std::string> lines;
+    std::uint64_t number = 0;
+    while (const auto record = log.history().after(number)) {
+      number = record->number;
+      if (std::string line = record->json().dump(); says(line, words)) lines.push_back(std::move(line));
+    }
+    return lines;
+  }
 };
 
 }  // namespace plughost::test

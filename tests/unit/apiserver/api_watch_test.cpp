@@ -2,7 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <future>
+#include <memory>
 
 #include "unit/apiserver/api_client_fixture.hpp"
 #include "unit/apiserver/fake_api_server.hpp"
@@ -30,6 +33,21 @@ std::string list(const std::string& version, const std::string& items, const std
 std::string event(const std::string& type, const std::string& object) {
   return R"({"type":")" + type + R"(","object":)" + object + "}\n";
 }
+
+// Values of that many bytes.
+std::string numbers(std::size_t bytes) {
+  std::string text = "1";
+  while (text.size() < bytes) text += ",10000000000000";
+  return text;
+}
+
+// A pod whose `spec` has values of that many bytes.
+std::string large_pod(const std::string& name, unsigned version, std::size_t bytes) {
+  return R"({"metadata":{"name":")" + name + R"(","namespace":"ns","resourceVersion":")" +
+         std::to_string(version) + R"("},"spec":[)" + numbers(bytes) + "]}";
+}
+
+constexpr std::size_t kMiB = std::size_t{1} << 20u;
 
 bool is_watch(const FakeRequest& request) { return says(request.target, "watch=true"); }
 
@@ -71,7 +89,7 @@ struct Watching {
       : server(script(std::move(steps))) {
     test.kubeconfig(server.url());
     test.start();
-    watch.emplace(*test.client, "/api/v1/pods", selector, heard.hooks());
+    watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods", .selector = selector}, heard.hooks());
   }
   bool until(std::size_t lines) {
     return run_until(test.loop, [&] { return heard.lines.size() >= lines; });
@@ -231,9 +249,22 @@ TEST_CASE("a list or a stream that makes no sense is trouble, and tried again") 
   }
   const std::vector<std::pair<std::string, std::string>> streams_of{
       {"nonsense\n", "an event of the watch cannot be read: this is no JSON"},
-      {event("ERROR", R"({"code":500,"message":"in\nside"})"), "has ended: in\\x0Aside"},
-      {std::string(WatchStream::kMostLine + 1, 'x'), "too long"}};
+      {event("OTHER", pod("a", 11)), "is of the type 'OTHER'"},
+      {event("ADDED", R"({"spec":{}})"), "an event of the watch has no object"},
+      {event("ADDED", "{\"a\":\"" + std::string(500, '\xff') + "\"}"), "cannot be read: this is no JSON"},
+      {event("ADDED", R"({"spec":[)" + numbers(ObjectStream::kMostText) + "]}"), "more than 4194304 bytes"}};
   for (const auto& [bytes, words] : streams_of) {
+    // Not from the version of before, from where the same event would come again.
+    Watching test(
+        {answers(200, list("10", "")), streams(bytes), answers(200, list("11", pod("a", 11))), streams("")});
+    REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
+    CHECK(says(test.heard.trouble, words));
+    CHECK(test.until(2));
+    CHECK(test.heard.lines.back() == "listed a");
+    CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
+  }
+  for (const auto& [bytes, words] :
+       {std::pair{event("ERROR", R"({"code":500,"message":"in\nside"})"), "has ended: in\\x0Aside"}}) {
     Watching test({answers(200, list("10", "")), streams(bytes), streams(event("ADDED", pod("a", 11)))});
     REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
     CHECK(says(test.heard.trouble, words));
@@ -250,7 +281,7 @@ TEST_CASE("a server that goes and comes again is found again") {
   port = server->port();
   test.kubeconfig(server->url());
   test.start();
-  const ApiWatch watch(*test.client, "/api/v1/pods", "", heard.hooks());
+  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
   REQUIRE(run_until(test.loop, [&] { return heard.lines.size() == 1 && server->requests().size() == 2; }));
   server.reset();
   REQUIRE(run_until(test.loop, [&] { return says(heard.trouble, "Connection refused"); }));
@@ -269,7 +300,7 @@ TEST_CASE("a watch that says nothing for too long is made anew, from where it wa
   test.options.silence = 300ms;
   test.start();
   Heard heard;
-  const ApiWatch watch(*test.client, "/api/v1/pods", "", heard.hooks());
+  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
   REQUIRE(run_until(test.loop, [&] { return server.requests().size() >= 3; }));
   CHECK(says(server.requests()[2].target, "resourceVersion=11&"));
 }
@@ -281,20 +312,191 @@ TEST_CASE("what came of a list that is begun anew is void") {
   CHECK(test.heard.lines[0] == "listed b");
 }
 
-TEST_CASE("the pages of a list are no longer than a list may be") {
-  const std::string page = list("10", pod("a", 3), "more");
-  for (const std::size_t spare : {0u, 1u}) {
-    ClientOfTest test;
-    FakeApiServer server(script({answers(200, page), answers(200, list("10", pod("b", 4))), streams("")}));
-    test.kubeconfig(server.url());
-    test.options.most_list = page.size() + list("10", pod("b", 4)).size() - spare;
-    test.start();
-    Heard heard;
-    const ApiWatch watch(*test.client, "/api/v1/pods", "", heard.hooks());
-    REQUIRE(run_until(test.loop, [&] { return !heard.lines.empty() || !heard.trouble.empty(); }));
-    CHECK(heard.lines.empty() == (spare == 1));
-    if (spare == 1) CHECK(says(heard.trouble, "the list of /api/v1/pods has more than"));
+TEST_CASE("an object that is too large is left out and named once, and all the others are there") {
+  Watching test({answers(200, list("10", pod("a", 3) + ',' + large_pod("c", 4, 64 * kMiB) + ',' +
+                                             large_pod("b", 5, 3 * kMiB) + ',' + pod("d", 6))),
+                 streams(event("MODIFIED", large_pod("c", 12, 5 * kMiB)) + event("ADDED", pod("e", 13)) +
+                         event("MODIFIED", large_pod("b", 14, 5 * kMiB)) +
+                         event("DELETED", large_pod("b", 15, 5 * kMiB)) + event("ADDED", pod("f", 16)))});
+  REQUIRE(run_until(
+      test.test.loop, [&] { return test.heard.lines.size() >= 6; }, 60s));
+  CHECK(test.heard.lines ==
+        std::vector<std::string>{"listed a b d", "gone c", "changed e", "gone b", "gone b", "changed f"});
+  CHECK(test.heard.trouble.empty());
+  CHECK(test.server.requests().size() == 2);
+  const auto warnings = test.test.logged("object of the API server left out");
+  REQUIRE(warnings.size() == 2);
+  CHECK(says(warnings[0], R"("object":"ns/c")"));
+  CHECK(says(warnings[0], "make it smaller, or delete it"));
+  CHECK(says(warnings[0], "it has more than 4194304 bytes"));
+  CHECK(says(warnings[1], R"("object":"ns/b")"));
+}
+
+TEST_CASE("an object with texts of megabytes is as good as another") {
+  std::string escaped;
+  for (std::size_t i = 0; i < kMiB; ++i) escaped += "\\u003c";
+  const std::string fat =
+      R"({"metadata":{"name":"a","resourceVersion":"3"},"spec":{"args":[")" + escaped + "\"]}}";
+  Watching test({answers(200, list("10", fat + ',' + pod("b", 4))),
+                 streams(event("MODIFIED", fat) + event("ADDED", pod("c", 12)))});
+  REQUIRE(run_until(
+      test.test.loop, [&] { return test.heard.lines.size() >= 3; }, 60s));
+  CHECK(test.heard.lines == std::vector<std::string>{"listed a b", "changed a", "changed c"});
+  CHECK(test.test.logged("left out").empty());
+}
+
+TEST_CASE("objects that cannot be read are left out, and the others of their list are there") {
+  Watching test({answers(200, list("10", R"({"metadata":{"name":"deep","resourceVersion":"3"},"a":)" +
+                                             std::string(100, '[') + std::string(100, ']') + "}," +
+                                             "{\"metadata\":{\"name\":\"bytes\"},\"a\":\"\xff\"},"
+                                             R"({"metadata":{"name":"broken"]},7,null,{},)" +
+                                             pod("a", 4))),
+                 streams("")});
+  REQUIRE(test.until(1));
+  CHECK(test.heard.lines[0] == "listed    a");
+  CHECK(test.test.logged(R"("object":"deep")").size() == 1);
+  CHECK(test.test.logged(R"("object":"bytes")").size() == 1);
+  CHECK(test.test.logged(R"("object":"broken")").size() == 1);
+}
+
+TEST_CASE(
+    "events come in their order, whoever parses them, and the last before a cut is the one to go on from") {
+  std::string events;
+  std::vector<std::string> wanted{"listed"};
+  for (unsigned i = 0; i < 40; ++i) {
+    const std::string name = std::to_string(i);
+    events += event("ADDED", i % 4 == 0 ? large_pod(name, 11 + i, 100'000) : pod(name, 11 + i));
+    wanted.push_back("changed " + name);
   }
+  Watching test({answers(200, list("10", "")), cuts(events), streams(event("ADDED", pod("40", 51)))});
+  wanted.emplace_back("changed 40");
+  REQUIRE(test.until(wanted.size()));
+  CHECK(test.heard.lines == wanted);
+  CHECK(says(test.server.requests()[2].target, "resourceVersion=50&"));
+}
+
+TEST_CASE("what is kept of a list is bounded, and the log names what does not fit") {
+  std::string annotations;
+  for (int i = 0; i < 50; ++i)
+    annotations += (i ? ",\"" : "\"") + std::to_string(i) + "\":\"" + std::string(1000, 'x') + '"';
+  std::string items;
+  for (int i = 0; i < 400; ++i)
+    items += (i ? "," : "") + std::string(R"({"metadata":{"name":")") + std::to_string(i) +
+             R"(","annotations":{)" + annotations + "}}}";
+  ClientOfTest test;
+  FakeApiServer server(script({answers(200, list("10", items)), streams("")}));
+  test.kubeconfig(server.url());
+  test.start();
+  std::size_t listed = 0;
+  Heard heard;
+  ApiWatch::Hooks hooks = heard.hooks();
+  hooks.listed = [&](const std::vector<Json>& objects) { listed = objects.size(); };
+  const ApiWatch watch(*test.client,
+                       {.path = "/api/v1/pods", .selector = "", .fields = {"metadata.annotations"}}, hooks);
+  REQUIRE(run_until(
+      test.loop, [&] { return listed > 0; }, 60s));
+  CHECK(listed * 50'000 <= ApiWatch::kMostKept);
+  CHECK((listed + 1) * 60'000 > ApiWatch::kMostKept);
+  const auto warnings = test.logged("object of the API server left out");
+  REQUIRE(!warnings.empty());
+  CHECK(warnings.size() <= ApiWatch::kMostNamed);
+  CHECK(says(warnings[0], "\"object\":\"" + std::to_string(listed) + '"'));
+  CHECK(says(warnings[0], "the objects before it take 16777216 bytes"));
+}
+
+TEST_CASE("an object of which too much would be kept is left out") {
+  std::string annotations = R"("x":"")";
+  for (int i = 0; i < 1000; ++i) annotations += ",\"" + std::to_string(i) + "\":\"\"";
+  const std::string many = R"({"metadata":{"name":"many","annotations":{)" + annotations + "}}}";
+  ClientOfTest test;
+  FakeApiServer server(script({answers(200, list("10", many + ',' + pod("a", 4))), streams("")}));
+  test.kubeconfig(server.url());
+  test.start();
+  Heard heard;
+  const ApiWatch watch(*test.client,
+                       {.path = "/api/v1/pods", .selector = "", .fields = {"metadata.annotations"}},
+                       heard.hooks());
+  REQUIRE(run_until(test.loop, [&] { return !heard.lines.empty(); }));
+  CHECK(heard.lines[0] == "listed a");
+  CHECK(test.logged(R"("object":"many")").size() == 1);
+}
+
+TEST_CASE("a list that always has one more page is trouble, and none is told") {
+  Watching test({answers(200, list("10", pod("a", 3), "more"))});
+  REQUIRE(run_until(
+      test.test.loop, [&] { return !test.heard.trouble.empty(); }, 60s));
+  CHECK(says(test.heard.trouble, "the list of /api/v1/pods has more than 1000 pages"));
+  CHECK(test.heard.lines.empty());
+}
+
+TEST_CASE("a list whose metadata comes last is a list, and one with too much of them is none") {
+  Watching test({answers(200, R"({"items":[)" + pod("a", 3) + R"(],"metadata":{"resourceVersion":"10"}})"),
+                 streams("")});
+  REQUIRE(test.until(1));
+  CHECK(test.heard.lines[0] == "listed a");
+  Watching other({answers(200, R"({"metadata":{"resourceVersion":"10","x":")" + std::string(100'000, 'x') +
+                                   R"("},"items":[]})")});
+  REQUIRE(run_until(other.test.loop, [&] { return !other.heard.trouble.empty(); }));
+  CHECK(says(other.heard.trouble, "the list cannot be read: it has more than 65536 bytes beside its items"));
+  Watching cut({answers(200, R"({"metadata":{"resourceVersion":"10"},"items":[)" + pod("a", 3))});
+  REQUIRE(run_until(cut.test.loop, [&] { return !cut.heard.trouble.empty(); }));
+  CHECK(says(cut.heard.trouble, "the list cannot be read: this is no JSON"));
+  CHECK(cut.heard.lines.empty());
+}
+
+TEST_CASE("while no worker reads, the server waits, and others are answered") {
+  ClientOfTest test;
+  std::atomic<std::size_t> sent = 0;
+  std::promise<void> freed;
+  const std::shared_future<void> free = freed.get_future().share();
+  constexpr std::size_t kParts = 64;
+  FakeApiServer server([&](const FakeRequest& request, FakeConnection& out) {
+    if (request.target == "/ping") return out.answer(200, "{}");
+    if (is_watch(request)) return streams("")(request, out);
+    out.begin();
+    out.chunk(R"({"metadata":{"resourceVersion":"10"},"items":[)" + pod("a", 3));
+    const std::string part = ',' + large_pod("b", 4, kMiB);
+    for (std::size_t i = 0; i < kParts && out.chunk(part); ++i) ++sent;
+    out.chunk("]}");
+    out.end();
+  });
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.get("/ping").ok());  // the credentials are known
+  for (int i = 0; i < 2; ++i) test.workers.run([free] { free.wait(); }, [] {}, 60s, [] {});
+  Heard heard;
+  const ApiWatch watch(*test.client, {.path = "/api/v1/pods"}, heard.hooks());
+  REQUIRE(run_until(test.loop, [&] { return sent > 0; }));
+  for (int i = 0; i < 100; ++i) CHECK(test.get("/ping").ok());
+  CHECK(sent < kParts / 2);
+  freed.set_value();
+  REQUIRE(run_until(
+      test.loop, [&] { return !heard.lines.empty(); }, 60s));
+  CHECK(sent == kParts);
+  CHECK(std::ranges::count(heard.lines[0], 'b') == kParts);
+}
+
+TEST_CASE("a watch that is ended while a worker reads is told nothing") {
+  ClientOfTest test;
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    out.answer(200, request.target == "/ping" ? "{}" : list("10", large_pod("a", 3, kMiB)));
+  });
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.get("/ping").ok());  // the credentials are known
+  std::promise<void> freed;
+  const std::shared_future<void> free = freed.get_future().share();
+  for (int i = 0; i < 2; ++i) test.workers.run([free] { free.wait(); }, [] {}, 60s, [] {});
+  Heard heard;
+  auto watch = std::make_unique<ApiWatch>(*test.client, ApiCollection{.path = "/api/v1/pods"}, heard.hooks());
+  REQUIRE(run_until(test.loop, [&] { return server.requests().size() == 2; }));
+  CHECK(test.get("/ping").ok());
+  watch.reset();
+  freed.set_value();
+  bool done = false;
+  test.workers.run([] {}, [&] { done = true; }, 60s, [] {});
+  CHECK(run_until(test.loop, [&] { return done; }));
+  CHECK(heard.lines.empty());
 }
 
 TEST_CASE("a watch may be ended by each of its hooks") {
@@ -312,7 +514,7 @@ TEST_CASE("a watch may be ended by each of its hooks") {
       told.push_back(what);
       if (what == at) watch.reset();
     };
-    watch.emplace(*test.client, "/api/v1/pods", "",
+    watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods"},
                   ApiWatch::Hooks{.listed = [&](const std::vector<Json>&) { tell("listed"); },
                                   .changed = [&](const Json&) { tell("changed"); },
                                   .gone = [&](const Json&) { tell("gone"); },
@@ -350,7 +552,7 @@ TEST_CASE("a thousand pods are listed in two pages and followed, and others are 
   std::size_t listed = 0;
   std::size_t changed = 0;
   std::optional<ApiWatch> watch;
-  watch.emplace(*test.client, "/api/v1/pods", "",
+  watch.emplace(*test.client, ApiCollection{.path = "/api/v1/pods"},
                 ApiWatch::Hooks{.listed = [&](const std::vector<Json>& objects) { listed = objects.size(); },
                                 .changed = [&](const Json&) { ++changed; },
                                 .gone = [](const Json&) {},

@@ -36,15 +36,17 @@ std::string parameter(const std::string& query, const std::string& name) {
   return text;
 }
 
-// "spec.nodeName=worker-1"; empty: everything.
+// "spec.nodeName=worker-1,status.phase!=Failed"; empty: everything.
 bool selected(const Json& object, const std::string& selector) {
   for (std::size_t from = 0; from < selector.size();) {
     const std::size_t end = std::min(selector.find(',', from), selector.size());
     const std::string term = selector.substr(from, end - from);
     const std::size_t dot = term.find('.');
     const std::size_t equals = term.find('=');
-    if (object[term.substr(0, dot)][term.substr(dot + 1, equals - dot - 1)].text() != term.substr(equals + 1))
-      return false;
+    const bool must_differ = term[equals - 1] == '!';
+    const std::string name = term.substr(dot + 1, equals - dot - 1 - (must_differ ? 1 : 0));
+    const std::string& value = object[term.substr(0, dot)][name].text();
+    if ((value == term.substr(equals + 1)) == must_differ) return false;
     from = end + 1;
   }
   return true;
@@ -147,7 +149,7 @@ void FakeObjects::remove(const std::string& collection, const std::string& name)
   if (found == objects_.end()) return;
   const Json object = found->second;
   objects_.erase(found);
-  note(collection, "DELETED", object);
+  note(collection, "DELETED", object, object);
 }
 
 Json FakeObjects::get(const std::string& collection, const std::string& name) const {
@@ -283,7 +285,7 @@ FakeObjects::Answer FakeObjects::answer(const FakeRequest& request) {
   written_.push_back(request);
   const Json object = found->second;
   objects_.erase(found);
-  note(object_path.substr(0, slash), "DELETED", object);
+  note(object_path.substr(0, slash), "DELETED", object, object);
   return {.code = 200, .body = Json{{"kind", "Status"}, {"status", "Success"}}};
 }
 
@@ -341,14 +343,15 @@ void FakeObjects::store(const std::string& collection, const std::string& path, 
   metadata["resourceVersion"] = std::to_string(events_.size() + 1);
   metadata["managedFields"] = Json::Array{Json{{"manager", "somebody"}}};
   const char* const type = before == objects_.end() ? "ADDED" : "MODIFIED";
-  objects_[path] = object;
-  note(collection, type, object);
+  const Json former = std::exchange(objects_[path], object);
+  note(collection, type, former, object);
 }
 
-void FakeObjects::note(const std::string& collection, const char* type, const Json& object) {
+void FakeObjects::note(const std::string& collection, const char* type, const Json& before,
+                       const Json& object) {
   Json whole = object;
   whole["metadata"]["resourceVersion"] = std::to_string(events_.size() + 1);
-  events_.push_back({.collection = collection, .type = type, .object = std::move(whole)});
+  events_.push_back({.collection = collection, .type = type, .before = before, .object = std::move(whole)});
   changed_.notify_all();
 }
 
@@ -378,8 +381,12 @@ void FakeObjects::watch(const std::string& collection, const std::string& query,
       if (ending_) return out.cut();
       if (ending != watches_) break;
       const Event& event = events_[next++];
-      if (is_in(event.collection, collection) && selected(event.object, selector))
-        line = Json{{"type", event.type}, {"object", event.object}}.dump() + '\n';
+      // What leaves the selection is deleted, for this watch, and what comes into it is added.
+      const bool is = selected(event.object, selector);
+      const bool was = !event.before.is_null() && selected(event.before, selector);
+      const std::string type = is == was ? event.type : is ? "ADDED" : "DELETED";
+      if (is_in(event.collection, collection) && (is || was))
+        line = Json{{"type", type}, {"object", event.object}}.dump() + '\n';
     }
     if (!line.empty() && !out.chunk(line)) return;
   }

@@ -73,6 +73,7 @@ class FakeObjects {
   struct Event {
     std::string collection;
     std::string type;
+    Json before;  // null: there was none
     Json object;
   };
   struct Refusal {
@@ -94,7 +95,7 @@ class FakeObjects {
   Answer replace(const std::string& path, Json object, const FakeRequest& request);
   void watch(const std::string& collection, const std::string& query, FakeConnection& out);
   void store(const std::string& collection, const std::string& path, Json object);
-  void note(const std::string& collection, const char* type, const Json& object);
+  void note(const std::string& collection, const char* type, const Json& before, const Json& object);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

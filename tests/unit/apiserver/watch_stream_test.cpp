@@ -10,15 +10,9 @@ using namespace plughost;
 
 namespace {
 
-using Lines = std::vector<std::string>;
-
-struct Fed {
-  WatchStream stream;
-  Lines lines;
-  bool feed(std::string_view bytes) {
-    return stream.feed(bytes, [this](std::string_view line) { lines.emplace_back(line); });
-  }
-};
+std::variant<WatchEvent, std::string> parse_watch_event(std::string_view line) {
+  return watch_event_of(parse_api_part(line, {}, 1'000'000));
+}
 
 std::string trouble_of(std::string_view line) {
   const auto event = parse_watch_event(line);
@@ -33,29 +27,6 @@ Json json_of(std::string_view text) {
 }
 
 }  // namespace
-
-TEST_CASE("lines come whole, however the bytes are cut") {
-  const std::string_view text = "one\ntwo\n\nthree\nfou";
-  for (std::size_t size = 1; size <= text.size(); ++size) {
-    CAPTURE(size);
-    Fed fed;
-    for (std::size_t at = 0; at < text.size(); at += size) CHECK(fed.feed(text.substr(at, size)));
-    CHECK(fed.lines == Lines{"one", "two", "three"});
-    CHECK(fed.feed("r\n"));
-    CHECK(fed.lines.back() == "four");
-  }
-}
-
-TEST_CASE("a line may be as long as the limit and no longer, whole or in parts") {
-  Fed fed{.stream = WatchStream(4), .lines = {}};
-  CHECK(fed.feed("1234\n12"));
-  CHECK(fed.feed("34\n"));
-  CHECK(fed.lines == Lines{"1234", "1234"});
-  CHECK_FALSE(Fed{.stream = WatchStream(4), .lines = {}}.feed("12345\n"));
-  CHECK_FALSE(Fed{.stream = WatchStream(4), .lines = {}}.feed("12345"));
-  CHECK(fed.feed("123"));
-  CHECK_FALSE(fed.feed("45"));
-}
 
 TEST_CASE("an event has its type, its object and the object's version") {
   using Type = WatchEvent::Type;
@@ -87,6 +58,17 @@ TEST_CASE("what is no event says why") {
   CHECK(trouble_of(R"({"type":"OTHER","object":{"a":1}})").find("'OTHER'") != std::string::npos);
   CHECK(trouble_of(R"({"type":"ADDED"})") == "an event of the watch has no object");
   CHECK(trouble_of("[]").find("of the type ''") != std::string::npos);
+}
+
+TEST_CASE("an event that ends early is one if its object has a name, and says why it is not whole") {
+  const std::string line =
+      R"({"type":"MODIFIED","object":{"metadata":{"name":"a","resourceVersion":"7"},"spec":{"x)";
+  const auto event = parse_watch_event(line);
+  REQUIRE(std::holds_alternative<WatchEvent>(event));
+  CHECK(std::get<WatchEvent>(event).resource_version == "7");
+  CHECK(std::get<WatchEvent>(event).trouble.find("this is no JSON") != std::string::npos);
+  CHECK(trouble_of(line.substr(0, line.find("name"))).find("cannot be read: this is no JSON") !=
+        std::string::npos);
 }
 
 TEST_CASE("an event whose parts are of other types than they should be is read as far as they are") {

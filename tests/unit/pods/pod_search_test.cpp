@@ -54,6 +54,37 @@ TEST_CASE("where the kubelet does not tell its pods, they are those of a watch o
   CHECK(rig.cluster.asked(kWatch) == 1);
 }
 
+TEST_CASE("a pod that has ended is not read, and one that ends is forgotten") {
+  Rig rig;
+  rig.cluster.put_pod(PodText{.uid = "over", .name = "over", .phase = "Succeeded"}.json());
+  rig.cluster.put_pod(PodText{.uid = "failed", .name = "failed", .phase = "Failed"}.json());
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  CHECK(rig.pods.book().all().size() == 1);
+  rig.cluster.put_pod(PodText{.uid = "later", .name = "later", .phase = "Failed"}.json());
+  rig.cluster.put_pod(rig.pod("b", "0"));
+  REQUIRE(rig.sees("b", "0"));
+  CHECK(rig.pods.book().all().size() == 2);
+  rig.cluster.set_phase("a", "Succeeded");
+  CHECK(rig.until([&] { return !rig.find("a"); }));
+}
+
+TEST_CASE("pods with megabytes of arguments are pods like others, and so are those after them") {
+  Rig rig;
+  const auto large = [](const std::string& name) {
+    Json pod = Rig::pod(name, "0");
+    pod["spec"]["args"] = std::string(std::size_t{5} << 20u, 'x');
+    return pod;
+  };
+  rig.cluster.put_pod(large("listed"));
+  REQUIRE(rig.sees("listed", "0"));
+  rig.cluster.put_pod(large("watched"));
+  rig.cluster.put_pod(rig.pod("b", "1"));
+  REQUIRE(rig.sees("b", "1"));
+  CHECK(rig.find("watched"));
+  CHECK(rig.cluster.asked(kWatch) == 1);
+}
+
 TEST_CASE("who waits is served at once, by the next news, or by one more list of the pods that wait") {
   Rig rig;
   int asked = 0;
