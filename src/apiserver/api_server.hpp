@@ -140,6 +140,7 @@ class ApiServer {
   // Made when it is first asked for; nullptr: the configuration names none. Until the next change.
   ApiClient* client();
   const std::optional<ApiServerConfig>& config() const { return config_; }
+  Log& log() const { return log_; }
   // nullopt: the configuration names none.
   std::optional<ApiClientState> state() const;
   // Of all that were in force.

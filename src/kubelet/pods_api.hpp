@@ -3,6 +3,7 @@
 // thread only.
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <list>
@@ -22,6 +23,11 @@ class PodsApi {
   // this, so often.
   static constexpr std::chrono::milliseconds kPauseIfRefused{50};
   static constexpr unsigned kMostTries = 10;
+  // A longer text of an annotation is read as the empty one.
+  static constexpr std::size_t kLongestText = 1024;
+  // Bytes of memory of a pod, and of a list: what is larger, or comes after, is left out.
+  static constexpr std::size_t kMostOfPod = std::size_t{64} << 10u;
+  static constexpr std::size_t kMostOfList = std::size_t{16} << 20u;
 
   enum class Outcome {
     kTold,
@@ -32,7 +38,8 @@ class PodsApi {
   struct Answer {
     Outcome outcome = Outcome::kFailed;
     std::vector<Pod> pods;
-    std::string why;  // it is not told
+    std::vector<std::string> left_out;  // "namespace/name" of pods that are too large
+    std::string why;                    // it is not told
   };
   using Done = std::function<void(const Answer& answer)>;
 
@@ -42,7 +49,7 @@ class PodsApi {
 
   const std::filesystem::path& socket() const { return socket_; }
 
-  // All pods, and done later in the loop; never, if this is gone by then.
+  // All pods that have not ended, and done later in the loop; never, if this is gone by then.
   void list(Done done) { ask("", std::move(done)); }
   // The one with that UID; none, if the kubelet has none.
   void get(const std::string& uid, Done done) { ask(uid, std::move(done)); }

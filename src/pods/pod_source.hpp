@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -88,6 +89,7 @@ class PodSource {
   std::uint64_t next_ = 0;
   bool by_kubelet_ = false;
   std::string trouble_;
+  std::set<std::string> left_out_;  // the pods that the log names
   std::unique_ptr<PodsApi> kubelet_;
   Timer again_;
   Subscription user_;

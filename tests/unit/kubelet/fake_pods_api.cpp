@@ -54,6 +54,11 @@ void FakePodsApi::put(const Json& pod) {
   pods_[pod["metadata"]["uid"].text()] = bytes_of(pod);
 }
 
+void FakePodsApi::put(const std::string& uid, std::string bytes) {
+  const std::lock_guard lock(mutex_);
+  pods_[uid] = std::move(bytes);
+}
+
 void FakePodsApi::remove(const std::string& uid) {
   const std::lock_guard lock(mutex_);
   pods_.erase(uid);

@@ -25,6 +25,8 @@ class FakePodsApi final : public v1alpha1::Pods::Service {
   // A pod is there, or is another now: as the API server shows it.
   void put(const Json& pod);
   void remove(const std::string& uid);
+  // The same, as bytes that the test has made.
+  void put(const std::string& uid, std::string bytes);
   // So many calls are refused so.
   void refuse(grpc::StatusCode code, std::size_t times = 1);
   std::size_t calls() const;

@@ -116,6 +116,75 @@ TEST_CASE("a node whose pods take more than 16 MiB is understood") {
   client.list();
   REQUIRE(client.answered(1));
   CHECK(client.answers[0].pods.size() == 20);
+  // What no reader needs is not kept.
+  for (const Pod& pod : client.answers[0].pods) CHECK(pod.annotations.at("large").empty());
+}
+
+TEST_CASE("a node whose pods take more than 64 MiB is not asked ten times for them") {
+  Client client;
+  FakePodsApi kubelet(client.dir.at("pods.sock"));
+  const std::string annotation = R"("large":")" + std::string(8 << 20, 'x') + '"';
+  for (int i = 0; i < 9; ++i)
+    kubelet.put(PodText{.uid = "uid-" + std::to_string(i), .annotations = annotation}.json());
+  client.list();
+  REQUIRE(client.answered(1));
+  CHECK(client.answers[0].outcome == Outcome::kFailed);
+  CHECK(client.answers[0].why.find("larger than max") != std::string::npos);
+  CHECK(kubelet.calls() == 1);
+}
+
+TEST_CASE("the pods that have ended are left out of a list, and not of a question for one") {
+  Client client;
+  FakePodsApi kubelet(client.dir.at("pods.sock"));
+  kubelet.put(PodText{.uid = "a", .phase = "Succeeded"}.json());
+  kubelet.put(PodText{.uid = "b", .phase = "Failed"}.json());
+  kubelet.put(PodText{.uid = "c", .phase = "Running"}.json());
+  client.list();
+  REQUIRE(client.answered(1));
+  REQUIRE(client.answers[0].pods.size() == 1);
+  CHECK(client.answers[0].pods[0].uid == "c");
+  CHECK(client.answers[0].left_out.empty());
+  client.get("a");
+  REQUIRE(client.answered(2));
+  CHECK(client.answers[1].pods.size() == 1);
+}
+
+TEST_CASE("a pod with too many annotations is left out by name, and so is what exceeds a list's bound") {
+  const auto annotations = [](int number, std::size_t size) {
+    std::string text = R"("x":"")";
+    for (int i = 0; i < number; ++i)
+      text += ",\"" + std::to_string(i) + "\":\"" + std::string(size, 'x') + '"';
+    return text;
+  };
+  Client client;
+  FakePodsApi kubelet(client.dir.at("pods.sock"));
+  kubelet.put(PodText{.uid = "a", .name = "many", .annotations = annotations(1000, 0)}.json());
+  kubelet.put(PodText{.uid = "b", .name = "few", .annotations = annotations(10, 0)}.json());
+  client.list();
+  REQUIRE(client.answered(1));
+  REQUIRE(client.answers[0].pods.size() == 1);
+  CHECK(client.answers[0].pods[0].name == "few");
+  CHECK(client.answers[0].left_out == std::vector<std::string>{"ns/many"});
+  for (int i = 0; i < 400; ++i)
+    kubelet.put(PodText{.uid = "c" + std::to_string(i), .annotations = annotations(50, 1000)}.json());
+  client.list();
+  REQUIRE(client.answered(2));
+  const std::size_t pods = client.answers[1].pods.size();
+  CHECK(pods + client.answers[1].left_out.size() == 402);
+  CHECK(pods * 50'000 <= PodsApi::kMostOfList);
+  CHECK((pods + 1) * 60'000 > PodsApi::kMostOfList);
+}
+
+TEST_CASE("a pod of which the bytes are none is left out, and the others are there") {
+  Client client;
+  FakePodsApi kubelet(client.dir.at("pods.sock"));
+  kubelet.put("a", "\xff\xff nonsense");
+  kubelet.put("b", "");
+  kubelet.put(PodText{.uid = "c"}.json());
+  client.list();
+  REQUIRE(client.answered(1));
+  CHECK(client.answers[0].outcome == Outcome::kTold);
+  CHECK(client.answers[0].pods.back().uid == "c");
 }
 
 TEST_CASE("who is gone is told nothing") {

@@ -153,6 +153,27 @@ TEST_CASE("a kubelet that tells its pods is asked each time, and the API server 
   CHECK(rig.cluster.asked().empty());
 }
 
+TEST_CASE("a pod of the kubelet's that is too large is named once, and the others are known") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  std::string annotations = gpushare_annotations("1", "0");
+  for (int i = 0; i < 1000; ++i) annotations += ",\"" + std::to_string(i) + "\":\"\"";
+  kubelet.put(PodText{.uid = "many", .name = "many", .annotations = annotations}.json());
+  kubelet.put(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  const unsigned lists = rig.lists;
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.until([&] { return rig.lists > lists; }));
+  CHECK_FALSE(rig.find("many"));
+  std::size_t named = 0;
+  std::uint64_t number = 0;
+  while (const auto record = rig.log.history().after(number)) {
+    number = record->number;
+    named += record->json().dump().find(R"("pod":"ns/many")") != std::string::npos;
+  }
+  CHECK(named == 1);
+}
+
 TEST_CASE("a kubelet that tells its pods is asked for one of them again and again, until patience is over") {
   Rig rig;
   FakePodsApi kubelet(rig.socket);
