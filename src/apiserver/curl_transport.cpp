@@ -172,6 +172,7 @@ void CurlTransport::deliver() {
       const auto ended = transfer.hooks_.ended;
       if (auto end = std::exchange(transfer.end_, std::nullopt)) ended(std::move(*end));
     });
+    with(number, [](CurlTransfer& transfer) { transfer.receive_more(); });
   }
 }
 
@@ -327,7 +328,10 @@ void CurlTransfer::on_header_line(std::string_view line) {
 }
 
 std::size_t CurlTransfer::on_bytes(char* bytes, std::size_t size, std::size_t count, void* transfer) {
-  static_cast<CurlTransfer*>(transfer)->bytes_.append(bytes, size * count);
+  auto& self = *static_cast<CurlTransfer*>(transfer);
+  self.full_ = self.bytes_.size() >= CurlTransport::kMostWaiting;
+  if (self.full_) return CURL_WRITEFUNC_PAUSE;
+  self.bytes_.append(bytes, size * count);
   return size * count;
 }
 
@@ -348,14 +352,14 @@ void CurlTransfer::on_done(CURLcode result) {
   end(std::move(ending));
 }
 
-void CurlTransfer::pause() {
-  paused_ = true;
-  if (!end_) curl_.easy_pause(easy_, CURLPAUSE_RECV);
-}
-
 void CurlTransfer::resume() {
   paused_ = false;
-  if (!end_) curl_.easy_pause(easy_, CURLPAUSE_CONT);
+  transport_->deliver_.arm(std::chrono::milliseconds(0));
+}
+
+void CurlTransfer::receive_more() {
+  if (!std::exchange(full_, false)) return;
+  curl_.easy_pause(easy_, CURLPAUSE_CONT);
   // libcurl before 7.69 goes on at its next call only.
   transport_->act(CURL_SOCKET_TIMEOUT, 0);
 }

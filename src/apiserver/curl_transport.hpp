@@ -60,6 +60,8 @@ class CurlTransport : public std::enable_shared_from_this<CurlTransport> {
  public:
   // An answer's head is never larger.
   static constexpr std::size_t kMostHead = 256u << 10;
+  // Bytes of a transfer that wait for its hook: libcurl would read whatever a fast server sends at one go.
+  static constexpr std::size_t kMostWaiting = 256u << 10;
   static constexpr std::chrono::seconds kConnectDeadline{10};
 
   // So many connections at once, of which one is kept open for what comes next. loop outlives it. Throws
@@ -107,8 +109,8 @@ class CurlTransfer {
   ~CurlTransfer();
   CurlTransfer& operator=(CurlTransfer&&) = delete;
 
-  // Between these two no hook is called, and no more is received than what libcurl has begun to receive.
-  void pause();
+  // Between these two no hook is called, and once kMostWaiting bytes wait, the sender does.
+  void pause() { paused_ = true; }
   void resume();
 
  private:
@@ -125,6 +127,7 @@ class CurlTransfer {
   void on_header_line(std::string_view line);
   void on_done(CURLcode code);
   bool has_news() const;
+  void receive_more();
 
   std::shared_ptr<CurlTransport> transport_;
   const CurlLibrary& curl_;
@@ -138,6 +141,7 @@ class CurlTransfer {
   std::string error_;            // libcurl writes it
   bool added_ = false;
   bool paused_ = false;
+  bool full_ = false;  // libcurl has more bytes than may wait
 
   std::size_t head_ = 0;  // bytes of it
   std::optional<std::chrono::seconds> retry_after_;

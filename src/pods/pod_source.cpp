@@ -178,10 +178,11 @@ void PodSource::look() {
 void PodSource::note(const PodsApi::Answer& answer) {
   using enum PodsApi::Outcome;
   by_kubelet_ = answer.outcome == kTold || answer.outcome == kNotYet;
+  Log& log = server_.log();
   for (const std::string& pod : answer.left_out) {
     if (left_out_.size() < ApiWatch::kMostNamed && left_out_.insert(pod).second)
-      server_.log().warn("pod of the kubelet left out: make its annotations smaller, or delete it",
-                         {{"pod", printable(pod)}});
+      log.warn("pod of the kubelet left out: make its annotations smaller, or delete it",
+               {{"pod", printable(pod)}});
   }
   if (!by_kubelet_) return watch();
   watch_.reset();

@@ -384,6 +384,39 @@ TEST_CASE("a stream begins, says what comes and ends, and a refusal is its end")
   CHECK(counted(*test.tally, "watch", 403) == 1);
 }
 
+TEST_CASE("a stream comes in parts however fast its server is, and a paused one does not come") {
+  constexpr std::size_t kSize = std::size_t{32} << 20u;
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    if (request.target == "/ping") return out.answer(200, "{}");
+    out.answer(200, std::string(kSize, 'x'));
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.get("/ping").ok());
+  std::size_t largest = 0;
+  std::size_t sum = 0;
+  bool ended = false;
+  std::unique_ptr<ApiCall> call;
+  call = test.client->stream({.verb = ApiVerb::kList, .path = "/large"},
+                             {.began = [] {},
+                              .bytes =
+                                  [&](std::string_view some) {
+                                    if (sum == 0) call->pause();
+                                    largest = std::max(largest, some.size());
+                                    sum += some.size();
+                                  },
+                              .ended = [&](const ApiAnswer& answer) { ended = answer.ok(); }});
+  REQUIRE(run_until(test.loop, [&] { return sum > 0; }));
+  const std::size_t first = sum;
+  for (int i = 0; i < 50; ++i) CHECK(test.get("/ping").ok());
+  CHECK(sum == first);
+  call->resume();
+  REQUIRE(run_until(test.loop, [&] { return ended; }));
+  CHECK(sum == kSize);
+  CHECK(largest <= std::size_t{512} << 10u);
+}
+
 TEST_CASE("a file system that does not answer is waited for once, and not by those who come later") {
   FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
   ClientOfTest test;

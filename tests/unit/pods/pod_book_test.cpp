@@ -40,6 +40,17 @@ TEST_CASE("a pod that does not ask for the resource is not kept") {
   CHECK(pods.all().empty());
 }
 
+TEST_CASE("pods that have ended are not kept, and take nobody's place") {
+  PodBook pods = book();
+  for (std::size_t i = 0; i < PodBook::kMostPods; ++i)
+    pods.put(
+        pod("over-" + std::to_string(i), gpushare_annotations("1", "0"), i % 2 ? "Failed" : "Succeeded"));
+  pods.put(waiting("a", "0"));
+  CHECK(pods.all().size() == 1);
+  pods.put(pod("a", gpushare_annotations("1", "0"), "Succeeded"));
+  CHECK(pods.all().empty());
+}
+
 TEST_CASE("guess: the card of a pod is the first that was seen, whatever its owner writes later") {
   PodBook pods = book();
   pods.put(pod("a", R"("x":"y")"));
