@@ -169,6 +169,7 @@ void ApiWatch::leave_out(const Json& object, const std::string& why) {
   std::string name = metadata["name"].text();
   if (const std::string& name_space = metadata["namespace"].text(); !name_space.empty())
     name = name_space + '/' + name;
+  if (name.empty()) name = "(its beginning has no name)";
   if (left_out_.size() == kMostNamed || !left_out_.insert(name).second) return;
   client_.log_.warn("object of the API server left out: make it smaller, or delete it",
                     {{"collection", collection_.path}, {"object", printable(name)}, {"why", why}});

@@ -357,6 +357,12 @@ TEST_CASE("objects that cannot be read are left out, and the others of their lis
   CHECK(test.test.logged(R"("object":"deep")").size() == 1);
   CHECK(test.test.logged(R"("object":"bytes")").size() == 1);
   CHECK(test.test.logged(R"("object":"broken")").size() == 1);
+  Watching nameless({answers(200, list("10", R"({"spec":[)" + numbers(5 * kMiB) +
+                                                 R"(],"metadata":{"name":"b"}},)" + pod("a", 4))),
+                     streams("")});
+  REQUIRE(nameless.until(1));
+  CHECK(nameless.heard.lines[0] == "listed a");
+  CHECK(nameless.test.logged("its beginning has no name").size() == 1);
 }
 
 TEST_CASE(
