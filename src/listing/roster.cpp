@@ -143,7 +143,9 @@ void Roster::learn(const PodResources::Answer& answer, Clock::time_point now) {
     some_held = some_held || !row.held.empty();
   }
   if (!some_held) pause_.reset();
-  ask_again_ = !some_held ? kNever : now + (answer.complete ? pause_.next() : kFirstPause);
+  // What is not complete yet will be within seconds.
+  if (told_ && !answer.complete) pause_.reset();
+  ask_again_ = some_held ? now + pause_.next() : kNever;
 }
 
 }  // namespace plughost

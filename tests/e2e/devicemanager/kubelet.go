@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"sync"
 
 	cadvisorapi "github.com/google/cadvisor/info/v1"
@@ -52,6 +54,11 @@ func (k *kubelet) start() error {
 	// A kubelet serves them before its device manager listens.
 	var lister *grpc.Server
 	if k.podResources != "" {
+		// Below the kubelet's root, as its pod resources are.
+		k.pods.directory = filepath.Join(filepath.Dir(filepath.Dir(k.podResources)), "pods")
+		if err := os.MkdirAll(k.pods.directory, 0o750); err != nil {
+			return err
+		}
 		if lister, err = servePodResources(k.podResources, manager, &k.pods); err != nil {
 			return err
 		}
@@ -109,8 +116,11 @@ func (k *kubelet) running() (*devicemanager.ObservedManager, error) {
 	return k.manager, nil
 }
 
-// podSet is the pods that are admitted and not yet gone. Thread-safe.
+// podSet is the pods that are admitted and not yet gone. Each has a directory, as a kubelet's pods have.
+// Thread-safe.
 type podSet struct {
+	directory string // empty: the pods have none
+
 	mutex sync.Mutex
 	pods  map[string]*v1.Pod
 }
@@ -139,11 +149,21 @@ func (s *podSet) add(pod *v1.Pod) {
 		s.pods = map[string]*v1.Pod{}
 	}
 	s.pods[pod.Name] = pod
+	if s.directory != "" {
+		if err := os.MkdirAll(filepath.Join(s.directory, string(pod.UID)), 0o750); err != nil {
+			fail(err)
+		}
+	}
 }
 
 func (s *podSet) remove(name string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	if pod, found := s.pods[name]; found && s.directory != "" {
+		if err := os.RemoveAll(filepath.Join(s.directory, string(pod.UID))); err != nil {
+			fail(err)
+		}
+	}
 	delete(s.pods, name)
 }
 
