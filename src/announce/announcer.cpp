@@ -21,7 +21,7 @@ void Announcer::use(const Config& config, const Subjects& now) {
   events_.use(config.events);
   // Whatever they are: what a killed process has counted is ours from now on.
   node_capacity_.follow(now.counts);
-  // What waited for the former configuration's farewell would end the API server that this one names.
+  // A pending farewell belongs to the former configuration: its end would drop the API server of this one.
   node_capacity_.abandon_settling();
   const auto use = [&server = platform_.api_server, access = config.api_server] { server.use(access); };
   if (config.api_server || node_capacity_.idle())

@@ -157,7 +157,7 @@ void ApiWatch::on_line(JsonPart line) {
   reflector_.event(event.resource_version, EventLoop::Clock::now());
   if (event.type == Type::kAdded) ++count_;
   if (event.type == Type::kDeleted && count_ > 0) --count_;
-  // What was known of an object that is too large now is old.
+  // An object that has become too large counts as gone: its former fields are outdated.
   const bool is_left_out = !event.trouble.empty() && event.type != Type::kDeleted;
   if (is_left_out) leave_out(event.object, event.trouble);
   const auto hook = is_left_out || event.type == Type::kDeleted ? hooks_.gone : hooks_.changed;

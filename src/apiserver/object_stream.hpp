@@ -17,7 +17,7 @@
 
 namespace plughost {
 
-// Which objects are read, and what of them.
+// Selects the objects that are read, and their fields.
 struct ApiCollection {
   std::string path;      // "/api/v1/pods"
   std::string selector;  // "spec.nodeName={node}"; {node} stands for the node's name. Empty: all objects

@@ -1,13 +1,14 @@
 #pragma once
-// Which containers hold which devices, decided from the kubelet's two sources. Pure functions of values,
+// Decides which containers hold which devices, from the kubelet's two sources. Pure functions of values,
 // thread-safe.
 //
 // The kubelet has two records, and neither is complete. `List` of its pod resources names pods, but leaves
 // out ordinary init containers (KEP-606), and can be empty for the first seconds of a kubelet. The checkpoint
 // has every container, but keeps a pod that has ended until the kubelet's next Allocate. So a container holds
 // what `List` says; and it holds what the checkpoint says for as long as the kubelet keeps a directory for
-// its pod. Either source alone gave a device to two pods: `List` that of a running init container, 8 s after
-// its Allocate; the checkpoint that of a pod that had ended for hours.
+// its pod. Either source alone was wrong: by `List`, the device of a running init container was given to
+// another pod 8 s after its Allocate; by the checkpoint, the device of a pod that had ended stayed reserved
+// until the kubelet's next Allocate, however late.
 
 #include <memory>
 #include <optional>

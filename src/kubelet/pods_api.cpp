@@ -14,7 +14,7 @@
 namespace plughost {
 namespace {
 
-// Of a response, which is stored as it came while it is read: whole pods, of a node that may run a thousand.
+// The limit for a response, which is stored whole while it is read: a node may run a thousand pods.
 constexpr int kMostBytes = 64 << 20;
 
 void add(const google::protobuf::RepeatedPtrField<v1alpha1::Container>& containers, bool init, Pod& pod) {

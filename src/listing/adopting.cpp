@@ -69,7 +69,7 @@ void Adopting::ask() {
 void Adopting::on_answer(const PodResources::Answer& answer) {
   link_.note_answer(answer);
   asking_ = false;
-  // What is not complete yet will be within seconds.
+  // Queries again soon: the answer is complete once the kubelet has settled.
   if (!answer.complete) pause_.reset();
   if (answer.holdings) untold_.push_back(devices_.learn(*answer.holdings, answer.complete));
   if (devices_.open()) {

@@ -64,7 +64,7 @@ void HeldDevices::ask() {
 
 void HeldDevices::on_answer(const PodResources::Answer& answer) {
   asking_ = false;
-  // What is not complete yet will be within seconds.
+  // Queries again soon: the answer is complete once the kubelet has settled.
   if (!answer.complete) pause_.reset();
   if (answer.holdings) {
     told_ = true;

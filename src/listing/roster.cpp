@@ -143,7 +143,7 @@ void Roster::learn(const PodResources::Answer& answer, Clock::time_point now) {
     some_held = some_held || !row.held.empty();
   }
   if (!some_held) pause_.reset();
-  // What is not complete yet will be within seconds.
+  // Queries again soon: the answer is complete once the kubelet has settled.
   if (told_ && !answer.complete) pause_.reset();
   ask_again_ = some_held ? now + pause_.next() : kNever;
 }
