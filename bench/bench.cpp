@@ -18,6 +18,7 @@
 #include "figures.hpp"
 #include "fleet.hpp"
 #include "gpus.hpp"
+#include "holders.hpp"
 #include "pods.hpp"
 #include "standin/standin_kubelet.hpp"
 #include "uevents.hpp"
@@ -261,6 +262,8 @@ int main(int argc, char** argv) {
   app.add_flag("--uevents", uevents, "only what needs namespaces of its own");
   bool gpus = false;
   app.add_flag("--gpus", gpus, "only what needs a fake of NVIDIA's library");
+  bool holders = false;
+  app.add_flag("--holders", holders, "only what 48,000 units of one pod cost");
   bool pods = false;
   app.add_flag("--pods", pods, "only what the pods of a node cost that the API server lists");
   bool fleet = false;
@@ -271,6 +274,7 @@ int main(int argc, char** argv) {
   raise_descriptor_limit();
   if (uevents) return run_uevents(rounds);
   if (gpus) return run_gpus(rounds);
+  if (holders) return run_holders();
   if (pods) return run_pods();
   if (bare_servers > 0) return run_bare_servers(bare_servers);
   try {
@@ -296,6 +300,7 @@ int main(int argc, char** argv) {
     measure_apart("uevents", rounds);
     measure_apart("gpus", rounds);
     measure_apart("pods", rounds);
+    measure_apart("holders", rounds);
     if (idle_seconds > 0) measure_idle(std::chrono::seconds(idle_seconds));
     return 0;
   } catch (const std::exception& error) {

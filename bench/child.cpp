@@ -62,7 +62,8 @@ Child::~Child() {
 }
 
 Memory Child::memory() const {
-  return {field(proc(pid_) / "status", "VmRSS"), field(proc(pid_) / "status", "RssAnon")};
+  return {field(proc(pid_) / "status", "VmRSS"), field(proc(pid_) / "status", "RssAnon"),
+          field(proc(pid_) / "status", "VmHWM")};
 }
 
 double Child::cpu_ms() const {

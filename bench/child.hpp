@@ -12,6 +12,7 @@ namespace plughost::bench {
 struct Memory {
   double resident = 0;   // Rss
   double anonymous = 0;  // RssAnon: nobody else's, and not a file's
+  double most = 0;       // VmHWM: the highest Rss so far
 };
 
 class Child {

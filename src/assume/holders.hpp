@@ -4,14 +4,13 @@
 // Pure functions of values, thread-safe.
 
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "assume/pod.hpp"
+#include "device/names.hpp"
 
 namespace plughost {
 
@@ -19,21 +18,20 @@ namespace plughost {
 struct HeldUnits {
   std::string pod_uid;
   std::string container;
-  std::set<std::string> ids;
+  IdSet ids;
 };
 
 // How each of these names begins, and no device's own.
 inline constexpr const char* kLateBeginning = "late-";
-// The CDI device's name, in the resource's kind: the same for the same ids in any order.
-std::string late_device(std::string_view resource, std::span<const std::string> ids);
+// The CDI device's name, in the resource's kind.
+std::string late_device(const IdSet& ids);
 
 // Who holds exactly these ids. Containers of one pod may, one after the other. Or why nobody can be told, as
 // a sentence.
-std::variant<const HeldUnits*, std::string> holder_of(std::span<const HeldUnits> held,
-                                                      std::span<const std::string> ids);
+std::variant<const HeldUnits*, std::string> holder_of(std::span<const HeldUnits> held, const IdSet& ids);
 
 struct Guess {
-  std::vector<std::string> ids;
+  IdSet ids;
   std::string pod;  // its UID
   std::vector<std::string> containers;
   // Who held exactly these ids when they were asked for: the kubelet takes them from a pod that has ended,
@@ -42,7 +40,7 @@ struct Guess {
 };
 
 // Who holds exactly these ids.
-AnsweredContainers holders_of(std::span<const HeldUnits> held, std::span<const std::string> ids);
+AnsweredContainers holders_of(std::span<const HeldUnits> held, const IdSet& ids);
 
 enum class GuessIs {
   kOpen,   // the checkpoint does not have the ids yet

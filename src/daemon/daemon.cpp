@@ -16,14 +16,15 @@ constexpr std::chrono::milliseconds kStatusInterval{200};
 Daemon::Daemon(ConfigurationInForce::Source source, const std::string& state, Config config)
     : log_(source.level.value_or(config.log.level), config.log.format),
       workers_(loop_, kWorkers),
+      computations_(loop_, 1),
       programs_(loop_),
       directories_(loop_, {.trouble = [this](const std::string& trouble) { log_.error(trouble); },
                            .relief = [this](const std::string& relief) { log_.info(relief); }}),
       devices_(loop_, directories_, host_, [this](const std::string& trouble) { log_.error(trouble); }),
       api_server_(loop_, workers_, programs_, log_),
       node_watch_(api_server_),
-      platform_{loop_,    log_,  workers_, programs_,   directories_,
-                devices_, host_, tallies_, api_server_, node_watch_},
+      platform_{loop_,    log_,  workers_, computations_, programs_,  directories_,
+                devices_, host_, tallies_, api_server_,   node_watch_},
       signals_(loop_, {SIGHUP, SIGTERM, SIGINT}, [this](int signal) { on_signal(signal); }),
       status_(loop_,
               [this] {

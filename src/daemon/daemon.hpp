@@ -56,6 +56,7 @@ class Daemon final : private Running {
   HostRoot host_;
   Tallies tallies_;
   Workers workers_;
+  Workers computations_;
   Programs programs_;
   DirWatcher directories_;
   UdevMonitor devices_;

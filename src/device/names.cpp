@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "text/ascii.hpp"
 #include "text/text.hpp"
@@ -31,6 +32,34 @@ std::string hex_digits(std::uint64_t value) {
   std::string digits;
   for (int shift = 60; shift >= 0; shift -= 4) digits += lower_hex(value >> shift);
   return digits;
+}
+
+std::string_view append_copy(std::string& texts, std::string_view text) {
+  const std::size_t at = texts.size();
+  texts += text;
+  return std::string_view(texts).substr(at);
+}
+
+IdList::IdList(std::vector<std::string_view> ids) : ids_(std::move(ids)) {
+  std::ranges::sort(ids_);
+  ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+  std::size_t bytes = 0;
+  for (const std::string_view id : ids_) bytes += id.size();
+  texts_.reserve(bytes);
+  for (std::string_view& id : ids_) id = append_copy(texts_, id);
+}
+
+bool IdList::contains(std::string_view id) const { return std::ranges::binary_search(ids_, id); }
+
+IdSet IdSet::of(std::string_view resource, std::span<const std::string> ids) {
+  const IdList sorted({ids.begin(), ids.end()});
+  std::uint64_t one = fnv1a(resource);
+  std::uint64_t other = fnv1a(resource, kOtherFnvStart);
+  for (const std::string_view id : sorted) {
+    one = fnv1a(id, fnv1a("\n", one));
+    other = fnv1a(id, fnv1a("\n", other));
+  }
+  return {.name = hex_digits(one) + hex_digits(other), .count = sorted.size()};
 }
 
 std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }

@@ -43,6 +43,9 @@ Checkpoint::PodDevices pod_devices_of(const json& from) {
     for (const auto& [node, on_node] : ids.items())
       some.ids[numa_node(node)] = on_node.get<std::vector<std::string>>();
   }
+  std::vector<std::string> all;
+  for (const auto& [node, on_node] : some.ids) all.insert(all.end(), on_node.begin(), on_node.end());
+  some.set = IdSet::of(some.resource, all);
   if (const json& stored = member(from, "AllocResp"); stored.is_string()) {
     std::string bytes;
     if (absl::Base64Unescape(stored.get_ref<const std::string&>(), &bytes))
@@ -80,18 +83,6 @@ Checkpoint Checkpoint::read(const std::filesystem::path& file) {
   if (!stream || !(text << stream.rdbuf()))
     throw std::system_error(errno, std::generic_category(), "cannot read it");
   return parse(text.str());
-}
-
-Holdings Checkpoint::holdings() const {
-  Holdings holdings;
-  for (const PodDevices& some : pod_devices) {
-    auto& held = holdings[some.resource];
-    for (const auto& [node, ids] : some.ids) {
-      for (const std::string& id : ids)
-        note_holder(held, id, {.pod_namespace = {}, .pod = some.pod_uid, .container = some.container});
-    }
-  }
-  return holdings;
 }
 
 namespace {
@@ -137,8 +128,11 @@ void CheckpointReader::begin() {
   reading_ = true;
   began_ = Clock::now();
   const auto outcome = std::make_shared<Outcome>();
+  // Freed on the worker, and before another one is read: a checkpoint can have 100,000 ids.
+  const auto former = std::make_shared<std::shared_ptr<const Checkpoint>>(std::move(last_.checkpoint));
   workers_.run(
-      [outcome, file = file_, pods = pods_] {
+      [former, outcome, file = file_, pods = pods_] {
+        former->reset();
         try {
           outcome->checkpoint = std::make_shared<const Checkpoint>(Checkpoint::read(file));
         } catch (const std::runtime_error& failure) {

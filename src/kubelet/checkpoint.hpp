@@ -16,6 +16,7 @@
 #include "allocate/allocation.hpp"
 #include "base/event_loop.hpp"
 #include "base/workers.hpp"
+#include "device/names.hpp"
 #include "kubelet/pod_resources.hpp"
 #include "log/log.hpp"
 
@@ -30,6 +31,13 @@ struct Checkpoint {
     std::string resource;
     std::map<int, std::vector<std::string>> ids;  // by NUMA node; -1: none (all, before Kubernetes 1.20)
     std::optional<Allocation> allocation;         // nullopt: what is stored is no answer of a plugin
+    IdSet set = {};                               // of all ids
+
+    // The pod's name is not known.
+    std::shared_ptr<const Holder> holder() const {
+      return std::make_shared<const Holder>(
+          Holder{.pod_namespace = {}, .pod = pod_uid, .container = container});
+    }
 
     bool operator==(const PodDevices&) const = default;
   };
@@ -41,8 +49,6 @@ struct Checkpoint {
   static Checkpoint parse(std::string_view text);
   // The same of a file. May block. Throws std::system_error as well.
   static Checkpoint read(const std::filesystem::path& file);
-
-  Holdings holdings() const;
 };
 
 // The kubelet's checkpoint, read off the loop and once for many who ask. Loop thread only.

@@ -5,17 +5,17 @@
 namespace plughost {
 namespace {
 
-// The holders that only the checkpoint has. A multimap of ids is copied only if there are any.
-Holdings unlisted_holders(const Holdings& listed, const CheckpointReader::Reading& reading) {
-  Holdings unlisted;
+// Collects the holders that only the checkpoint has.
+HoldingsBuilder unlisted_holders(const Holdings& listed, const CheckpointReader::Reading& reading) {
+  HoldingsBuilder unlisted;
   for (const Checkpoint::PodDevices& some : reading.checkpoint->pod_devices) {
     if (reading.pods && !reading.pods->contains(some.pod_uid)) continue;
     const auto of_resource = listed.find(some.resource);
+    const auto holder = some.holder();
     for (const auto& [node, ids] : some.ids) {
       for (const std::string& id : ids) {
         if (of_resource != listed.end() && of_resource->second.contains(id)) continue;
-        note_holder(unlisted[some.resource], id,
-                    {.pod_namespace = {}, .pod = some.pod_uid, .container = some.container});
+        unlisted.add(some.resource, id, holder);
       }
     }
   }
@@ -31,13 +31,15 @@ KnownHolders known_holders(std::shared_ptr<const Holdings> listed, bool settled,
   if (!reading.checkpoint || (!listed && !reading.why.empty()))
     return {.holdings = std::move(listed), .complete = false};
   static const Holdings kNothing;
-  Holdings unlisted = unlisted_holders(listed ? *listed : kNothing, reading);
+  HoldingsBuilder holders = unlisted_holders(listed ? *listed : kNothing, reading);
   const bool complete = !listed || settled;
-  if (unlisted.empty() && listed) return {.holdings = std::move(listed), .complete = complete};
+  if (holders.empty() && listed) return {.holdings = std::move(listed), .complete = complete};
   if (listed) {
-    for (const auto& [resource, holders] : *listed) unlisted[resource].insert(holders.begin(), holders.end());
+    for (const auto& [resource, held] : *listed) {
+      for (const auto& [id, holder] : held) holders.add(resource, id, holder);
+    }
   }
-  return {.holdings = std::make_shared<const Holdings>(std::move(unlisted)), .complete = complete};
+  return {.holdings = std::make_shared<const Holdings>(std::move(holders).build()), .complete = complete};
 }
 
 }  // namespace plughost

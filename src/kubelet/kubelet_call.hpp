@@ -49,7 +49,10 @@ struct KubeletCall {
     ended = over->get_future();
     const auto on_status = [this, over, post = std::move(post), read, end](const grpc::Status& status) {
       const bool exhausted = status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
-      post([end, exhausted, answer = read(status, response)] { end(answer, exhausted); });
+      auto answer = read(status, response);
+      // Freed here: a response can have 48,000 ids, and the loop destroys the call.
+      Response().Swap(&response);
+      post([end, exhausted, answer = std::move(answer)] { end(answer, exhausted); });
       over->set_value();
     };
     (stub->async()->*method)(&context, &request, &response, on_status);

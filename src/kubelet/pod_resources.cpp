@@ -12,17 +12,17 @@ namespace plughost {
 namespace {
 
 Holdings holdings_of(const v1::ListPodResourcesResponse& response) {
-  Holdings holdings;
+  HoldingsBuilder holdings;
   for (const auto& pod : response.pod_resources()) {
     for (const auto& container : pod.containers()) {
+      const auto holder =
+          std::make_shared<const Holder>(Holder{pod.namespace_(), pod.name(), container.name()});
       for (const auto& devices : container.devices()) {
-        auto& held = holdings[devices.resource_name()];
-        for (const std::string& id : devices.device_ids())
-          note_holder(held, id, {pod.namespace_(), pod.name(), container.name()});
+        for (const std::string& id : devices.device_ids()) holdings.add(devices.resource_name(), id, holder);
       }
     }
   }
-  return holdings;
+  return std::move(holdings).build();
 }
 
 }  // namespace

@@ -11,15 +11,15 @@ namespace {
 const Holder* find(const Holdings& holdings, const AdoptedDevices::Name& name) {
   const auto resource = holdings.find(name.resource);
   if (resource == holdings.end()) return nullptr;
-  const auto holder = resource->second.find(name.id);
-  return holder == resource->second.end() ? nullptr : &holder->second;
+  const auto held = resource->second.of(name.id);
+  return held.empty() ? nullptr : held.front().holder.get();
 }
 
 // The last of its shares that nobody has.
-std::vector<unsigned> last_free(const Device& device, const std::set<unsigned>& used, std::size_t count) {
+std::vector<unsigned> last_free(const Device& device, const std::vector<unsigned>& used, std::size_t count) {
   std::vector<unsigned> free;
   for (unsigned n = device.replicas; n-- > 0 && free.size() < count;) {
-    if (!used.contains(n)) free.push_back(n);
+    if (!std::ranges::binary_search(used, n)) free.push_back(n);
   }
   std::ranges::reverse(free);
   return free;
@@ -32,7 +32,8 @@ AdoptedDevices::News AdoptedDevices::take(std::map<std::string, Adoption> found)
   strangers_.clear();
   const std::map<Name, bool> had_stale = std::exchange(stale_, {});
   for (auto& [resource, adoption] : found) {
-    own_[resource].merge(adoption.own);
+    IdsPointer& own = own_[resource];
+    own = united(own, adoption.own);
     for (const auto& [device, holders] : adoption.devices) {
       for (const FormerId& holder : holders) {
         if (!over_.contains({resource, holder.id}) && ids_[resource].insert(holder.id).second)
@@ -126,7 +127,7 @@ void AdoptedDevices::lay(const std::string& resource, std::vector<Device>& devic
     const auto used = adoption->second.used.find(device.id);
     Reason reason = Reason::holder(
         holder_text(resource, holders->second),
-        last_free(device, used == adoption->second.used.end() ? std::set<unsigned>() : used->second,
+        last_free(device, used == adoption->second.used.end() ? std::vector<unsigned>() : used->second,
                   holders->second.size()));
     if (reason.shares.empty()) continue;
     if (device.replicas > 1)

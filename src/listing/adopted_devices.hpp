@@ -54,7 +54,7 @@ class AdoptedDevices final : public Overlay {
   // Of all resources.
   const std::map<std::string, std::set<std::string>>& ids() const { return ids_; }
   // Ids that a checkpoint has, and the resources list or have listed.
-  const std::map<std::string, std::set<std::string>>& own() const { return own_; }
+  const std::map<std::string, IdsPointer>& own() const { return own_; }
   // Is there anything that the kubelet should be asked?
   bool open() const { return !ids_.empty() || !strangers_.empty() || !stale_.empty(); }
 
@@ -65,7 +65,7 @@ class AdoptedDevices final : public Overlay {
 
   std::map<std::string, Adoption> found_;
   std::map<std::string, std::set<std::string>> ids_;  // adopted, and not over; none of the sets is empty
-  std::map<std::string, std::set<std::string>> own_;
+  std::map<std::string, IdsPointer> own_;
   // Ids for which containers that hold them have stale nodes. true: with none of the device's, which was
   // told.
   std::map<Name, bool> stale_;

@@ -88,10 +88,9 @@ bool is_or_shares(const std::string& id, const std::string& of_device) {
   return share && share->id == of_device;
 }
 
-bool is_in(const std::map<std::string, std::set<std::string>>& ids, const std::string& resource,
-           const std::string& id) {
-  const auto of_resource = ids.find(resource);
-  return of_resource != ids.end() && of_resource->second.contains(id);
+bool is_adopted(const HeldIds& held, const std::string& resource, const std::string& id) {
+  const auto of_resource = held.adopted.find(resource);
+  return of_resource != held.adopted.end() && of_resource->second.contains(id);
 }
 
 // A device of a list.
@@ -111,7 +110,9 @@ class Draft {
  public:
   Draft(const std::string& resource, std::span<const Device> devices, const HeldIds& held,
         const std::map<std::string, Inventory>& listed)
-      : resource_(resource), devices_(devices), held_(held), listed_(listed) {}
+      : resource_(resource), devices_(devices), held_(held), listed_(listed) {
+    if (const auto own = held.own.find(resource); own != held.own.end()) own_before_ = own->second;
+  }
 
   // What one container holds of the resource.
   void sort(const Checkpoint::PodDevices& some) {
@@ -122,13 +123,13 @@ class Draft {
       for (const std::string& id : ids) {
         const Device* const device = find_device(devices_, id);
         if (device) {
-          adoption_.used[device->id].insert(share_of(*device, id));
+          adoption_.used[device->id].push_back(share_of(*device, id));
           listed.ids.push_back(id);
         }
         const bool was_ours = !device && stands_for_another(id);
-        if (device ||
-            (!was_ours && (is_in(held_.own, resource_, id) || find(listed_, resource_, id).device))) {
-          adoption_.own.insert(id);
+        const bool was_own = own_before_ && own_before_->contains(id);
+        if (device || (!was_ours && (was_own || find(listed_, resource_, id).device))) {
+          own_.push_back(id);
           if (!device) gone.ids.push_back(id);
           continue;
         }
@@ -143,9 +144,20 @@ class Draft {
   }
 
   Adoption finish(const Recipe& recipe, const Paths& paths) {
+    for (auto& [device, shares] : adoption_.used) {
+      std::ranges::sort(shares);
+      shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+    }
+    find_holders(recipe, paths);
+    adoption_.own = united(own_before_, std::make_shared<const IdList>(std::move(own_)));
+    return std::move(adoption_);
+  }
+
+ private:
+  void find_holders(const Recipe& recipe, const Paths& paths) {
     for (const Claim& claim : listed_claims_) find_drift(claim, recipe, paths);
     for (const Claim& claim : gone_claims_) find_successors(claim, recipe, paths);
-    if (claims_.empty()) return std::move(adoption_);
+    if (claims_.empty()) return;
     const LeadsTo& leads_to = paths.leads_to;
     const auto places = by_place(resource_, recipe, devices_, leads_to);
     for (const Claim& claim : claims_) {
@@ -164,14 +176,12 @@ class Draft {
       if (!its.empty())
         give(claim, its);
       else if (claim.was_ours)  // the reload leaves it out
-        adoption_.own.insert(claim.ids.begin(), claim.ids.end());
+        own_.insert(own_.end(), claim.ids.begin(), claim.ids.end());
       else
         for (const std::string& id : claim.ids) adoption_.strangers.push_back(former(claim, id));
     }
-    return std::move(adoption_);
   }
 
- private:
   static FormerId former(const Claim& claim, const std::string& id) {
     return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
   }
@@ -226,7 +236,7 @@ class Draft {
 
   // Is it adopted, or from before the reload that was just now?
   bool stands_for_another(const std::string& id) const {
-    if (is_in(held_.adopted, resource_, id)) return true;
+    if (is_adopted(held_, resource_, id)) return true;
     if (!held_.reloaded) return false;
     const Device* const before = find(held_.before_reload.front(), resource_, id).device;
     return before && !before->gone;
@@ -282,10 +292,21 @@ class Draft {
   std::vector<Claim> claims_;
   std::vector<Claim> listed_claims_;  // by ids that are listed, with nodes
   std::vector<Claim> gone_claims_;    // by ids that were listed
+  IdsPointer own_before_;
+  std::vector<std::string_view> own_;  // of the checkpoint
   Adoption adoption_;
 };
 
 }  // namespace
+
+IdsPointer united(const IdsPointer& some, const IdsPointer& others) {
+  if (some == others || !others) return some;
+  if (!some || std::ranges::includes(*others, *some)) return others;
+  if (std::ranges::includes(*some, *others)) return some;
+  std::vector<std::string_view> both(some->begin(), some->end());
+  both.insert(both.end(), others->begin(), others->end());
+  return std::make_shared<const IdList>(std::move(both));
+}
 
 GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
                   const Device& device, const Paths& paths) {

@@ -28,10 +28,15 @@ struct FormerId {
   auto operator<=>(const FormerId&) const = default;
 };
 
+// Shared, as a pod can hold 48,000 ids, and each scan gets them. nullptr: none.
+using IdsPointer = std::shared_ptr<const IdList>;
+// Returns the ids of both: one of the two pointers, if that has the other's ids.
+IdsPointer united(const IdsPointer& some, const IdsPointer& others);
+
 // What is known of the ids that containers hold. By resource.
 struct HeldIds {
   std::shared_ptr<const Checkpoint> checkpoint;          // nullptr: nothing
-  std::map<std::string, std::set<std::string>> own;      // that were listed
+  std::map<std::string, IdsPointer> own;                 // that were listed
   std::map<std::string, std::set<std::string>> adopted;  // that are adopted already
   // What was listed by configurations before this one, the newest first.
   std::vector<std::map<std::string, Inventory>> before_reload = {};
@@ -53,12 +58,14 @@ struct Stale {
 struct Adoption {
   // By the device's id. Each one stands for a share of the device, which somebody has.
   std::map<std::string, std::vector<FormerId>> devices;
-  // The shares that containers hold by the ids with which they are listed. By the device's id.
-  std::map<std::string, std::set<unsigned>> used;
+  // The shares that containers hold by the ids with which they are listed, sorted, each once. By the device's
+  // id.
+  std::map<std::string, std::vector<unsigned>> used;
   // By the device's id.
   std::map<std::string, std::vector<Stale>> stale;
-  // Ids of the checkpoint that the resource lists, or has listed, and that are nobody's but its own.
-  std::set<std::string> own;
+  // Ids of the checkpoint that the resource lists, or has listed, now or at an earlier scan, and that are
+  // nobody's but its own.
+  IdsPointer own;
   // No device of the resource is recognised in what the container was given.
   std::vector<FormerId> strangers;
 };

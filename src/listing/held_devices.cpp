@@ -1,6 +1,5 @@
 #include "listing/held_devices.hpp"
 
-#include <iterator>
 #include <utility>
 
 #include "device/inventory.hpp"
@@ -17,7 +16,18 @@ Ledger::Holds holds_of(const Holdings& holdings) {
   Ledger::Holds holds;
   for (const auto& [resource, holders] : holdings) {
     for (const auto& [id, holder] : holders)
-      if (!parse_replica_id(id)) holds.try_emplace({resource, id}, name_of(holder));
+      if (!parse_replica_id(id)) holds.try_emplace({resource, std::string(id)}, name_of(*holder));
+  }
+  return holds;
+}
+
+Ledger::Holds holds_of(const Checkpoint& checkpoint) {
+  Ledger::Holds holds;
+  for (const Checkpoint::PodDevices& some : checkpoint.pod_devices) {
+    for (const auto& [node, ids] : some.ids) {
+      for (const std::string& id : ids)
+        if (!parse_replica_id(id)) holds.try_emplace({some.resource, id}, name_of(*some.holder()));
+    }
   }
   return holds;
 }
@@ -47,7 +57,7 @@ void HeldDevices::list(const std::string& resource, std::span<const Device> devi
 
 void HeldDevices::learn_first(const Checkpoint& checkpoint) {
   if (std::exchange(told_, true)) return;
-  ledger_->learn(holds_of(checkpoint.holdings()), Clock::time_point::min(), Clock::now());
+  ledger_->learn(holds_of(checkpoint), Clock::time_point::min(), Clock::now());
   again_.arm(kFirstPause);
 }
 
@@ -86,16 +96,17 @@ void HeldDevices::look() {
 void HeldDevices::tell_doubles(const Holdings& holdings) {
   std::set<Ledger::Name> doubles;
   for (const auto& [resource, holders] : holdings) {
-    for (auto one = holders.begin(); one != holders.end(); one = holders.upper_bound(one->first)) {
-      const auto other = std::next(one);
-      if (other == holders.end() || other->first != one->first) continue;
-      const Ledger::Name& name = *doubles.insert({resource, one->first}).first;
-      if (doubles_.contains(name)) continue;
+    const HoldersOfIds::Held* one = nullptr;
+    for (const HoldersOfIds::Held& other : holders) {
+      const HoldersOfIds::Held* const former = std::exchange(one, &other);
+      if (!former || former->id != other.id) continue;
+      const auto [name, added] = doubles.insert({resource, std::string(other.id)});
+      if (!added || doubles_.contains(*name)) continue;
       log_.warn("the kubelet gave one device to two pods: delete one of them",
                 {{"resource", resource},
-                 {"device", name.id},
-                 {"pod", name_of(one->second)},
-                 {"other", name_of(other->second)}});
+                 {"device", name->id},
+                 {"pod", name_of(*former->holder)},
+                 {"other", name_of(*other.holder)}});
     }
   }
   doubles_ = std::move(doubles);

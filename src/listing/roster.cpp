@@ -14,13 +14,9 @@ using namespace std::chrono_literals;
 std::set<std::string> held_devices(const Inventory& listed, const std::string& resource,
                                    const PodResources::Answer& answer) {
   std::set<std::string> held;
-  for (const Device& device : listed.devices())
-    if (!answer.complete && !device.healthy()) held.insert(device.id);
-  const auto ids = answer.holdings->find(resource);
-  if (ids == answer.holdings->end()) return held;
-  for (const auto& [id, holder] : ids->second) {
-    const Device* device = listed.find(id);
-    if (device && !device->healthy()) held.insert(device->id);
+  for (const Device& device : listed.devices()) {
+    if (!device.healthy() && (!answer.complete || !held_ids(*answer.holdings, resource, device).empty()))
+      held.insert(device.id);
   }
   return held;
 }

@@ -76,9 +76,8 @@ void HoldingsReader::merge(Number who, const PodResources::Answer& listed,
   };
   workers_.run([known, listed = listed.holdings, settled = age_.settled(),
                 reading] { *known = known_holders(listed, settled, reading); },
-               questions_.bound(end), kMergeDeadline, questions_.bound([this, who] {
-                 finish(who, {.holdings = nullptr, .why = "reading which pods hold devices takes too long"});
-               }));
+               questions_.bound(end), kMergeDeadline,
+               questions_.bound([this, who] { finish(who, too_late()); }));
 }
 
 void HoldingsReader::finish(Number who, const PodResources::Answer& answer) {

@@ -61,6 +61,10 @@ class HoldingsReader {
   // never, if this is gone by then.
   void read(Clock::time_point since, Done done,
             std::optional<std::chrono::milliseconds> patience = std::nullopt);
+  // The answer to a question whose merging did not end by kMergeDeadline.
+  static PodResources::Answer too_late() {
+    return {.holdings = nullptr, .why = "reading which pods hold devices takes too long"};
+  }
   // Another kubelet is meant from now on: answers all who wait that nothing is known.
   void abandon();
 

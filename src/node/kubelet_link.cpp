@@ -23,7 +23,7 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
       allocatable_(platform.loop, config.pod_resources),
       checkpoint_(platform.workers, platform.log, config.directory / kCheckpointName,
                   config.pods_directory()),
-      holdings_(platform.loop, platform.workers, pod_resources_, checkpoint_,
+      holdings_(platform.loop, platform.computations, pod_resources_, checkpoint_,
                 {config.pod_resources, config.directory / kKubeletSocket}),
       watcher_(
           platform.directories, registers() ? config.directory / kKubeletSocket : config.plugins_registry,

@@ -28,7 +28,8 @@ struct Tallies {
 struct Platform {
   EventLoop& loop;
   Log& log;
-  Workers& workers;
+  Workers& workers;       // for what can block
+  Workers& computations;  // one thread, for what takes long and never blocks
   Programs& programs;
   DirWatcher& directories;
   UdevMonitor& devices;

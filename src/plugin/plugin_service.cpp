@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <iterator>
 #include <mutex>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -113,9 +112,10 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
   std::vector<std::vector<std::string>> containers;
   std::ranges::transform(request->container_requests(), std::back_inserter(containers), ids_of);
-  std::set<std::string> all;
-  for (const std::vector<std::string>& ids : containers) all.insert(ids.begin(), ids.end());
-  auto claimed = unanswered_.claim(all, [context] { return context->IsCancelled(); });
+  UnansweredIds::Ids all;
+  for (const auto& container : request->container_requests())
+    all.insert(all.end(), container.devices_ids().begin(), container.devices_ids().end());
+  auto claimed = unanswered_.claim(std::move(all), [context] { return context->IsCancelled(); });
   if (const auto* const id = std::get_if<std::string>(&claimed)) {
     const grpc::Status status(
         grpc::StatusCode::UNAVAILABLE,
@@ -160,7 +160,9 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
     const auto without = container_allocation(*call->offer, ids, {});
     if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
   }
-  auto done = [this, call, ids, chosen](const std::variant<Allocation, std::string>& said) {
+  // The loop calls this, and is not to free 48,000 ids.
+  auto done = [this, call, ids = chosen ? std::vector<std::string>() : ids,
+               chosen](const std::variant<Allocation, std::string>& said) {
     if (const auto* trouble = std::get_if<std::string>(&said))
       return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
                          "resource " + call->offer->resource + ": " + *trouble});
@@ -173,9 +175,13 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
     resource_.calls->allocated.add();
     go_on(call);
   };
-  owner_.tell([offer = call->offer, ids, chosen, done = std::move(done)](EndpointOwner& owner) {
-    chosen ? owner.ask_for_card(offer, ids, done) : owner.ask_allocation_program(offer, ids, done);
-  });
+  if (chosen)
+    owner_.tell([offer = call->offer, set = IdSet::of(call->offer->resource, ids),
+                 done = std::move(done)](EndpointOwner& owner) { owner.ask_for_card(offer, set, done); });
+  else
+    owner_.tell([offer = call->offer, ids, done = std::move(done)](EndpointOwner& owner) {
+      owner.ask_allocation_program(offer, ids, done);
+    });
 }
 
 void PluginService::end(AllocateCall& call, const grpc::Status& status) const {
@@ -205,8 +211,14 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
                                                 "resource " + resource + ": " + trouble));
   };
   const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
-  owner_.tell(
-      [offer, ids, done = std::move(done)](EndpointOwner& owner) { owner.prepare_start(offer, ids, done); });
+  if (offer->recipe->assume)
+    owner_.tell([offer, set = IdSet::of(offer->resource, ids), done = std::move(done)](EndpointOwner& owner) {
+      owner.prepare_card(offer, set, done);
+    });
+  else
+    owner_.tell([offer, ids, done = std::move(done)](EndpointOwner& owner) {
+      owner.prepare_start(offer, ids, done);
+    });
   return reactor;
 }
 

@@ -11,6 +11,7 @@
 #include "allocate/offer.hpp"
 #include "base/readers.hpp"
 #include "base/tally.hpp"
+#include "base/workers.hpp"
 #include "device/recipe.hpp"
 #include "plugin/container_answer.hpp"
 
@@ -59,8 +60,9 @@ class InventoryFeed {
 
   explicit InventoryFeed(Offer first);
 
-  // Loop thread only. Replaces the offer. Readers are woken only if the kubelet would be told something else.
-  void publish(Offer offer);
+  // Loop thread only. Replaces the offer. Returns true if the kubelet's list changes by that: call
+  // tell_list() then.
+  bool publish(Offer offer);
   Newest newest() const;
 
   // Loop thread only, before the readers are closed: they are to end with an empty list.
@@ -89,5 +91,9 @@ struct ServedResource {
   std::shared_ptr<CallTally> calls;
   CheckAnswer check_answer;
 };
+
+// Loop thread only. Has the feed's streams send the newest list. A list of more than 1,000 ids is encoded on
+// the worker: one of 50,000 would hold the loop for 30 ms.
+void tell_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations);
 
 }  // namespace plughost

@@ -1,14 +1,15 @@
 #pragma once
 // The ids of Allocate calls that have no answer yet. Thread-safe.
 
+#include <algorithm>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace plughost {
 
@@ -17,43 +18,54 @@ namespace plughost {
 class UnansweredIds {
  public:
   using Cancelled = std::function<bool()>;
+  using Ids = std::vector<std::string_view>;
 
-  // One call's ids, until it is destroyed.
+  // One call's ids, until it is destroyed, which is cheap: the loop does it.
   class Claim {
    public:
-    explicit Claim(UnansweredIds& of, std::set<std::string> ids) : of_(&of), ids_(std::move(ids)) {}
+    Claim(UnansweredIds& of, Ids ids, Cancelled cancelled)
+        : of_(of), ids_(std::move(ids)), cancelled_(std::move(cancelled)) {}
     ~Claim() {
-      const std::lock_guard lock(of_->mutex_);
-      for (const std::string& id : ids_) {
-        const auto found = of_->claims_.find(id);
-        if (found != of_->claims_.end() && found->second.first == this) of_->claims_.erase(found);
-      }
+      const std::lock_guard lock(of_.mutex_);
+      std::erase(of_.claims_, this);
     }
     Claim& operator=(Claim&&) = delete;
 
    private:
-    UnansweredIds* of_;
-    std::set<std::string> ids_;
+    friend class UnansweredIds;
+    UnansweredIds& of_;
+    const Ids ids_;  // sorted
+    const Cancelled cancelled_;
   };
 
   // Returns the claim, or the first of the ids that another call has claimed whose caller still waits.
   // cancelled: whether this call's caller has gone, as a kubelet that was restarted; called from any thread,
-  // until the claim is destroyed. The claim must not outlive this.
-  std::variant<std::unique_ptr<Claim>, std::string> claim(const std::set<std::string>& ids,
-                                                          const Cancelled& cancelled) {
+  // until the claim is destroyed. The claim must not outlive this, nor the texts of the ids.
+  std::variant<std::unique_ptr<Claim>, std::string> claim(Ids ids, Cancelled cancelled) {
+    std::ranges::sort(ids);
     const std::lock_guard lock(mutex_);
-    for (const std::string& id : ids) {
-      const auto found = claims_.find(id);
-      if (found != claims_.end() && !found->second.second()) return id;
+    for (const Claim* const other : claims_) {
+      const std::string_view id = first_common(ids, other->ids_);
+      if (!id.empty() && !other->cancelled_()) return std::string(id);
     }
-    auto claim = std::make_unique<Claim>(*this, ids);
-    for (const std::string& id : ids) claims_[id] = {claim.get(), cancelled};
+    auto claim = std::make_unique<Claim>(*this, std::move(ids), std::move(cancelled));
+    claims_.push_back(claim.get());
     return claim;
   }
 
  private:
+  // Both are sorted. Empty: there is none.
+  static std::string_view first_common(const Ids& some, const Ids& others) {
+    auto other = others.begin();
+    for (const std::string_view id : some) {
+      while (other != others.end() && *other < id) ++other;
+      if (other != others.end() && *other == id) return id;
+    }
+    return {};
+  }
+
   std::mutex mutex_;
-  std::map<std::string, std::pair<const Claim*, Cancelled>> claims_;  // by id
+  std::vector<const Claim*> claims_;
 };
 
 }  // namespace plughost

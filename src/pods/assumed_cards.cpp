@@ -1,6 +1,8 @@
 #include "pods/assumed_cards.hpp"
 
 #include <chrono>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "assume/pod.hpp"
@@ -16,6 +18,12 @@ std::int64_t nanoseconds_now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+Holder named(const AskingPod& pod, const std::string& container) {
+  const std::size_t slash = pod.name.find('/');
+  return {
+      .pod_namespace = pod.name.substr(0, slash), .pod = pod.name.substr(slash + 1), .container = container};
 }
 
 }  // namespace
@@ -44,21 +52,25 @@ bool AssumedCards::without_isolation() const {
   return label != node->labels.end() && label->second == "true";
 }
 
-Holdings AssumedCards::by_annotation(const Holdings& holdings, const Inventory& inventory) const {
-  Holdings known = by_card(holdings, resource_, inventory, [&](const Holder& holder) -> const Device* {
-    const AskingPod* const pod = pods_.book().find(holder);
-    return pod ? card_named(terms_, *pod, inventory) : nullptr;
-  });
-  return by_name(std::move(known), resource_, [this](const Holder& holder) { return known_as(holder); });
-}
-
-Holder AssumedCards::known_as(const Holder& holder) const {
-  const AskingPod* const pod = holder.pod_namespace.empty() ? pods_.book().find(holder) : nullptr;
-  if (!pod) return holder;
-  const std::size_t slash = pod->name.find('/');
-  return {.pod_namespace = pod->name.substr(0, slash),
-          .pod = pod->name.substr(slash + 1),
-          .container = holder.container};
+AssumedCards::HoldersByCard AssumedCards::by_annotation(const Inventory& inventory) const {
+  return [book = pods_.book(), terms = terms_, inventory](const HoldersOfIds& holders) {
+    std::map<std::string_view, const AskingPod*> names;
+    for (const AskingPod* const pod : book.all()) names[pod->name] = pod;
+    const auto pod_of = [&](const Holder& holder) {
+      if (holder.pod_namespace.empty()) return book.find(holder.pod);
+      const auto found = names.find(holder.pod_namespace + '/' + holder.pod);
+      return found == names.end() ? nullptr : found->second;
+    };
+    const auto card = [&](const Holder& holder) -> const Device* {
+      const AskingPod* const pod = pod_of(holder);
+      return pod ? card_named(terms, *pod, inventory) : nullptr;
+    };
+    const auto known_as = [&](const Holder& holder) {
+      const AskingPod* const pod = holder.pod_namespace.empty() ? pod_of(holder) : nullptr;
+      return pod ? named(*pod, holder.container) : holder;
+    };
+    return by_name(by_card(holders, inventory, card), known_as);
+  };
 }
 
 void AssumedCards::mark(const AskingPod& pod) {

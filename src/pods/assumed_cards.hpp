@@ -22,22 +22,23 @@ class AssumedCards {
  public:
   using AllocationDone = EndpointOwner::AllocationDone;
   using StartDone = EndpointOwner::StartDone;
-  using Ids = std::vector<std::string>;
 
   // As the offer's recipe has it, which has an assume. assuming outlives it.
   static std::unique_ptr<AssumedCards> of(Assuming& assuming, const Offer& offer);
   virtual ~AssumedCards() = default;
   AssumedCards& operator=(AssumedCards&&) = delete;
 
-  // What a container gets for these ids.
-  virtual void allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) = 0;
-  // A container that holds them is about to start.
-  virtual void prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) = 0;
+  // Decides what a container gets for these ids.
+  virtual void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) = 0;
+  // Called before a container that holds the ids starts.
+  virtual void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) = 0;
 
   const AssumeTerms& terms() const { return terms_; }
-  // Who holds which card by the pods' annotations, and not by the kubelet's ids, and by the pods' names,
-  // where only UIDs are told.
-  Holdings by_annotation(const Holdings& holdings, const Inventory& inventory) const;
+  // Returns the holders of the resource by the cards of their pods' annotations, instead of by the kubelet's
+  // ids, and by the pods' names where only UIDs are known. Any thread may call the function, at any time: it
+  // has copies of all that it needs. It takes as long as there are ids.
+  using HoldersByCard = std::function<HoldersOfIds(const HoldersOfIds& holders)>;
+  HoldersByCard by_annotation(const Inventory& inventory) const;
 
  protected:
   AssumedCards(Assuming& assuming, const Offer& offer);
@@ -58,7 +59,6 @@ class AssumedCards {
 
  private:
   virtual void on_pods() {}
-  Holder known_as(const Holder& holder) const;
   // A former process may have been killed between its answer and the mark.
   void look_for_unmarked();
 };

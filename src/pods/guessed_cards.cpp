@@ -39,8 +39,8 @@ class GuessedCards final : public AssumedCards {
 
   GuessedCards(Assuming& assuming, const Offer& offer);
 
-  void allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) override;
-  void prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) override;
+  void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
+  void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
 
  private:
   struct Ask;
@@ -66,13 +66,13 @@ class GuessedCards final : public AssumedCards {
   void on_pods() override;
 
   AnsweredContainers answered_;            // of pods that are Pending still
-  std::map<std::string, Answer> guesses_;  // open and wrong ones, by late_device() of the ids
+  std::map<std::string, Answer> guesses_;  // open and wrong ones, by the name of the ids
   Timer settling_;
 };
 
 struct GuessedCards::Ask {
   std::shared_ptr<const Offer> offer;
-  Ids ids;
+  IdSet ids;
   AllocationDone done;
   EventLoop::Clock::time_point asked = EventLoop::Clock::now();
   std::vector<HeldUnits> held;  // by the checkpoint
@@ -83,7 +83,7 @@ struct GuessedCards::Ask {
 GuessedCards::GuessedCards(Assuming& assuming, const Offer& offer)
     : AssumedCards(assuming, offer), settling_(assuming.loop(), [this] { settle_later(); }) {}
 
-void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) {
+void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
   const auto ask = std::make_shared<Ask>(Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done)});
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
@@ -115,7 +115,7 @@ std::chrono::milliseconds GuessedCards::patience_of(const Offer& offer) const {
 bool GuessedCards::try_to_answer(Ask& ask) {
   AnsweredContainers known = answered_;
   known.merge(containers_of(ask.held));
-  const auto found = match(pods_.book().all(), ask.ids.size(), known, terms_, ask.offer->inventory);
+  const auto found = match(pods_.book().all(), ask.ids.count, known, terms_, ask.offer->inventory);
   if (const auto* const why = std::get_if<std::string>(&found)) {
     ask.why = *why;
     ask.refused = false;
@@ -130,16 +130,16 @@ bool GuessedCards::try_to_answer(Ask& ask) {
     ask.refused = true;
     return false;
   }
-  auto outcome = answer_on_card(*ask.offer, *ask.offer->recipe, *std::get<const Device*>(card),
-                                ask.ids.size(), &pod, false, without_isolation());
+  auto outcome = answer_on_card(*ask.offer, *ask.offer->recipe, *std::get<const Device*>(card), ask.ids.count,
+                                &pod, false, without_isolation());
   if (std::holds_alternative<Allocation>(outcome)) {
     for (const std::string& container : it.containers) answered_.emplace(pod.uid, container);
-    guesses_[late_device(resource_, ask.ids)] = {.guess = {.ids = ask.ids,
-                                                           .pod = pod.uid,
-                                                           .containers = it.containers,
-                                                           .former = holders_of(ask.held, ask.ids)},
-                                                 .card = card_text(terms_, *std::get<const Device*>(card)),
-                                                 .at = EventLoop::Clock::now()};
+    guesses_[ask.ids.name] = {.guess = {.ids = ask.ids,
+                                        .pod = pod.uid,
+                                        .containers = it.containers,
+                                        .former = holders_of(ask.held, ask.ids)},
+                              .card = card_text(terms_, *std::get<const Device*>(card)),
+                              .at = EventLoop::Clock::now()};
     settling_.arm(kSettling);
   }
   ask.done(std::move(outcome));
@@ -153,11 +153,11 @@ void GuessedCards::answer_without_pod(Ask& ask, const std::string& trouble) {
     why = "nobody tells which pods this node has: " + trouble;
   else if (!trouble.empty())
     why += "; and what is known may be old: " + trouble;
-  ask.done(plughost::answer_without_pod(*ask.offer, ask.ids.size(), why, without_isolation()));
+  ask.done(plughost::answer_without_pod(*ask.offer, ask.ids.count, why, without_isolation()));
 }
 
 // Without the checkpoint no start is allowed, as with `late`: the kubelet retries.
-void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) {
+void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
   assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
                                                 const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (!checkpoint)
@@ -175,7 +175,7 @@ void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const Ids& 
       if (answer) given.insert(card_in(terms_, answer->env));
     }
     given.erase("");  // an answer without a card, or one that does not name it
-    const auto known = guesses_.find(late_device(resource_, ids));
+    const auto known = guesses_.find(ids.name);
     if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
     check_card(*offer, its.pod_uid, given, done);
   }));

@@ -25,13 +25,13 @@ const Allocation* answer_for(const Checkpoint& checkpoint, std::string_view reso
 // The late devices of every resource that somebody holds.
 std::set<std::string> late_devices(const Checkpoint& checkpoint);
 
-// The same holders of a resource, each with as many ids, but of the card that card() says: nullptr is 'nobody
-// knows', and leaves the ids as they are, as far as no other holder has them by then.
-Holdings by_card(Holdings holdings, const std::string& resource, const Inventory& inventory,
-                 const std::function<const Device*(const Holder& holder)>& card);
+// Returns the same holders of a resource, each with as many ids, but of the card that card() returns.
+// nullptr, for an unknown card, leaves the ids as they are, as far as no other holder has them by then.
+HoldersOfIds by_card(const HoldersOfIds& holders, const Inventory& inventory,
+                     const std::function<const Device*(const Holder& holder)>& card);
 
-// The same holders of a resource, each as known_as() says.
-Holdings by_name(Holdings holdings, const std::string& resource,
-                 const std::function<Holder(const Holder& holder)>& known_as);
+// Returns the same holders of a resource, each under the name that known_as() returns.
+HoldersOfIds by_name(const HoldersOfIds& holders,
+                     const std::function<Holder(const Holder& holder)>& known_as);
 
 }  // namespace plughost

@@ -29,9 +29,9 @@ class LateCards final : public AssumedCards {
   LateCards(Assuming& assuming, const Offer& offer) : AssumedCards(assuming, offer) {}
 
   // At once, and without the API server: a CDI name.
-  void allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) override;
+  void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
   // Writes what the name stands for. A start that comes too early fails, and the kubelet tries it again.
-  void prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) override;
+  void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
 
  private:
   struct Start;
@@ -43,16 +43,16 @@ class LateCards final : public AssumedCards {
 
 struct LateCards::Start {
   std::shared_ptr<const Offer> offer;
-  Ids ids;
+  IdSet ids;
   std::vector<HeldUnits> held;
   StartDone done;
 };
 
-void LateCards::allocate(std::shared_ptr<const Offer> offer, const Ids& ids, AllocationDone done) {
-  done(named(*offer->recipe, resource_, late_device(resource_, ids)));
+void LateCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
+  done(named(*offer->recipe, resource_, late_device(ids)));
 }
 
-void LateCards::prepare_start(std::shared_ptr<const Offer> offer, const Ids& ids, StartDone done) {
+void LateCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
   assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
                                                 const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (!checkpoint)
@@ -86,9 +86,9 @@ void LateCards::specify(const std::shared_ptr<const Start>& start, const AskingP
   const auto card = card_of(terms_, pod, start->offer->inventory);
   if (const auto* const trouble = std::get_if<std::string>(&card)) return start->done(*trouble);
   const auto edits =
-      late_edits(*start->offer, *std::get<const Device*>(card), start->ids.size(), pod, without_isolation());
+      late_edits(*start->offer, *std::get<const Device*>(card), start->ids.count, pod, without_isolation());
   if (const auto* const trouble = std::get_if<std::string>(&edits)) return start->done(*trouble);
-  const std::string device = late_device(resource_, start->ids);
+  const std::string device = late_device(start->ids);
   assuming_.specify(
       device, cdi_specification(resource_, device, std::get<CdiEdits>(edits), *std::get<const Device*>(card)),
       lifetime_.bound([this, start](const std::string& trouble) {

@@ -45,13 +45,6 @@ const AskingPod* PodBook::find(const std::string& uid) const {
   return found == pods_.end() ? nullptr : &found->second;
 }
 
-const AskingPod* PodBook::find(const Holder& holder) const {
-  if (holder.pod_namespace.empty()) return find(holder.pod);
-  const std::string name = holder.pod_namespace + '/' + holder.pod;
-  const auto found = std::ranges::find_if(pods_, [&](const auto& item) { return item.second.name == name; });
-  return found == pods_.end() ? nullptr : &found->second;
-}
-
 void PodBook::set_marked(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;

@@ -38,8 +38,6 @@ class PodBook {
   std::vector<const AskingPod*> all() const;
   // nullptr: there is none.
   const AskingPod* find(const std::string& uid) const;
-  // By its name, or by its UID where that is all that is known.
-  const AskingPod* find(const Holder& holder) const;
 
   // The pod counts as marked before its source shows the mark, and whatever older news say.
   void set_marked(const std::string& uid);

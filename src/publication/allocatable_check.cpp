@@ -17,7 +17,7 @@ void AllocatableCheck::look(KubeletLink& link) {
   const auto attached = [](const Subject& subject) { return subject.attached_since.has_value(); };
   if (std::ranges::none_of(hooks_.subjects(), attached)) return;
   link_ = &link;
-  again_ = link.allocatable().asking();
+  again_ = busy();
   if (again_) return;
   link.allocatable().ask(question_.bound([this](const Allocatable::Count& count) { take(count); }));
 }
@@ -26,6 +26,7 @@ void AllocatableCheck::forget() {
   question_.renew();
   timer_.cancel();
   again_ = false;
+  comparing_ = false;
   agreements_.clear();
   told_.clear();
   unknown_.clear();
@@ -37,33 +38,53 @@ std::string AllocatableCheck::disagreement(const std::string& resource) const {
 }
 
 void AllocatableCheck::take(const Allocatable::Count& count) {
-  const bool told_unknown = !unknown_.empty();
-  const auto before = told_;
+  const bool was_unknown = !unknown_.empty();
   unknown_ = count.why;
-  if (count.ids) {
-    const std::vector<Subject> subjects = hooks_.subjects();
-    std::set<std::string_view> names;
-    for (const Subject& subject : subjects) names.insert(subject.resource);
-    const auto gone = [&](const auto& item) { return !names.contains(item.first); };
-    std::erase_if(agreements_, gone);
-    std::erase_if(told_, gone);
-    const std::vector<std::string> none;
-    for (const Subject& subject : subjects) {
-      const auto counted = count.ids->find(subject.resource);
-      judge(subject, counted == count.ids->end() ? none : counted->second);
-    }
-  } else if (!told_unknown) {
+  if (!count.ids) {
+    if (was_unknown) return end();
     platform_.log.info("kubelet does not report its allocatable devices: counts are not verified",
                        {{"why", count.why}});
+    hooks_.changed();
+    return end();
   }
-  if (told_ != before || told_unknown != !unknown_.empty()) hooks_.changed();
-  if (again_) return look(*link_);
+  if (was_unknown) hooks_.changed();
+  comparing_ = true;
+  const auto subjects = std::make_shared<const std::vector<Subject>>(hooks_.subjects());
+  const auto found = std::make_shared<std::vector<Disagreement>>();
+  platform_.computations.run(
+      [subjects, found, ids = count.ids] {
+        const std::vector<std::string> none;
+        for (const Subject& subject : *subjects) {
+          const auto counted = ids->find(subject.resource);
+          found->push_back(compare(subject.sent, counted == ids->end() ? none : counted->second));
+        }
+      },
+      question_.bound([this, subjects, found] {
+        judge_all(*subjects, *found);
+        end();
+      }),
+      kCompareDeadline, question_.bound([this] { end(); }));
 }
 
-void AllocatableCheck::judge(const Subject& subject, const std::vector<std::string>& counted) {
+void AllocatableCheck::end() {
+  comparing_ = false;
+  if (again_) look(*link_);
+}
+
+void AllocatableCheck::judge_all(const std::vector<Subject>& subjects, std::vector<Disagreement>& found) {
+  const auto before = told_;
+  std::set<std::string_view> names;
+  for (const Subject& subject : subjects) names.insert(subject.resource);
+  const auto gone = [&](const auto& item) { return !names.contains(item.first); };
+  std::erase_if(agreements_, gone);
+  std::erase_if(told_, gone);
+  for (std::size_t i = 0; i < subjects.size(); ++i) judge(subjects[i], std::move(found[i]));
+  if (told_ != before) hooks_.changed();
+}
+
+void AllocatableCheck::judge(const Subject& subject, Disagreement found) {
   if (!subject.attached_since) return;
   Agreement& agreement = agreements_[subject.resource];
-  Disagreement found = compare(subject.sent, counted);
   if (!found.none()) timer_.arm(kAgain);
   const bool anew =
       agreement.take(subject.sent, *subject.attached_since, std::move(found), EventLoop::Clock::now());

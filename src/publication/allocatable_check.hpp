@@ -68,6 +68,8 @@ class AllocatableCheck {
  public:
   // While the kubelet disagrees it is asked so often.
   static constexpr std::chrono::seconds kAgain{1};
+  // A comparison waits for nothing.
+  static constexpr std::chrono::seconds kCompareDeadline{10};
 
   struct Subject {
     std::string resource;
@@ -86,6 +88,8 @@ class AllocatableCheck {
   // Asks that kubelet, at once unless it is being asked, if it has a stream. link outlives the answer, or
   // forget() is called.
   void look(KubeletLink& link);
+  // True while the kubelet is asked, or its answer is compared.
+  bool busy() const { return comparing_ || (link_ && link_->allocatable().asking()); }
   // Another kubelet is meant from now on.
   void forget();
 
@@ -96,7 +100,10 @@ class AllocatableCheck {
 
  private:
   void take(const Allocatable::Count& count);
-  void judge(const Subject& subject, const std::vector<std::string>& counted);
+  // found: for each of the subjects.
+  void judge_all(const std::vector<Subject>& subjects, std::vector<Disagreement>& found);
+  void judge(const Subject& subject, Disagreement found);
+  void end();
 
   Platform& platform_;
   Hooks hooks_;
@@ -104,7 +111,8 @@ class AllocatableCheck {
   std::map<std::string, Agreement> agreements_;  // by resource
   std::map<std::string, std::string> told_;      // the sentences of those that disagree
   std::string unknown_;
-  bool again_ = false;  // asked to look meanwhile
+  bool again_ = false;      // asked to look meanwhile
+  bool comparing_ = false;  // on a worker: a resource can have 48,000 ids
   Timer timer_;
   Lifetime question_;
 };

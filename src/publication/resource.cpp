@@ -38,7 +38,7 @@ Resource::~Resource() = default;
 
 void Resource::publish(Offer offer) {
   const std::shared_ptr<const Offer> before = this->offer();
-  feed_->publish(std::move(offer));
+  if (feed_->publish(std::move(offer))) tell_list(feed_, platform_.computations);
   follow_pods();
   health_times_.note(before->inventory.devices(), this->offer()->inventory.devices(),
                      std::chrono::system_clock::now());
@@ -72,21 +72,24 @@ ResourceStatus Resource::status() const {
   return status;
 }
 
-void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                             StartDone done) {
-  auto told = [this, done = std::move(done)](const std::string& trouble) {
+Resource::StartDone Resource::logged(StartDone done) {
+  return [this, done = std::move(done)](const std::string& trouble) {
     done(trouble);
     if (!trouble.empty())
       platform_.log.warn("PreStartContainer refused", {{"resource", name_}, {"why", trouble}});
   };
-  if (!offer->recipe->assume)
-    pre_starts_.run(offer, ids, std::move(told));
-  else if (cards_)
-    cards_->prepare_start(std::move(offer), ids, std::move(told));
 }
 
-void Resource::ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                            AllocationDone done) {
+void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+                             StartDone done) {
+  pre_starts_.run(offer, ids, logged(std::move(done)));
+}
+
+void Resource::prepare_card(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
+  if (cards_) cards_->prepare_start(std::move(offer), ids, logged(std::move(done)));
+}
+
+void Resource::ask_for_card(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
   if (cards_) cards_->allocate(std::move(offer), ids, std::move(done));
 }
 

@@ -72,8 +72,10 @@ class Resource final : private EndpointOwner {
   void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
                               AllocationDone done) override;
 
-  void ask_for_card(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                    AllocationDone done) override;
+  void ask_for_card(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
+  void prepare_card(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
+  // Returns `done` with a line in the log for a refusal.
+  StartDone logged(StartDone done);
   // As the newest offer has it.
   void follow_pods();
 

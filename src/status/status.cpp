@@ -1,5 +1,6 @@
 #include "status/status.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "apiserver/api_server.hpp"
@@ -10,17 +11,10 @@
 namespace plughost {
 namespace {
 
-// Calls visit(id, holder) for each id of the device that a container holds.
-template <typename Visit>
-void for_each_holder(const Device& device, const std::string& resource, const Holdings* holdings,
-                     Visit visit) {
-  if (holdings == nullptr) return;
-  const auto held = holdings->find(resource);
-  if (held == holdings->end()) return;
-  for (unsigned n = 0; n < device.replicas; ++n) {
-    const auto [first, last] = held->second.equal_range(replica_id(device, n));
-    for (auto each = first; each != last; ++each) visit(each->first, each->second);
-  }
+// holdings: nullptr if they are not known.
+std::vector<const HoldersOfIds::Held*> held_of(const Device& device, const std::string& resource,
+                                               const Holdings* holdings) {
+  return holdings ? held_ids(*holdings, resource, device) : std::vector<const HoldersOfIds::Held*>();
 }
 
 Json nodes_json(const Device& device) {
@@ -50,20 +44,25 @@ std::optional<WallTime> on_the_wall(std::optional<EventLoop::Clock::time_point> 
 }  // namespace
 
 Json holders_json(const Device& device, const std::string& resource, const Holdings* holdings) {
+  auto held = held_of(device, resource, holdings);
+  const auto share = [&](const auto* each) { return share_of(device, each->id); };
+  std::ranges::stable_sort(held, {}, share);
   Json::Array holders;
-  for_each_holder(device, resource, holdings, [&](const std::string& id, const Holder& holder) {
-    holders.push_back({{"id", id},
-                       {"namespace", holder.pod_namespace},
-                       {"pod", holder.pod},
-                       {"container", holder.container}});
-  });
+  for (const auto* each : held)
+    holders.push_back({{"id", std::string(each->id)},
+                       {"namespace", each->holder->pod_namespace},
+                       {"pod", each->holder->pod},
+                       {"container", each->holder->container}});
   return holders;
 }
 
 std::set<Holder> holders_of(const Device& device, const std::string& resource, const Holdings* holdings) {
   std::set<Holder> holders;
-  for_each_holder(device, resource, holdings,
-                  [&](const std::string&, const Holder& holder) { holders.insert(holder); });
+  const Holder* last = nullptr;  // of 48,000 ids
+  for (const auto* each : held_of(device, resource, holdings)) {
+    if (each->holder.get() != last) holders.insert(*each->holder);
+    last = each->holder.get();
+  }
   return holders;
 }
 
@@ -89,11 +88,11 @@ ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
     counts.unhealthy += device.replicas - healthy;
     if (device.in_service()) counts.adopted += device.replicas - healthy;
     if (device.drained()) counts.drained += device.replicas;
-    const std::string* last = nullptr;  // two pods may hold one id
-    for_each_holder(device, name, holdings, [&](const std::string& id, const Holder&) {
-      if (!last || *last != id) ++counts.held;
-      last = &id;
-    });
+    std::optional<std::string_view> last;  // two pods may hold one id
+    for (const auto* each : held_of(device, name, holdings)) {
+      if (!last || *last != each->id) ++counts.held;
+      last = each->id;
+    }
   }
   return counts;
 }

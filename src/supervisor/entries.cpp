@@ -106,15 +106,29 @@ Announcer::Subjects Entries::subjects() const {
   return subjects;
 }
 
-PodResources::Answer Entries::by_chosen_card(const PodResources::Answer& answer) const {
-  PodResources::Answer told = answer;
+void Entries::by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const {
+  std::vector<std::pair<std::string, AssumedCards::HoldersByCard>> chosen;
   for_each_resource([&](const Resource& resource, const Entry&) {
-    const AssumedCards* const cards = resource.assumed_cards();
-    if (!cards || !told.holdings) return;
-    told.holdings =
-        std::make_shared<const Holdings>(cards->by_annotation(*told.holdings, resource.offer()->inventory));
+    if (const AssumedCards* const cards = resource.assumed_cards())
+      chosen.emplace_back(resource.name(), cards->by_annotation(resource.offer()->inventory));
   });
-  return told;
+  if (!answer.holdings || chosen.empty()) return done(answer);
+  const auto known = std::make_shared<Holdings>(*answer.holdings);
+  const auto open = std::make_shared<HoldingsReader::Done>(std::move(done));
+  platform_.computations.run(
+      [chosen, known] {
+        for (const auto& [resource, by_card] : chosen) {
+          if (const auto held = known->find(resource); held != known->end())
+            held->second = by_card(held->second);
+        }
+      },
+      lifetime_.bound([answer, known, open] {
+        PodResources::Answer told = answer;
+        told.holdings = known;
+        if (const auto done = std::exchange(*open, nullptr)) done(told);
+      }),
+      HoldingsReader::kMergeDeadline,
+      lifetime_.bound([open] { std::exchange(*open, nullptr)(HoldingsReader::too_late()); }));
 }
 
 std::string Entries::claim(const std::string& resource, const std::string& entry) {

@@ -53,8 +53,9 @@ class Entries final : private EntryOwner {
   }
   std::vector<std::shared_ptr<const Offer>> offers() const;
   Announcer::Subjects subjects() const;
-  // Where a scheduler has chosen the card the kubelet's ids do not say it.
-  PodResources::Answer by_chosen_card(const PodResources::Answer& answer) const;
+  // Replaces the kubelet's ids by those of the cards that the pods' annotations name, on a worker, where a
+  // scheduler chooses the cards. done runs in the loop, maybe at once; never, if this is gone by then.
+  void by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const;
 
  private:
   std::string claim(const std::string& resource, const std::string& entry) override;
@@ -74,6 +75,7 @@ class Entries final : private EntryOwner {
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   ResourceNames names_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
+  Lifetime lifetime_;
 };
 
 }  // namespace plughost

@@ -117,7 +117,7 @@ void Supervisor::on_overlay() {
 
 void Supervisor::read_holdings(HoldingsReader::Done done) {
   link_->holdings().read(Clock::now(), [this, done = std::move(done)](const PodResources::Answer& answer) {
-    done(entries_.by_chosen_card(answer));
+    entries_.by_chosen_card(answer, done);
   });
 }
 
@@ -219,10 +219,12 @@ DaemonStatus Supervisor::status() const {
 void Supervisor::ask_status(WithHolders with, StatusDone done) {
   if (with == WithHolders::kNo) return done(status());
   const auto told = [this, done = std::move(done)](const PodResources::Answer& answer) {
-    DaemonStatus status = this->status();
-    status.holdings = entries_.by_chosen_card(answer).holdings;
-    status.holders_unknown = answer.why;
-    done(std::move(status));
+    entries_.by_chosen_card(answer, [this, done](const PodResources::Answer& known) {
+      DaemonStatus status = this->status();
+      status.holdings = known.holdings;
+      status.holders_unknown = known.why;
+      done(std::move(status));
+    });
   };
   link_->holdings().read(Clock::now() - HoldingsReader::kShown, told,
                          with == WithHolders::kIfToldSoon ? std::optional(kHoldersSoon) : std::nullopt);
@@ -265,7 +267,8 @@ void Supervisor::after_burst() {
   entries_.forget_specifications();
   announcer_.follow(entries_.subjects());
   entries_.tell_hopeful();
-  ::malloc_trim(0);  // glibc keeps what a burst has needed until somebody asks for it
+  // glibc keeps what a burst has needed until it is asked for it, which takes milliseconds.
+  platform_.computations.run([] { ::malloc_trim(0); }, [] {}, HoldingsReader::kMergeDeadline, [] {});
 }
 
 }  // namespace plughost

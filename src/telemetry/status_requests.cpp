@@ -64,7 +64,11 @@ void StatusRequests::ask_keep(KeepDone done) {
 }
 
 void StatusRequests::ask_drain(DrainOrder order, DrainDone done) {
-  post([this, order = std::move(order), done = std::move(done)] { daemon_.drain(order, done); });
+  post([this, order = std::move(order), done = std::move(done)] {
+    daemon_.drain(order, open_.bound([this, done](const DrainAnswer& answer) {
+      make_text([done, answer] { done(answer); });
+    }));
+  });
 }
 
 void StatusRequests::watch() {

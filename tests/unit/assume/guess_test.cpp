@@ -6,13 +6,13 @@ using namespace plughost;
 
 namespace {
 
-using Ids = std::vector<std::string>;
+IdSet ids(const std::vector<std::string>& of) { return IdSet::of("x.com/m", of); }
 
-const Guess kGuess{.ids = {"2", "1"}, .pod = "a", .containers = {"c0"}, .former = {}};
+const Guess kGuess{.ids = ids({"2", "1"}), .pod = "a", .containers = {"c0"}, .former = {}};
 
 HeldUnits held_by(const std::string& pod, const std::string& container,
-                  std::set<std::string> ids = {"1", "2"}) {
-  return {.pod_uid = pod, .container = container, .ids = std::move(ids)};
+                  const std::vector<std::string>& held = {"1", "2"}) {
+  return {.pod_uid = pod, .container = container, .ids = ids(held)};
 }
 
 GuessIs is(const Guess& guess, const std::vector<HeldUnits>& held, bool old = false) {
@@ -55,7 +55,7 @@ TEST_CASE("ids of two pods settle nothing") {
 TEST_CASE("who holds ids are all containers that hold exactly these") {
   const std::vector<HeldUnits> held{held_by("a", "i0"), held_by("a", "c0"), held_by("b", "c0", {"1"}),
                                     held_by("c", "c1", {"1", "2", "3"})};
-  CHECK(holders_of(held, Ids{"2", "1"}) == AnsweredContainers{{"a", "i0"}, {"a", "c0"}});
-  CHECK(holders_of(held, Ids{"1"}) == AnsweredContainers{{"b", "c0"}});
-  CHECK(holders_of(held, Ids{"4"}).empty());
+  CHECK(holders_of(held, ids({"2", "1"})) == AnsweredContainers{{"a", "i0"}, {"a", "c0"}});
+  CHECK(holders_of(held, ids({"1"})) == AnsweredContainers{{"b", "c0"}});
+  CHECK(holders_of(held, ids({"4"})).empty());
 }

@@ -8,10 +8,10 @@ namespace {
 const std::string kA = "x.com/a";
 
 std::shared_ptr<const Holdings> listed(const std::vector<std::string>& ids) {
-  Holdings holdings;
-  for (const std::string& id : ids)
-    note_holder(holdings[kA], id, {.pod_namespace = "default", .pod = "train", .container = "main"});
-  return std::make_shared<const Holdings>(std::move(holdings));
+  HoldingsBuilder holdings;
+  const auto train = std::make_shared<const Holder>(Holder{"default", "train", "main"});
+  for (const std::string& id : ids) holdings.add(kA, id, train);
+  return std::make_shared<const Holdings>(std::move(holdings).build());
 }
 
 // A checkpoint in which the pod u holds the ids.
@@ -31,8 +31,8 @@ CheckpointReader::Reading with_pods(CheckpointReader::Reading from, const std::s
 std::string holder_of(const KnownHolders& known, const std::string& id) {
   const auto resource = known.holdings->find(kA);
   if (resource == known.holdings->end()) return "nobody";
-  const auto found = resource->second.find(id);
-  return found == resource->second.end() ? "nobody" : found->second.pod;
+  const auto found = resource->second.of(id);
+  return found.empty() ? "nobody" : found.front().holder->pod;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ TEST_CASE("known holders: a device that List leaves out is held while its pod ha
   const KnownHolders held = known_holders(listed({"b"}), true, with_pods(reading({"a", "b"}), {"u", "v"}));
   CHECK(holder_of(held, "a") == "u");
   CHECK(holder_of(held, "b") == "train");
-  CHECK(held.holdings->at(kA).size() == 2);
+  CHECK(held.holdings->at(kA).all().size() == 2);
   CHECK(held.complete);
   const KnownHolders ended = known_holders(listed({"b"}), true, with_pods(reading({"a", "b"}), {"v"}));
   CHECK(holder_of(ended, "a") == "nobody");

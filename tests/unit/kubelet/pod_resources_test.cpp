@@ -44,7 +44,7 @@ TEST_CASE("the ids that pods hold arrive by resource, each once") {
   REQUIRE(client.answers[0].holdings);
   const Holdings& held = *client.answers[0].holdings;
   REQUIRE(held.size() == 2);
-  CHECK(held.at("x.com/a").size() == 2);
+  CHECK(held.at("x.com/a").all().size() == 2);
   CHECK(held.at("x.com/a").contains("gpu::0"));
   CHECK(held.at("x.com/a").contains("gpu::3"));
   CHECK(held.at("x.com/b").contains("other"));
@@ -57,7 +57,7 @@ TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
   client.ask();
   REQUIRE(client.answered(1));
   REQUIRE(client.answers[0].holdings);
-  CHECK(client.answers[0].holdings->at("x.com/a").size() == 100'000);
+  CHECK(client.answers[0].holdings->at("x.com/a").all().size() == 100'000);
 }
 
 TEST_CASE("where no kubelet answers, it is not known, with a reason") {

@@ -16,11 +16,13 @@ Adoption held(std::initializer_list<std::pair<const char*, const char*>> devices
 }
 
 Holdings holds(const std::string& resource, std::initializer_list<const char*> ids) {
-  Holdings holdings;
-  for (const char* id : ids)
-    note_holder(holdings[resource], id, {.pod_namespace = "default", .pod = "pod", .container = "main"});
-  return holdings;
+  HoldingsBuilder holdings;
+  const auto pod = std::make_shared<const Holder>(Holder{"default", "pod", "main"});
+  for (const char* id : ids) holdings.add(resource, id, pod);
+  return std::move(holdings).build();
 }
+
+IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
 
 // What becomes of a device.
 Device with(const AdoptedDevices& adopted, Device device, const std::string& resource = kA) {
@@ -131,7 +133,7 @@ TEST_CASE("of a device with shares as many are taken as are held, the last that 
   gpu = taken(two, 2);
   CHECK(gpu.reasons.at(0).shares == Shares{0, 1});
   CHECK_FALSE(gpu.healthy());
-  two.used["gpu"] = {3, 1};
+  two.used["gpu"] = {1, 3};
   CHECK(taken(two, 4).reasons.at(0).shares == Shares{0, 2});
   CHECK(taken(two, 5).reasons.at(0).shares == Shares{2, 4});
   two.used["gpu"] = {0, 1, 2};
@@ -173,13 +175,13 @@ TEST_CASE("a stranger is told of once, when somebody says that it is held") {
 TEST_CASE("the resource's own ids are remembered") {
   AdoptedDevices adopted;
   Adoption own;
-  own.own = {"a"};
+  own.own = ids({"a"});
   adopted.take({{kA, own}});
-  own.own = {"b"};
+  own.own = ids({"b"});
   adopted.take({{kA, own}, {kB, own}});
   adopted.take({});
-  CHECK(adopted.own().at(kA) == std::set<std::string>{"a", "b"});
-  CHECK(adopted.own().at(kB) == std::set<std::string>{"b"});
+  CHECK(std::ranges::equal(*adopted.own().at(kA), std::vector{"a", "b"}));
+  CHECK(std::ranges::equal(*adopted.own().at(kB), std::vector{"b"}));
   CHECK_FALSE(adopted.open());
 }
 
@@ -187,7 +189,7 @@ TEST_CASE("a device that has other nodes than its container was given is Unhealt
   AdoptedDevices adopted;
   const auto stale = [](const std::string& now) {
     Adoption adoption;
-    adoption.own = {"amy"};
+    adoption.own = ids({"amy"});
     adoption.stale["amy"] = {
         {.holder = {"amy", "uid", "main"}, .given = {"/dev/0", "/dev/1"}, .now = now, .units = {"/sys/0"}}};
     return std::map<std::string, Adoption>{{kA, adoption}};

@@ -20,6 +20,12 @@ Allocation with_nodes(const std::vector<std::string>& paths) {
   return given;
 }
 
+IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
+
+std::set<std::string> own(const Adoption& found) {
+  return found.own ? std::set<std::string>(found.own->begin(), found.own->end()) : std::set<std::string>();
+}
+
 // A machine with one resource, and a checkpoint.
 struct Node {
   Recipe recipe;
@@ -125,7 +131,7 @@ TEST_CASE(
   const Adoption found = node.look();
   CHECK(found.devices.at("bob").at(0) == FormerId{.id = "X", .pod_uid = "u0", .container = "main"});
   CHECK(found.strangers.empty());
-  CHECK(found.own.empty());
+  CHECK(own(found).empty());
 }
 
 TEST_CASE("a link and the node to which it leads are one device, whoever has the link") {
@@ -153,12 +159,12 @@ TEST_CASE("an id that is listed, or was, is the resource's own") {
   gone.gone = true;
   gone.trouble = "gone";
   node.listed = {{kA, Inventory({gone})}};
-  node.held.own = {{kA, {"zoe"}}, {"x.com/b", {"X"}}};
+  node.held.own = {{kA, ids({"zoe"})}, {"x.com/b", ids({"X"})}};
   node.hold({"eve"}, with_nodes({"/dev/bob"}));
   node.hold({"zoe"}, with_nodes({"/dev/bob"}));
   CHECK(node.adopted().empty());
-  CHECK(node.look().own == std::set<std::string>{"amy", "eve", "zoe"});
-  CHECK(node.look().used.at("amy") == std::set<unsigned>{0});
+  CHECK(own(node.look()) == std::set<std::string>{"amy", "eve", "zoe"});
+  CHECK(node.look().used.at("amy") == std::vector<unsigned>{0});
   node.hold({"X"}, with_nodes({"/dev/bob"}));
   CHECK(node.adopted() == "bob<X");
 }
@@ -184,10 +190,10 @@ TEST_CASE("of a device with shares each id holds one, and those that are ours ar
   node.hold({"Y", "Z"}, with_nodes({"/dev/gpu"}));
   CHECK(node.adopted() == "gpu<X,Y,Z");
   node.hold({"gpu::2"}, with_nodes({"/dev/gpu"}));
-  CHECK(node.look().used.at("gpu") == std::set<unsigned>{2});
+  CHECK(node.look().used.at("gpu") == std::vector<unsigned>{2});
   CHECK(node.adopted() == "gpu<X,Y,Z");
   node.hold({"gpu::0"}, with_nodes({"/dev/gpu"}));
-  CHECK(node.look().used.at("gpu") == std::set<unsigned>{0, 2});
+  CHECK(node.look().used.at("gpu") == std::vector<unsigned>{0, 2});
   CHECK(node.adopted() == "gpu<X,Y,Z");
   node.hold({"gpu::1"}, with_nodes({"/dev/gpu"}));
   CHECK(node.adopted().empty());
@@ -317,7 +323,7 @@ TEST_CASE("what was given for a device that is away leads to others' hardware, o
   Node node{.devices = {at("bob", {"/dev/2"})}};
   node.hold({"amy"}, with_nodes({"/dev/3"}));
   const std::vector<std::string> units{"/sys/dev/3"};
-  SUBCASE("it was listed") { node.held.own = {{kA, {"amy"}}}; }
+  SUBCASE("it was listed") { node.held.own = {{kA, ids({"amy"})}}; }
   SUBCASE("nobody knows it, as after a restart") {}
   const Adoption found = node.look();
   REQUIRE(found.stale.contains("amy"));
@@ -359,7 +365,7 @@ TEST_CASE(
   REQUIRE(found.stale.at("cat").size() == 2);
   CHECK(found.stale.at("cat")[0].share == 1);
   CHECK(found.stale.at("cat")[1].share == 3);
-  CHECK(found.own == std::set<std::string>{"amy", "bob", "cat::1", "cat::2", "cat::3"});
+  CHECK(own(found) == std::set<std::string>{"amy", "bob", "cat::1", "cat::2", "cat::3"});
   CHECK(found.devices.empty());
 }
 
@@ -380,14 +386,14 @@ TEST_CASE("an id of before a reload is adopted if its device is still there") {
   node.listed = {{kA, before}};
   SUBCASE("not without a reload: it was pulled out, and another one has its node") {
     CHECK(node.adopted().empty());
-    CHECK(node.look().own.contains("amy"));
+    CHECK(own(node.look()).contains("amy"));
   }
   SUBCASE("the first look after it") {
     node.held.before_reload = {{{kA, before}}};
-    node.held.own = {{kA, {"amy"}}};
+    node.held.own = {{kA, ids({"amy"})}};
     node.held.reloaded = true;
     CHECK(node.adopted() == "serial-1<amy");
-    CHECK(node.look().own.empty());
+    CHECK(own(node.look()) == std::set<std::string>{"amy"});
   }
   SUBCASE("and every one that follows") {
     node.held.before_reload = {{{kA, before}}};
@@ -415,7 +421,7 @@ TEST_CASE("an id of before a reload is adopted if its device is still there") {
   SUBCASE("what is pulled out after that look is its own, though nobody had seen it held before") {
     node.held.before_reload = {{{kA, before}}};
     CHECK(node.adopted().empty());
-    CHECK(node.look().own.contains("amy"));
+    CHECK(own(node.look()).contains("amy"));
   }
   SUBCASE("what was gone before the reload stays as it was") {
     Device gone = at("amy", {"/dev/amy"});
@@ -423,7 +429,7 @@ TEST_CASE("an id of before a reload is adopted if its device is still there") {
     node.held.before_reload = {{{kA, Inventory({gone})}}};
     node.held.reloaded = true;
     CHECK(node.adopted().empty());
-    CHECK(node.look().own.contains("amy"));
+    CHECK(own(node.look()).contains("amy"));
   }
   SUBCASE("what the reload leaves out is no stranger, and is not looked for again") {
     node.held.before_reload = {{{kA, before}}};
@@ -431,7 +437,7 @@ TEST_CASE("an id of before a reload is adopted if its device is still there") {
     node.devices = {at("serial-2", {"/dev/bob"})};
     CHECK(node.adopted().empty());
     CHECK(node.look().strangers.empty());
-    CHECK(node.look().own.contains("amy"));
+    CHECK(own(node.look()).contains("amy"));
   }
 }
 

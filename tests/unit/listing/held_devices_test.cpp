@@ -54,10 +54,10 @@ struct Rig {
                   .asked = EventLoop::Clock::now()});
   }
   static Holdings holds(std::initializer_list<const char*> pods) {
-    Holdings holdings;
+    HoldingsBuilder holdings;
     for (const char* pod : pods)
-      note_holder(holdings[kA], "card", {.pod_namespace = "default", .pod = pod, .container = "main"});
-    return holdings;
+      holdings.add(kA, "card", std::make_shared<const Holder>(Holder{"default", pod, "main"}));
+    return std::move(holdings).build();
   }
 };
 

@@ -32,10 +32,10 @@ std::string text_of(const Inventory& list) {
 }
 
 Holdings held(const std::string& resource, std::initializer_list<const char*> ids) {
-  Holdings holdings;
-  for (const char* id : ids)
-    note_holder(holdings[resource], id, {.pod_namespace = "", .pod = "pod", .container = "main"});
-  return holdings;
+  HoldingsBuilder holdings;
+  const auto pod = std::make_shared<const Holder>(Holder{"", "pod", "main"});
+  for (const char* id : ids) holdings.add(resource, id, pod);
+  return std::move(holdings).build();
 }
 
 // An entry whose devices are forgotten a minute after they went.
@@ -231,7 +231,7 @@ TEST_CASE("a pod that holds one share holds the device, and another resource's p
   entry.take({}, kStart);
   entry.take({}, kStart + 60s);
   Holdings holdings = held(kA, {"gpu::3"});
-  note_holder(holdings[kB], "other::0", {});
+  holdings.merge(held(kB, {"other::0"}));
   entry.learn(holdings, kStart + 60s);
   entry.take({}, kStart + 60s);
   CHECK(text_of(entry.roster.listed(kA)) == "gpu!");

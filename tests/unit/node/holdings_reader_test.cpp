@@ -57,7 +57,7 @@ TEST_CASE("who holds what: the kubelet is asked anew for who acts upon it, and n
   asker.ask(Clock::now());
   REQUIRE(asker.says(3));
   REQUIRE(asker.told[2].holdings);
-  CHECK(asker.told[2].holdings->at("x.com/a").size() == 2);
+  CHECK(asker.told[2].holdings->at("x.com/a").all().size() == 2);
   CHECK(kubelet.calls().size() == 2);
 }
 

@@ -17,6 +17,7 @@ struct Process {
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson};
   Workers workers{loop, 2};
+  Workers computations{loop, 1};
   Programs programs{loop};
   DirWatcher directories;
   HostRoot host;
@@ -24,8 +25,8 @@ struct Process {
   Tallies tallies;
   ApiServer api_server{loop, workers, programs, log};
   NodeWatch node_watch{api_server};
-  Platform platform{loop,    log,  workers, programs,   directories,
-                    devices, host, tallies, api_server, node_watch};
+  Platform platform{loop,    log,  workers, computations, programs,  directories,
+                    devices, host, tallies, api_server,   node_watch};
 };
 
 }  // namespace plughost::test

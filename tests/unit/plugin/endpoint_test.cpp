@@ -32,7 +32,8 @@ struct Owner final : EndpointOwner {
   std::vector<std::string> troubles;
   std::vector<std::string> started;
   std::vector<std::string> allocated;
-  std::vector<std::string> carded;
+  IdSet carded;
+  IdSet card_started;
   std::vector<AnsweredAllocate> answered;
   bool drops = false;
   bool refuses = false;
@@ -57,8 +58,11 @@ struct Owner final : EndpointOwner {
     if (waits) return waiting.push_back(std::move(done));
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
   }
-  void ask_for_card(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
-                    AllocationDone done) override {
+  void prepare_card(std::shared_ptr<const Offer>, const IdSet& ids, StartDone done) override {
+    card_started = ids;
+    done("its card is not known");
+  }
+  void ask_for_card(std::shared_ptr<const Offer>, const IdSet& ids, AllocationDone done) override {
     carded = ids;
     if (!drops) done(Allocation{.env = {{"CARD", "1"}}});
   }
@@ -401,7 +405,7 @@ TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer
     CHECK(served.call(allocate).ok());
     REQUIRE(response.container_responses_size() == 2);
     CHECK(response.container_responses(0).envs().at("CARD") == "1");
-    CHECK(served.owner.carded == std::vector<std::string>{"nobody's"});
+    CHECK(served.owner.carded == IdSet::of("example.com/a", std::vector<std::string>{"nobody's"}));
     CHECK(served.owner.allocated.empty());
     v1beta1::PreStartContainerRequest start;
     start.add_devices_ids("two");
@@ -410,7 +414,9 @@ TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer
               .call([&](auto& stub, auto& context) {
                 return stub.PreStartContainer(&context, start, &started);
               })
-              .error_message() == "resource example.com/a: it is not ready");
+              .error_message() == "resource example.com/a: its card is not known");
+    CHECK(served.owner.card_started == IdSet::of("example.com/a", std::vector<std::string>{"two"}));
+    CHECK(served.owner.started.empty());
   }
   SUBCASE("it drops the question") {
     served.owner.drops = true;

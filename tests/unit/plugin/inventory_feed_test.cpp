@@ -25,10 +25,11 @@ TEST_CASE("readers are woken by another list, not by the same one with other fac
   InventoryFeed feed(offer({"a"}, "/one"));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
-  feed.publish(offer({"a"}, "/two"));
+  CHECK_FALSE(feed.publish(offer({"a"}, "/two")));
   CHECK(reader->lists == 0);
   CHECK(*feed.newest().offer->inventory.devices()[0].attribute("path") == "/two");
-  feed.publish(offer({"a", "b"}));
+  REQUIRE(feed.publish(offer({"a", "b"})));
+  feed.readers().tell();
   CHECK(reader->lists == 1);
 }
 
@@ -37,7 +38,8 @@ TEST_CASE("a reader that has unsubscribed hears nothing more") {
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
   feed.readers().unsubscribe(reader.get());
-  feed.publish(offer({}));
+  REQUIRE(feed.publish(offer({})));
+  feed.readers().tell();
   feed.readers().close();
   CHECK(reader->lists == 0);
   CHECK(reader->closed == 0);

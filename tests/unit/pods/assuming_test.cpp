@@ -45,14 +45,14 @@ struct Rig : test::PodsRig {
   }
 };
 
-const std::string kHeld = late_device(kGpuMemory, std::vector<std::string>{"x", "y"});
+const std::string kHeld = late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"x", "y"}));
 
 TEST_CASE("what a late name stands for stays while the kubelet's checkpoint has its ids") {
   Rig rig;
   rig.directory.file(kCheckpointName, checkpoint_of(R"("y","x")"));
   CHECK(rig.tidied() == Names{kHeld});
   rig.directory.file(kCheckpointName, checkpoint_of(R"("z")"));
-  CHECK(rig.tidied() == Names{late_device(kGpuMemory, std::vector<std::string>{"z"})});
+  CHECK(rig.tidied() == Names{late_device(IdSet::of(kGpuMemory, std::vector<std::string>{"z"}))});
 }
 
 TEST_CASE("a late name that is being written stays, and goes when the checkpoint knows it no more") {

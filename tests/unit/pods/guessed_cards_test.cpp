@@ -109,10 +109,11 @@ struct Rig : test::PodsRig {
     REQUIRE(sees(uid, [](const AskingPod* pod) { return pod == nullptr; }));
   }
 
+  static IdSet set(const Ids& ids) { return IdSet::of(kGpuMemory, ids); }
   using Outcome = std::variant<Allocation, std::string>;
   Outcome allocate(const Ids& ids) {
     std::optional<Outcome> outcome;
-    process->cards->allocate(offer, ids, [&](Outcome told) { outcome = std::move(told); });
+    process->cards->allocate(offer, set(ids), [&](Outcome told) { outcome = std::move(told); });
     REQUIRE(until([&] { return outcome.has_value(); }));
     return *outcome;
   }
@@ -120,7 +121,7 @@ struct Rig : test::PodsRig {
   std::vector<std::string> allocate_both(const Ids& one, const Ids& other) {
     std::vector<std::string> given;
     for (const Ids& ids : {one, other})
-      process->cards->allocate(offer, ids, [&](const Outcome& told) {
+      process->cards->allocate(offer, set(ids), [&](const Outcome& told) {
         given.push_back(std::get<Allocation>(told).env.at(kIndex));
       });
     REQUIRE(until([&] { return given.size() == 2; }));
@@ -159,7 +160,7 @@ struct Rig : test::PodsRig {
   // Why the container that holds these ids does not start; empty: it does.
   std::string start(const Ids& ids) {
     std::optional<std::string> trouble;
-    process->cards->prepare_start(offer, ids, [&](std::string told) { trouble = std::move(told); });
+    process->cards->prepare_start(offer, set(ids), [&](std::string told) { trouble = std::move(told); });
     REQUIRE(until([&] { return trouble.has_value(); }));
     return *trouble;
   }
@@ -186,6 +187,22 @@ const Ids kSecond{"3", "4"};
 const Ids kThird{"5", "6"};
 
 }  // namespace
+
+TEST_CASE("holders by annotation: units count on the pod's own card, under its name, by UID or by name") {
+  Rig rig;
+  rig.pod("mine", "100", "1");
+  const auto by_card = rig.process->cards->by_annotation(rig.offer->inventory);
+  const Holder by_uid{.pod_namespace = "", .pod = "mine", .container = "c0"};
+  const Holder by_name{.pod_namespace = "ns", .pod = "mine", .container = "c0"};
+  const std::string card_1 = rig.offer->inventory.devices()[1].id;
+  for (const Holder& holder : {by_uid, by_name})
+    CHECK(by_card({{"x", holder}}) == HoldersOfIds{{card_1 + "::0", by_name}});
+  const Holder elsewhere{.pod_namespace = "other", .pod = "mine", .container = "c0"};
+  CHECK(by_card({{"x", elsewhere}}) == HoldersOfIds{{"x", elsewhere}});
+  // The function has copies: what happens to the pod later changes nothing.
+  rig.remove("mine");
+  CHECK(by_card({{"x", by_uid}}) == HoldersOfIds{{card_1 + "::0", by_name}});
+}
 
 TEST_CASE("an owner who edits the card of his pod after its Allocate changes nothing in another pod") {
   Rig rig;
@@ -338,7 +355,8 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
   Rig rig;
   rig.pod("claims", "1", "7");
   std::optional<Rig::Outcome> outcome;
-  rig.process->cards->allocate(rig.offer, kFirst, [&](Rig::Outcome told) { outcome = std::move(told); });
+  rig.process->cards->allocate(rig.offer, Rig::set(kFirst),
+                               [&](Rig::Outcome told) { outcome = std::move(told); });
   // The pod that is meant is shown later.
   rig.pod("honest", "900", "1");
   REQUIRE(rig.until([&] { return outcome.has_value(); }));

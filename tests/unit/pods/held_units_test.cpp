@@ -9,6 +9,9 @@ namespace {
 Checkpoint::PodDevices some(const std::string& pod, const std::string& container, const std::string& resource,
                             std::map<int, std::vector<std::string>> ids, const std::string& value = "") {
   Checkpoint::PodDevices devices{pod, container, resource, std::move(ids), std::nullopt};
+  std::vector<std::string> all;
+  for (const auto& [node, on_node] : devices.ids) all.insert(all.end(), on_node.begin(), on_node.end());
+  devices.set = IdSet::of(resource, all);
   if (!value.empty()) devices.allocation = Allocation{.env = {{"CARD", value}}};
   return devices;
 }
@@ -26,7 +29,8 @@ TEST_CASE("who holds units of a resource, on all NUMA nodes together, and of no 
   REQUIRE(held.size() == 3);
   CHECK(held[0].pod_uid == "a");
   CHECK(held[0].container == "c0");
-  CHECK(held[0].ids == std::set<std::string>{"1", "2", "3"});
+  CHECK(held[0].ids == IdSet::of("x.com/m", std::vector<std::string>{"2", "1", "3"}));
+  CHECK(held[0].ids.count == 3);
   CHECK(held[2].pod_uid == "b");
   CHECK(containers_of(held) == AnsweredContainers{{"a", "c0"}, {"a", "c1"}, {"b", "c0"}});
   CHECK(held_units(kCheckpoint, "x.com/o").empty());
@@ -43,7 +47,7 @@ TEST_CASE("what a container was answered is that of its resource, if it is known
 
 TEST_CASE("the late devices that somebody needs are those of all resources") {
   const auto device = [](const std::string& resource, const std::vector<std::string>& ids) {
-    return late_device(resource, ids);
+    return late_device(IdSet::of(resource, ids));
   };
   CHECK(late_devices(kCheckpoint) == std::set<std::string>{device("x.com/m", {"1", "2", "3"}),
                                                            device("x.com/m", {"4"}), device("x.com/n", {"5"}),

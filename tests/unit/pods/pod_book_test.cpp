@@ -23,10 +23,6 @@ TEST_CASE("pods are found by their UIDs and by their names") {
   CHECK(pods.all().size() == 2);
   CHECK(pods.find("b")->card == "1");
   CHECK_FALSE(pods.find("c"));
-  CHECK(pods.find(Holder{.pod_namespace = "ns", .pod = "name-of-b", .container = "c0"})->uid == "b");
-  CHECK(pods.find(Holder{.pod_namespace = "", .pod = "b", .container = "c0"})->uid == "b");
-  CHECK_FALSE(pods.find(Holder{.pod_namespace = "other", .pod = "name-of-b", .container = "c0"}));
-  CHECK_FALSE(pods.find(Holder{.pod_namespace = "", .pod = "name-of-b", .container = "c0"}));
   pods.remove("b");
   CHECK_FALSE(pods.find("b"));
   pods.replace({waiting("c", "0")});

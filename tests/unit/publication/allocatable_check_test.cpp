@@ -39,7 +39,7 @@ struct Rig {
   bool look() {
     const std::size_t before = kubelet.counted();
     check.look(*link);
-    return asked(before + 1) && test::run_until(process.loop, [&] { return !link->allocatable().asking(); });
+    return asked(before + 1) && test::run_until(process.loop, [&] { return !check.busy(); });
   }
 };
 
@@ -62,7 +62,7 @@ TEST_CASE(
   for (std::size_t n = 2; n < 6; ++n) {
     test::pass(rig.process.loop, AllocatableCheck::kAgain);
     REQUIRE(rig.asked(n));
-    REQUIRE(test::run_until(rig.process.loop, [&] { return !rig.link->allocatable().asking(); }));
+    REQUIRE(test::run_until(rig.process.loop, [&] { return !rig.check.busy(); }));
     CHECK(rig.anew.empty());
     CHECK(rig.check.disagreement(kA).empty());
   }

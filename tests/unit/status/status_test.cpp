@@ -87,15 +87,21 @@ TEST_CASE("devices are told with their health and who holds them, share by share
 }
 
 TEST_CASE("an id that two pods hold counts once, and both are told") {
-  Holdings held = holdings();
-  note_holder(held["x.example/a"], "amy", {.pod_namespace = "default", .pod = "pod-z", .container = "main"});
+  const Holder a{.pod_namespace = "default", .pod = "pod-a", .container = "main"};
+  const Holder z{.pod_namespace = "default", .pod = "pod-z", .container = "main"};
+  const Holdings held{{"x.example/a", {{"amy", a}, {"amy", z}, {"token::2", z}}}};
   CHECK(resource().counts(&held).held == 2);
   CHECK(resource().devices_json(&held).array().front()["holders"].array().size() == 2);
-  // Of one pod the container counts that came last, as the one after an init container.
-  note_holder(held["x.example/a"], "amy", {.pod_namespace = "default", .pod = "pod-z", .container = "next"});
-  const Json holders = resource().devices_json(&held).array().front()["holders"];
-  REQUIRE(holders.array().size() == 2);
-  CHECK(holders.array().back()["container"].text() == "next");
+}
+
+TEST_CASE("the holders of a device's shares are told in the order of the shares") {
+  ResourceStatus told = resource_with({{.id = "gpu", .replicas = 12}});
+  const Holder pod{.pod_namespace = "default", .pod = "pod", .container = "main"};
+  const Holdings held{{told.name, {{"gpu::10", pod}, {"gpu::2", pod}, {"gpu::12", pod}, {"gpu::0", pod}}}};
+  std::string ids;
+  const Json devices = told.devices_json(&held);
+  for (const Json& holder : devices.array().front()["holders"].array()) ids += holder["id"].text() + ' ';
+  CHECK(ids == "gpu::0 gpu::2 gpu::10 ");
 }
 
 TEST_CASE("a resource is told with its stage, its trouble and its devices") {
