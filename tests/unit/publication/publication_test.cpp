@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "host/machine_files.hpp"
 #include "unit/node/process.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -173,6 +174,19 @@ TEST_CASE("publication: what the names of CDI devices stand for is written befor
   CHECK(rig.offer(kA)->stalls.empty());
   CHECK(written);
   CHECK(rig.entry.published == 1);
+}
+
+TEST_CASE("publication: an entry that has no claim to a resource leaves its CDI specification as it is") {
+  Rig rig("x.com/a", CdiNames::kCri);
+  rig.owner.taken = {kA};
+  rig.dir.file("cdi/plughost-x.com_a.json", "the other entry's");
+  rig.publish(kA, {}, {{.id = "one"}});
+  REQUIRE(rig.idle());
+  CHECK(file_text(rig.specification(), 100) == "the other entry's");
+  rig.owner.taken.clear();
+  rig.publish(kA, {}, {{.id = "one"}});
+  REQUIRE(rig.idle());
+  CHECK(file_text(rig.specification(), 100) != "the other entry's");
 }
 
 TEST_CASE("publication: lists that come meanwhile go out in their order, and the last one stands") {
