@@ -26,8 +26,7 @@ std::string why_not(const AskingPod& pod, const AnsweredContainers& answered) {
 
 std::string nobody(std::span<const AskingPod* const> pods, std::uint64_t units,
                    const AnsweredContainers& answered, const AssumeTerms& terms) {
-  std::string text =
-      "no pod on this node waits for " + std::to_string(units) + (units == 1 ? " unit" : " units");
+  std::string text = "no pod on this node waits for " + counted(units, "unit");
   if (pods.empty()) return text + ": there is none that asks for any";
   std::vector<const AskingPod*> in_order(pods.begin(), pods.end());
   std::ranges::sort(in_order,

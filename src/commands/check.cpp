@@ -71,8 +71,7 @@ int check(const CheckOptions& options) {
   if (!trouble.empty()) std::cerr << (is_node ? "" : "warning: ") << trouble << '\n';
   const bool warned = !config.warnings.empty() || !trouble.empty();
   if ((is_node && !trouble.empty()) || (options.strict && warned)) return 1;
-  std::cout << options.file << ": " << config.resources.size()
-            << (config.resources.size() == 1 ? " entry" : " entries") << " in "
+  std::cout << options.file << ": " << counted(config.resources.size(), "entry") << " in "
             << counted(config.files.paths.size(), "file") << ", no errors\n";
   const Selection selection = select(config, host);
   for (const NotHere& other : selection.others) std::cout << other.text() << '\n';

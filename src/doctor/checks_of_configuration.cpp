@@ -1,15 +1,12 @@
 #include <algorithm>
 
 #include "doctor/checks.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string counted(std::size_t number, const char* one, const char* many) {
-  return std::to_string(number) + ' ' + (number == 1 ? one : many);
-}
 
 Finding of_diagnostic(const Diagnostic& diagnostic, const fs::path& file) {
   const bool error = diagnostic.severity == Diagnostic::Severity::kError;
@@ -42,8 +39,8 @@ Findings check_configuration(const HostRoot&, const Observed& observed) {
   for (const Diagnostic& diagnostic : diagnostics) found.push_back(of_diagnostic(diagnostic, observed.file));
   if (found.empty() && observed.config)
     found.push_back({.where = observed.file,
-                     .what = counted(observed.config->resources.size(), "entry", "entries") + " in " +
-                             counted(observed.config->files.paths.size(), "file", "files") + ", no errors"});
+                     .what = counted(observed.config->resources.size(), "entry") + " in " +
+                             counted(observed.config->files.paths.size(), "file") + ", no errors"});
   return found;
 }
 
@@ -93,13 +90,12 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
       const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
       found.push_back({.level = Level::kWarning,
                        .where = offer.resource,
-                       .what = std::to_string(sick) + " of " + counted(devices.size(), "device", "devices") +
+                       .what = std::to_string(sick) + " of " + counted(devices.size(), "device") +
                                " Unhealthy, the first: " + first->id + ": " + first->trouble,
                        .why = "no new pod gets them",
                        .advice = "`plughost discover` has the reason of each"});
     } else {
-      found.push_back(
-          {.where = offer.resource, .what = counted(devices.size(), "device", "devices") + ", all healthy"});
+      found.push_back({.where = offer.resource, .what = counted(devices.size(), "device") + ", all healthy"});
     }
   }
   if (!without.empty())

@@ -28,10 +28,12 @@ std::string utc_text(std::int64_t microseconds);
 // The other way round; nullopt: it is no such text.
 std::optional<std::int64_t> microseconds_of(const std::string& utc_text);
 
-// "1 node", "2 nodes".
+// Returns "1 node", "2 nodes", "2 entries".
 template <std::integral Number>
 std::string counted(Number number, std::string_view noun) {
-  return std::to_string(number).append(1, ' ').append(noun).append(number == 1 ? "" : "s");
+  std::string text = std::to_string(number).append(1, ' ').append(noun);
+  if (number != 1 && text.ends_with('y')) text.replace(text.size() - 1, 1, "ie");
+  return text.append(number == 1 ? "" : "s");
 }
 
 // A list of words or numbers in one text.

@@ -66,6 +66,13 @@ TEST_CASE("words and numbers are joined, the empty ones, too") {
   CHECK(joined(std::vector<int>{1, -2}, ",") == "1,-2");
 }
 
+TEST_CASE("a counted noun is in the plural unless there is one") {
+  CHECK(counted(1, "node") == "1 node");
+  CHECK(counted(0, "node") == "0 nodes");
+  CHECK(counted(1, "entry") == "1 entry");
+  CHECK(counted(2, "entry") == "2 entries");
+}
+
 TEST_CASE("a number is digits and nothing else, and no more than the most") {
   CHECK(number_in<unsigned>("0") == 0u);
   CHECK(number_in<unsigned>("010") == 10u);
