@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "allocate/one_container.hpp"
 #include "base/files.hpp"
 #include "config/container_checks.hpp"
 #include "device/assembly.hpp"
@@ -44,10 +43,9 @@ class KnownResources {
   void add(const EntryDraft& entry) {
     const Recipe& recipe = *entry.config.recipe;
     if (!recipe.name.literal()) return;
-    const auto name = recipe.name.expand([](std::string_view) { return std::nullopt; });
-    add(entry, *name);
+    add(entry, recipe.name.text());
     const bool shared = recipe.rename_shared && (recipe.replicas > 1 || !recipe.replicas_of.empty());
-    if (shared) add(entry, *name + ".shared");
+    if (shared) add(entry, recipe.name.text() + ".shared");
   }
 
   void add(const EntryDraft& entry, const std::string& resource) {

@@ -40,8 +40,7 @@ Template bound(const EntryDraft& entry, const Template& pattern) {
   return pattern.bind([&](std::string_view placeholder) -> std::optional<std::string> {
     const bool variable = placeholder == "resourceEnv";
     if ((placeholder != "resource" && !variable) || !name.literal()) return std::nullopt;
-    const auto resource = name.expand([](std::string_view) { return std::nullopt; });
-    return variable ? resource_variable(*resource) : resource;
+    return variable ? resource_variable(name.text()) : name.text();
   });
 }
 
