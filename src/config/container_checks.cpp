@@ -34,6 +34,15 @@ bool take_the_same(const EntryDraft& one, const EntryDraft& other) {
 
 namespace {
 
+// Returns " (`plughost preset disable kvm`)" if `plughost preset enable` made the link to the entry's file.
+std::string disabling_command(const EntryDraft& entry) {
+  const std::filesystem::path link = entry.document->mark.file.text();
+  std::error_code failed;
+  const std::filesystem::path preset = std::filesystem::read_symlink(link, failed);
+  if (!preset.is_absolute() || preset.filename() != link.filename()) return {};
+  return " (`plughost preset disable " + link.stem().string() + "`)";
+}
+
 // With {resource} filled in where it is known.
 Template bound(const EntryDraft& entry, const Template& pattern) {
   const Template& name = entry.config.recipe->name;
@@ -103,13 +112,13 @@ class KindVariables {
 
   void report(const Setter& other, const Setter& setter, const std::string& variable) {
     const EntryDraft& entry = *setter.entry;
-    const bool joinable = setter.value == other.value;
     diagnostics_.error(
         mark_of(entry, entry.kind), entry.path + '.' + entry.kind,
         "its devices and those of " + named(*other.entry) +
             " are the same cards, and each sets the variable " + quote(variable) +
-            ": a container with devices of both would see one's or the other's; " +
-            (joinable ? "put `near`, with the other's name, and `sameCard: true` into both, or " : "") +
+            ", of which a container with devices of both gets one value; leave out this entry" +
+            disabling_command(entry) + " or the other" + disabling_command(*other.entry) + ", or " +
+            (setter.value == other.value ? "join both by `near` and `sameCard: true`, or " : "") +
             "tell the cards apart by `only`, or set the variable in `env`");
   }
 

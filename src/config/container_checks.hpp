@@ -23,9 +23,7 @@ bool is_same_resource(const EntryDraft& a, const EntryDraft& b);
 // As far as it is known: patterns that differ may be for different devices.
 bool take_the_same(const EntryDraft& one, const EntryDraft& other);
 
-// Errors: two entries over the same cards whose kinds would give a variable different values. Warnings: two
-// resources that could give an environment variable, an annotation or a path in the container different
-// values.
+// Reports two resources that could set one variable, annotation or path differently: see check_entries().
 void check_containers(std::span<const EntryDraft> entries, Diagnostics& diagnostics);
 
 }  // namespace plughost
