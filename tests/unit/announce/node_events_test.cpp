@@ -60,6 +60,24 @@ TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod
   CHECK(rig.objects.asked("POST /api/v1/namespaces/ml/events") == 2);
 }
 
+TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
+  const Inventory first(std::vector<Device>{{.id = "a", .trouble = "hot"}, {.id = "b"}});
+  const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .trouble = "cold"}});
+  Rig rig;
+  rig.answer.holdings = std::make_shared<const Holdings>(
+      Holdings{{"x.com/gpu", {{"a", {"ml", "train", "main"}}, {"b", {"ml", "train", "main"}}}}});
+  rig.lists(first);
+  REQUIRE(rig.comes_to(2));
+  // Within the minute the second DeviceUnhealthy would wait.
+  test::pass(rig.loop, EventQueue::kInterval);
+  rig.lists(second);
+  REQUIRE(rig.comes_to(6));
+  CHECK(rig.event(2) == "Node worker-1: DeviceUnhealthy: x.com/gpu: b: Unhealthy: cold");
+  CHECK(rig.event(3) == "Node worker-1: DeviceHealthy: x.com/gpu: a: Healthy again");
+  CHECK(rig.event(4) == "Pod uid-of-train: DeviceUnhealthy: x.com/gpu: b: Unhealthy: cold");
+  CHECK(rig.event(5) == "Pod uid-of-train: DeviceHealthy: x.com/gpu: a: Healthy again");
+}
+
 TEST_CASE(
     "what happens again within the minute waits, and nothing is written of lists that are as healthy as "
     "before") {
