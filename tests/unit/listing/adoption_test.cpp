@@ -333,6 +333,21 @@ TEST_CASE("what was given for a device that is away leads to others' hardware, o
   CHECK(found.stale.at("amy")[0].units == units);
 }
 
+TEST_CASE(
+    "a container that holds two absent devices is stale for both if its paths lead to others' hardware") {
+  Node node{.devices = {at("bob", {"/dev/2"})}};
+  node.hold({"amy", "eve"}, with_nodes({"/dev/3", "/dev/4"}));
+  SUBCASE("both were listed") { node.held.own = {{kA, ids({"amy", "eve"})}}; }
+  SUBCASE("neither is known, as after a restart") {}
+  const Adoption found = node.look();
+  REQUIRE(found.stale.size() == 2);
+  for (const std::string id : {"amy", "eve"}) {
+    REQUIRE(found.stale.at(id).size() == 1);
+    CHECK(found.stale.at(id)[0].holder == FormerId{id, "u0", "main"});
+    CHECK(found.stale.at(id)[0].units == std::vector<std::string>{"/sys/dev/3", "/sys/dev/4"});
+  }
+}
+
 TEST_CASE("what every container of the entry is given, or shares, is nobody's for a device that is away") {
   Node node{.devices = {at("bob", {"/dev/2"}, 4)}};
   SUBCASE("a node of the entry") {
