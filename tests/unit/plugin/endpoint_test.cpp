@@ -383,8 +383,14 @@ TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
   CHECK(call.ids == "one, three");
   CHECK(call.refusal == "resource example.com/a has no device \"three\"; it lists 2 devices now");
 
-  CHECK_FALSE(allocate(request({std::vector<std::string>(1000, std::string(1000, 'x'))})).ok());
+  // The refusal of the first container stands, whatever the answer for the second would be.
+  CHECK(allocate(request({{"three"}, {"one"}})).error_code() == grpc::StatusCode::NOT_FOUND);
   call = told(3);
+  CHECK(call.containers == 2);
+  CHECK(call.refusal == "resource example.com/a has no device \"three\"; it lists 2 devices now");
+
+  CHECK_FALSE(allocate(request({std::vector<std::string>(1000, std::string(1000, 'x'))})).ok());
+  call = told(4);
   CHECK(call.containers == 1);
   CHECK(call.count == 1000);
   CHECK(call.ids.ends_with("x... and 995 more"));
