@@ -137,6 +137,17 @@ TEST_CASE("a directory that somebody else has opened is not opened again, whoeve
   CHECK(lacking(config, unit("[Service]\nReadWritePaths=-\n")).size() == 3);
 }
 
+TEST_CASE("a directory whose path needs quotes is lacking no longer once its drop-in is written") {
+  for (const std::string path : {"/a;b", "/a''b", "/a\"b", "/a\\b"}) {
+    CAPTURE(path);
+    const Config config = config_of("cdi: {directory: '" + path + "'}\nresources: []\n");
+    const Lines lines = lacking(config);
+    REQUIRE(lines.size() == 3);
+    REQUIRE(lines[2].starts_with("Service: ReadWritePaths=\"-/a"));
+    CHECK(lacking(config, unit("[Service]\n" + lines[2].substr(lines[2].find(' ') + 1) + '\n')).empty());
+  }
+}
+
 TEST_CASE("somebody's own unit that is not as closed is not closed further") {
   const auto lacks = [](const Config& config, const std::string& text) {
     UnitSettings settings;
