@@ -218,6 +218,12 @@ TEST_CASE("the version is the oldest that has what is used") {
   CHECK(Json::parse(text)["cdiVersion"] == "0.6.0");
 }
 
+TEST_CASE("a CDI specification ends with a newline") {
+  const Device device = camera("a", "/dev/a");
+  CHECK(cdi_specification(kCamera, with_cdi(), Inventory({device})).ends_with("}\n"));
+  CHECK(cdi_specification(kCamera, "late-1", {}, device).ends_with("}\n"));
+}
+
 TEST_CASE("one name whose edits are known has a specification of its own") {
   Device device = camera("a", "/dev/a");
   device.cdi_nodes = {{"/dev/by-id/a", "/dev/a"}};
