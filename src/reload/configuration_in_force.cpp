@@ -74,9 +74,7 @@ void ConfigurationInForce::load() {
   platform_.workers.run(
       [loaded, file = source_.file, overrides = source_.overrides] {
         try {
-          Config config = load_config(file, overrides);
-          loaded->files = config.files;
-          loaded->result = std::move(config);
+          loaded->result = load_config(file, overrides);
         } catch (const ConfigError& error) {
           loaded->files = error.files;
           loaded->result = texts_of(error.diagnostics);
