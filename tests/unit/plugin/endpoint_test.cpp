@@ -10,6 +10,8 @@
 
 #include <array>
 #include <atomic>
+#include <future>
+#include <memory>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -292,11 +294,18 @@ struct AllocateUnderWay {
   AllocateUnderWay(const Served& served, const std::vector<std::string>& ids)
       : stub(served.dial()), asked(request({ids})) {
     context.set_deadline(std::chrono::system_clock::now() + 10s);
-    stub->async()->Allocate(&context, &asked, &response, [this](const grpc::Status& ended) {
+    stub->async()->Allocate(&context, &asked, &response, [this, done = done](const grpc::Status& ended) {
       status = ended;
       over = true;
+      done->set_value();
     });
   }
+  // gRPC uses the members until the call is over, also where a test has failed before.
+  ~AllocateUnderWay() {
+    context.TryCancel();
+    done->get_future().wait();
+  }
+  AllocateUnderWay& operator=(AllocateUnderWay&&) = delete;
   grpc::Status end(EventLoop& loop) {
     CHECK(test::run_until(loop, [&] { return over.load(); }));
     return status;
@@ -308,6 +317,7 @@ struct AllocateUnderWay {
   v1beta1::AllocateResponse response;
   grpc::Status status;
   std::atomic<bool> over = false;
+  const std::shared_ptr<std::promise<void>> done = std::make_shared<std::promise<void>>();
 };
 
 TEST_CASE("an id whose Allocate has no answer yet is refused to another call, and is given afterwards") {
