@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <span>
 
 #include "config/config.hpp"
+#include "config/presets.hpp"
 #include "places.hpp"
 #include "unit/temp_dir.hpp"
 
@@ -17,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const fs::path kSource = test::in_source("");
+const fs::path kPresets = test::in_source("/plugins.d");
 
 std::string content(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -92,38 +96,194 @@ resources:
   return keys;
 }
 
-TEST_CASE("the example is loaded together with the drop-ins beside it, without a warning") {
-  const test::TempDir dir;
-  dir.file("config.yaml", content(kSource / "config.example.yaml"));
-  for (const auto& entry : fs::directory_iterator(kSource / "plugins.d")) {
-    // Those of the cards that the example offers itself are in place of its entries.
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("nvidia-") && !name.starts_with("iluvatar-") && !name.starts_with("gpu-memory"))
-      dir.file("plugins.d/" + name, content(entry.path()));
+// Returns a main file's text, with the node's directory of enabled presets moved to `links`.
+std::string with_links_in(const fs::path& links, std::string text) {
+  constexpr std::string_view kLinks = "/etc/plughost/plugins.d";
+  const std::size_t at = text.find(kLinks);
+  if (at != std::string::npos) text.replace(at, kLinks.size(), links.string());
+  return text;
+}
+
+std::string lines(std::span<const Diagnostic> diagnostics) {
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics) text += (text.empty() ? "" : "\n") + diagnostic.text();
+  return text;
+}
+
+// Returns the errors with which the action is refused, a line each.
+template <class Act>
+std::string errors(Act act) {
+  try {
+    act();
+  } catch (const ConfigError& error) {
+    return lines(error.diagnostics);
   }
-  const Config config = load_config(dir.at("config.yaml"));
-  CHECK(config.warnings.empty());
-  std::set<fs::path> read(config.files.paths.begin(), config.files.paths.end());
-  for (const char* name : {"kvm", "fuse", "tun", "gopher", "count", "loop", "amd-gpu"}) {
-    CAPTURE(name);
-    CHECK(read.contains(dir.at("plugins.d") / (std::string(name) + ".yaml")));
+  return "";
+}
+
+// Returns the errors of a main file with everything that it includes, or else the warnings.
+std::string remarks(const fs::path& main) {
+  std::string warnings;
+  const std::string found = errors([&] { warnings = lines(load_config(main).warnings); });
+  return found.empty() ? warnings : found;
+}
+
+// Stands for a node's /etc/plughost, which has a main file and links to presets.
+class ConfiguredNode {
+ public:
+  explicit ConfiguredNode(const fs::path& main) {
+    dir_.file("config.yaml", with_links_in(dir_.at("plugins.d"), content(main)));
+  }
+
+  fs::path main() const { return dir_.at("config.yaml"); }
+  fs::path link_of(const std::string& preset) const { return dir_.at("plugins.d/" + preset + ".yaml"); }
+  // Makes and removes the link of `plughost preset enable`, whether or not the configuration has errors then.
+  void link(const std::string& preset) const {
+    dir_.link("plugins.d/" + preset + ".yaml", kPresets / (preset + ".yaml"));
+  }
+  void unlink(const std::string& preset) const { fs::remove(link_of(preset)); }
+  Presets presets() const { return {kPresets, main()}; }
+
+ private:
+  test::TempDir dir_;
+};
+
+// Describes a preset that offers cards by a variable. The list has the order in which the files are read.
+struct CardPreset {
+  std::string name;
+  int line;  // of its entry
+  std::string variable = "NVIDIA_VISIBLE_DEVICES";
+};
+const std::vector<CardPreset> kOfCards{{"gpu-memory", 3},
+                                       {"iluvatar-gpu", 3, "IX_VISIBLE_DEVICES"},
+                                       {"nvidia-gpu-shared", 3},
+                                       {"nvidia-gpu", 3},
+                                       {"nvidia-mig", 4}};
+
+std::set<std::string> other_presets() {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kPresets)) names.insert(entry.path().stem());
+  for (const CardPreset& preset : kOfCards) CHECK(names.erase(preset.name) == 1);
+  return names;
+}
+
+std::string command(const std::string& preset) { return " (`plughost preset disable " + preset + "`)"; }
+
+// Returns the error about the preset's entry in the file, which offers the same cards as the other entry.
+std::string contradiction(const CardPreset& preset, const fs::path& file, const std::string& disable,
+                          const std::string& other, const std::string& disable_other) {
+  return file.string() + ':' + std::to_string(preset.line + 1) +
+         ":8: resources[0].gpu: its devices and those of " + other +
+         " are the same cards, and each sets the variable '" + preset.variable +
+         "', of which a container with devices of both gets one value; leave out this entry" + disable +
+         " or the other" + disable_other +
+         ", or join both by `near` and `sameCard: true`, or tell the cards apart by `only`, or set the "
+         "variable in `env`";
+}
+
+TEST_CASE("each YAML file of a checkout's top level and plugins.d is loaded, without a warning") {
+  const test::TempDir checkout;
+  checkout.link("plugins.d", kPresets);  // all presets are beside the example
+  unsigned files = 0;
+  for (const fs::path& folder : {kSource, kPresets}) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() != ".yaml") continue;
+      const fs::path file = fs::relative(entry.path(), kSource);
+      CAPTURE(file);
+      if (folder == kSource) checkout.file(file, with_links_in(checkout.at("links"), content(entry.path())));
+      CHECK(remarks(checkout.at(file)) == "");
+      ++files;
+    }
+  }
+  CHECK(files > 45);
+}
+
+TEST_CASE("the example is loaded with each preset, unless that preset offers the example's cards") {
+  const ConfiguredNode node(kSource / "config.example.yaml");
+  for (const std::string& preset : other_presets()) {
+    CAPTURE(preset);
+    node.link(preset);
+    CHECK(load_config(node.main()).files.paths == std::vector{node.main(), node.link_of(preset)});
+    CHECK(remarks(node.main()) == "");
+    node.unlink(preset);
+  }
+  const std::vector<ResourceConfig> entries = load_config(node.main()).resources;
+  const auto gpu = std::ranges::find(entries, "example.com/{type}",
+                                     [](const auto& entry) { return entry.recipe->name.text(); });
+  REQUIRE(gpu != entries.end());
+  const std::string own = "resources[" + std::to_string(gpu - entries.begin()) + "] (" + gpu->where + ')';
+  for (const CardPreset& preset : kOfCards) {
+    CAPTURE(preset.name);
+    node.link(preset.name);
+    CHECK(remarks(node.main()) ==
+          contradiction(preset, node.link_of(preset.name), command(preset.name), own, ""));
+    node.unlink(preset.name);
   }
 }
 
-TEST_CASE("a drop-in over cards that another one offers is refused") {
-  const test::TempDir dir;
-  dir.file("config.yaml", content(kSource / "plugins.d" / "nvidia-gpu.yaml"));
-  dir.file("plugins.d/mig.yaml", content(kSource / "plugins.d" / "nvidia-mig.yaml"));
-  CHECK_THROWS_AS(load_config(dir.at("config.yaml")), ConfigError);
-  dir.file("plugins.d/mig.yaml", content(kSource / "plugins.d" / "amd-gpu.yaml"));
-  CHECK_NOTHROW(load_config(dir.at("config.yaml")));
+TEST_CASE("all presets are loaded together if only one of them offers NVIDIA's cards") {
+  const ConfiguredNode node(kSource / "packaging" / "config.yaml");
+  const std::set<std::string> others = other_presets();
+  for (const std::string& preset : others) node.link(preset);
+  node.link("iluvatar-gpu");
+  for (const CardPreset& preset : kOfCards) {
+    if (preset.name == "iluvatar-gpu") continue;
+    CAPTURE(preset.name);
+    node.link(preset.name);
+    // The main file, iluvatar-gpu and this preset are read, too.
+    CHECK(load_config(node.main()).files.paths.size() == others.size() + 3);
+    CHECK(remarks(node.main()) == "");
+    node.unlink(preset.name);
+  }
 }
 
-TEST_CASE("each drop-in is a configuration by itself") {
-  for (const auto& entry : fs::directory_iterator(kSource / "plugins.d")) {
-    CAPTURE(entry.path().filename().string());
-    CHECK_NOTHROW(load_config(entry.path()));
+// Checks two presets, which are given in the order in which their files are read.
+void check_contradiction(const CardPreset& first, const CardPreset& second) {
+  CAPTURE(first.name);
+  CAPTURE(second.name);
+  const ConfiguredNode node(kSource / "packaging" / "config.yaml");
+  node.link(first.name);
+  const std::string other =
+      "resources[0] (" + node.link_of(first.name).string() + ':' + std::to_string(first.line) + ":3)";
+  // The second one has no link yet that could be removed.
+  CHECK(errors([&] { node.presets().enable(std::vector{second.name}); }) ==
+        contradiction(second, kPresets / (second.name + ".yaml"), "", other, command(first.name)));
+  node.link(second.name);
+  CHECK(remarks(node.main()) ==
+        contradiction(second, node.link_of(second.name), command(second.name), other, command(first.name)));
+  node.presets().disable(std::vector{first.name});
+  CHECK(remarks(node.main()) == "");
+}
+
+TEST_CASE("one error says which two presets offer the same cards, why not, and how to disable either") {
+  unsigned pairs = 0;
+  for (auto first = kOfCards.begin(); first != kOfCards.end(); ++first) {
+    for (auto second = std::next(first); second != kOfCards.end(); ++second) {
+      if (first->variable != second->variable) continue;
+      check_contradiction(*first, *second);
+      ++pairs;
+    }
   }
+  CHECK(pairs == 6);
+}
+
+TEST_CASE("an error names no command for a file that `plughost preset enable` has not linked") {
+  const std::string text = content(kPresets / "nvidia-gpu.yaml");
+  const test::TempDir dir;
+  dir.file("config.yaml", content(kPresets / "gpu-memory.yaml"));
+  const auto refused = [&] {
+    const std::string found = errors([&] { load_config(dir.at("config.yaml")); });
+    CHECK(found.find("; leave out this entry or the other, or join") != std::string::npos);
+  };
+  dir.file("plugins.d/nvidia-gpu.yaml", text);
+  refused();
+  dir.remove("plugins.d/nvidia-gpu.yaml");
+  dir.file("data/nvidia-gpu.yaml", text);
+  dir.link("plugins.d/nvidia-gpu.yaml", "../data/nvidia-gpu.yaml");  // as in a ConfigMap's volume
+  refused();
+  dir.remove("plugins.d/nvidia-gpu.yaml");
+  dir.link("plugins.d/mine.yaml", dir.at("data/nvidia-gpu.yaml"));
+  refused();
 }
 
 TEST_CASE("the example shows every key, and the manual explains it") {
