@@ -2,8 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 

@@ -44,6 +44,8 @@ Daemon::Daemon(ConfigurationInForce::Source source, const std::string& state, Co
       servers_(loop_, log_, requests_),
       metrics_file_(loop_, workers_, log_, requests_) {
   route_grpc_log(log_);
+  // Starts the thread while there is one: when the machine has none left, the status must still be answered.
+  computations_.run([] {}, [] {}, std::chrono::seconds(10), [] {});
   log_.info("plughost " PLUGHOST_VERSION,
             {{"config", source.file}, {"entries", std::to_string(config.resources.size())}});
   for (const Diagnostic& warning : config.warnings) log_.warn(warning.text());

@@ -27,7 +27,7 @@ std::string hex_digits(std::uint64_t value);
 
 // Some ids of a resource, for comparison: a container can have 48,000, which take milliseconds to compare.
 struct IdSet {
-  std::string name;       // 32 hexadecimal digits: the same for the same ids in any order
+  std::string name;       // two FNV-1a, in 32 hexadecimal digits: the same for the same ids in any order
   std::size_t count = 0;  // each id once
 
   // Takes as long as sorting the ids.
@@ -48,7 +48,6 @@ class IdList {
 
   auto begin() const { return ids_.begin(); }
   auto end() const { return ids_.end(); }
-  std::size_t size() const { return ids_.size(); }
   bool contains(std::string_view id) const;
 
  private:

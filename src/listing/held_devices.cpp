@@ -24,9 +24,10 @@ Ledger::Holds holds_of(const Holdings& holdings) {
 Ledger::Holds holds_of(const Checkpoint& checkpoint) {
   Ledger::Holds holds;
   for (const Checkpoint::PodDevices& some : checkpoint.pod_devices) {
+    const std::string name = name_of(*some.holder());
     for (const auto& [node, ids] : some.ids) {
       for (const std::string& id : ids)
-        if (!parse_replica_id(id)) holds.try_emplace({some.resource, id}, name_of(*some.holder()));
+        if (!parse_replica_id(id)) holds.try_emplace({some.resource, id}, name);
     }
   }
   return holds;

@@ -212,13 +212,11 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
   };
   const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
   if (offer->recipe->assume)
-    owner_.tell([offer, set = IdSet::of(offer->resource, ids), done = std::move(done)](EndpointOwner& owner) {
+    owner_.tell([offer, set = IdSet::of(offer->resource, ids), done](EndpointOwner& owner) {
       owner.prepare_card(offer, set, done);
     });
   else
-    owner_.tell([offer, ids, done = std::move(done)](EndpointOwner& owner) {
-      owner.prepare_start(offer, ids, done);
-    });
+    owner_.tell([offer, ids, done](EndpointOwner& owner) { owner.prepare_start(offer, ids, done); });
   return reactor;
 }
 
@@ -272,7 +270,8 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
 
   // Decides under the lock and acts outside it: gRPC may call back from within.
   void advance() {
-    const List* to_write = nullptr;
+    List* to_write = nullptr;
+    std::shared_ptr<const Offer> offer;  // nullptr: the list is empty
     {
       const std::lock_guard lock(mutex_);
       if (list_ || finished_) return;
@@ -281,13 +280,15 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
         if (newest.list == sent_) return;
         sent_ = newest.list;
         list_ = std::make_unique<List>();
-        write_list(newest.offer->inventory, *list_);
+        offer = newest.offer;
       } else if (std::exchange(has_last_, false) && feed_->ends_empty()) {
         list_ = std::make_unique<List>();
       }
       to_write = list_.get();
       finished_ = to_write == nullptr;
     }
+    // Not under the lock: it can take milliseconds, and the loop takes the lock when it closes the feed.
+    if (offer) write_list(offer->inventory, *to_write);
     if (to_write != nullptr)
       StartWrite(to_write);
     else

@@ -93,7 +93,7 @@ struct ServedResource {
 };
 
 // Loop thread only. Has the feed's streams send the newest list. A list of more than 1,000 ids is encoded on
-// the worker: one of 50,000 would hold the loop for 30 ms.
+// the worker: it would hold the loop.
 void tell_list(const std::shared_ptr<InventoryFeed>& feed, Workers& computations);
 
 }  // namespace plughost

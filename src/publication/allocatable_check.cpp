@@ -25,6 +25,7 @@ void AllocatableCheck::look(KubeletLink& link) {
 void AllocatableCheck::forget() {
   question_.renew();
   timer_.cancel();
+  link_ = nullptr;
   again_ = false;
   comparing_ = false;
   agreements_.clear();

@@ -116,10 +116,10 @@ void Entries::by_chosen_card(const PodResources::Answer& answer, HoldingsReader:
   const auto known = std::make_shared<Holdings>(*answer.holdings);
   const auto open = std::make_shared<HoldingsReader::Done>(std::move(done));
   platform_.computations.run(
-      [chosen, known] {
+      [chosen = std::move(chosen), known] {
         for (const auto& [resource, by_card] : chosen) {
-          if (const auto held = known->find(resource); held != known->end())
-            held->second = by_card(held->second);
+          const auto held = known->find(resource);
+          if (held != known->end()) held->second = by_card(held->second);
         }
       },
       lifetime_.bound([answer, known, open] {
