@@ -43,8 +43,7 @@ class IdList {
  public:
   // Copies the texts.
   explicit IdList(std::vector<std::string_view> ids);
-  IdList(const IdList&) = delete;
-  IdList& operator=(const IdList&) = delete;
+  IdList& operator=(IdList&&) = delete;
 
   auto begin() const { return ids_.begin(); }
   auto end() const { return ids_.end(); }

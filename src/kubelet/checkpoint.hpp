@@ -35,8 +35,7 @@ struct Checkpoint {
 
     // The pod's name is not known.
     std::shared_ptr<const Holder> holder() const {
-      return std::make_shared<const Holder>(
-          Holder{.pod_namespace = {}, .pod = pod_uid, .container = container});
+      return std::make_shared<const Holder>(Holder{{}, pod_uid, container});
     }
 
     bool operator==(const PodDevices&) const = default;
