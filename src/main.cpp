@@ -13,6 +13,7 @@
 #include "commands/command.hpp"
 #include "log/log_line.hpp"
 #include "system/kubernetes.hpp"
+#include "text/printable_stream.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -375,4 +376,8 @@ namespace {
 
 }  // namespace
 
-int main(int argc, char** argv) { return plughost::CommandLine().run(argc, argv); }
+int main(int argc, char** argv) {
+  const plughost::PrintableStream output(std::cout);
+  const plughost::PrintableStream errors(std::cerr);
+  return plughost::CommandLine().run(argc, argv);
+}

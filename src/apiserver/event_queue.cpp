@@ -63,8 +63,9 @@ Json event_json(const EventDraft& draft, const std::string& uid, const std::stri
           {"reportingInstance", node}};
 }
 
-void EventQueue::note(const EventSubject& subject, EventReason reason, std::string_view text,
+void EventQueue::note(const EventSubject& subject, EventReason reason, std::string_view words,
                       WallClock::time_point at) {
+  const std::string text = printable(words);
   const Key key{subject, reason};
   if (!waiting_.contains(key) && waiting_.size() == kMost) {
     const auto oldest =

@@ -17,9 +17,11 @@ namespace {
 
 constexpr int kNotWhole = 3;
 
+// Writes one line about the input, in which names and texts are a stranger's.
+void tell(const std::string& line) { std::cerr << printable(line) << '\n'; }
+
 void tell_unread(const ReadFiles& files) {
-  for (const UnreadFile& unread : files.unread)
-    std::cerr << unread.file << ": not read: " << unread.why << '\n';
+  for (const UnreadFile& unread : files.unread) tell(unread.file + ": not read: " + unread.why);
 }
 
 // What was found where, and where nothing was.
@@ -29,8 +31,8 @@ void tell_files(const Conversion& conversion, const ReadFiles& files, const std:
     with_something.insert(found.file);
     const bool told = !found.what.empty() || files.files.size() > 1;
     if (told)
-      std::cerr << (found.file.empty() ? source : found.file) << ": "
-                << (found.what.empty() ? "a configuration" : found.what) << '\n';
+      tell((found.file.empty() ? source : found.file) + ": " +
+           (found.what.empty() ? "a configuration" : found.what));
   }
   tell_unread(files);
   if (files.files.size() < 2) return;
@@ -39,10 +41,10 @@ void tell_files(const Conversion& conversion, const ReadFiles& files, const std:
                        [&](const std::string& file) { return !with_something.contains(file); });
   constexpr std::size_t kMostNamed = 20;
   const std::size_t named = std::min(others.size(), kMostNamed);
-  std::cerr << source << ": " << counted(files.files.size(), "file")
-            << " read; without a configuration: " << others.size();
-  for (std::size_t i = 0; i < named; ++i) std::cerr << (i == 0 ? " (" : ", ") << others[i];
-  std::cerr << (others.size() > named ? ", …)" : named > 0 ? ")" : "") << '\n';
+  std::string line = source + ": " + counted(files.files.size(), "file") +
+                     " read; without a configuration: " + std::to_string(others.size());
+  for (std::size_t i = 0; i < named; ++i) line += (i == 0 ? " (" : ", ") + others[i];
+  tell(line + (others.size() > named ? ", …)" : named > 0 ? ")" : ""));
 }
 
 int print(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
@@ -50,24 +52,21 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
   const std::vector<Diagnostic> errors = errors_of(conversion.text, "what it becomes");
   if (!errors.empty()) {
     for (const Diagnostic& error : errors) std::cerr << error.text() << '\n';
-    if (!files.language.empty()) std::cerr << source << ": " << files.language << '\n';
-    std::cerr << source
-              << ": plughost would refuse what it becomes, at the places above; mend it here first\n"
-              << conversion.text;
+    if (!files.language.empty()) tell(source + ": " + files.language);
+    tell(source + ": plughost would refuse what it becomes, at the places above; mend it here first");
+    std::cerr << conversion.text;
     return 1;
   }
   std::cout << conversion.text;
-  std::cerr << source << ": taken for the configuration of " << conversion.from
-            << "; comments on what differs: " << conversion.notes
-            << (conversion.left_out == 0
-                    ? ""
-                    : "; entries that are comments only: " + std::to_string(conversion.left_out))
-            << '\n';
-  for (const std::string& doubt : conversion.doubts)
-    std::cerr << source << ": not certain: " << doubt << '\n';
-  for (const std::string& loss : conversion.losses) std::cerr << source << ": not kept: " << loss << '\n';
+  tell(source + ": taken for the configuration of " + conversion.from +
+       "; comments on what differs: " + std::to_string(conversion.notes) +
+       (conversion.left_out == 0
+            ? ""
+            : "; entries that are comments only: " + std::to_string(conversion.left_out)));
+  for (const std::string& doubt : conversion.doubts) tell(source + ": not certain: " + doubt);
+  for (const std::string& loss : conversion.losses) tell(source + ": not kept: " + loss);
   if (conversion.entries == 0) {
-    std::cerr << source << ": nothing of it can be kept as it is\n";
+    tell(source + ": nothing of it can be kept as it is");
     return 1;
   }
   std::cerr << "next: plughost check FILE, with what stands on standard output in FILE\n";
@@ -103,7 +102,7 @@ int convert(const ConvertOptions& options) {
   tell_unread(files);
   // A template may be YAML, but not the one that is meant.
   if (!files.language.empty())
-    std::cerr << source << ": " << files.language << '\n';
+    tell(source + ": " + files.language);
   else
     for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
   return 1;

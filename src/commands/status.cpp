@@ -178,7 +178,9 @@ bool select(Json& status, const std::string& name) {
 void show(const Json& status, const StatusOptions& options) {
   if (options.format == OutputFormat::kTable) {
     // A terminal is cleared, so that the table stands still.
-    if (options.watch && ::isatty(STDOUT_FILENO) == 1) std::cout << "\x1b[H\x1b[2J\x1b[3J";
+    constexpr std::string_view kClear = "\x1b[H\x1b[2J\x1b[3J";
+    if (options.watch && ::isatty(STDOUT_FILENO) == 1)
+      (void)!::write(STDOUT_FILENO, kClear.data(), kClear.size());
     if (options.name.empty())
       print_resources(status);
     else

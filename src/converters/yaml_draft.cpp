@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "document/yaml_text.hpp"
-#include "text/ascii.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -45,7 +44,7 @@ Lines comment_lines(std::string_view text) {
     const std::size_t length = lines.back().size();
     if (length > 1 && length + 1 + word.size() > kWidth) lines.emplace_back("#");
     lines.back() += ' ';
-    for (const char c : word) lines.back() += is_control(c) ? '?' : c;
+    lines.back() += printable(word);
   }
   return lines;
 }

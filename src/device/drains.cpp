@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "device/names.hpp"
-#include "text/ascii.hpp"
 #include "text/json.hpp"
 #include "text/text.hpp"
 
@@ -53,7 +52,7 @@ std::string reason_trouble(std::string_view reason) {
     return "the reason has " + std::to_string(reason.size()) + " bytes; " + std::to_string(kLongestReason) +
            " are the most";
   if (!valid_utf8(reason)) return "the reason is not UTF-8";
-  if (std::ranges::any_of(reason, is_control)) return "the reason is one line, without control characters";
+  if (printable(reason) != reason) return "the reason is one line, without control characters";
   return {};
 }
 

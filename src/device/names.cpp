@@ -67,7 +67,7 @@ IdSet IdSet::of(std::string_view resource, std::span<const std::string> ids) {
   return {.name = hex_digits(one) + hex_digits(other), .count = sorted.size()};
 }
 
-std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
 
 bool valid_utf8(std::string_view text) {
   while (!text.empty()) {

@@ -58,7 +58,7 @@ class IdList {
 std::string_view append_copy(std::string& texts, std::string_view text);
 
 bool valid_utf8(std::string_view text);
-// In double quotes, as it is.
+// printable(), in double quotes.
 std::string in_quotes(std::string_view text);
 
 // The same id for the same name, on every run: the name itself where it can be one; otherwise what is not

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "text/ascii.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -55,7 +56,18 @@ struct Emit {
 std::string emitted(YAML::Emitter& out, const Json& json) {
   Emit emit{out};
   json.visit(emit);
-  return out.c_str();
+  // yaml-cpp escapes C0 and C1, but no other unsafe character. These can only stand in double quotes.
+  std::string safe;
+  for (std::string_view text = out.c_str(); !text.empty();) {
+    const auto [code, length] = first_character(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(length, 1));
+    if (code >= 0x80 && is_unsafe(code))
+      safe += unicode_escape(code);
+    else
+      safe += character;
+    text.remove_prefix(character.size());
+  }
+  return safe;
 }
 
 }  // namespace

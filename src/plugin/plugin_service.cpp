@@ -19,7 +19,7 @@ namespace {
 
 grpc::ServerUnaryReactor* finish(grpc::CallbackServerContext* context, const grpc::Status& status) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
+  finish_call(*reactor, status);
   return reactor;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "text/ascii.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -17,10 +16,10 @@ constexpr std::string_view kBlank = " \t\r\n";
 std::string shown(std::string_view text) {
   std::string line;
   while (!text.empty() && line.size() + kLongestCharacter <= kLongestLine) {
-    const std::size_t length = first_character(text).length;
+    const auto [code, length] = first_character(text);
     if (length == 0)
       line += '?';
-    else if (is_control(text[0]))
+    else if (is_unsafe(code))
       line += ' ';
     else
       line += text.substr(0, length);

@@ -153,17 +153,15 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   std::string trouble_;
 };
 
-void append_character(std::string& text, std::string_view character) {
+void append_character(std::string& text, char32_t code, std::string_view character) {
   static constexpr std::string_view kShort = "\b\t\n\f\r\"\\";
   static constexpr std::string_view kShortNames = "btnfr\"\\";
   const char c = character[0];
   if (const std::size_t at = kShort.find(c); at != std::string_view::npos) {
     text += '\\';
     text += kShortNames[at];
-  } else if (static_cast<unsigned char>(c) < 0x20) {
-    text += "\\u00";
-    text += lower_hex(static_cast<unsigned char>(c) >> 4u);
-    text += lower_hex(static_cast<unsigned char>(c));
+  } else if (is_unsafe(code)) {
+    text += unicode_escape(code);
   } else {
     text += character;
   }
@@ -172,11 +170,11 @@ void append_character(std::string& text, std::string_view character) {
 void append_string(std::string& text, std::string_view value) {
   text += '"';
   while (!value.empty()) {
-    const std::size_t length = first_character(value).length;
+    const auto [code, length] = first_character(value);
     if (length == 0)
       text += kReplacement;
     else
-      append_character(text, value.substr(0, length));
+      append_character(text, code, value.substr(0, length));
     value.remove_prefix(std::max<std::size_t>(length, 1));
   }
   text += '"';

@@ -18,10 +18,30 @@ std::string one_word(std::string_view text) {
   return json_string(text);
 }
 
-std::string printable(std::string_view text) {
+bool is_unsafe(char32_t code) {
+  const auto within = [code](char32_t first, char32_t last) { return code >= first && code <= last; };
+  return code < ' ' || within(0x7f, 0x9f) || code == 0x61c || within(0x200e, 0x200f) ||
+         within(0x2028, 0x202e) || within(0x2066, 0x2069);
+}
+
+std::string printable(std::string_view text, std::string_view kept) {
   std::string shown;
-  for (const char c : text) shown += is_control(c) ? "\\x" + upper_hex(c) : std::string(1, c);
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto [code, length] = first_character(text);
+    const std::string_view bytes = text.substr(0, std::max<std::size_t>(length, 1));
+    const bool safe = length > 0 && (!is_unsafe(code) || kept.find(bytes) != std::string_view::npos);
+    if (safe) shown += bytes;
+    for (const char c : safe ? std::string_view() : bytes) shown += "\\x" + upper_hex(c);
+    text.remove_prefix(bytes.size());
+  }
   return shown;
+}
+
+std::string unicode_escape(char32_t code) {
+  std::string escape = "\\u";
+  for (const unsigned shift : {12u, 8u, 4u, 0u}) escape += lower_hex(code >> shift);
+  return escape;
 }
 
 std::string utc_text(std::int64_t microseconds) {

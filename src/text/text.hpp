@@ -21,8 +21,17 @@ namespace plughost {
 // One word of one line: what is empty, or has a space, a quote, a control character or a byte that is not
 // ASCII in it, is a JSON string.
 std::string one_word(std::string_view text);
-// Control characters are escaped as \xNN, so that what others wrote stays on its line.
-std::string printable(std::string_view text);
+// What a stranger wrote (a device's serial number, an annotation, a file of another program) must not move a
+// terminal's cursor, end a line of a log, or change the direction of what stands beside it. These three make
+// it safe wherever it leaves the program as text; JSON and YAML escape the same characters.
+//
+// True for C0, DEL, C1, U+2028 and U+2029, and Unicode's controls of direction (UAX #9).
+bool is_unsafe(char32_t code);
+// Replaces each byte of an unsafe character, and each byte that is not UTF-8, by \xNN. Characters in `kept`
+// stay.
+std::string printable(std::string_view text, std::string_view kept = {});
+// Returns "\u202e" for U+202E: at most U+FFFF, as all unsafe characters are.
+std::string unicode_escape(char32_t code);
 // "2026-11-21T18:00:00.000000Z" of microseconds since 1970.
 std::string utc_text(std::int64_t microseconds);
 // The other way round; nullopt: it is no such text.

@@ -224,6 +224,10 @@ TEST_CASE("of a directory each file is said to be a configuration, or not, or no
   CHECK(has(finished.output, "domain: a.example\n"));
   CHECK_FALSE(has(finished.output, "b.example"));
 
+  // A file's name is a stranger's: it neither ends a line nor reaches the terminal.
+  node.files().file("apps/a\x1b[2J\nb.yaml", "kind: Service\n");
+  CHECK(has(run_plughost({"convert", apps}).output, "(" + apps + "/a\\x1B[2J\\x0Ab.yaml, "));
+
   // What cannot be read may have had a device plugin in it.
   node.files().file("apps/charts/daemonset.yaml", "image: generic-device-plugin\n{{- end }}\n");
   CHECK(run_plughost({"convert", apps}).exit_code == 3);

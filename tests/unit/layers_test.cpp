@@ -40,7 +40,7 @@ const std::map<std::string, std::set<std::string>> kMayUse{
     {"system", {"text", "host"}},
     {"apiserver", {"text", "base", "log", "device", "document", "host", "programs", "config", "system"}},
     {"kubelet", {"text", "base", "log", "device", "allocate", "assume"}},
-    {"plugin", {"base", "device", "allocate", "kubelet"}},
+    {"plugin", {"text", "base", "device", "allocate", "kubelet"}},
     {"pods",
      {"text", "base", "log", "device", "allocate", "assume", "programs", "config", "apiserver", "kubelet",
       "plugin"}},
@@ -178,8 +178,8 @@ constexpr std::size_t kMostClassLines = 300;
 constexpr std::size_t kMostFiles = 25;
 // Of src as a whole, without it: what comes in pays for itself. Whoever raises a number says in the commit
 // what it bought.
-constexpr std::size_t kMostLinesOfAll = 53'740;
-constexpr std::size_t kMostFilesOfAll = 489;
+constexpr std::size_t kMostLinesOfAll = 54'100;
+constexpr std::size_t kMostFilesOfAll = 491;
 
 // Of a line at the beginning of something: the class that it defines, or of which it defines a function;
 // empty: none.

@@ -20,6 +20,14 @@ std::chrono::system_clock::time_point at(int seconds) {
   return std::chrono::system_clock::time_point(1795348800s + std::chrono::seconds(seconds));
 }
 
+TEST_CASE("an Event's message is printable, whatever a device says of itself") {
+  EventQueue queue;
+  queue.note(kNode, kSick, "worn\x1b[2J\nout", at(0));
+  const auto event = queue.take(kStart);
+  REQUIRE(event);
+  CHECK(event->message == "worn\\x1B[2J\\x0Aout");
+}
+
 TEST_CASE("the first Event of a reason is written at once, and what follows is one within a minute") {
   EventQueue queue;
   CHECK(queue.next_due() == EventQueue::kNever);

@@ -56,7 +56,7 @@ struct Owner final : EndpointOwner {
   void ask_allocation_program(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
                               AllocationDone done) override {
     allocated = ids;
-    if (refuses) return done("not today");
+    if (refuses) return done("not\rtoday");
     if (waits) return waiting.push_back(std::move(done));
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
   }
@@ -86,16 +86,16 @@ struct Served {
   std::optional<Endpoint> endpoint;
 
   explicit Served(std::shared_ptr<const Recipe> recipe = std::make_shared<const Recipe>(),
-                  Announcement announcement = Announcement::kRegister) {
-    endpoint.emplace(
-        loop, workers, owner,
-        ServedResource{.name = "example.com/a",
-                       .options = {.pre_start_required = true},
-                       .announcement = announcement,
-                       .feed = std::make_shared<InventoryFeed>(Offer{
-                           "example.com/a", Inventory({{.id = "one"}, {.id = "two"}}), std::move(recipe)}),
-                       .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
-                       .check_answer = [](const Allocation&) { return std::string(); }});
+                  Announcement announcement = Announcement::kRegister,
+                  std::vector<Device> devices = {{.id = "one"}, {.id = "two"}}) {
+    endpoint.emplace(loop, workers, owner,
+                     ServedResource{.name = "example.com/a",
+                                    .options = {.pre_start_required = true},
+                                    .announcement = announcement,
+                                    .feed = std::make_shared<InventoryFeed>(Offer{
+                                        "example.com/a", Inventory(std::move(devices)), std::move(recipe)}),
+                                    .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
+                                    .check_answer = [](const Allocation&) { return std::string(); }});
   }
 
   std::filesystem::path socket() const { return dir.path() / endpoint->socket_name(); }
@@ -279,9 +279,11 @@ TEST_CASE("an allocation that a program has a part in asks the owner for each co
   }
   SUBCASE("it refuses") {
     served.owner.refuses = true;
-    CHECK(served.call(allocate).error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    const grpc::Status status = served.call(allocate);
+    CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    CHECK(status.error_message() == "resource example.com/a: not\\x0Dtoday");
     REQUIRE(test::run_until(served.loop, [&] { return !served.owner.answered.empty(); }));
-    CHECK(served.owner.answered[0].refusal == "resource example.com/a: not today");
+    CHECK(served.owner.answered[0].refusal == "resource example.com/a: not\rtoday");
   }
   SUBCASE("it drops the question") {
     served.owner.drops = true;
@@ -406,6 +408,18 @@ TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
   CHECK(call.ids.ends_with("x... and 995 more"));
   CHECK(call.ids.size() < 500);
   CHECK(call.refusal.size() == 503);
+}
+
+TEST_CASE("the text of a refusal is printable, whatever a device says of itself") {
+  Served served(std::make_shared<const Recipe>(), Announcement::kRegister,
+                {{.id = "one", .trouble = "worn\x1b[2J\nout"}});
+  served.endpoint->listen_anew(served.dir.path());
+  const grpc::Status refused = served.call([&](auto& stub, auto& context) {
+    v1beta1::AllocateResponse response;
+    return stub.Allocate(&context, request({{"one"}}), &response);
+  });
+  CHECK(refused.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(refused.error_message().find("worn\\x1B[2J\\x0Aout") != std::string::npos);
 }
 
 TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer, whatever the ids") {

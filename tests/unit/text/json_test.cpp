@@ -31,8 +31,10 @@ TEST_CASE("every control character is escaped, and nothing else is") {
   for (int byte = 0; byte < 0x80; ++byte) {
     const std::string text(1, static_cast<char>(byte));
     CAPTURE(byte);
-    CHECK(json_string(text) == nlohmann::json(text).dump());
+    const bool is_delete = byte == 0x7f;
+    CHECK(json_string(text) == (is_delete ? "\"\\u007f\"" : nlohmann::json(text).dump()));
   }
+  CHECK(json_string("\xC2\x9B\xE2\x80\xAE") == "\"\\u009b\\u202e\"");
   CHECK(json_string("é \xE2\x82\xAC \xF0\x9F\x92\xA1") == "\"é \xE2\x82\xAC \xF0\x9F\x92\xA1\"");
 }
 

@@ -3,11 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <limits>
+#include <sstream>
 #include <vector>
 
 #include "log/log_line.hpp"
 #include "text/ascii.hpp"
+#include "text/printable_stream.hpp"
 #include "text/words.hpp"
 
 using namespace plughost;
@@ -36,7 +39,7 @@ TEST_CASE("one word of a line is quoted where it would not be one") {
   CHECK(one_word("a=b") == "\"a=b\"");
   CHECK(one_word("say \"it\"") == "\"say \\\"it\\\"\"");
   CHECK(one_word("back\\slash") == "\"back\\\\slash\"");
-  CHECK(one_word("\x7f") == "\"\x7f\"");
+  CHECK(one_word("\x7f") == "\"\\u007f\"");
 }
 
 TEST_CASE("letters, digits and case are those of ASCII alone") {
@@ -58,6 +61,48 @@ TEST_CASE("bytes and halves of bytes are written in hexadecimal digits") {
   CHECK(upper_hex('\xf9') == "F9");
   CHECK((lower_hex(0) == '0' && lower_hex(15) == 'f' && lower_hex(0xa9) == '9'));
   CHECK(printable("a\tb\x7f\xc3\xa4") == "a\\x09b\\x7F\xc3\xa4");
+}
+
+TEST_CASE("text is unsafe if it moves the cursor, ends the line or changes the direction of writing") {
+  for (const char32_t code : std::vector<char32_t>{0x0, 0x1b, 0x1f, 0x7f, 0x80, 0x85, 0x9b, 0x9f, 0x61c,
+                                                   0x200e, 0x200f, 0x2028, 0x202a, 0x202e, 0x2066, 0x2069})
+    CHECK_MESSAGE(is_unsafe(code), static_cast<unsigned>(code));
+  for (const char32_t code : std::vector<char32_t>{0x20, 0x7e, 0xa0, 0xe4, 0x61b, 0x61d, 0x200d, 0x2010,
+                                                   0x2027, 0x202f, 0x2065, 0x206a, 0x1f600})
+    CHECK_MESSAGE(!is_unsafe(code), static_cast<unsigned>(code));
+}
+
+TEST_CASE("printable text has the bytes of unsafe characters, and what is not UTF-8, as hexadecimal digits") {
+  CHECK(printable("a\xc2\x9b"
+                  "31m\xc2\xa0\xe2\x80\xae"
+                  "b") ==
+        "a\\xC2\\x9B31m\xc2\xa0\\xE2\\x80\\xAE"
+        "b");
+  CHECK(printable("a\xff\xc3") == "a\\xFF\\xC3");
+  CHECK(printable("a\tb\r\n", "\n\t") == "a\tb\\x0D\n");
+  CHECK(unicode_escape(0x202e) == "\\u202e");
+  CHECK(one_word("a\xc2\x9b") == "\"a\\u009b\"");
+}
+
+TEST_CASE("a stream is printable while its wrapper lives, and line by line") {
+  std::ostringstream out;
+  {
+    const PrintableStream printable(out);
+    out << "a\x1b[2J\tb" << std::flush << "\xe2\x80"
+        << "\xae\n";
+    CHECK(out.rdbuf() != nullptr);
+    out << 'c' << '\r';
+  }
+  CHECK(out.str() == "a\\x1B[2J\tb\\xE2\\x80\\xAE\nc\\x0D");
+  out << '\r';
+  CHECK(out.str().ends_with('\r'));
+}
+
+TEST_CASE("a stream fails if the one below its wrapper does") {
+  std::ofstream full("/dev/full");
+  const PrintableStream printable(full);
+  full << "a\n" << std::flush;
+  CHECK_FALSE(full.good());
 }
 
 TEST_CASE("words and numbers are joined, the empty ones, too") {
