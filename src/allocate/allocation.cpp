@@ -195,6 +195,8 @@ class AllocationDraft {
   // One place for all devices, or one for each, if the paths tell them apart.
   template <typename Add>
   void for_each_place(const Template& host, const Template& container, Add add_place) {
+    expand_.check_path(host);
+    expand_.check_path(container);
     bool named = false;
     for (std::size_t n = 0; n < expand_.devices().size(); ++n) named = by_cdi(n, host, container);
     if (!expand_.belongs_to_a_device(host) && !expand_.belongs_to_a_device(container)) {

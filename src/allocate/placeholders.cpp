@@ -114,6 +114,15 @@ Placeholders::Text Placeholders::one(const Template& pattern, std::size_t n) {
   return text ? checked(std::move(*text), pattern.text()) : std::nullopt;
 }
 
+void Placeholders::check_path(const Template& pattern) {
+  for (const std::string_view placeholder : pattern.placeholders()) {
+    for (const Device* const device : devices_) {
+      const std::string trouble = device->path_trouble(placeholder);
+      if (!trouble.empty()) refuse("device " + in_quotes(device->id) + ": " + trouble);
+    }
+  }
+}
+
 Placeholders::Text Placeholders::all(const Template& pattern) {
   Text text = pattern.expand([&](std::string_view placeholder) {
     if (const Text one = scalar(placeholder)) return one;

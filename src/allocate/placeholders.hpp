@@ -34,6 +34,8 @@ class Placeholders {
   // For the n-th of the devices.
   Text one(const Template& pattern, std::size_t n);
   Text position(const PositionText& text, std::size_t n);
+  // Refuses values that cannot be in a path: see Device::path_trouble().
+  void check_path(const Template& pattern);
   // For all of them: what differs is joined by commas.
   Text all(const Template& pattern);
   // The text, if the kubelet takes it. origin: the template that it is from.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/names.hpp"
+#include "text/text.hpp"
+
 namespace plughost {
 
 bool Device::healthy_share(unsigned n) const {
@@ -59,6 +62,23 @@ const std::string* Device::attribute_at_place(std::string_view name) const {
 void Device::go_by_place() {
   id = hardware->ids.by_place;
   for (Attribute& attribute : attributes) attribute.value = *attribute_at_place(attribute.name);
+}
+
+std::string Device::path_trouble(std::string_view placeholder) const {
+  const std::string* const value = attribute(placeholder);
+  if (!value) return {};
+  const std::string* const path = attribute("path");
+  const bool is_path = placeholder == "link" || placeholder == "target" || placeholder.ends_with("path") ||
+                       placeholder.ends_with("Path") || (path && path->ends_with('/' + *value));
+  std::string why;
+  if (printable(*value) != *value) why = "has a control character in it";
+  if (!is_path && value->find('/') != std::string::npos) why = "has a '/' in it";
+  const std::string components = '/' + *value + '/';
+  if (components.find("/./") != std::string::npos || components.find("/../") != std::string::npos)
+    why = "leads to another directory";
+  if (why.empty()) return {};
+  return "its {" + std::string(placeholder) + "} is " + in_quotes(*value) + ", which " + why +
+         " and cannot be in a path; use another attribute there";
 }
 
 }  // namespace plughost

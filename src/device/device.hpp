@@ -183,6 +183,12 @@ struct Device {
   // The same, were it to go by its place; nullptr if it has one id.
   const std::string* attribute_at_place(std::string_view name) const;
   void go_by_place();
+  // Why the value of the placeholder cannot be in a path, as a sentence. Empty: it can be, or there is none.
+  // It has to be one name: neither "." nor "..", without '/' and unsafe characters. The values of `link`,
+  // `target`, of what ends in "path", and of what is an end of `path` (a name below a directory) are paths by
+  // definition: they may have '/'. So no serial number leads out of the directory that the configuration
+  // names.
+  std::string path_trouble(std::string_view placeholder) const;
   bool operator==(const Device&) const = default;
 };
 

@@ -62,6 +62,24 @@ TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet s
         "nicktming.com/gpu-2,nicktming.com/gpu-3,nicktming.com/gpu-7");
 }
 
+TEST_CASE("a device's text does not lead out of the directory that the configuration names") {
+  Recipe recipe;
+  recipe.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
+  CHECK(given(recipe, {device("a", {{"serial", "a1"}})}, {"a"}).mounts.at(0).host_path == "/srv/a1");
+  const Refusal refusal = refused(recipe, {device("a", {{"serial", "../../etc"}})}, {"a"});
+  CHECK(refusal.reason == Reason::kConflict);
+  CHECK(refusal.text ==
+        "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to another "
+        "directory and cannot be in a path; use another attribute there");
+  // Neither on the machine nor in the container, of nodes as of mounts.
+  Recipe inside;
+  inside.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{serial}")}};
+  CHECK(refused(inside, {device("a", {{"serial", "x/y"}})}, {"a"}).reason == Reason::kConflict);
+  // A variable is no path.
+  CHECK(given(with_env("SERIAL", "{serial}"), {device("a", {{"serial", "x/y"}})}, {"a"}).env.at("SERIAL") ==
+        "x/y");
+}
+
 TEST_CASE("a value joins the devices' values in the order that was asked") {
   const std::vector<Device> devices = {device("a", {{"serial", "A"}}), device("b", {{"serial", "B"}})};
   const Allocation allocation = given(with_env("X", "{count}:{id}:{serial}:{n}"), devices, {"b", "a"});

@@ -39,6 +39,49 @@ bool remarked(const Assembly& assembly, std::string_view words) {
   return false;
 }
 
+TEST_CASE("a device is Unhealthy if its own text would lead a path elsewhere") {
+  Recipe recipe = named("example.com/x");
+  recipe.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
+  recipe.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{name}")}};
+  Device worn = device("worn", {{"serial", ".."}});
+  worn.trouble = "worn out";
+  const Assembly assembly = assemble(
+      recipe, {device("a", {{"serial", "../../etc"}}), device("b", {{"serial", "b1"}, {"vendor", "x/y"}}),
+               device("c", {{"serial", "c1"}, {"name", "."}}), worn});
+  const std::vector<Device>& devices = assembly.resources.at("example.com/x");
+  REQUIRE(devices.size() == 4);
+  CHECK(
+      devices[0].trouble ==
+      "its {serial} is \"../../etc\", which leads to another directory and cannot be in a path; use another "
+      "attribute there");
+  CHECK(devices[1].healthy());
+  CHECK(devices[2].trouble.starts_with("its {name} is \".\""));
+  CHECK(devices[3].trouble == "worn out");
+}
+
+TEST_CASE("a value is refused in a path unless it is one name, or a path by definition") {
+  const Device made = device("sub/licence", {{"path", "/etc/gophers/sub/licence"},
+                                             {"name", "sub/licence"},
+                                             {"link", "/dev/disk/by-id/x"},
+                                             {"target", "../x"},
+                                             {"pciPath", "0000:00:01.0/0000:01:00.0"},
+                                             {"vendor", "a/b"},
+                                             {"model", "a\x1b"},
+                                             {"side", "a\xe2\x80\xae"},
+                                             {"up", ".."},
+                                             {"here", "."},
+                                             {"dots", "a..b"},
+                                             {"last", "licence"},
+                                             {"other", "ub/licence"}});
+  for (const char* const name : {"path", "name", "id", "link", "pciPath", "dots", "last", "none"})
+    CHECK_MESSAGE(made.path_trouble(name) == "", name);
+  for (const char* const name : {"target", "vendor", "model", "side", "up", "here", "other"})
+    CHECK_MESSAGE(made.path_trouble(name).starts_with("its {" + std::string(name) + "} is "), name);
+  CHECK(made.path_trouble("model").find("\"a\\x1B\", which has a control character in it and") !=
+        std::string::npos);
+  CHECK(made.path_trouble("vendor").find("has a '/' in it") != std::string::npos);
+}
+
 TEST_CASE("a resource without devices is there") {
   const Assembly assembly = assemble(named("example.com/x"), {});
   CHECK(assembly.resources.size() == 1);
