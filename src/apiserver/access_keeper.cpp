@@ -1,6 +1,7 @@
 #include "apiserver/access_keeper.hpp"
 
 #include <absl/strings/escaping.h>
+#include <absl/time/time.h>
 
 #include <algorithm>
 #include <utility>
@@ -8,9 +9,7 @@
 #include "apiserver/api_request.hpp"
 #include "document/diagnostics.hpp"
 #include "programs/program.hpp"
-#include "text/ascii.hpp"
 #include "text/json.hpp"
-#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -63,44 +62,16 @@ std::variant<ExecCredential, std::string> read_exec_credential(std::string_view 
 }
 
 std::optional<std::chrono::system_clock::time_point> time_in(std::string_view rfc3339) {
-  using namespace std::chrono;
-  // 2026-11-21T18:00:00
-  constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
-  if (rfc3339.size() <= kForm.size()) return std::nullopt;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const char c = rfc3339[i];
-    const bool fits = kForm[i] == 'd' ? is_digit(c) : to_upper(c) == kForm[i];
-    if (!fits) return std::nullopt;
-  }
-  const auto number = [&](std::size_t at, std::size_t length) {
-    return number_in<unsigned>(rfc3339.substr(at, length)).value_or(0);
-  };
-  const year_month_day date(year(static_cast<int>(number(0, 4))), month(number(5, 2)), day(number(8, 2)));
-  const unsigned hour = number(11, 2);
-  const unsigned minute = number(14, 2);
-  const unsigned second = number(17, 2);
-  if (!date.ok() || hour > 23 || minute > 59 || second > 60) return std::nullopt;
-  std::string_view zone = rfc3339.substr(kForm.size());
-  if (zone.starts_with('.')) {
-    std::size_t end = 1;
-    while (end < zone.size() && is_digit(zone[end])) ++end;
-    zone.remove_prefix(end);
-  }
-  minutes ahead{0};
-  if (zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':') {
-    const auto hours_of = number_in<unsigned>(zone.substr(1, 2));
-    const auto minutes_of = number_in<unsigned>(zone.substr(4, 2));
-    if (!hours_of || !minutes_of) return std::nullopt;
-    ahead = hours(*hours_of) + minutes(*minutes_of);
-    if (zone[0] == '-') ahead = -ahead;
-  } else if (zone != "Z" && zone != "z") {
-    return std::nullopt;
-  }
   // A system_clock counts nanoseconds: its time ends in 2262. "Never" is the year 9999 to some, and 1 to Go.
-  constexpr sys_seconds kFirst = sys_days(year(1970) / January / 1);
-  constexpr sys_seconds kLast = sys_days(year(2200) / January / 1);
-  return std::clamp<sys_seconds>(sys_days(date) + hours(hour) + minutes(minute) + seconds(second) - ahead,
-                                 kFirst, kLast);
+  static const absl::Time kFirst = absl::UnixEpoch();
+  static const absl::Time kLast = absl::FromUnixSeconds(7'258'118'400);  // 2200-01-01
+  // abseil also accepts a zone without its colon.
+  const bool has_zone = rfc3339.ends_with('Z') || rfc3339.ends_with('z') ||
+                        (rfc3339.size() > 3 && rfc3339[rfc3339.size() - 3] == ':');
+  absl::Time time;
+  if (!has_zone || !absl::ParseTime(absl::RFC3339_full, {rfc3339.data(), rfc3339.size()}, &time, nullptr))
+    return std::nullopt;
+  return absl::ToChronoTime(std::clamp(time, kFirst, kLast));
 }
 
 AccessKeeper::AccessKeeper(Workers& workers, Programs& programs, Options options)
