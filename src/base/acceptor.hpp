@@ -8,6 +8,7 @@
 
 #include "base/event_loop.hpp"
 #include "base/unique_fd.hpp"
+#include "text/network_address.hpp"
 
 namespace plughost {
 
@@ -35,5 +36,9 @@ class Acceptor {
   IoWatch watch_;
   Timer retry_;
 };
+
+// Non-blocking and close-on-exec. beside: a socket of ours that listens, or -1; it may have the same port, as
+// 127.0.0.1:9464 and 0.0.0.0:9464 have. Throws std::system_error.
+UniqueFd listen_tcp(const SocketAddress& address, int beside);
 
 }  // namespace plughost

@@ -1,7 +1,5 @@
 #include "config/read_settings.hpp"
 
-#include <arpa/inet.h>
-
 #include <array>
 #include <cinttypes>
 #include <cstdint>
@@ -16,6 +14,7 @@
 #include "config/checks.hpp"
 #include "device/names.hpp"
 #include "log/log_line.hpp"
+#include "text/network_address.hpp"
 #include "text/text.hpp"
 #include "text/words.hpp"
 
@@ -29,20 +28,6 @@ constexpr Word<Registration> kRegistrations[] = {{"register", Registration::kReg
                                                  {"pluginsRegistry", Registration::kPluginsRegistry}};
 constexpr Word<LogFormat> kFormats[] = {{"auto", LogFormat::kAuto}, {"json", LogFormat::kJson}};
 constexpr std::size_t kLongestNodeName = 253;  // as apimachinery's IsDNS1123Subdomain
-
-// Why the text is no address to listen on; empty: it is one.
-std::string address_trouble(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  std::string host(text.substr(0, colon == std::string_view::npos ? text.size() : colon));
-  in6_addr bytes{};
-  const bool six = host.starts_with('[') && host.ends_with(']');
-  if (six) host = host.substr(1, host.size() - 2);
-  if (::inet_pton(six ? AF_INET6 : AF_INET, host.c_str(), &bytes) != 1)
-    return "begin it with an IP address: 127.0.0.1 for this machine alone, 0.0.0.0 for all";
-  if (colon == std::string_view::npos || !number_in<std::uint16_t>(text.substr(colon + 1)))
-    return "end it with a port: :9464";
-  return "";
-}
 
 }  // namespace
 
@@ -179,10 +164,10 @@ void SettingsReader::read_telemetry(Fields& top, const Overrides& overrides) {
   TelemetryConfig& telemetry = config_.telemetry;
   telemetry.listen = top.text("listen", "");
   if (top.has("listen")) {
-    const std::string trouble = address_trouble(telemetry.listen);
-    if (!trouble.empty())
-      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + trouble);
-    else if (!telemetry.listen.starts_with("127.") && !telemetry.listen.starts_with("[::1]:"))
+    const auto address = listen_address(telemetry.listen);
+    if (const auto* const trouble = std::get_if<std::string>(&address))
+      top.error("listen", quote(telemetry.listen) + " is no address to listen on; " + *trouble);
+    else if (!std::get<SocketAddress>(address).loopback)
       top.warning("listen", "whoever reaches this machine may read the status page and the metrics there");
   }
   telemetry.control = top.absolute_path("control", telemetry.control.native());

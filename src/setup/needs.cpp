@@ -6,6 +6,7 @@
 #include <set>
 
 #include "programs/program.hpp"
+#include "text/network_address.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -62,10 +63,6 @@ Need writable(const fs::path& directory, std::string what, const char* mode = "0
                        of_service("ExecStartPre",
                                   std::string("+/usr/bin/install -d -m ") + mode + ' ' + command_word(path)),
                        of_service("ReadWritePaths", unit_word('-' + path))}};
-}
-
-bool listens_on_loopback(const std::string& address) {
-  return address.empty() || address.starts_with("127.") || address.starts_with("[::1]:");
 }
 
 bool has_labels(const Config& config) {
@@ -222,10 +219,9 @@ std::vector<Need> needs_of(const Config& config, const NodeTerms& node) {
   std::vector<Need> needs{order(node.kubernetes)};
   add_directories(config, needs);
   add_devices(config, needs);
-  if (!listens_on_loopback(config.telemetry.listen))
-    needs.push_back(
-        {.what = "`listen: " + config.telemetry.listen + "`: whoever reaches it reads what it shows",
-         .settings = {of_service("IPAddressAllow", "any")}});
+  if (const std::string& listen = config.telemetry.listen; !listen.empty() && !names_this_machine(listen))
+    needs.push_back({.what = "`listen: " + listen + "`: whoever reaches it reads what it shows",
+                     .settings = {of_service("IPAddressAllow", "any")}});
   if (config.api_server)
     needs.push_back(
         {.what = "`apiServer`: it is on another machine", .settings = {of_service("IPAddressAllow", "any")}});

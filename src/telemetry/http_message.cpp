@@ -5,7 +5,7 @@
 
 #include "embedded/page.hpp"
 #include "status/readiness.hpp"
-#include "telemetry/listen_address.hpp"
+#include "text/network_address.hpp"
 #include "text/text.hpp"
 
 namespace plughost {

@@ -13,7 +13,6 @@
 #include "embedded/page.hpp"
 #include "telemetry/http_connection.hpp"
 #include "telemetry/http_stream.hpp"
-#include "telemetry/listen_address.hpp"
 #include "telemetry/metrics.hpp"
 #include "telemetry/orders.hpp"
 
@@ -226,10 +225,11 @@ void HttpServer::Core::follow(Number number, HttpStream::Terms terms) {
 
 HttpServer::Listening HttpServer::on_address(const std::string& address, const HttpServer* former) {
   const auto parsed = listen_address(address);
-  if (!parsed) throw std::runtime_error("cannot listen on " + address + ": it is no IP address with a port");
+  const auto* const socket_address = std::get_if<SocketAddress>(&parsed);
+  if (!socket_address) throw std::runtime_error("cannot listen on " + address + ": " + std::get<1>(parsed));
   try {
-    return {.socket = listen_tcp(*parsed, former ? former->core_->acceptor.socket() : -1),
-            .door = parsed->loopback ? HttpDoor::kLoopback : HttpDoor::kNetwork,
+    return {.socket = listen_tcp(*socket_address, former ? former->core_->acceptor.socket() : -1),
+            .door = socket_address->loopback ? HttpDoor::kLoopback : HttpDoor::kNetwork,
             .name = address};
   } catch (const std::system_error& error) {
     throw std::runtime_error("cannot listen on " + address + ": " + error.code().message());

@@ -512,6 +512,18 @@ TEST_CASE("errors of all files come together, in the order of the files and thei
         "a.yaml:1:1: unknown key 'y'; known here: domain, apiServer, resources, devices");
 }
 
+TEST_CASE(
+    "an address that other machines reach draws a warning, and loopback does not however it is written") {
+  const TempDir dir;
+  const auto warnings = [&](const std::string& address) {
+    dir.file("main.yaml", "listen: '" + address + "'\nresources: []\n");
+    return load_config(dir.at("main.yaml")).warnings.size();
+  };
+  for (const char* text : {"127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[0:0:0:0:0:0:0:1]:1"})
+    CHECK_MESSAGE(warnings(text) == 0, text);
+  for (const char* text : {"0.0.0.0:1", "[::]:1", "192.0.2.7:1"}) CHECK_MESSAGE(warnings(text) == 1, text);
+}
+
 TEST_CASE("with `watch` it is known where the files are, those included that are not there yet") {
   const TempDir dir;
   dir.file("real/main.yaml", "watch: true\nresources: []\ninclude: [more.d/*.yaml, other.yaml]\n");

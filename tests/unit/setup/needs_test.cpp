@@ -56,6 +56,7 @@ TEST_CASE("a configuration that only looks needs nothing of the unit on a usual 
   CHECK(lacking(entry("directory: {path: /dev/serial/by-id}")).empty());
   CHECK(lacking(config_of("listen: 127.0.0.1:9464\nresources: []\n")).empty());
   CHECK(lacking(config_of("listen: '[::1]:9464'\nresources: []\n")).empty());
+  CHECK(lacking(config_of("listen: '[0:0:0:0:0:0:0:1]:9464'\nresources: []\n")).empty());
 }
 
 TEST_CASE("plughost starts before every unit that the kubelet may run in") {

@@ -1,8 +1,10 @@
-#include "telemetry/listen_address.hpp"
+#include "text/network_address.hpp"
 
 #include <arpa/inet.h>
 #include <doctest/doctest.h>
 #include <netinet/in.h>
+
+#include "base/acceptor.hpp"
 
 using namespace plughost;
 
@@ -15,13 +17,13 @@ std::uint16_t port_of(int fd) {
   return ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
 }
 
-ListenAddress at(const std::string& host, std::uint16_t port) {
-  return listen_address(host + ":" + std::to_string(port)).value();
+SocketAddress at(const std::string& host, std::uint16_t port) {
+  return std::get<SocketAddress>(listen_address(host + ":" + std::to_string(port)));
 }
 
 void connect_to(std::uint16_t port) {
   const UniqueFd fd{check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
-  const ListenAddress address = at("127.0.0.1", port);
+  const SocketAddress address = at("127.0.0.1", port);
   check(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address.bytes), address.size), "connect");
 }
 
@@ -30,23 +32,23 @@ void connect_to(std::uint16_t port) {
 TEST_CASE("an address to listen on is an IP address and a port") {
   for (const char* text : {"127.0.0.1:9464", "0.0.0.0:0", "[::1]:65535", "[::]:9464", "192.0.2.7:80"}) {
     CAPTURE(text);
-    CHECK(listen_address(text).has_value());
+    CHECK(std::holds_alternative<SocketAddress>(listen_address(text)));
   }
   for (const char* text : {"", ":", ":9464", "9464", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536",
                            "127.0.0.1:x", "127.0.0.1:80 ", "127.1:80", "localhost:80", "::1:80", "[::1]",
                            "[::1]80", "[::1:80", "[127.0.0.1]:80", "[]:80", "[::1].evil:80"}) {
     CAPTURE(text);
-    CHECK_FALSE(listen_address(text).has_value());
+    CHECK_FALSE(std::holds_alternative<SocketAddress>(listen_address(text)));
   }
 }
 
 TEST_CASE("an address is this machine's alone if the kernel says so, however it is written") {
   for (const char* text :
        {"127.0.0.1:1", "127.255.255.254:1", "127.0.0.0:1", "[::1]:1", "[0:0:0:0:0:0:0:1]:1"})
-    CHECK_MESSAGE(listen_address(text).value().loopback, text);
+    CHECK_MESSAGE(std::get<SocketAddress>(listen_address(text)).loopback, text);
   for (const char* text :
        {"126.255.255.255:1", "128.0.0.1:1", "0.0.0.0:1", "[::]:1", "[::2]:1", "[fe80::1]:1"})
-    CHECK_MESSAGE(!listen_address(text).value().loopback, text);
+    CHECK_MESSAGE(!std::get<SocketAddress>(listen_address(text)).loopback, text);
 }
 
 TEST_CASE("a request's host is this machine if it is an address of it, or called localhost") {
