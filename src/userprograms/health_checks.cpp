@@ -85,7 +85,7 @@ void HealthChecks::apply(const std::string& resource, std::span<const Device> li
   };
   std::erase_if(devices, [&](const Device& device) {
     const Check* check = check_of(device);
-    // Until its turn comes nothing can be said against it, and from then on its time-out is a verdict.
+    // Until its turn comes it has no trouble, and from then on its time-out is a verdict.
     return unknown(device, check) && (check->why_none.empty() || now < check->wait_until);
   });
   for (Device& device : devices) {
@@ -131,6 +131,9 @@ void HealthChecks::on_end(Check& check, const Ending& ending) {
   const bool lacks = ending.how == Ending::How::kNoMeans;
   note_means(check, lacks ? why : "");
   if (!lacks) return judge(check, why);
+  // Its own time counts from its own start: its turn may have come after that of all others.
+  if (check.why_none.empty())
+    check.wait_until = Clock::now() - ending.timeout + check.timeout + kVerdictSlack;
   check.why_none = why;
   if (!check.verdict) on_verdict_();
 }

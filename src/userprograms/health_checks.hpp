@@ -38,7 +38,7 @@ class HealthChecks {
   // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. One that is not
   // listed as Healthy and has no verdict yet is taken away until it has one: no device becomes Healthy
   // unchecked, and none is Unhealthy because its check waits for its turn. One that the machine cannot check
-  // is Unhealthy after a check's time-out. listed: sorted by id.
+  // is Unhealthy after a check's time-out, which counts from the check's own start. listed: sorted by id.
   void apply(const std::string& resource, std::span<const Device> listed, std::vector<Device>& devices) const;
   // For so long a new resource waits for its devices' first verdicts, and a device that cannot be checked;
   // Clock::time_point::max(): none waits.

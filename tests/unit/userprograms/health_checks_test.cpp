@@ -214,6 +214,28 @@ TEST_CASE("a device whose check waits for its turn for longer than a check may t
   CHECK(entry.becomes("0 1 2 3 4 5 6 7", eight));
 }
 
+TEST_CASE("a device whose check cannot be started when its turn comes late is not Unhealthy at once") {
+  Checked entry(test::kWaiting, 50ms);
+  const auto five = devices({"a", "b", "c", "d", "e"});
+  entry.follow(five);
+  entry.recipe.health->timeout = 1h;
+  entry.recipe.health->interval = 10h;
+  entry.follow(five);
+  REQUIRE(test::only_run(entry.loop, entry.dir, 4));
+  const auto waits = [&] { return entry.checks.waits_until(kResource) != Clock::time_point::max(); };
+  REQUIRE(test::run_until(entry.loop, [&] { return !waits(); }));
+  test::let_go(entry.dir);
+  {
+    const test::NoDescriptors none;
+    REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 5; }));
+  }
+  CHECK(entry.list(five).size() == 7);  // four of them, without the one that was last
+  CHECK(entry.list(five).find('(') == std::string::npos);
+  CHECK(waits());
+  test::pass(entry.loop, 2h);
+  CHECK(entry.list(five).find("(the health check cannot be started") != std::string::npos);
+}
+
 TEST_CASE("a check that the machine cannot start is no verdict: the last one stands, and one line tells") {
   Checked entry("[ $2 != sick ] || { echo too hot; exit 1; }");
   entry.recipe.health->interval = 1h;
