@@ -12,6 +12,7 @@
 #include "document/yaml.hpp"
 #include "system/kubernetes.hpp"
 #include "text/ascii.hpp"
+#include "text/network_address.hpp"
 
 namespace plughost {
 namespace {
@@ -88,9 +89,17 @@ class Reader {
     const Node& context = named(document, "contexts", "context", *current);
     const Node* const cluster = text_node(context, "cluster");
     if (!cluster) refuse(context, "the context " + quote(current->scalar) + " has no `cluster`");
-    read_cluster(named(document, "clusters", "cluster", *cluster));
+    const Node& server_of = named(document, "clusters", "cluster", *cluster);
+    read_cluster(server_of);
     if (const Node* const user = text_node(context, "user"))
       read_user(named(document, "users", "user", *user));
+    const bool is_secret = !access_.token.empty() || !access_.password.empty() || access_.exec;
+    if (is_secret && access_.server.starts_with("http://") &&
+        !names_this_machine(authority_of(access_.server))) {
+      access_.warnings.push_back(server_of.find("server")->mark.text() +
+                                 ": server: http:// sends the token or password over the network in clear "
+                                 "text; write https://, with a certificate-authority");
+    }
     return std::move(access_);
   }
 
@@ -292,6 +301,12 @@ std::string kubelets_own(const HostRoot& host) {
 }
 
 }  // namespace
+
+std::string_view authority_of(std::string_view url) {
+  const std::size_t scheme = url.find("://");
+  if (scheme != std::string_view::npos) url.remove_prefix(scheme + 3);
+  return url.substr(0, url.find('/'));
+}
 
 std::variant<ApiAccess, std::string> read_kubeconfig(const std::string& text, const fs::path& file,
                                                      const ReadFile& read) {

@@ -47,6 +47,9 @@ struct ApiAccess {
   bool operator==(const ApiAccess&) const = default;
 };
 
+// Returns "10.0.0.1:6443" of "https://10.0.0.1:6443/k8s/clusters/one".
+std::string_view authority_of(std::string_view url);
+
 using ReadFile = std::function<std::variant<std::string, FileTrouble>(const std::filesystem::path& file)>;
 
 // What its current context says, with the files that it names, which read gives; those that are relative are

@@ -96,7 +96,7 @@ void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, con
   if (credentials) {
     for (const std::string& warning : credentials->warnings) {
       if (told_warnings_.insert(warning).second)
-        log_.warn("the API server's certificate is not verified", {{"why", warning}});
+        log_.warn("the connection to the API server is not secure", {{"why", warning}});
     }
   }
   if (trouble.empty() && !is_node_name(node_)) {

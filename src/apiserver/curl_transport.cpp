@@ -28,13 +28,6 @@ bool find(void* library, Function& function, const char* name) {
 
 constexpr long kKeepAliveIdle = 30;  // seconds
 constexpr long kKeepAliveInterval = 15;
-constexpr std::string_view kScheme = "://";
-
-// "10.0.0.1:6443" of "https://10.0.0.1:6443/k8s/clusters/one".
-std::string_view authority_of(std::string_view url) {
-  const std::size_t from = url.find(kScheme) + kScheme.size();
-  return url.substr(from, url.find('/', from) - from);
-}
 
 // ":6443"; empty: it has none.
 std::string_view port_of(std::string_view authority) {
@@ -245,10 +238,11 @@ void CurlTransfer::set_access(const ApiAccess& access) {
   std::string url = access.server + request_.path;
   if (!access.tls_server_name.empty()) {
     // libcurl has one name for what the certificate says and for where to connect, but can be sent elsewhere.
-    const std::string authority(authority_of(access.server));
+    const std::string_view of_server = authority_of(access.server);
+    const std::string authority(of_server);
     const std::string port(port_of(authority));
-    const std::size_t from = access.server.find(kScheme) + kScheme.size();
-    url.replace(from, authority.size(), access.tls_server_name + port);
+    url.replace(static_cast<std::size_t>(of_server.data() - access.server.data()), authority.size(),
+                access.tls_server_name + port);
     connect_to_ = curl_.slist_append(nullptr, ("::" + authority + (port.empty() ? ":443" : "")).c_str());
     set(CURLOPT_CONNECT_TO, connect_to_);
     add_header("Host: " + authority);

@@ -471,6 +471,6 @@ TEST_CASE("the log says once that the API server cannot be asked, that it answer
        number = record->number)
     words.push_back(record->words);
   CHECK(words == std::vector<std::string>{"cannot reach the API server: retrying",
-                                          "the API server's certificate is not verified",
+                                          "the connection to the API server is not secure",
                                           "API server answers"});
 }

@@ -225,6 +225,28 @@ TEST_CASE("JSON is a kubeconfig, too, and the other keys of a cluster and a user
   CHECK(access.warnings[0].starts_with("/etc/kubernetes/kubelet.conf:3:"));
 }
 
+TEST_CASE(
+    "a secret for an http server on another machine draws a warning, and for a kubectl proxy here none") {
+  const auto warnings = [](const std::string& server, const std::string& user) {
+    return Files().access(with("    server: " + server + "\n", user), "/k").warnings;
+  };
+  const std::string token = "    token: t\n";
+  for (const char* server : {"http://10.0.0.1:8080", "http://api.example/prefix", "http://[fd00::1]:80"}) {
+    CAPTURE(server);
+    CHECK(warnings(server, "").empty());
+    REQUIRE(warnings(server, token).size() == 1);
+    CHECK(warnings(server, token)[0] ==
+          "/k:8:13: server: http:// sends the token or password over the network in clear text; write "
+          "https://, with a certificate-authority");
+    CHECK(warnings(server, "    username: me\n    password: pw\n").size() == 1);
+    CHECK(warnings(server, "    exec: {apiVersion: client.authentication.k8s.io/v1, command: /x}\n").size() ==
+          1);
+  }
+  for (const char* server : {"https://10.0.0.1:6443", "http://127.0.0.1:8001", "http://[::1]:8001/prefix",
+                             "http://localhost:8001"})
+    CHECK_MESSAGE(warnings(server, token).empty(), server);
+}
+
 TEST_CASE("data wins over a file, and a token or a certificate over a program") {
   const std::string exec = "    exec: {apiVersion: client.authentication.k8s.io/v1, command: /x}\n";
   const ApiAccess access = Files().access(with(
