@@ -75,19 +75,29 @@ ApiClient::ApiClient(EventLoop& loop, Workers& workers, Programs& programs, Log&
                .age = options_.access_age,
                .file_deadline = options_.file_deadline,
                .plugin_deadline = options_.plugin_deadline}),
-      curl_(workers, options_.library, options_.file_deadline),
+      opening_(workers, options_.file_deadline),
+      lookup_(workers, options_.lookup),
       idle_(loop, [this] { transport_.reset(); }) {
   name_node();
 }
 
 void ApiClient::prepare(bool anew, Ready ready) {
-  curl_.want([this, anew, ready = std::move(ready)](const std::string& trouble) {
+  open_curl([this, anew, ready = std::move(ready)](const std::string& trouble) {
     if (!trouble.empty()) return ready(trouble);
     keeper_.want(anew, lifetime_.bound([this, ready](const AccessKeeper::Credentials& credentials,
                                                      const std::string& why_none) {
       on_credentials(credentials, why_none, ready);
     }));
   });
+}
+
+void ApiClient::open_curl(Ready ready) {
+  if (library_) return ready({});
+  opening_.run([name = options_.library] { return CurlLibrary::open(name); },
+               [this](auto library) { library_ = std::move(library); },
+               "opening libcurl takes longer than " + duration_text(options_.file_deadline) +
+                   ": the file system that it lies on does not answer",
+               std::move(ready));
 }
 
 void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
@@ -99,11 +109,12 @@ void ApiClient::on_credentials(const AccessKeeper::Credentials& credentials, con
         log_.warn("the connection to the API server is not secure", {{"why", warning}});
     }
   }
-  if (trouble.empty() && !is_node_name(node_)) {
+  if (!trouble.empty()) return ready(trouble);
+  if (!is_node_name(node_)) {
     return ready("this node cannot be called " + quote(node_) +
                  ": names of nodes have small letters, digits, '-' and '.'; write `apiServer: {node: NAME}`");
   }
-  ready(trouble);
+  lookup_.want(*credentials, ready);
 }
 
 void ApiClient::name_node() {
@@ -125,7 +136,7 @@ void ApiClient::note_request_end() {
 
 std::shared_ptr<CurlTransport> ApiClient::transport(bool alone) {
   const auto make = [&](long most) {
-    return std::make_shared<CurlTransport>(loop_, curl_.library(), keeper_.credentials(), most);
+    return std::make_shared<CurlTransport>(loop_, library_, keeper_.credentials(), most);
   };
   if (alone) return make(1);
   idle_.cancel();
@@ -202,7 +213,8 @@ class ApiClient::Call final : public ApiCall {
   void begin() {
     try {
       path_ = made(request_.path, client_.node());
-      CurlRequest request{.method = method_of(request_.verb), .path = path_};
+      CurlRequest request{
+          .method = method_of(request_.verb), .path = path_, .addresses = client_.lookup_.entry()};
       if (request.method != "GET") {
         request.content_type = request_.content_type;
         request.body = made(request_.body, client_.node());

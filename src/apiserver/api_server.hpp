@@ -3,7 +3,6 @@
 // are, our connections, our requests. Loop thread only.
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,7 +14,8 @@
 #include "apiserver/access_keeper.hpp"
 #include "apiserver/api_request.hpp"
 #include "apiserver/api_tally.hpp"
-#include "apiserver/curl_opening.hpp"
+#include "apiserver/host_lookup.hpp"
+#include "apiserver/shared_job.hpp"
 #include "base/event_loop.hpp"
 #include "base/subscribers.hpp"
 #include "base/workers.hpp"
@@ -26,6 +26,7 @@
 
 namespace plughost {
 
+struct CurlLibrary;
 class CurlTransport;
 
 // A request that is under way; who drops it does not want to know any more. Its client outlives it.
@@ -68,7 +69,8 @@ class ApiClient {
     std::chrono::milliseconds access_age = std::chrono::minutes(1);  // then it is read again
     std::chrono::milliseconds file_deadline = std::chrono::seconds(5);
     std::chrono::milliseconds plugin_deadline = std::chrono::seconds(20);  // of an exec plugin
-    std::chrono::milliseconds idle = std::chrono::seconds(30);             // then the connection is closed
+    HostLookup::Options lookup = {};
+    std::chrono::milliseconds idle = std::chrono::seconds(30);    // then the connection is closed
     std::chrono::milliseconds silence = std::chrono::minutes(7);  // then a watch is dead, and made anew
     static Options of(ApiServerConfig config);                    // with our environment
   };
@@ -99,8 +101,10 @@ class ApiClient {
   class Call;
   using Ready = std::function<void(const std::string& trouble)>;
 
-  // When the library is open and the credentials are known; trouble says why they are not.
+  // When the library is open, the credentials are known and the server's host is resolved; trouble says why
+  // not.
   void prepare(bool anew, Ready ready);
+  void open_curl(Ready ready);
   void on_credentials(const AccessKeeper::Credentials& credentials, const std::string& trouble,
                       const Ready& ready);
   void name_node();
@@ -116,7 +120,9 @@ class ApiClient {
   Log& log_;
   Options options_;
   AccessKeeper keeper_;
-  CurlOpening curl_;
+  SharedJob<std::shared_ptr<const CurlLibrary>> opening_;
+  std::shared_ptr<const CurlLibrary> library_;
+  HostLookup lookup_;
   std::string node_;
   std::shared_ptr<CurlTransport> transport_;  // of requests
   std::size_t requests_ = 0;                  // that are under way

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "text/ascii.hpp"
+#include "text/network_address.hpp"
 #include "text/text.hpp"
 
 namespace plughost {
@@ -28,13 +29,6 @@ bool find(void* library, Function& function, const char* name) {
 
 constexpr long kKeepAliveIdle = 30;  // seconds
 constexpr long kKeepAliveInterval = 15;
-
-// ":6443"; empty: it has none.
-std::string_view port_of(std::string_view authority) {
-  const std::size_t colon = authority.rfind(':');
-  if (colon == std::string_view::npos || authority.find(']', colon) != std::string_view::npos) return {};
-  return authority.substr(colon);
-}
 
 }  // namespace
 
@@ -195,7 +189,7 @@ CurlTransfer::CurlTransfer(std::shared_ptr<CurlTransport> transport, CurlRequest
     set(CURLOPT_TCP_KEEPIDLE, kKeepAliveIdle);
     set(CURLOPT_TCP_KEEPINTVL, kKeepAliveInterval);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    // A name server that does not answer must not be waited for when the transfer is dropped.
+    // HostLookup resolves for libcurl, but for a server behind a socks5 or socks4 proxy.
     set(CURLOPT_QUICK_EXIT, 1L);
 #endif
     // What the kubeconfig says, and not what our environment does.
@@ -227,6 +221,7 @@ CurlTransfer::~CurlTransfer() {
   if (easy_) curl_.easy_cleanup(easy_);
   curl_.slist_free_all(headers_);
   curl_.slist_free_all(connect_to_);
+  curl_.slist_free_all(addresses_);
 }
 
 template <typename Value>
@@ -240,14 +235,21 @@ void CurlTransfer::set_access(const ApiAccess& access) {
     // libcurl has one name for what the certificate says and for where to connect, but can be sent elsewhere.
     const std::string_view of_server = authority_of(access.server);
     const std::string authority(of_server);
-    const std::string port(port_of(authority));
+    const auto own_port = host_and_port(authority).port;
+    const std::string port = ':' + std::to_string(own_port.value_or(443));
     url.replace(static_cast<std::size_t>(of_server.data() - access.server.data()), authority.size(),
                 access.tls_server_name + port);
-    connect_to_ = curl_.slist_append(nullptr, ("::" + authority + (port.empty() ? ":443" : "")).c_str());
+    add(connect_to_, "::" + authority + (own_port ? "" : port));
     set(CURLOPT_CONNECT_TO, connect_to_);
     add_header("Host: " + authority);
   }
   set(CURLOPT_URL, url.c_str());
+  if (const std::string& entry = request_.addresses; !entry.empty()) {
+    // libcurl keeps an entry for as long as the transport lives: the first line removes the former one.
+    add(addresses_, '-' + entry.substr(0, entry.find(':', entry.find(':') + 1)));
+    add(addresses_, entry);
+    set(CURLOPT_RESOLVE, addresses_);
+  }
   set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   set(CURLOPT_SSL_VERIFYPEER, access.insecure ? 0L : 1L);
   set(CURLOPT_SSL_VERIFYHOST, access.insecure ? 0L : 2L);
@@ -284,10 +286,10 @@ void CurlTransfer::set_pem(CURLoption blob_option, CURLoption file_option, const
   files_.push_back(std::move(file));
 }
 
-void CurlTransfer::add_header(const std::string& line) {
-  curl_slist* const longer = curl_.slist_append(headers_, line.c_str());
+void CurlTransfer::add(curl_slist*& list, const std::string& line) {
+  curl_slist* const longer = curl_.slist_append(list, line.c_str());
   if (!longer) throw std::runtime_error("libcurl has no memory");
-  headers_ = longer;
+  list = longer;
 }
 
 void CurlTransfer::end(ApiAnswer answer) {

@@ -51,6 +51,7 @@ struct CurlRequest {
   std::string path;    // after the server's URL, with its query
   std::string content_type;
   std::string body;
+  std::string addresses;  // see HostLookup::entry()
 };
 
 class CurlTransfer;
@@ -120,7 +121,8 @@ class CurlTransfer {
   bool set(CURLoption option, Value value);
   void set_pem(CURLoption blob_option, CURLoption file_option, const std::string& pem);
   void set_access(const ApiAccess& access);
-  void add_header(const std::string& line);
+  void add(curl_slist*& list, const std::string& line);
+  void add_header(const std::string& line) { add(headers_, line); }
   void end(ApiAnswer answer);
   static std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* transfer);
   static std::size_t on_bytes(char* bytes, std::size_t size, std::size_t count, void* transfer);
@@ -137,6 +139,7 @@ class CurlTransfer {
   CURL* easy_ = nullptr;
   curl_slist* headers_ = nullptr;
   curl_slist* connect_to_ = nullptr;
+  curl_slist* addresses_ = nullptr;
   std::vector<UniqueFd> files_;  // of certificates, where libcurl takes no text
   std::string error_;            // libcurl writes it
   bool added_ = false;

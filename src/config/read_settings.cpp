@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cinttypes>
-#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -15,7 +14,6 @@
 #include "device/names.hpp"
 #include "log/log_line.hpp"
 #include "text/network_address.hpp"
-#include "text/text.hpp"
 #include "text/words.hpp"
 
 namespace plughost {
