@@ -71,6 +71,7 @@ class Node:
         self.figures = {}  # by what was measured: its limit in seconds, and the values
         self.notes = []  # figures in words
         self.names = []  # of the resources in the configuration
+        self.serves_pod_resources = True  # the kubelet does; False: plughost cannot ask what is counted
         self.misleads = False  # the kubelet counts wrong because the test wants it to
         self.environment = {}  # more of the daemon's
         self.top = ""  # more lines of the configuration, before the resources
@@ -122,13 +123,13 @@ class Node:
     def log(self):
         return self._said + (self.daemon.lines() if self.daemon else [])
 
-    def until(self, condition, seconds, what):
+    def until(self, condition, seconds, what, every=0.005):
         def value_or_end():
             if ENDING.is_set():
                 raise Interrupted()
             return condition()
 
-        return process.until(value_or_end, seconds, what)
+        return process.until(value_or_end, seconds, what, every)
 
     # Configuration
 
@@ -184,7 +185,8 @@ class Node:
 
     def _flags(self):
         registry = ["-plugins-registry", self.registry] if self.by_registry else []
-        return ["-pod-resources", self.pod_resources, *registry]
+        served = ["-pod-resources", self.pod_resources] if self.serves_pod_resources else []
+        return [*served, *registry]
 
     def kill_kubelet(self):
         """SIGKILL: the socket stays behind."""

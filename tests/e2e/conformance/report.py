@@ -43,6 +43,10 @@ to five of these: streams cancelled, sockets unlinked, reloads, kubelets killed 
 kubelet.sock touched and renamed, other files, a daemon that sleeps or is killed. After each round all devices are
 allocatable, and each resource admits a pod.
 
+The daemon is killed and started again 5 to 50 ms later, with 32 resources, on a kubelet that serves no pod
+resources and in every other round is stopped until the new daemon has started. Then every resource is allocatable and
+admits a pod.
+
 A misled kubelet counts wrong, of several resources at once: it forgets one, keeps an old list, swallows a list or a
 stream's first one. plughost asks it what it counts (`GetAllocatableResources`) when a list has changed, and registers
 anew what differs for 5 s: that resource, once. In no other scenario does it.
@@ -51,6 +55,7 @@ anew what differs for 5 s: that resource, once. In no other scenario does it.
 # What the contract's list does not have.
 BEYOND = {
     "traps: never stuck": "traps",
+    "killed and started again within 50 ms: every resource admits a pod": "kills",
     "misled: put right within 10 s, and no registration without need": "misled",
     "1,000 reloads that each change something: memory does not grow": "reloads",
     "taken over from a plugin with other ids: nobody is given what its pod holds until that has gone": "adopt",
@@ -106,7 +111,7 @@ def write_page(options, versions, lines, outcomes):
         "",
         *(
             f"- {f'Line {number}' if number == 46 else number.capitalize()}: {one_line(note)}."
-            for number in (46, "traps", "misled", "reloads", "cards", "differential")
+            for number in (46, "traps", "kills", "misled", "reloads", "cards", "differential")
             for note in outcomes[number, newest].notes
         ),
     ]
@@ -169,6 +174,7 @@ def together(runs):
 
 def command(options):
     words = ["tests/e2e/conformance/run", f"--restarts {options.restarts}", f"--traps {options.traps}"]
+    words += [f"--kills {options.kills}"]
     words += [f"--misled {options.misled}", f"--fewer {options.fewer}", f"--seed {options.seed}"]
     words += [f"--write {options.write}"]
     words += [f"--version {version}" for version in options.version]

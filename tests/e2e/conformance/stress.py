@@ -94,6 +94,99 @@ def reloads(node, count):
     expect_no_growth(kilobytes, 100 if count >= 1000 else 256)
 
 
+KILLED_RESOURCES = 32
+KILLS_PER_KUBELET = 100  # what a kubelet reported is kept until it ends
+STUCK = 30  # seconds
+
+
+def kills(node, count, seed):
+    """Kills the daemon so often and starts it again 5 to 50 ms later; the kubelet serves no pod resources.
+
+    The kubelet may receive the end of the former daemon's streams after the new one has registered. In every other
+    round it is stopped (SIGSTOP) until about then, as a kubelet without processor time is. Every resource must become
+    allocatable, and must admit a pod: a kubelet that counts a device may believe its plugin to be gone.
+    """
+    chance, stuck, times = random.Random(seed), [], []
+    node.serves_pod_resources = node.wire = False
+    node.run(*(counted(f"example.com/k{number}", 3) for number in range(KILLED_RESOURCES)))
+    wanted = dict.fromkeys(node.names, 3)
+    for number in range(count):
+        if number and number % KILLS_PER_KUBELET == 0:
+            node.replace_kubelet()
+            node.forget_kubelets()
+            node.attached()
+            free_pods(node)
+        stops = number % 2 == 1
+        if stops:
+            node.kubelet.process.signal(signal.SIGSTOP)
+        node.end_daemon(signal.SIGKILL)
+        began, settling = time.monotonic(), Settling(node, wanted, f"pod-{number}")
+        time.sleep(chance.uniform(0.005, 0.05))  # the time is the scenario
+        node.start_daemon()
+        if stops:
+            time.sleep(chance.uniform(0, 0.03))  # about when the daemon registers
+            node.kubelet.process.signal(signal.SIGCONT)
+        trouble = settling.trouble()
+        times.append(time.monotonic() - began)
+        if trouble:
+            stuck.append(f"kill {number + 1}: {trouble}")
+            print(f"                {stuck[-1]}", flush=True)
+    whole = sorted(1000 * each for each in times)
+    node.notes.append(
+        f"{count} kills with seed {seed}, {KILLED_RESOURCES} resources, {len(stuck)} stuck; from the daemon's end until "
+        f"every resource has admitted a pod {statistics.median(whole):.0f} ms (median), {whole[-1]:.0f} (longest)"
+    )
+    expect(not stuck, f"{len(stuck)} of {count} restarts, seed {seed}: {'; '.join(stuck)}")
+
+
+class Settling:
+    """Waits until the daemon that was started last is connected, and every resource is counted and admits a pod."""
+
+    def __init__(self, node, wanted, pods):
+        self.node = node
+        self.wanted = wanted
+        self.pods = pods  # the pods' common prefix
+        self.since = time.time()
+        self.refusal = ""
+
+    def trouble(self):
+        """What is wrong after STUCK seconds; empty: nothing."""
+        try:
+            self.node.until(self._settled, STUCK, "every resource admits a pod", every=0.02)
+            return ""
+        except TimedOut:
+            counted = self.node.kubelet.allocatable()
+            wrong = [name for name in self.wanted if counted.get(name) != self.wanted[name]]
+            stages = {each["name"]: each["stage"] for each in self.node.status()["resources"]}
+            attached = sum(stages[name] == "attached" for name in wrong)
+            return f"{len(wrong)} resources at 0, {attached} of them attached; the last refusal: {self.refusal}"
+
+    def _settled(self):
+        if any(self.node.of(name).connected[-1] < self.since for name in self.wanted):
+            return False
+        if self.node.kubelet.allocatable() != self.wanted:
+            return False
+        try:
+            for name in self.wanted:
+                pod = f"{self.pods}-{name.rpartition('/')[2]}"
+                self.node.kubelet.ask(f"allocate {name} 1 {pod}")
+                self.node.kubelet.ask(f"free {pod}")
+        except Refused as refused:
+            self.refusal = str(refused)
+            return False
+        return True
+
+
+def free_pods(node):
+    """A kubelet that starts brings back from its checkpoint what was freed since that was written."""
+    known = node.kubelet.ask("devices").values()
+    for pod in {each["pod"] for devices in known for each in devices.values() if "pod" in each}:
+        try:
+            node.kubelet.ask(f"free {pod}")
+        except Refused:
+            pass  # rejected ones are forgotten when the next is admitted
+
+
 class Traps:
     """Provokes what makes plugins lose their kubelet; every device must be allocatable each time."""
 
@@ -159,7 +252,7 @@ class Traps:
             if self._counted(wanted) != wanted:
                 return False
             try:  # an endpoint that the kubelet believes to be gone admits no pod, whatever is allocatable
-                self._free_pods()
+                free_pods(self.node)
                 for name in wanted:
                     self.pods += 1
                     node.kubelet.ask(f"allocate {name} 1 pod-{self.pods}")
@@ -192,15 +285,6 @@ class Traps:
             for name, count in counts.items()
             if count and (name in wanted or not resources[name].late)
         }
-
-    def _free_pods(self):
-        """A kubelet that starts brings back from its checkpoint what was freed since that was written."""
-        known = self.node.kubelet.ask("devices").values()
-        for pod in {each["pod"] for devices in known for each in devices.values() if "pod" in each}:
-            try:
-                self.node.kubelet.ask(f"free {pod}")
-            except Refused:
-                pass  # rejected ones are forgotten when the next is admitted
 
     def _some_resource(self):
         return self.random.choice(self.node.names)
