@@ -10,12 +10,16 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// One that cannot be removed, or is something else, harms nobody.
-void remove_if_dead(const fs::path& socket) {
+// Removes a dead socket, and returns true if there was one. One that cannot be removed, or is something else,
+// harms nobody.
+bool remove_if_dead(const fs::path& socket) {
   try {
+    if (!dead_socket(socket)) return false;
     std::error_code ignored;
-    if (dead_socket(socket)) fs::remove(socket, ignored);
+    fs::remove(socket, ignored);
+    return true;
   } catch (const std::runtime_error&) {  // std::system_error among them
+    return false;
   }
 }
 
@@ -33,7 +37,8 @@ void PluginDirectory::hold() {
   // The lock is ours: what has our prefix now has no owner, and gets none.
   std::error_code error;
   for (fs::directory_iterator entry(path_, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(kSocketPrefix)) remove_if_dead(entry->path());
+    if (entry->path().filename().string().starts_with(kSocketPrefix) && remove_if_dead(entry->path()))
+      dead_found_ = EventLoop::Clock::now();
   }
 }
 

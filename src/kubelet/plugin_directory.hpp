@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/dir_watch.hpp"
+#include "base/event_loop.hpp"
 #include "base/files.hpp"
 #include "base/unix_socket.hpp"
 
@@ -23,10 +24,13 @@ class PluginDirectory {
   // After the directory was removed and made again: locks the one that is there now, if it has to.
   // Throws as the constructor does; std::system_error as well if there is none.
   void hold();
+  // The last time at which hold() found sockets that a killed host left; nullopt: there were none.
+  std::optional<EventLoop::Clock::time_point> dead_found() const { return dead_found_; }
 
  private:
   std::filesystem::path path_;
   std::optional<DirectoryLock> lock_;
+  std::optional<EventLoop::Clock::time_point> dead_found_;
 };
 
 // Which kubelet is there now, or none. Loop thread only.

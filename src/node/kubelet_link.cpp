@@ -31,7 +31,19 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
             registration_.on_other_kubelet();
             on_kubelet();
           },
-          config.socket_directory(), std::move(on_sockets)) {}
+          config.socket_directory(), std::move(on_sockets)) {
+  if (not_before() > EventLoop::Clock::now())
+    log_.info("the daemon before this one was killed: registering once the kubelet has noticed that",
+              {{"wait_ms", std::to_string(kForgetting.count())}});
+}
+
+EventLoop::Clock::time_point KubeletLink::not_before() const {
+  const auto found = directory_->dead_found();
+  std::error_code error;
+  // A kubelet of 1.37 serves the pods API, and has endpoints by their sockets.
+  if (!found || !registers() || std::filesystem::exists(config_.pods_api(), error)) return {};
+  return *found + kForgetting;
+}
 
 void KubeletLink::note_answer(RegistrationClient::Result result, const std::string& why) {
   using enum RegistrationClient::Result;

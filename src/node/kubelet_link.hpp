@@ -22,6 +22,9 @@ namespace plughost {
 // Made anew when the configuration names another kubelet.
 class KubeletLink {
  public:
+  // After a plugin has ended its stream, or was killed, the kubelet needs this long to forget it.
+  static constexpr std::chrono::milliseconds kForgetting{500};
+
   // on_kubelet: another kubelet, or none. on_sockets: one of our sockets may be gone. Not called from within.
   // former: the link before this one, which may have the same directory; nullptr: there is none. Throws
   // DirectoryHeld, or std::system_error.
@@ -30,6 +33,12 @@ class KubeletLink {
 
   const KubeletConfig& config() const { return config_; }
   bool registers() const { return config_.registration == KubeletConfig::Registration::kRegister; }
+
+  // The earliest time for a Register, if the daemon before this one was killed: it has left its sockets. A
+  // kubelet up to 1.36 stops endpoints by the resource's name. If it processes the end of the killed daemon's
+  // stream after this one has registered, it stops this one's endpoint. The stream stays open then, and the
+  // devices may be counted: neither the stream nor pod resources show it.
+  EventLoop::Clock::time_point not_before() const;
 
   PluginDirectory& directory() { return *directory_; }
   KubeletWatcher& watcher() { return watcher_; }

@@ -142,7 +142,8 @@ void Publication::serve(Served& served, Offer offer) {
   try {
     served.resource = std::make_unique<Resource>(
         means_.platform, means_.link, means_.assuming, std::move(offer), options_of(*config_.recipe),
-        means_.owner.not_before(name), [this] { means_.owner.changed(); });
+        std::max(means_.owner.not_before(name), means_.link.not_before()),
+        [this] { means_.owner.changed(); });
     served.serve_trouble.clear();
   } catch (const std::runtime_error& error) {
     if (std::exchange(served.serve_trouble, error.what()) == error.what()) return;

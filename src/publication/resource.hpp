@@ -20,8 +20,6 @@ namespace plughost {
 
 class Resource final : private EndpointOwner {
  public:
-  // After we have ended a stream ourselves, the kubelet needs this long to forget it.
-  static constexpr std::chrono::milliseconds kForgetting{500};
   // Of Allocates that are refused so many are told within the time: a pod that is refused is made anew at
   // once by its controller, again and again.
   static constexpr unsigned kMostRefusals = 5;

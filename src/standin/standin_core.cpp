@@ -25,7 +25,10 @@ StandInCore::StandInCore(EventLoop& loop, CallsUnderWay& calls, SharedState& sta
       state_(state),
       options_(std::move(options)),
       on_event_(std::move(on_event)),
-      forget_timer_(loop, [this] { forget_expired(); }) {}
+      forget_timer_(loop, [this] { forget_expired(); }),
+      stop_timer_(loop, [this] {
+        for (const std::string& resource : std::exchange(stopping_, {})) stop_endpoint(resource);
+      }) {}
 
 void StandInCore::start() {
   make_clear_directory(options_.directory, options_.clearing);
@@ -80,6 +83,8 @@ std::unique_ptr<RegistrationServer> StandInCore::stop() {
   found_.reset();
   pod_resources_.reset();
   forget_timer_.cancel();
+  stop_timer_.cancel();
+  stopping_.clear();
   held_dials_.clear();
   held_answers_.clear();
   for (const auto& [number, reply] : std::exchange(unanswered_, {}))
@@ -305,12 +310,19 @@ void StandInCore::on_stream_end(const ClientPointer& client, const CallEnd& end)
   tell(Type::kStreamEnded, resource, end.ok() ? "EOF" : rpc_error(end));
 }
 
-// [server.disconnectClient, ManagerImpl.PluginDisconnected]
+// [server.disconnectClient]
 void StandInCore::disconnect_client(const std::string& resource) {
   const auto node = clients_.extract(resource);
   if (!node) return;
   // One that still dials knows nothing of it, and will have a stream that the table does not know.
   if (node.mapped()->connected) node.mapped()->connection->close();
+  if (options_.faults.stopped_late == std::chrono::milliseconds::zero()) return stop_endpoint(resource);
+  stopping_.push_back(resource);
+  if (!stop_timer_.armed()) stop_timer_.arm(options_.faults.stopped_late);
+}
+
+// [ManagerImpl.PluginDisconnected]
+void StandInCore::stop_endpoint(const std::string& resource) {
   book_.disconnect(resource, DeviceBook::Clock::now());
   await_next_expiry();
   show(resource);

@@ -77,6 +77,7 @@ class StandInCore {
   void on_list(const std::string& resource, std::vector<ListedDevice> devices);
   void on_stream_end(const ClientPointer& client, const CallEnd& end);
   void disconnect_client(const std::string& resource);
+  void stop_endpoint(const std::string& resource);
   std::shared_ptr<PluginClient> make_client(const std::filesystem::path& socket);
 
   // Does the kubelet that it belongs to still run?
@@ -112,6 +113,8 @@ class StandInCore {
   std::vector<std::function<void()>> held_dials_;
   std::vector<std::function<void()>> held_answers_;
   Timer forget_timer_;
+  std::vector<std::string> stopping_;  // resources whose endpoints are stopped late
+  Timer stop_timer_;
 };
 
 }  // namespace plughost

@@ -37,8 +37,11 @@ class StandInKubelet {
     std::set<std::string> answer_held;           // Register does everything, but does not answer
     std::set<std::string> unread;                // messages of the stream are not read
     std::set<std::string> deaf;                  // lists are read and not taken in, until the next Register
-    bool lists_no_pods = false;                  // List is empty, as in the first seconds of a kubelet
-    bool answers_garbage = false;                // connections get bytes that are no HTTP/2, and are closed
+    // After a stream's end the resource's endpoint is stopped so much later, even if another plugin has it by
+    // then, as kubelets up to 1.36 may do. That plugin's stream stays open.
+    std::chrono::milliseconds stopped_late{0};
+    bool lists_no_pods = false;    // List is empty, as in the first seconds of a kubelet
+    bool answers_garbage = false;  // connections get bytes that are no HTTP/2, and are closed
   };
 
   struct Options {

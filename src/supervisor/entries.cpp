@@ -71,7 +71,8 @@ void Entries::forget_specifications() {
 }
 
 void Entries::forget_ended() {
-  std::erase_if(ended_, [](const auto& item) { return item.second + Resource::kForgetting < Clock::now(); });
+  std::erase_if(ended_,
+                [](const auto& item) { return item.second + KubeletLink::kForgetting < Clock::now(); });
 }
 
 Entry* Entries::find(const std::string& name) const {
@@ -139,7 +140,7 @@ std::string Entries::claim(const std::string& resource, const std::string& entry
 
 Clock::time_point Entries::not_before(const std::string& resource) const {
   const auto found = ended_.find(resource);
-  return found == ended_.end() ? Clock::time_point{} : found->second + Resource::kForgetting;
+  return found == ended_.end() ? Clock::time_point{} : found->second + KubeletLink::kForgetting;
 }
 
 void Entries::removed(const std::string& resource, const std::string& entry) {

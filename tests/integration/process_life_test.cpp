@@ -84,6 +84,24 @@ TEST_CASE("7.42 SIGKILL and start again: streams within 2 s, the same ids, and p
   CHECK(node.kubelet().allocate("another", "c", kA, 1).admitted());
 }
 
+TEST_CASE(
+    "a kubelet that stops a killed daemon's endpoints 200 ms late leaves its successor's devices "
+    "allocatable") {
+  Node node;
+  start(node);
+  node.kubelet().set_faults({.stopped_late = 200ms});
+  node.daemon().signal(SIGKILL);
+  REQUIRE(node.daemon().wait_for_exit(kLong) == 128 + SIGKILL);
+  node.start_daemon();
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kA).streams_ever == 2; }));
+  CHECK(node.attached({kA, kGopher}));
+  // Nothing but 200 ms shows that the kubelet has stopped the endpoints.
+  CHECK_FALSE(
+      node.wait_for([](const KubeletState& state) { return state.of(kA).allocatable != 4; }, kWatched));
+  CHECK(node.of(kGopher).allocatable == 1);
+  CHECK(node.kubelet().allocate("pod", "c", kA, 1).admitted());
+}
+
 TEST_CASE("7.43 SIGTERM: own sockets unlinked and nothing else, within 1 s") {
   Node node(Node::Options{.registration = each_registration()});
   start(node);

@@ -23,6 +23,18 @@ TEST_CASE("the sockets that a killed host left go, and nothing else does") {
   CHECK(fs::is_symlink(dir.path() / "plughost-link"));
 }
 
+TEST_CASE("a directory reports when dead sockets were found in it, and of others' sockets nothing") {
+  const test::TempDir dir;
+  { const UniqueFd gone = listen_unix(dir.path() / "other-dead.sock"); }
+  const UniqueFd listening = listen_unix(dir.path() / "plughost-alive.sock");
+  CHECK_FALSE(PluginDirectory(dir.path()).dead_found());
+  { const UniqueFd gone = listen_unix(dir.path() / "plughost-dead.sock"); }
+  const auto before = EventLoop::Clock::now();
+  const PluginDirectory held(dir.path());
+  REQUIRE(held.dead_found());
+  CHECK(*held.dead_found() >= before);
+}
+
 TEST_CASE("a directory that is not there yet is held when it is, and swept then") {
   const test::TempDir dir;
   PluginDirectory held(dir.path() / "later");
