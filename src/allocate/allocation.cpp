@@ -1,9 +1,7 @@
 #include "allocate/allocation.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <iterator>
-#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>

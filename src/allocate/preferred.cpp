@@ -12,8 +12,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "allocate/one_container.hpp"
-
 namespace plughost {
 namespace {
 

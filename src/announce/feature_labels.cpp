@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "base/files.hpp"
 #include "host/machine_files.hpp"

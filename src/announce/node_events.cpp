@@ -1,6 +1,5 @@
 #include "announce/node_events.hpp"
 
-#include <map>
 #include <set>
 #include <utility>
 #include <variant>

@@ -1,7 +1,6 @@
 #include "apiserver/event_queue.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "device/names.hpp"
 #include "text/ascii.hpp"

@@ -3,7 +3,6 @@
 // thread-safe.
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <variant>
 

@@ -5,9 +5,7 @@
 
 #include <cstdint>
 #include <map>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include "device/assume_terms.hpp"
 #include "text/words.hpp"

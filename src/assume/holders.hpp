@@ -3,7 +3,6 @@
 // stands for is decided when the container starts; and for one of which it was guessed which pod it is for.
 // Pure functions of values, thread-safe.
 
-#include <optional>
 #include <span>
 #include <string>
 #include <variant>

@@ -2,7 +2,6 @@
 // Changes in directories, by inotify: one instance for the whole process (a user may have only 128). What
 // may hang with a file system is done on a thread of its own. Loop thread only.
 
-#include <cstdint>
 #include <deque>
 #include <filesystem>
 #include <functional>

@@ -4,13 +4,10 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
 #include <system_error>
-
-#include "base/unique_fd.hpp"
 
 namespace plughost {
 

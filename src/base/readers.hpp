@@ -1,7 +1,6 @@
 #pragma once
 // Those who want to hear of something that other threads make. Thread-safe.
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>

@@ -5,13 +5,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <string>
 #include <utility>
 
 #include "text/text.hpp"

@@ -1,7 +1,6 @@
 #include "base/unix_socket.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,7 +8,6 @@
 #include <cstring>
 #include <random>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "base/files.hpp"

@@ -7,7 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "device/inventory.hpp"
 #include "device/names.hpp"
 
 namespace plughost {

@@ -1,8 +1,8 @@
 #include "device/inventory.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
-#include <utility>
 
 #include "text/text.hpp"
 

@@ -2,7 +2,6 @@
 // The devices of one resource at one moment. Immutable once made, and so thread-safe; copies share what is in
 // it.
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

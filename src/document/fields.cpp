@@ -1,6 +1,5 @@
 #include "document/fields.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "text/ascii.hpp"

@@ -8,7 +8,6 @@
 #include <map>
 #include <set>
 #include <system_error>
-#include <vector>
 
 #include "base/files.hpp"
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
-#include <utility>
-#include <vector>
 
 #include "device/names.hpp"
 #include "kinds/exec/document.hpp"

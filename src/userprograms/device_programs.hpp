@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "allocate/offer.hpp"
 #include "base/event_loop.hpp"
