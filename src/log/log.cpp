@@ -10,8 +10,6 @@
 #include <string>
 
 #include "base/rate.hpp"
-#include "base/systemd.hpp"
-#include "log/log_form.hpp"
 #include "log/log_sink.hpp"
 
 namespace plughost {

@@ -2,6 +2,7 @@
 // spdlog's sink that never waits: lines are written on a thread of its own, and a pipe that nobody empties, a
 // journal that does not read and a disk that hangs hold that thread and nobody else. Thread-safe.
 
+#include <spdlog/formatter.h>
 #include <spdlog/sinks/sink.h>
 
 #include <chrono>
@@ -13,8 +14,21 @@
 #include <utility>
 
 #include "base/systemd.hpp"
+#include "log/log_line.hpp"
 
 namespace plughost {
+
+// How a line of the log looks, by whom it is read.
+enum class LogForm {
+  kText,     // for people: a time of the machine's own, the level, the words and the fields
+  kColours,  // the same on a terminal
+  kJson,     // an object a line
+  kJournal,  // sd-daemon(3)'s for standard error; and behind a null the journal's datagram, which is asked
+             // first
+};
+
+// Formats what packed() made. For one thread at a time.
+std::unique_ptr<spdlog::formatter> formatter_of(LogForm form);
 
 class LogSink final : public spdlog::sinks::sink {
  public:

@@ -15,6 +15,12 @@
 
 namespace plughost {
 
+// The first, or the last, line of what a program printed with something on it, fit for a log and for a pod's
+// events; empty if there is none. Control characters become
+// spaces, and what is not UTF-8 '?'. At most 200 bytes.
+std::string first_line(std::string_view output);
+std::string last_line(std::string_view output);
+
 // What is to run, for how long, and what of it is kept.
 struct Program {
   static constexpr std::size_t kMostOutput = 64u << 10;

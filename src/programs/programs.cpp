@@ -5,7 +5,6 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <thread>
 
 #include "programs/subprocess.hpp"

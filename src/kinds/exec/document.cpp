@@ -10,7 +10,7 @@
 #include "device/template.hpp"
 #include "document/diagnostics.hpp"
 #include "document/fields.hpp"
-#include "programs/output_line.hpp"
+#include "programs/program.hpp"
 #include "text/text.hpp"
 #include "text/words.hpp"
 

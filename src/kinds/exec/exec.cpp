@@ -5,17 +5,150 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/rate.hpp"
 #include "kinds/exec/document.hpp"
-#include "kinds/exec/programs.hpp"
+#include "kinds/kind.hpp"
 #include "programs/program.hpp"
 #include "programs/programs.hpp"
+#include "programs/subprocess.hpp"
 
 namespace plughost {
 namespace {
+
+// What a program has said last. Thread-safe: the loop writes it, and scans read it.
+class Newest {
+ public:
+  struct Said {
+    std::shared_ptr<const std::string> document;  // nullptr: there was none yet
+    std::string errors;                           // ": " and the last line of its standard error then
+    std::string trouble;                          // why the document may not be true any more; empty: it is
+  };
+
+  Said get() const {
+    const std::lock_guard lock(mutex_);
+    return said_;
+  }
+  void take_document(std::string document, std::string errors) {
+    auto shared = std::make_shared<const std::string>(std::move(document));
+    const std::lock_guard lock(mutex_);
+    said_ = {.document = std::move(shared), .errors = std::move(errors)};
+  }
+  void take_trouble(std::string trouble) {
+    const std::lock_guard lock(mutex_);
+    said_.trouble = std::move(trouble);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Said said_;
+};
+
+// Who says nothing for so long after its start never will.
+constexpr std::chrono::milliseconds kFirstLine = std::chrono::seconds(30);
+constexpr std::chrono::milliseconds kFirstPause = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds kLongestPause = std::chrono::minutes(1);
+// The end of one that has run for so long was no accident of its start.
+constexpr std::chrono::seconds kSettled{10};
+
+// `discover`: runs the program before each scan, and it prints a document. programs outlives the watch.
+class Discovery final : public SourceWatch {
+ public:
+  Discovery(Programs& programs, Program program, std::shared_ptr<Newest> newest)
+      : queue_(programs, Purpose::kList), program_(std::move(program)), newest_(std::move(newest)) {}
+
+  void before_scan(const std::function<void()>& then) override {
+    if (lives_) return then();  // and what was said when it was killed is so
+    process_.emplace(
+        queue_, program_,
+        [this, then](const Ending& ending) {
+          on_end(ending);
+          then();
+        },
+        [this] { lives_ = false; });
+  }
+
+ private:
+  void on_end(const Ending& ending) {
+    lives_ = ending.how == Ending::How::kOverdue;
+    if (std::string why = why_failed({}, ending); !why.empty())
+      newest_->take_trouble(std::move(why));
+    else
+      newest_->take_document(ending.output, last_words(ending.errors));
+  }
+
+  ProgramQueue queue_;
+  Program program_;
+  std::shared_ptr<Newest> newest_;
+  bool lives_ = false;                 // although it was killed
+  std::optional<Subprocess> process_;  // the one that runs, or the last one
+};
+
+// `watch`: the program stays, prints a document in a line whenever something has changed, and is started
+// again whenever it has ended. timeout: the longest silence of one that is well; nullopt: it may be silent
+// for ever. hint is called when newest has something new. programs outlives the watch.
+class StayingProgram final : public SourceWatch {
+ public:
+  StayingProgram(Programs& programs, Program program, std::optional<std::chrono::milliseconds> timeout,
+                 std::shared_ptr<Newest> newest, std::function<void()> hint)
+      : queue_(programs, Purpose::kStay),
+        program_(std::move(program)),
+        timeout_(timeout),
+        newest_(std::move(newest)),
+        hint_(std::move(hint)),
+        start_(programs.loop(), [this] { start(); }) {
+    program_.timeout = timeout_.value_or(kFirstLine);
+    program_.on_line = [this](std::string_view line) { on_line(line); };
+    start();
+  }
+
+ private:
+  void start() {
+    started_ = EventLoop::Clock::now();
+    process_.emplace(
+        queue_, program_, [this](const Ending& ending) { on_end(ending); }, [this] { restart(); });
+  }
+
+  void on_line(std::string_view line) {
+    process_->extend(timeout_.value_or(Program::kForEver));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;  // a sign of life
+    newest_->take_document(std::string(line), last_words(process_->errors()));
+    hint_();
+  }
+
+  void on_end(const Ending& ending) {
+    std::string why = why_failed({.late = ": it said nothing for "}, ending);
+    if (why.empty()) why = "the program, which was to stay, has ended" + last_words(ending.errors);
+    const bool lives = ending.how == Ending::How::kOverdue;
+    if (!lives && !ending.output.empty() && !ending.excess) why += " (in the middle of a line)";
+    newest_->take_trouble(std::move(why));
+    hint_();
+    if (!lives) restart();
+  }
+
+  void restart() {
+    if (EventLoop::Clock::now() - started_ >= kSettled) pause_.reset();
+    start_.arm(pause_.next());
+  }
+
+  ProgramQueue queue_;
+  Program program_;
+  std::optional<std::chrono::milliseconds> timeout_;
+  std::shared_ptr<Newest> newest_;
+  std::function<void()> hint_;
+  EventLoop::Clock::time_point started_;
+  Backoff pause_{kFirstPause, kLongestPause};
+  std::optional<Subprocess> process_;  // the one that runs, or the last one
+  Timer start_;
+};
 
 constexpr std::chrono::seconds kInterval{30};
 constexpr std::chrono::seconds kShortestInterval{1};
@@ -78,9 +211,10 @@ class ExecSource final : public DeviceSource {
                                      const std::function<void()>& hint) const {
     Program program = document_program(settings_.command);
     if (settings_.stays)
-      return keep_running(programs, std::move(program), settings_.timeout, std::move(newest), hint);
+      return std::make_unique<StayingProgram>(programs, std::move(program), settings_.timeout,
+                                              std::move(newest), hint);
     program.timeout = settings_.timeout.value();
-    return run_before_scans(programs, std::move(program), std::move(newest));
+    return std::make_unique<Discovery>(programs, std::move(program), std::move(newest));
   }
 
   // For a look without a daemon: the program runs until it has said something.

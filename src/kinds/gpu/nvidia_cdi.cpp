@@ -8,8 +8,7 @@
 #include <utility>
 
 #include "base/event_loop.hpp"
-#include "kinds/gpu/nvidia_injection.hpp"
-#include "programs/program.hpp"
+#include "kinds/gpu/terms.hpp"
 #include "programs/subprocess.hpp"
 
 namespace plughost {

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
-
-#include "kinds/gpu/nvidia_gpu.hpp"
-#include "kinds/gpu/nvml_cards.hpp"
 
 namespace plughost {
 namespace {

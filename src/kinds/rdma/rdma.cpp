@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "document/fields.hpp"
-#include "kinds/kind.hpp"
 #include "kinds/rdma/card.hpp"
 #include "text/ascii.hpp"
 #include "text/text.hpp"

@@ -1,4 +1,4 @@
-#include "log/log_form.hpp"
+#include "log/log_sink.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "programs/output_line.hpp"
+#include "programs/program.hpp"
 
 #include <doctest/doctest.h>
 
