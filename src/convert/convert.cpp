@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "config/other_plugin.hpp"
-#include "convert/node_condition.hpp"
 #include "converters/converter.hpp"
 #include "device/template.hpp"
 #include "manifests/manifests.hpp"

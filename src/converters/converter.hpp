@@ -11,6 +11,7 @@
 #include "document/diagnostics.hpp"
 #include "document/node.hpp"
 #include "manifests/arguments.hpp"
+#include "manifests/manifests.hpp"
 
 namespace plughost {
 
@@ -66,5 +67,9 @@ void add_notes(Notes& to, Notes notes);
 // What the file says, or the command line, which wins.
 std::optional<std::string> setting(LenientFields& file, const char* key, Arguments& arguments,
                                    const char* flag);
+
+// Sets the entries' `when`: each applies on the nodes that theirs ran on, with the configuration that these
+// have chosen.
+void set_nodes(const FoundPlugin& found, ConfigDraft& draft);
 
 }  // namespace plughost

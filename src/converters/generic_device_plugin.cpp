@@ -2,7 +2,6 @@
 // which has it as `genericDevicePlugin: {status, domain, devices}` in its configuration.
 
 #include <algorithm>
-#include <utility>
 
 #include "converters/generic_devices.hpp"
 #include "document/yaml.hpp"

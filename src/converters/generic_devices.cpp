@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "converters/converter.hpp"
 #include "converters/generic_devices.hpp"
 #include "device/template.hpp"
 #include "document/fields.hpp"

@@ -1,10 +1,7 @@
 // The plugins that count GPU memory and give the card that a scheduler's extender has written into the pod:
 // Aliyun's gpushare-device-plugin, kube-device-plugin-mini and Volcano's.
 
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "converters/converter.hpp"
 #include "text/text.hpp"

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "converters/converter.hpp"
 #include "converters/sriov.hpp"
 #include "text/text.hpp"
 

@@ -15,6 +15,27 @@ void add_once(std::vector<std::string>& to, std::string text) {
 
 }  // namespace
 
+void add_pod(const Node& node, Here& here) {
+  if (const auto& volumes = at(node, "volumes").items; !volumes.empty()) {
+    here.mounted.clear();
+    const auto mount = [&](const Node& source) {
+      const Node* const map = source.find("configMap");
+      if (map) here.mounted.push_back(text_at(*map, "name"));
+    };
+    for (const Node& volume : volumes) {
+      mount(volume);
+      std::ranges::for_each(at(at(volume, "projected"), "sources").items, mount);
+    }
+  }
+  for (const auto& [name, volume] : at(node, "persistence").members) {
+    if (text_at(volume, "type") == "configMap") here.mounted.push_back(text_at(volume, "name"));
+    if (const Node* const map = at(volume, "volumeSpec").find("configMap"))
+      here.mounted.push_back(text_at(*map, "name"));
+  }
+  for (const Node* const pod : {&node, &at(node, "pod"), &at(node, "defaultPodOptions")})
+    here.nodes = both(here.nodes, node_choice(*pod));
+}
+
 void Findings::add(Starter starter) {
   const bool known = std::ranges::any_of(starters_, [&](const Starter& each) {
     return each.plugin == starter.plugin && each.line.words == starter.line.words &&

@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "document/yaml.hpp"
 #include "manifests/charts.hpp"
 #include "manifests/findings.hpp"
-#include "manifests/here.hpp"
-#include "manifests/languages.hpp"
-#include "manifests/node_choice.hpp"
+#include "manifests/read_files.hpp"
 #include "manifests/running_plugin.hpp"
 #include "manifests/sources.hpp"
 #include "text/text.hpp"

@@ -1,4 +1,4 @@
-#include "manifests/languages.hpp"
+#include "manifests/read_files.hpp"
 
 #include <doctest/doctest.h>
 
