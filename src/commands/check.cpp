@@ -13,7 +13,6 @@
 #include "config/config.hpp"
 #include "config/selection.hpp"
 #include "doctor/api_permissions.hpp"
-#include "fleet/mount_remarks.hpp"
 #include "fleet/survey.hpp"
 #include "text/text.hpp"
 

@@ -6,7 +6,6 @@
 
 #include "allocate/allocation_text.hpp"
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "text/text.hpp"
 
 namespace plughost {

@@ -4,12 +4,14 @@
 // What they are asked for is what main.cpp reads from the command line: it alone includes the parser, which
 // is slow to build.
 
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "config/places.hpp"
 #include "log/log_line.hpp"
+#include "text/json.hpp"
 
 namespace plughost {
 
@@ -141,5 +143,8 @@ struct UndrainOptions {
   OutputFormat format = OutputFormat::kTable;
 };
 int undrain(const UndrainOptions& options);
+
+// Prints a command's result for programs. format: kJson or kYaml.
+void print(std::ostream& out, const Json& json, OutputFormat format);
 
 }  // namespace plughost

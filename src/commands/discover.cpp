@@ -6,9 +6,7 @@
 #include "allocate/allocation_text.hpp"
 #include "allocate/cdi.hpp"
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "config/config.hpp"
-#include "fleet/mount_remarks.hpp"
 #include "fleet/survey.hpp"
 #include "text/text.hpp"
 

@@ -7,7 +7,6 @@
 #include <iostream>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 
 namespace plughost {
 namespace {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "document/fields.hpp"
 #include "telemetry/control_client.hpp"
 #include "text/text.hpp"

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "telemetry/control_client.hpp"
 #include "text/text.hpp"
 

@@ -1,4 +1,4 @@
-#include "commands/output.hpp"
+#include "commands/command.hpp"
 
 #include <ostream>
 

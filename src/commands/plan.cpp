@@ -10,7 +10,6 @@
 #include <set>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "host/machine_files.hpp"
 #include "text/text.hpp"
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "config/config.hpp"
 #include "config/presets.hpp"
 #include "device/inventory.hpp"

@@ -1,10 +1,8 @@
 // plughost reload: SIGHUP with an answer.
 
 #include <iostream>
-#include <optional>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "config/config.hpp"
 #include "document/fields.hpp"
 #include "telemetry/control_client.hpp"

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "commands/command.hpp"
-#include "commands/output.hpp"
 #include "status/readiness.hpp"
 #include "telemetry/control_client.hpp"
 #include "text/text.hpp"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/files.hpp"
-#include "config/container_checks.hpp"
 #include "device/assembly.hpp"
 #include "device/inventory.hpp"
 #include "device/names.hpp"

@@ -2,6 +2,8 @@
 // What can be wrong with a configuration as a whole although each part of it is right. Thread-safe.
 
 #include <span>
+#include <string>
+#include <string_view>
 
 #include "config/config.hpp"
 #include "config/read_entry.hpp"
@@ -27,5 +29,21 @@ void check_socket(const std::filesystem::path& socket, const Mark& mark, const s
 // known without looking at the machine. Warnings: two resources that could give an environment variable, an
 // annotation or a path in the container different values.
 void check_entries(std::span<const EntryDraft> entries, Diagnostics& diagnostics);
+
+// Where a key of an entry stands; the entry itself if it has no such key.
+const Mark& mark_of(const EntryDraft& entry, std::string_view key);
+
+std::string named(const EntryDraft& entry);
+
+// Which of them apply is known on a node, and there one is refused if both do.
+bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b);
+// Are they entries of one name?
+bool is_same_resource(const EntryDraft& a, const EntryDraft& b);
+
+// As far as it is known: patterns that differ may be for different devices.
+bool take_the_same(const EntryDraft& one, const EntryDraft& other);
+
+// Reports two resources that could set one variable, annotation or path differently: see check_entries().
+void check_containers(std::span<const EntryDraft> entries, Diagnostics& diagnostics);
 
 }  // namespace plughost

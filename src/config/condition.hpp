@@ -2,9 +2,7 @@
 // `when`: on which nodes an entry applies. Values, thread-safe.
 
 #include <functional>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "document/diagnostics.hpp"

@@ -1,4 +1,4 @@
-#include "config/container_checks.hpp"
+#include "config/checks.hpp"
 
 #include <algorithm>
 #include <map>

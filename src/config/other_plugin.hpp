@@ -2,7 +2,6 @@
 // Another device plugin, told by the keys of its configuration. Thread-safe.
 
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "document/node.hpp"

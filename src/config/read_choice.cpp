@@ -1,4 +1,4 @@
-#include "config/read_choice.hpp"
+#include "config/read_entry.hpp"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "config/read_container.hpp"
+#include "config/read_entry.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "allocate/cdi.hpp"
-#include "config/read_choice.hpp"
-#include "config/read_container.hpp"
 #include "device/label.hpp"
 #include "device/names.hpp"
 #include "device/node_resources.hpp"

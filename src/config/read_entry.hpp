@@ -1,11 +1,15 @@
 #pragma once
-// One entry of `resources`, read and checked by itself. Thread-safe.
+// One entry of `resources`, and each part of it, read and checked by itself. Thread-safe.
 
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/config.hpp"
+#include "device/recipe.hpp"
 #include "document/diagnostics.hpp"
+#include "document/fields.hpp"
 
 namespace plughost {
 
@@ -20,5 +24,27 @@ struct EntryDraft {
 // domain: the prefix of a name without '/'; empty if there is none.
 EntryDraft read_entry(const Node& node, const std::string& path, std::string_view domain,
                       Diagnostics& diagnostics);
+
+// Reads `only` and `except`. attributes: what the entry's devices have, "id" among them.
+Choice read_choice(Fields& entry, std::span<const std::string_view> attributes);
+
+// Reads `replicas`: sets the recipe's replicas and replicas_of.
+void read_replicas(Fields& entry, std::span<const std::string_view> attributes, Recipe& recipe);
+
+using Words = std::vector<std::string_view>;
+
+// What every template of an allocation may name, whatever the kind.
+inline constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
+
+// The template with x for every placeholder: what can be checked before the values are known.
+std::string sample(const Template& pattern);
+
+void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnostics& diagnostics);
+
+// `health`, `preStart`, `allocate`, `onRemove` and `whenUnhealthy`. of_device: what their words may name.
+void read_programs(Fields& entry, const Words& of_device, Recipe& recipe);
+
+// `env`, `annotations`, `mounts` and `nodes`. known: what their templates may name.
+void read_container(Fields& entry, const Words& known, Recipe& recipe);
 
 }  // namespace plughost

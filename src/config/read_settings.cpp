@@ -4,7 +4,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>

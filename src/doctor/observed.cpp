@@ -7,13 +7,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <system_error>
 
 #include "base/unix_socket.hpp"
 #include "programs/subprocess.hpp"
-#include "system/process.hpp"
 
 namespace plughost {
 namespace {

@@ -21,4 +21,9 @@ struct Survey {
 };
 Survey survey(const Config& config, const HostRoot& host);
 
+// Finds mounts that a container can do less with than somebody expects: one sentence for each path that an
+// offer's devices have mounted, and that is a socket, or a device node, or a directory with nodes in it,
+// without the node being given, too.
+std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<Offer>& offers);
+
 }  // namespace plughost

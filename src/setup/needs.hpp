@@ -3,7 +3,6 @@
 // functions, thread-safe.
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "config/config.hpp"

@@ -8,7 +8,6 @@
 
 #include "config/config.hpp"
 #include "system/kubernetes.hpp"
-#include "system/os_release.hpp"
 #include "system/runtime_settings.hpp"
 #include "text/text.hpp"
 

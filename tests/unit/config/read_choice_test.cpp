@@ -1,6 +1,6 @@
 // `only`, `except` and `replicas`, from the text to the devices that an entry takes of a made machine.
 
-#include "config/read_choice.hpp"
+#include "config/read_entry.hpp"
 
 #include <doctest/doctest.h>
 

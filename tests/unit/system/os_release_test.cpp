@@ -1,4 +1,4 @@
-#include "system/os_release.hpp"
+#include "system/kubernetes.hpp"
 
 #include "unit/doctor/made_node.hpp"
 

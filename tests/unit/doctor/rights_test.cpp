@@ -1,4 +1,4 @@
-#include "config/rights.hpp"
+#include "doctor/api_permissions.hpp"
 
 #include <doctest/doctest.h>
 
