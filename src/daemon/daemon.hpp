@@ -14,7 +14,7 @@
 #include "programs/programs.hpp"
 #include "reload/configuration_in_force.hpp"
 #include "supervisor/supervisor.hpp"
-#include "telemetry/metrics_file.hpp"
+#include "telemetry/metrics.hpp"
 #include "telemetry/servers.hpp"
 #include "telemetry/status_requests.hpp"
 

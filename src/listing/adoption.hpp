@@ -3,7 +3,6 @@
 // the resource's name before, or its own of before a reload. Pure functions of values, thread-safe.
 
 #include <compare>
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>

@@ -1,7 +1,6 @@
 #include "listing/roster.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "device/assembly.hpp"
 

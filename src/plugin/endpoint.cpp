@@ -2,10 +2,8 @@
 
 #include <grpcpp/server_posix.h>
 
-#include <optional>
 #include <random>
 
-#include "base/unix_socket.hpp"
 #include "kubelet/grpc_setup.hpp"
 #include "plugin/plugin_service.hpp"
 #include "plugin/registration.hpp"

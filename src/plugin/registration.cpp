@@ -1,9 +1,7 @@
 #include "plugin/registration.hpp"
 
 #include <grpcpp/create_channel_posix.h>
-#include <grpcpp/grpcpp.h>
 
-#include "base/unix_socket.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 
 namespace plughost {

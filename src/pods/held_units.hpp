@@ -3,7 +3,6 @@
 // say it. Pure functions of values, thread-safe.
 
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>

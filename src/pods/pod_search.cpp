@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "assume/pod.hpp"
-
 namespace plughost {
 
 void PodBook::replace(const std::vector<Pod>& pods) {

@@ -4,7 +4,6 @@
 
 #include "apiserver/api_request.hpp"
 #include "apiserver/object_stream.hpp"
-#include "base/event_loop.hpp"
 #include "base/workers.hpp"
 #include "log/log.hpp"
 #include "programs/programs.hpp"

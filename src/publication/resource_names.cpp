@@ -1,7 +1,6 @@
 #include "publication/resource_names.hpp"
 
 #include <iterator>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "reload/configuration_in_force.hpp"
 
 #include <algorithm>
-#include <utility>
 #include <variant>
 
 namespace plughost {
@@ -20,6 +19,28 @@ std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
 }
 
 }  // namespace
+
+ConfigurationWatch::ConfigurationWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host,
+                                       std::function<void()> changed)
+    : quiet_(loop,
+             [this, changed = std::move(changed)] {
+               first_.reset();
+               changed();
+             }),
+      directories_(watcher, host, [this] { on_event(); }) {}
+
+void ConfigurationWatch::follow(std::span<const WatchedDirectory> sources) {
+  directories_.follow(sources);
+  if (!sources.empty()) return;
+  first_.reset();
+  quiet_.cancel();
+}
+
+void ConfigurationWatch::on_event() {
+  const auto now = Clock::now();
+  if (!first_) first_ = now;
+  quiet_.arm_at(std::min(now + kQuiet, *first_ + kLongestWait));
+}
 
 // What a worker brings back.
 struct ConfigurationInForce::Loaded {

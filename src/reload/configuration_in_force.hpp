@@ -4,22 +4,90 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/event_loop.hpp"
 #include "base/systemd.hpp"
 #include "config/config.hpp"
+#include "node/followed_directories.hpp"
 #include "node/platform.hpp"
 #include "reload/conditions.hpp"
-#include "reload/configuration_watch.hpp"
-#include "reload/queue.hpp"
+#include "reload/reload.hpp"
 #include "reload/trial.hpp"
 
 namespace plughost {
+
+// Says when the files of the configuration have changed and are quiet again. Loop thread only.
+class ConfigurationWatch {
+ public:
+  using Clock = EventLoop::Clock;
+  // Somebody may be in the middle of writing.
+  static constexpr std::chrono::milliseconds kQuiet{200};
+  // Where somebody writes without end, it is read all the same.
+  static constexpr std::chrono::milliseconds kLongestWait{5000};
+
+  // changed is called in the loop, not from within: also when nothing has changed but that the files are
+  // followed from then on. The others outlive it.
+  ConfigurationWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host,
+                     std::function<void()> changed);
+
+  // Where the files are from now on; nothing: they are not followed.
+  void follow(std::span<const WatchedDirectory> sources);
+
+ private:
+  void on_event();
+
+  std::optional<Clock::time_point> first_;  // event that nobody has been told of
+  Timer quiet_;
+  FollowedDirectories directories_;
+};
+
+// Who waits for a reload: those who ask alike are answered by one that began after all of them had asked. A
+// value; not thread-safe.
+class ReloadQueue {
+ public:
+  struct Batch {
+    ReloadOrder order;
+    std::vector<ReloadDone> waiting;  // nobody: it is for what has changed
+  };
+
+  void ask(ReloadOrder order, ReloadDone done) {
+    // The one that is under way may have read the file before it was written.
+    const bool joins = batches_.size() > (under_way_ ? 1u : 0u) && batches_.back().order == order;
+    if (!joins) batches_.push_back({order, {}});
+    batches_.back().waiting.push_back(std::move(done));
+  }
+  // For nobody who waits: if the files say the same as before, nothing is to be done.
+  void ask_if_changed() {
+    if (batches_.size() == (under_way_ ? 1u : 0u)) batches_.push_back({});
+  }
+  // True: a reload is to begin now; end() follows.
+  bool begin() {
+    if (under_way_ || batches_.empty()) return false;
+    under_way_ = true;
+    return true;
+  }
+  // Nobody waits for one.
+  bool idle() const { return batches_.empty(); }
+  // Of the one that was under way.
+  Batch end() {
+    Batch batch = std::move(batches_.front());
+    batches_.pop_front();
+    under_way_ = false;
+    return batch;
+  }
+
+ private:
+  std::deque<Batch> batches_;
+  bool under_way_ = false;  // the first one
+};
 
 // What runs by the configuration in force: entries, and the servers and files that tell of them.
 class Running {

@@ -1,7 +1,6 @@
 #pragma once
 // Is the node what its configuration wants? Pure functions of values, thread-safe.
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include "status/status.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <chrono>
 
 #include "apiserver/api_server.hpp"
 #include "base/event_loop.hpp"

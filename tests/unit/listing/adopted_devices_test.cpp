@@ -1,4 +1,4 @@
-#include "listing/adopted_devices.hpp"
+#include "listing/adopting.hpp"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include "device/assembly.hpp"
 #include "device/drains.hpp"
-#include "listing/adopted_devices.hpp"
+#include "listing/adopting.hpp"
 
 namespace plughost {
 namespace {

@@ -1,4 +1,4 @@
-#include "pods/pod_marks.hpp"
+#include "pods/assumed_cards.hpp"
 
 #include <doctest/doctest.h>
 

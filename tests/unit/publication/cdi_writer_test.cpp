@@ -1,4 +1,4 @@
-#include "publication/cdi_writer.hpp"
+#include "publication/cdi_places.hpp"
 
 #include <doctest/doctest.h>
 

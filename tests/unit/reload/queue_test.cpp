@@ -1,4 +1,4 @@
-#include "reload/queue.hpp"
+#include "reload/configuration_in_force.hpp"
 
 #include <doctest/doctest.h>
 

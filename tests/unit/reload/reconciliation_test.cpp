@@ -1,4 +1,4 @@
-#include "reload/reconciliation.hpp"
+#include "reload/reload.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "kubelet/known_holders.hpp"
+#include "node/holdings_reader.hpp"
 
 #include <doctest/doctest.h>
 
