@@ -11,8 +11,6 @@
 #include <cstring>
 #include <limits>
 #include <optional>
-#include <string_view>
-#include <utility>
 
 #include "base/event_loop.hpp"
 #include "base/unix_socket.hpp"

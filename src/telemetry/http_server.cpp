@@ -4,6 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -12,13 +15,110 @@
 #include "base/acceptor.hpp"
 #include "embedded/page.hpp"
 #include "telemetry/http_connection.hpp"
-#include "telemetry/http_stream.hpp"
 #include "telemetry/metrics.hpp"
 #include "telemetry/orders.hpp"
 
 namespace plughost {
-
 namespace {
+
+// A text/event-stream for a client that follows: `status` whenever it has changed, `change` for each event,
+// `alive` now and then. Thread of the HTTP server only.
+class HttpStream {
+ public:
+  // A page must hear something now and then, to know a silence from a connection that is lost.
+  static constexpr std::chrono::seconds kAlive{15};
+
+  struct Terms {
+    bool statuses = false;
+    std::uint64_t after = 0;  // the event before the first one that is told
+  };
+
+  // Begins the answer. All outlive it.
+  HttpStream(EventLoop& loop, StatusRequests& requests, HttpConnection& connection, Terms terms);
+  ~HttpStream();
+  HttpStream& operator=(HttpStream&&) = delete;
+
+  // One message after the other: who reads slowly costs nothing, and is told what is newest then.
+  void advance();
+
+ private:
+  class Watcher;
+  void keep_alive();
+
+  StatusRequests& requests_;
+  HttpConnection& connection_;
+  const bool statuses_;
+  std::uint64_t status_told_ = 0;
+  std::uint64_t event_told_;
+  Lifetime lifetime_;
+  std::shared_ptr<Watcher> watcher_;
+};
+
+// Wakes the stream: often while it is not awake yet is once.
+class HttpStream::Watcher final : public FeedReader {
+ public:
+  Watcher(EventLoop::Poster post, std::function<void()> awake, std::function<void()> closed)
+      : post_(std::move(post)), awake_(std::move(awake)), closed_(std::move(closed)) {}
+
+  void on_news() override {
+    if (!waking_.exchange(true)) post_(awake_);
+  }
+  void on_closed() override { post_(closed_); }
+  // It looks now: what comes from here on wakes it again.
+  void looks() { waking_ = false; }
+
+ private:
+  EventLoop::Poster post_;
+  std::function<void()> awake_;
+  std::function<void()> closed_;
+  std::atomic<bool> waking_{false};
+};
+
+HttpStream::HttpStream(EventLoop& loop, StatusRequests& requests, HttpConnection& connection, Terms terms)
+    : requests_(requests),
+      connection_(connection),
+      statuses_(terms.statuses),
+      status_told_(requests.newest().number),
+      event_told_(terms.after),
+      watcher_(std::make_shared<Watcher>(loop.poster(), lifetime_.bound([this] { advance(); }),
+                                         lifetime_.bound([this] { connection_.end(); }))) {
+  connection_.tell("retry: 2000\n\n");
+  keep_alive();
+  requests_.history().readers().subscribe(watcher_);
+  if (statuses_) {
+    requests_.readers().subscribe(watcher_);
+    requests_.watch();
+  }
+  advance();
+}
+
+HttpStream::~HttpStream() {
+  requests_.readers().unsubscribe(watcher_.get());
+  requests_.history().readers().unsubscribe(watcher_.get());
+}
+
+void HttpStream::keep_alive() {
+  connection_.expect(kAlive, [this] {
+    if (!connection_.behind()) connection_.tell(event_text("alive", "1"));
+    keep_alive();
+  });
+}
+
+void HttpStream::advance() {
+  watcher_->looks();
+  while (!connection_.behind()) {
+    if (const auto record = requests_.history().after(event_told_)) {
+      event_told_ = record->number;
+      connection_.tell(event_text("change", record->json().dump()));
+    } else if (const auto newest = requests_.newest(); statuses_ && newest.number != status_told_) {
+      status_told_ = newest.number;
+      connection_.tell(event_text("status", newest.snapshot->json()));
+    } else {
+      return;
+    }
+    keep_alive();
+  }
+}
 
 using Number = std::uint64_t;  // of a connection, in the order in which they came
 

@@ -1,4 +1,4 @@
-#include "telemetry/metrics_file.hpp"
+#include "telemetry/metrics.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>

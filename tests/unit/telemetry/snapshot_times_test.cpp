@@ -1,4 +1,4 @@
-#include "telemetry/snapshot.hpp"
+#include "telemetry/status_requests.hpp"
 
 #include <doctest/doctest.h>
 
