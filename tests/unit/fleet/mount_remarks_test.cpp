@@ -1,6 +1,5 @@
 // What is said of a mount that a container can do less with than somebody expects.
 
-
 #include <doctest/doctest.h>
 
 #include "base/unix_socket.hpp"
