@@ -154,7 +154,7 @@ constexpr std::string_view kGpuAttributes[] = {"pci",     "uuid",   "index",   "
                                                "vendor",  "driver", "memory",  "profile", "type", "numa",
                                                "visible", "cdi",    "pciPath", "device"};
 constexpr std::string_view kUnitNames[] = {"units", "cardUnits", "totalUnits"};
-constexpr std::string_view kSubsystems[] = {"drm", "module", "pci"};
+constexpr std::string_view kGpuSubsystems[] = {"drm", "module", "pci"};
 
 std::string memory_words(std::uint64_t bytes) {
   const std::uint64_t whole = bytes / CardUnit::kMiB;
@@ -207,7 +207,7 @@ class Gpu final : public DeviceSource {
 
 Scan Gpu::scan(const HostRoot& host) const {
   Scan scan;
-  scan.subsystems = {std::begin(kSubsystems), std::end(kSubsystems)};
+  scan.subsystems = {std::begin(kGpuSubsystems), std::end(kGpuSubsystems)};
   const auto add = [&](std::vector<Device> devices) {
     std::ranges::move(devices, std::back_inserter(scan.devices));
   };
