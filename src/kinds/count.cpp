@@ -5,7 +5,7 @@
 namespace plughost {
 namespace {
 
-constexpr unsigned kMost = 1'000'000;  // far more than fit into a message: what fits depends on the ids
+constexpr unsigned kMostDevices = 1'000'000;  // more than a message can list, whatever the ids are
 
 class Count final : public DeviceSource {
  public:
@@ -24,7 +24,7 @@ class Count final : public DeviceSource {
 };
 
 std::unique_ptr<const DeviceSource> read_count(Fields& entry) {
-  return std::make_unique<Count>(entry.number("count", 1, 1, kMost));
+  return std::make_unique<Count>(entry.number("count", 1, 1, kMostDevices));
 }
 
 }  // namespace
