@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <future>
+#include <memory>
 #include <mutex>
 
 #include "unit/apiserver/api_client_fixture.hpp"
@@ -50,16 +52,22 @@ struct Named {
 
 // Its lookups hang until it is let go, for 10 s at most: a test that waits for one does not hang.
 struct Hanging {
+  // A worker may still have them when the test is over.
+  struct Counts {
+    std::atomic<int> begun = 0;
+    std::atomic<int> ended = 0;
+  };
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
-  std::atomic<int> begun = 0;
-  std::atomic<int> ended = 0;
+  const std::shared_ptr<Counts> counts = std::make_shared<Counts>();
+  std::atomic<int>& begun = counts->begun;
+  std::atomic<int>& ended = counts->ended;
 
-  auto resolve() {
-    return [this](const std::string&) -> Named::Result {
-      ++begun;
+  auto resolve() const {
+    return [counts = counts, released = released](const std::string&) -> Named::Result {
+      ++counts->begun;
       released.wait_for(10s);
-      ++ended;
+      ++counts->ended;
       return Addresses{"127.0.0.1"};
     };
   }
