@@ -50,7 +50,7 @@ const AskingPod& named(const std::vector<AskingPod>& pods, const std::string& na
                            (known.empty() ? "none" : known));
 }
 
-// Who has units by now. Nobody, where the checkpoint cannot be read.
+// Returns the containers that hold units by now; none if the checkpoint cannot be read.
 AnsweredContainers holding(const Config& config, const Offer& offer) {
   try {
     const Checkpoint checkpoint = Checkpoint::read(config.kubelet.directory / kCheckpointName);

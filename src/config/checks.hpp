@@ -35,9 +35,9 @@ const Mark& mark_of(const EntryDraft& entry, std::string_view key);
 
 std::string named(const EntryDraft& entry);
 
-// Which of them apply is known on a node, and there one is refused if both do.
+// Returns true if both have a `when`: a node decides which of them apply, and refuses one if both do.
 bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b);
-// Are they entries of one name?
+// Returns true if both entries have one resource name.
 bool is_same_resource(const EntryDraft& a, const EntryDraft& b);
 
 // As far as it is known: patterns that differ may be for different devices.

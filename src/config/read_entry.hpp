@@ -33,7 +33,7 @@ void read_replicas(Fields& entry, std::span<const std::string_view> attributes, 
 
 using Words = std::vector<std::string_view>;
 
-// What every template of an allocation may name, whatever the kind.
+// The placeholders of every kind in the templates of an allocation.
 inline constexpr std::string_view kCommonNames[] = {"resource", "resourceEnv", "count", "id", "n"};
 
 // The template with x for every placeholder: what can be checked before the values are known.

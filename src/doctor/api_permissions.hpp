@@ -11,14 +11,13 @@
 
 namespace plughost {
 
-// What a configuration has to be allowed in the API server. Pure functions of values, thread-safe.
+// A right that a configuration needs in the API server. Pure functions of values, thread-safe.
 struct Right {
   std::string verb;         // "list"
   std::string group = {};   // empty: the core group
   std::string resource;     // "nodes"
   std::string subresource;  // "status"; empty: none
-  // Of which alone: {node} stands for our node's name. Empty: of all. A node's own account may ask for no
-  // others.
+  // Selects objects ({node}: our node's name); empty: all. A node's own account may select no others.
   std::string field_selector;  // "metadata.name={node}"
   std::string name;            // "{node}"
   std::string key;             // of the configuration that needs it first: "nodeResources"

@@ -39,10 +39,11 @@ KubeletLink::KubeletLink(Platform& platform, const KubeletConfig& config, const 
 
 EventLoop::Clock::time_point KubeletLink::not_before() const {
   const auto found = directory_->dead_found();
-  std::error_code error;
+  if (!found || !registers() || *found + kForgetting <= EventLoop::Clock::now()) return {};
   // A kubelet of 1.37 serves the pods API, and has endpoints by their sockets.
-  if (!found || !registers() || std::filesystem::exists(config_.pods_api(), error)) return {};
-  return *found + kForgetting;
+  std::error_code error;
+  return std::filesystem::exists(config_.pods_api(), error) ? EventLoop::Clock::time_point{}
+                                                            : *found + kForgetting;
 }
 
 void KubeletLink::note_answer(RegistrationClient::Result result, const std::string& why) {

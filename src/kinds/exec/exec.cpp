@@ -24,7 +24,7 @@
 namespace plughost {
 namespace {
 
-// What a program has said last. Thread-safe: the loop writes it, and scans read it.
+// The newest document of a program. Thread-safe: the loop writes it, and scans read it.
 class Newest {
  public:
   struct Said {
@@ -52,7 +52,7 @@ class Newest {
   Said said_;
 };
 
-// Who says nothing for so long after its start never will.
+// A program that prints nothing for so long after its start is taken for stuck.
 constexpr std::chrono::milliseconds kFirstLine = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kFirstPause = std::chrono::seconds(1);
 constexpr std::chrono::milliseconds kLongestPause = std::chrono::minutes(1);
