@@ -357,8 +357,10 @@ TEST_CASE("late: equal pods get their own cards in whatever order they are admit
   rig.node.kubelet().free("pod-b");
   CHECK(rig.node.kubelet().allocate("pod-x", "c0", kOther, 1).admitted());
   rig.remove("pod-b");
-  rig.pod("pod-c", "300", "0");  // somebody else's news
-  REQUIRE(rig.admit("pod-c").admitted());
+  // News of another pod. It asks for another number of units: two could be the very two that pod-b had, and
+  // the same ids have the same file.
+  rig.pod("pod-c", "300", "0", {3});
+  REQUIRE(rig.admit("pod-c", 3).admitted());
   CHECK(rig.node.kubelet().start_container("pod-c").empty());
   CHECK(eventually([&] { return rig.specification(b).empty(); }, kLong));
   CHECK(has(rig.specification(a), "NVIDIA_VISIBLE_DEVICES=0"));
