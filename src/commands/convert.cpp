@@ -66,7 +66,8 @@ int print(const Conversion& conversion, const ReadFiles& files, const std::strin
   for (const std::string& doubt : conversion.doubts) tell(source + ": not certain: " + doubt);
   for (const std::string& loss : conversion.losses) tell(source + ": not kept: " + loss);
   if (conversion.entries == 0) {
-    tell(source + ": nothing of it can be kept as it is");
+    const bool empty = conversion.left_out == 0 && conversion.losses.empty();
+    tell(source + (empty ? ": it has no resource" : ": nothing of it can be kept as it is"));
     return 1;
   }
   std::cerr << "next: plughost check FILE, with what stands on standard output in FILE\n";

@@ -101,7 +101,9 @@ void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft,
   for (std::size_t i = 0; i < flags.size(); ++i) {
     if (add_flag_device(flags[i], i, draft, diagnostics) == Form::kOld) form = Form::kOld;
   }
-  if (draft.resources.empty()) diagnostics.error(root.mark, "", "there is no device in it");
+  // A refusal would drop the notes, which say why no device can be kept.
+  if (draft.resources.empty() && draft.notes.empty())
+    diagnostics.error(root.mark, "", "there is no device in it");
 
   draft.top.add("domain", domain ? *domain : default_domain(form, arguments.image(), draft));
   const auto said = [&](const char* key) { return setting(top, key, arguments, key); };
@@ -123,8 +125,8 @@ void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagno
   draft.top.add("domain", section.text("domain").value_or("device.microshift.io"));
   add_devices(section.items("devices"), section.path_of("devices"), draft, diagnostics);
   if (draft.resources.empty())
-    draft.notes.emplace_back(
-        "It has no `devices`; MicroShift has some by default, which `microshift show-config` prints.");
+    draft.notes.push_back(
+        loss("It has no `devices`; MicroShift has some by default, which `microshift show-config` prints."));
   add_notes(draft.notes, section.notes());
   add_device_notes(draft);
 }

@@ -274,7 +274,7 @@ void add_device(const Node& node, const std::string& path, ConfigDraft& draft, D
   }
   add_old_paths(device, groups);
   if (groups.empty() && has_empty)
-    return draft.notes.push_back(quote(name) + " is left out: nothing in it says what it is.");
+    return draft.notes.push_back(doubt(quote(name) + " is left out: nothing in it says what it is."));
   if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
   put_last_first(groups);
   put_own_paths_first(groups);

@@ -83,11 +83,13 @@ void convert_kubevirt(const Node& root, Arguments&, ConfigDraft& draft, Diagnost
     }
   }
   add_notes(draft.notes, section.notes());
-  draft.notes.emplace_back(
-      "KubeVirt needs `externalResourceProvider: true` at each of these, so that it does not offer them "
-      "itself.");
-  if (draft.resources.empty())
-    diagnostics.error(root.find(kPermitted)->mark, kPermitted, "nothing in it can be kept");
+  if (!draft.resources.empty())
+    draft.notes.emplace_back(
+        "KubeVirt needs `externalResourceProvider: true` at each of these, so that it does not offer them "
+        "itself.");
+  // A refusal would drop the notes, which say why no item can be kept.
+  else if (draft.notes.empty())
+    diagnostics.error(root.find(kPermitted)->mark, kPermitted, "there is no device in it");
 }
 
 }  // namespace plughost

@@ -261,3 +261,26 @@ TEST_CASE("when nothing can be kept, convert says so with its exit code, and pri
   CHECK(has(finished.output, "nothing of it can be kept"));
   CHECK(has(finished.output, "# intel.com/a cannot be kept."));
 }
+
+TEST_CASE("when no item of KubeVirt's can be kept, standard error has the reason for each") {
+  Node node;
+  node.files().file("theirs",
+                    "permittedHostDevices:\n  usb:\n  - resourceName: a.example/b\n"
+                    "    selectors: [{vendor: \"096e\", product: \"0006\"}]\n"
+                    "  mediatedDevices:\n  - {mdevNameSelector: GRID T4-4Q, resourceName: a.example/c}\n");
+  const std::string file = node.path("theirs");
+  const Finished errors = run_plughost({"convert", file}, {"sh", "-c", "exec \"$@\" > /dev/null", "sh"});
+  CHECK(errors.exit_code == 1);
+  CHECK(has(errors.output, file + ": not kept: a.example/b is left out: KubeVirt tells a virtual machine"));
+  CHECK(has(errors.output, file + ": not kept: a.example/c ('GRID T4-4Q') is left out: mediated devices"));
+  CHECK(has(errors.output, file + ": nothing of it can be kept"));
+}
+
+TEST_CASE("a configuration that lists nothing is said to have no resource") {
+  Node node;
+  node.files().file("theirs", R"({"resourceList": []})");
+  const Finished finished = run_plughost({"convert", node.path("theirs")});
+  CHECK(finished.exit_code == 1);
+  CHECK(has(finished.output, ": it has no resource"));
+  CHECK_FALSE(has(finished.output, "nothing of it can be kept"));
+}
