@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <set>
-#include <sstream>
+#include <utility>
 
 #include "doctor/checks.hpp"
 #include "document/text_file.hpp"
@@ -14,37 +14,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
-
-// "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b".
-void take_kinds(const std::string& names, std::set<std::string>& kinds) {
-  std::istringstream words(names);
-  for (std::string name; std::getline(words, name, ',');) {
-    if (const std::size_t equals = name.find('='); equals != name.npos && equals > 0)
-      kinds.insert(name.substr(0, equals));
-  }
+// Adds the kind that a specification is of. JSON is YAML.
+void add_kind(const std::string& text, const std::string& path, std::set<std::string>& kinds) {
+  Diagnostics unused;
+  const auto spec = parse_yaml(text, path, unused);
+  const Node* const kind = spec ? spec->find("kind") : nullptr;
+  if (kind) kinds.insert(kind->scalar);
 }
 
-std::set<std::string> promised_kinds(const Survey& devices) {
-  std::set<std::string> kinds;
-  const auto take_annotations = [&](const Recipe::Pairs& annotations) {
-    for (const auto& [key, value] : annotations) {
-      if (key.text().starts_with(kCdiAnnotation)) take_kinds(value.text(), kinds);
-    }
-  };
-  for (const Offer& offer : devices.offers) {
-    take_annotations(offer.recipe->annotations);
-    for (const Device& device : offer.inventory.devices()) {
-      if (device.terms) take_annotations(device.terms->annotations);
-      if (!device.recipe) continue;
-      take_annotations(device.recipe->annotations);
-      for (const Template& name : device.recipe->cdi) take_kinds(name.text(), kinds);
-    }
-  }
-  return kinds;
-}
-
-// Of the specifications in the directories. JSON is YAML.
+// Returns the kinds of the specifications in the directories.
 std::set<std::string> specified_kinds(const HostRoot& host, const std::vector<std::string>& directories) {
   std::set<std::string> kinds;
   for (const std::string& directory : directories) {
@@ -52,11 +30,7 @@ std::set<std::string> specified_kinds(const HostRoot& host, const std::vector<st
       const std::string extension = fs::path(path).extension();
       if (extension != ".json" && extension != ".yaml") continue;
       const auto text = read_text_file(host.at(path));
-      if (!std::holds_alternative<std::string>(text)) continue;
-      Diagnostics unused;
-      const auto spec = parse_yaml(std::get<std::string>(text), path, unused);
-      const Node* const kind = spec ? spec->find("kind") : nullptr;
-      if (kind) kinds.insert(kind->scalar);
+      if (const auto* const spec = std::get_if<std::string>(&text)) add_kind(*spec, path, kinds);
     }
   }
   return kinds;
@@ -84,11 +58,43 @@ Findings runtime_findings(const RuntimeSettings& settings) {
   return found;
 }
 
+// Returns where the links of the path lead, as far as the directory exists.
+fs::path followed(const HostRoot& host, const fs::path& directory) {
+  fs::path rest;
+  for (fs::path at = directory; at != at.root_path(); at = at.parent_path()) {
+    if (const auto real = host.canonical(at)) return (*real / rest).lexically_normal();
+    rest = at.filename() / rest;
+  }
+  return ("/" / rest).lexically_normal();
+}
+
+// The daemon writes the specifications of the kinds `written` to `ours`. Finds nothing if the runtime reads
+// that directory, or if it is not known what it reads.
+Findings directory_findings(const HostRoot& host, const RuntimeSettings& settings, const std::string& ours,
+                            const std::set<std::string>& written) {
+  const auto is_ours = [&](const std::string& read) { return followed(host, read) == followed(host, ours); };
+  if (written.empty() || !settings.troubles.empty() || std::ranges::any_of(settings.spec_dirs, is_ours))
+    return {};
+  return {{.level = Level::kProblem,
+           .where = settings.file,
+           .what = settings.runtime + " does not read " + ours +
+                   ", where plughost writes the CDI specifications of " + *written.begin() +
+                   (written.size() > 1 ? " and others" : "") + "; it reads " +
+                   (settings.spec_dirs.empty() ? "no directory" : joined(settings.spec_dirs, ", ")),
+           .why = "containers that get such a device do not start: 'unresolvable CDI devices'",
+           .advice = "set `cdi: {directory: …}` in plughost's configuration to a directory that the runtime "
+                     "reads, or add " +
+                     ours + " to cdi_spec_dirs of " + settings.runtime + " and restart it"}};
+}
+
 }  // namespace
 
 Findings check_cdi(const HostRoot& host, const Observed& observed) {
-  const std::set<std::string> promised = promised_kinds(observed.devices);
-  if (promised.empty()) return {{.where = observed.file, .what = "no resource uses CDI"}};
+  const CdiUse use = observed.config ? cdi_use(*observed.config, observed.devices) : CdiUse();
+  if (!use.any)
+    return {{.where = observed.file,
+             .what = std::string("no resource uses CDI") +
+                     (use.programs ? ", unless an `allocate` program names CDI devices" : "")}};
   const auto settings = runtime_settings(host, kubernetes_of(host).containerd);
   if (!settings)
     return {{.level = Level::kNote,
@@ -97,9 +103,13 @@ Findings check_cdi(const HostRoot& host, const Observed& observed) {
              .why = "it is not known whether the runtime takes CDI devices",
              .advice = "see to its settings by hand: CDI has to be on"}};
   Findings found = runtime_findings(*settings);
+  std::set<std::string> written = use.own;
+  for (const CdiFile& file : observed.devices.cdi) add_kind(file.text, file.name, written);
+  for (Finding& each : directory_findings(host, *settings, observed.config->cdi.directory, written))
+    found.push_back(std::move(each));
   const std::set<std::string> specified = specified_kinds(host, settings->spec_dirs);
-  for (const std::string& kind : promised) {
-    if (specified.contains(kind)) continue;
+  for (const std::string& kind : use.kinds) {
+    if (specified.contains(kind) || written.contains(kind)) continue;
     found.push_back({.level = Level::kProblem,
                      .where = joined(settings->spec_dirs, ", "),
                      .what = "no specification of the kind " + kind + " lies there",

@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -22,6 +24,7 @@ std::optional<DevicesOf> look(const ResourceConfig& entry, const HostRoot& host,
     Scan scan = entry.source->look(host, *entry.recipe);
     std::ranges::transform(scan.unfinished, std::back_inserter(scan.remarks), unfinished_text);
     std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
+    std::ranges::move(scan.cdi, std::back_inserter(all.cdi));
     if (scan.undecided) {
       all.undecided.push_back(entry.recipe->name.text());
       return std::nullopt;
@@ -92,20 +95,70 @@ std::string remark_on(const HostRoot& host, const Allocation& allocation, const 
          "`type: Mount`";
 }
 
-void add_remarks(const HostRoot& host, const Offer& offer, std::vector<std::string>& remarks) {
-  std::set<std::string> seen;
+// Calls `use` with the answer for each device that a container could get alone.
+template <typename Use>
+void for_each_answer(const Offer& offer, Use use) {
   for (const Device& device : offer.inventory.devices()) {
     const auto answer = allocate_device(offer.resource, *offer.recipe, device, {.pod = UnitsPod{}});
-    const auto* const allocation = std::get_if<Allocation>(&answer);
-    if (!allocation) continue;
-    for (const auto* mounts : {&allocation->mounts, &allocation->by_cdi.mounts}) {
+    if (const auto* const allocation = std::get_if<Allocation>(&answer)) use(device, *allocation);
+  }
+}
+
+constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
+
+// Adds "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b", except the kind `own`. A
+// kind with a placeholder is not known.
+void add_kinds(const std::string& names, std::string_view own, std::set<std::string>& kinds) {
+  std::istringstream words(names);
+  for (std::string name; std::getline(words, name, ',');) {
+    std::string kind = name.substr(0, name.find('='));
+    if (kind.size() < name.size() && kind.find('{') == kind.npos && kind != own)
+      kinds.insert(std::move(kind));
+  }
+}
+
+// Adds the kinds of the names that containers would get now.
+void add_kinds(const Offer& offer, std::set<std::string>& kinds) {
+  for_each_answer(offer, [&](const Device& device, const Allocation& allocation) {
+    const bool has_name = terms_of(device, *offer.recipe).cdi != CdiNames::kNone;
+    const std::string_view own = has_name ? offer.resource : std::string_view();
+    for (const std::string& name : allocation.cdi) add_kinds(name, own, kinds);
+    for (const auto& [key, value] : allocation.annotations) {
+      if (key.starts_with(kCdiAnnotation)) add_kinds(value, own, kinds);
+    }
+  });
+}
+
+// Adds what the entry, or its kind, says of CDI devices, whether it has devices or not.
+void add_use(const ResourceConfig& entry, CdiUse& use) {
+  const auto add_names = [&use](const auto& annotations) {
+    for (const auto& [key, value] : annotations) {
+      if (!key.text().starts_with(kCdiAnnotation)) continue;
+      use.any = true;
+      add_kinds(value.text(), {}, use.kinds);
+    }
+  };
+  add_names(entry.recipe->annotations);
+  for (const auto& recipe : entry.source->recipes()) {
+    add_names(recipe->annotations);
+    use.any = use.any || !recipe->cdi.empty();
+  }
+  if (entry.recipe->cdi != CdiNames::kNone) use.own.insert(entry.recipe->name.text());
+  use.any = use.any || !use.own.empty();
+  use.programs = use.programs || entry.recipe->allocate.has_value();
+}
+
+void add_remarks(const HostRoot& host, const Offer& offer, std::vector<std::string>& remarks) {
+  std::set<std::string> seen;
+  for_each_answer(offer, [&](const Device&, const Allocation& allocation) {
+    for (const auto* mounts : {&allocation.mounts, &allocation.by_cdi.mounts}) {
       for (const ContainerMount& mount : *mounts) {
         if (!seen.insert(mount.host_path).second) continue;
-        std::string remark = remark_on(host, *allocation, mount.host_path);
+        std::string remark = remark_on(host, allocation, mount.host_path);
         if (!remark.empty()) remarks.push_back(offer.resource + ": " + std::move(remark));
       }
     }
-  }
+  });
 }
 
 }  // namespace
@@ -122,6 +175,16 @@ Survey survey(const Config& config, const HostRoot& host) {
   }
   std::ranges::stable_sort(all.offers, {}, &Offer::resource);
   return all;
+}
+
+CdiUse cdi_use(const Config& config, const Survey& found) {
+  CdiUse use;
+  for (const ResourceConfig& entry : config.resources) {
+    if (std::ranges::find(found.others, entry.where, &NotHere::where) == found.others.end())
+      add_use(entry, use);
+  }
+  for (const Offer& offer : found.offers) add_kinds(offer, use.kinds);
+  return use;
 }
 
 std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<Offer>& offers) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/fleet/made_machines.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;
@@ -91,4 +92,33 @@ TEST_CASE("a look says which directories it depends on") {
   const Scan found = config.resources[0].source->scan(HostRoot());
   REQUIRE(found.watch.size() == 1);
   CHECK(found.watch[0].path == dir.at("later"));
+}
+
+TEST_CASE("the kinds of CDI names are those that containers get, beside the daemon's own") {
+  using Kinds = std::set<std::string>;
+  const test::TempDir dir;
+  const HostRoot host(test::made_machines().at("gpu-nvlink").machine);
+  const auto use_of = [&](const std::string& resources) {
+    const Config config = load(dir, resources);
+    return cdi_use(config, survey(config, host));
+  };
+  for (const std::string strategy : {"cdi-cri", "cdi-annotations"}) {
+    CAPTURE(strategy);
+    const CdiUse cards = use_of(
+        "- {name: x.com/gpu, gpu: {vendor: nvidia, imexChannels: [0], "
+        "deviceListStrategy: " +
+        strategy + "}}\n");
+    CHECK(cards.kinds ==
+          Kinds{"k8s.device-plugin.nvidia.com/gpu", "k8s.device-plugin.nvidia.com/imex-channel"});
+    CHECK(cards.own.empty());
+  }
+  for (const std::string way : {"cri", "annotations"}) {
+    CAPTURE(way);
+    const CdiUse own = use_of(
+        "- {name: x.com/a, count: 1, mounts: [{hostPath: /etc}], "
+        "annotations: {cdi.k8s.io/a: 'v.com/c{n}=b,v.com/c=d'}, cdi: " +
+        way + "}\n");
+    CHECK(own.own == Kinds{"x.com/a"});
+    CHECK(own.kinds == Kinds{"v.com/c", "v.com/c0"});
+  }
 }
