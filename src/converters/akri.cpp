@@ -134,11 +134,12 @@ struct Udev {
   std::string trouble;  // why it cannot be kept; empty: it can
 };
 
+constexpr Word<std::string_view> kOfUsb[] = {
+    {"idVendor", "vendor"}, {"idProduct", "product"}, {"serial", "serial"}};
+
 // What `only` and `except` call the key; empty: they have no word for it. Of attributes those of USB devices.
 std::string_view attribute_of(const Match& match, std::string_view subsystem) {
   static constexpr Word<std::string_view> kKeys[] = {{"KERNEL", "name"}, {"DRIVER", "driver"}};
-  static constexpr Word<std::string_view> kOfUsb[] = {
-      {"idVendor", "vendor"}, {"idProduct", "product"}, {"serial", "serial"}};
   if (match.key == "ATTR" && subsystem == "usb") return value_of(kOfUsb, match.attribute).value_or("");
   return value_of(kKeys, match.key).value_or("");
 }
@@ -187,7 +188,9 @@ Udev udev_of(const std::vector<Match>& matches) {
       udev.trouble = "Its rule has " + quote(match.key) + ", which has no counterpart.";
   }
   if (subsystem.empty() && udev.trouble.empty())
-    udev.trouble = "No SUBSYSTEM== says which devices these are, and an entry of plughost's needs it.";
+    udev.trouble =
+        "No SUBSYSTEM== says which devices these are, and an entry of plughost's needs it, except where "
+        "`groupRecursive` and no more than idVendor, idProduct and serial of ATTRS name a USB device.";
   udev.draft.add("subsystem", subsystem.empty() ? "?" : subsystem);
   if (!name.empty()) udev.draft.add("name", name);
   for (const auto& [key, ours] : kMaps) {
@@ -195,6 +198,44 @@ Udev udev_of(const std::vector<Match>& matches) {
   }
   if (!tags.empty()) udev.draft.add("tags", tags);
   return udev;
+}
+
+// Returns the `groups` of the USB device whose nodes `groupRecursive` puts together: a rule of ATTRS alone
+// fits the device and all that is below it. Empty if `usb` has no word for a match: it takes no patterns.
+YamlDraft groups_of(const Rule& rule, const std::string& permissions) {
+  std::map<std::string_view, std::string> said;
+  for (const Match& match : rule) {
+    if (match.operation == "==" && match.key == "SUBSYSTEMS" && match.value == "usb") continue;
+    const bool is_attribute = match.operation == "==" && match.key == "ATTRS";
+    const auto word = is_attribute ? value_of(kOfUsb, match.attribute) : std::nullopt;
+    const bool plain = word == "serial" ? match.value.find_first_of("*?[\\|") == std::string::npos
+                                        : hardware_id(match.value) == match.value;
+    if (!word || !plain || !said.emplace(*word, match.value).second) return YamlDraft::list();
+  }
+  if (!said.contains("vendor")) return YamlDraft::list();
+  YamlDraft usb = YamlDraft::map();
+  for (const auto& [theirs, ours] : kOfUsb)
+    if (const auto value = said.find(ours); value != said.end()) usb.add(std::string(ours), value->second);
+  usb.add("nodes", std::vector<std::string>{"usb", "tty"}).notes = {
+      doubt("Theirs gives all nodes of the USB device; name here those that it has, such as hidraw.")};
+  usb.add("permissions", permissions);
+  return YamlDraft::list({YamlDraft::map({{"usb", YamlDraft::list({std::move(usb)})}})});
+}
+
+// Adds the rule as `udev`, as a comment if that cannot be done. `trouble` is the reason, if one is known.
+void add_udev(const Rule& rule, const std::string& trouble, const std::string& permissions,
+              YamlDraft& entry) {
+  Udev one = udev_of(rule);
+  if (!trouble.empty()) one.trouble = trouble;
+  if (!one.trouble.empty()) {
+    entry.disabled = true;
+    entry.notes.emplace_back("This cannot be kept.");
+    entry.notes.push_back(loss(one.trouble));
+  }
+  one.draft.add("permissions", permissions);
+  entry.add("udev", std::move(one.draft));
+  if (!one.only.empty()) entry.add("only", std::move(one.only));
+  if (!one.except.empty()) entry.add("except", std::move(one.except));
 }
 
 // `discoveryDetails` is a text; before 0.1 the same stood below `protocol`.
@@ -236,10 +277,8 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
   LenientFields udev(*details, "discoveryDetails", diagnostics);
   const std::vector<std::string> rules = udev.texts("udevRules");
   if (rules.empty()) diagnostics.error(root.mark, "udevRules", "there is no rule in it");
-  if (udev.flag("groupRecursive").value_or(false))
-    draft.notes.push_back(
-        loss("`groupRecursive`, which makes one device of those that are children of another, is left out: "
-             "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together."));
+  const bool grouped = udev.flag("groupRecursive").value_or(false);
+  bool ungrouped = false;  // an entry whose devices `groupRecursive` would have put together
   draft.names_join = true;
   const std::string permissions = udev.text("permissions").value_or("rwm");
   const unsigned capacity = spec.number("capacity").value_or(1);
@@ -251,24 +290,28 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
     for (const Rule& alternative : alternatives_of(rule.value_or(Rule()), trouble)) {
       YamlDraft& entry = draft.resources.add(YamlDraft::map({{"name", literal_name("akri.sh", name)}}));
       if (!note.empty()) entry.notes.emplace_back(std::exchange(note, {}));
-      Udev one = udev_of(trouble.empty() ? alternative : Rule());
-      if (!trouble.empty()) one.trouble = trouble;
-      if (!one.trouble.empty()) {
-        entry.disabled = true;
-        entry.notes.emplace_back("This cannot be kept.");
-        entry.notes.push_back(loss(one.trouble));
-      }
-      one.draft.add("permissions", permissions);
-      entry.add("udev", std::move(one.draft));
-      if (!one.only.empty()) entry.add("only", std::move(one.only));
-      if (!one.except.empty()) entry.add("except", std::move(one.except));
+      YamlDraft groups = grouped ? groups_of(alternative, permissions) : YamlDraft::list();
+      const bool is_usb = !groups.empty();
+      ungrouped = ungrouped || !is_usb;
+      if (is_usb)
+        entry.add("groups", std::move(groups));
+      else
+        add_udev(trouble.empty() ? alternative : Rule(), trouble, permissions, entry);
       if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
       YamlDraft& env =
-          entry.add("env", YamlDraft::map({{"UDEV_DEVNODE", "{path}"}, {"UDEV_DEVPATH", "{devpath}"}}));
+          entry.add("env", YamlDraft::map({{is_usb ? "UDEV_DEVNODE_0" : "UDEV_DEVNODE", "{path}"}}));
+      if (is_usb)
+        env.notes.push_back(loss("UDEV_DEVPATH, and UDEV_DEVNODE_ of the other nodes, are left out."));
+      else
+        env.add("UDEV_DEVPATH", "{devpath}");
       for (const auto& [variable, value] : properties)
         env.add(variable.scalar, Template::escape(value.scalar));
     }
   }
+  if (grouped && ungrouped)
+    draft.notes.push_back(
+        loss("`groupRecursive`, which makes one device of those that are children of another, is left out: "
+             "`groups: [{usb: [{..., nodes: [tty, video4linux]}]}]` gives a USB device's nodes together."));
   std::vector<std::string> parts;
   for (const char* key : {"brokerSpec", "brokerPodSpec", "instanceServiceSpec", "configurationServiceSpec"}) {
     if (spec.node(key)) parts.push_back('`' + std::string(key) + '`');
