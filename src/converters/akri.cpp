@@ -300,10 +300,8 @@ void convert_akri(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics&
       if (capacity > 1) entry.add("replicas", sharing_draft(capacity));
       YamlDraft& env =
           entry.add("env", YamlDraft::map({{is_usb ? "UDEV_DEVNODE_0" : "UDEV_DEVNODE", "{path}"}}));
-      if (is_usb)
-        env.notes.push_back(loss("UDEV_DEVPATH, and UDEV_DEVNODE_ of the other nodes, are left out."));
-      else
-        env.add("UDEV_DEVPATH", "{devpath}");
+      if (!is_usb) env.add("UDEV_DEVPATH", "{devpath}");
+      if (is_usb) env.notes = {loss("UDEV_DEVPATH, and UDEV_DEVNODE_ of the other nodes, are left out.")};
       for (const auto& [variable, value] : properties)
         env.add(variable.scalar, Template::escape(value.scalar));
     }

@@ -58,21 +58,18 @@ Findings runtime_findings(const RuntimeSettings& settings) {
   return found;
 }
 
-// Returns where the links of the path lead, as far as the directory exists.
-fs::path followed(const HostRoot& host, const fs::path& directory) {
-  fs::path rest;
-  for (fs::path at = directory; at != at.root_path(); at = at.parent_path()) {
-    if (const auto real = host.canonical(at)) return (*real / rest).lexically_normal();
-    rest = at.filename() / rest;
-  }
-  return ("/" / rest).lexically_normal();
+// Returns where the links of the path lead, as far as it exists.
+fs::path followed(const HostRoot& host, const fs::path& path) {
+  if (const auto real = host.canonical(path); real || path == path.parent_path()) return real.value_or(path);
+  return followed(host, path.parent_path()) / path.filename();
 }
 
 // The daemon writes the specifications of the kinds `written` to `ours`. Finds nothing if the runtime reads
 // that directory, or if it is not known what it reads.
 Findings directory_findings(const HostRoot& host, const RuntimeSettings& settings, const std::string& ours,
                             const std::set<std::string>& written) {
-  const auto is_ours = [&](const std::string& read) { return followed(host, read) == followed(host, ours); };
+  const auto directory = [&](const fs::path& path) { return followed(host, path / ""); };
+  const auto is_ours = [&](const std::string& read) { return directory(read) == directory(ours); };
   if (written.empty() || !settings.troubles.empty() || std::ranges::any_of(settings.spec_dirs, is_ours))
     return {};
   return {{.level = Level::kProblem,
