@@ -74,8 +74,9 @@ void observe_devices(const HostRoot& host, Observed& observed) {
         const bool block = host.type(node.host_path) == FileType::kBlock;
         if (const auto number = host.device_number(node.host_path))
           observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
-        const bool by_group = terms_of(device, *offer.recipe).group_access;
-        std::string who = by_group ? "" : who_may_open(host, node.host_path);
+        // A runtime makes a node of CDI's for the container's user.
+        const bool by_cdi = terms_of(device, *offer.recipe).cdi != CdiNames::kNone;
+        std::string who = by_cdi ? "" : who_may_open(host, node.host_path);
         if (!who.empty()) observed.closed_nodes[node.host_path] = std::move(who);
       }
     }

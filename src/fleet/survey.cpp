@@ -57,54 +57,33 @@ DevicesOf look(const EntriesOfName& entries, const HostRoot& host, Survey& all) 
   return std::move(joint.resources);
 }
 
-std::string first_node_in(const HostRoot& host, const std::string& directory) {
-  std::string first;
-  host.list(directory, [&](std::string_view name, FileType type) {
-    if (first.empty() && is_device_node(type)) first = directory + '/' + std::string(name);
-  });
-  return first;
-}
-
-// The device node that a mount of the path shows; empty: none.
-std::string node_at(const HostRoot& host, const std::string& path, FileType type) {
-  if (is_device_node(type)) return path;
-  return type == FileType::kDirectory ? first_node_in(host, path) : "";
-}
-
-bool gives(const HostRoot& host, const Allocation& allocation, const std::string& node) {
+// Returns true if the container is given the node, if its number is unknown, or if runc lets every container
+// open it, by whatever way it comes. 10:200, tun, is missing in runc 1.2.0 to 1.2.3. Source: runc's
+// specconv.AllowedDevices.
+bool may_open(const HostRoot& host, const Allocation& allocation, const std::string& node, FileType type) {
+  static constexpr std::string_view kOpen[] = {"1:3", "1:5", "1:7", "1:8",   "1:9",
+                                               "5:0", "5:1", "5:2", "10:200"};
   const auto number = host.device_number(node);
-  for (const auto* nodes : {&allocation.nodes, &allocation.by_cdi.nodes}) {
-    if (std::ranges::any_of(
-            *nodes, [&](const ContainerNode& each) { return host.device_number(each.host_path) == number; }))
-      return true;
-  }
-  return false;
+  const auto is_it = [&](const ContainerNode& each) { return host.device_number(each.host_path) == number; };
+  return !number ||
+         (type == FileType::kCharacter &&
+          (number->starts_with("136:") || std::ranges::find(kOpen, *number) != std::end(kOpen))) ||
+         std::ranges::any_of(allocation.nodes, is_it) || std::ranges::any_of(allocation.by_cdi.nodes, is_it);
 }
 
-// Empty: there is nothing to say.
-std::string remark_on(const HostRoot& host, const Allocation& allocation, const std::string& path) {
-  const FileType type = host.type(path);
-  if (type == FileType::kSocket)
-    return path +
-           " is a socket: when its server starts anew, a running container still has the old one; mount the "
-           "directory that it is in";
-  const std::string node = node_at(host, path, type);
-  if (node.empty() || gives(host, allocation, node)) return {};
-  return (node == path ? path + " is a device node" : path + " has device nodes, such as " + node) +
-         ": a mount gives a container no right to open it; give the node, by `nodes`, or by a path without "
-         "`type: Mount`";
+// Returns the first device node that a mount of the path shows and that the container may not open, or "".
+std::string closed_node_at(const HostRoot& host, const Allocation& allocation, const std::string& path,
+                           FileType type) {
+  std::string closed;
+  const auto look_at = [&](const std::string& node, FileType its) {
+    if (closed.empty() && is_device_node(its) && !may_open(host, allocation, node, its)) closed = node;
+  };
+  look_at(path, type);
+  if (type == FileType::kDirectory)
+    host.list(path,
+              [&](std::string_view name, FileType its) { look_at(path + '/' + std::string(name), its); });
+  return closed;
 }
-
-// Calls `use` with the answer for each device that a container could get alone.
-template <typename Use>
-void for_each_answer(const Offer& offer, Use use) {
-  for (const Device& device : offer.inventory.devices()) {
-    const auto answer = allocate_device(offer.resource, *offer.recipe, device, {.pod = UnitsPod{}});
-    if (const auto* const allocation = std::get_if<Allocation>(&answer)) use(device, *allocation);
-  }
-}
-
-constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
 
 // Adds "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b", except the kind `own`. A
 // kind with a placeholder is not known.
@@ -117,16 +96,37 @@ void add_kinds(const std::string& names, std::string_view own, std::set<std::str
   }
 }
 
-// Adds the kinds of the names that containers would get now.
-void add_kinds(const Offer& offer, std::set<std::string>& kinds) {
-  for_each_answer(offer, [&](const Device& device, const Allocation& allocation) {
-    const bool has_name = terms_of(device, *offer.recipe).cdi != CdiNames::kNone;
-    const std::string_view own = has_name ? offer.resource : std::string_view();
-    for (const std::string& name : allocation.cdi) add_kinds(name, own, kinds);
-    for (const auto& [key, value] : allocation.annotations) {
-      if (key.starts_with(kCdiAnnotation)) add_kinds(value, own, kinds);
+constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
+
+// What a container that gets one device would get, as far as plughost says it.
+struct Answer {
+  const Recipe& terms;
+  const Allocation& allocation;
+  std::set<std::string> kinds;  // of the names of CDI devices that others specify
+
+  // Returns true if something else may give the container more device nodes: an `allocate` program, the
+  // specifications of others, or a hook of the runtime that a variable such as NVIDIA_VISIBLE_DEVICES tells.
+  bool others_add() const {
+    return terms.allocate || !kinds.empty() || std::ranges::any_of(allocation.env, [](const auto& variable) {
+             return variable.first.ends_with("_VISIBLE_DEVICES");
+           });
+  }
+};
+
+template <typename Use>
+void for_each_answer(const Offer& offer, Use use) {
+  for (const Device& device : offer.inventory.devices()) {
+    const auto outcome = allocate_device(offer.resource, *offer.recipe, device, {.pod = UnitsPod{}});
+    const auto* const allocation = std::get_if<Allocation>(&outcome);
+    if (!allocation) continue;
+    Answer answer{.terms = terms_of(device, *offer.recipe), .allocation = *allocation, .kinds = {}};
+    const std::string own = answer.terms.cdi == CdiNames::kNone ? "" : offer.resource;
+    for (const std::string& name : allocation->cdi) add_kinds(name, own, answer.kinds);
+    for (const auto& [key, value] : allocation->annotations) {
+      if (key.starts_with(kCdiAnnotation)) add_kinds(value, own, answer.kinds);
     }
-  });
+    use(answer);
+  }
 }
 
 // Adds what the entry, or its kind, says of CDI devices, whether it has devices or not.
@@ -148,13 +148,27 @@ void add_use(const ResourceConfig& entry, CdiUse& use) {
   use.programs = use.programs || entry.recipe->allocate.has_value();
 }
 
+// Empty: there is nothing to say that was shown to be true.
+std::string remark_on(const HostRoot& host, const Answer& answer, const std::string& path) {
+  const FileType type = host.type(path);
+  if (type == FileType::kSocket)
+    return path +
+           " is a socket: if its server makes it again, a running container still has the old one; mount the "
+           "directory that it is in";
+  const std::string node = answer.others_add() ? "" : closed_node_at(host, answer.allocation, path, type);
+  if (node.empty()) return {};
+  return (node == path ? path + " is a device node" : path + " has device nodes, such as " + node) +
+         ": a mount gives a container no right to open it; give the node, by `nodes`, or by a path without "
+         "`type: Mount`";
+}
+
 void add_remarks(const HostRoot& host, const Offer& offer, std::vector<std::string>& remarks) {
   std::set<std::string> seen;
-  for_each_answer(offer, [&](const Device&, const Allocation& allocation) {
-    for (const auto* mounts : {&allocation.mounts, &allocation.by_cdi.mounts}) {
+  for_each_answer(offer, [&](const Answer& answer) {
+    for (const auto* mounts : {&answer.allocation.mounts, &answer.allocation.by_cdi.mounts}) {
       for (const ContainerMount& mount : *mounts) {
         if (!seen.insert(mount.host_path).second) continue;
-        std::string remark = remark_on(host, allocation, mount.host_path);
+        std::string remark = remark_on(host, answer, mount.host_path);
         if (!remark.empty()) remarks.push_back(offer.resource + ": " + std::move(remark));
       }
     }
@@ -183,7 +197,8 @@ CdiUse cdi_use(const Config& config, const Survey& found) {
     if (std::ranges::find(found.others, entry.where, &NotHere::where) == found.others.end())
       add_use(entry, use);
   }
-  for (const Offer& offer : found.offers) add_kinds(offer, use.kinds);
+  for (const Offer& offer : found.offers)
+    for_each_answer(offer, [&](Answer& answer) { use.kinds.merge(answer.kinds); });
   return use;
 }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "base/unix_socket.hpp"
 #include "integration/node.hpp"
 
 using namespace plughost;
@@ -192,18 +193,20 @@ TEST_CASE(
   CHECK(check(node, true).exit_code == 0);  // nothing asks
 }
 
-TEST_CASE(
-    "a mount of a device node is no error: check and discover have a note, and start no program for it") {
+TEST_CASE("a mount of a socket is no error: check and discover have a note, and start no program for it") {
   Node node;
-  node.configure(
-      "- {name: example.com/a, count: 1, mounts: [{hostPath: /dev/null}]}\n"
-      "- {name: example.com/b, exec: {discover: [/bin/sh, -c, \"touch " +
-      node.path("started") + "; echo '{\\\"devices\\\": []}'\"]}, mounts: [{hostPath: /dev/null}]}\n");
-  const std::string note =
-      "note: example.com/a: /dev/null is a device node: a mount gives a container no right";
+  const UniqueFd listener = listen_unix(node.path("server.sock"));
+  const std::string mounts = "mounts: [{hostPath: " + node.path("server.sock") +
+                             "}, {hostPath: /dev/null, containerPath: /run/null}]";
+  node.configure("- {name: example.com/a, count: 1, " + mounts +
+                 "}\n"
+                 "- {name: example.com/b, exec: {discover: [/bin/sh, -c, \"touch " +
+                 node.path("started") + "; echo '{\\\"devices\\\": []}'\"]}, " + mounts + "}\n");
+  const std::string note = "note: example.com/a: " + node.path("server.sock") + " is a socket: ";
   const Finished checked = check(node, true);
   CHECK(checked.exit_code == 0);
   CHECK(has(checked, note));
+  CHECK_FALSE(has(checked, "/dev/null"));
   CHECK_FALSE(std::filesystem::exists(node.path("started")));
   CHECK(has(run_plughost({"discover", "--config", node.configuration()}), note));
 }

@@ -45,7 +45,7 @@ TEST_CASE("device nodes are seen with their numbers, through links") {
   CHECK(observed.links == std::map<std::string, std::string>{{"/dev/zero", "/dev/char/1:3"}});
 }
 
-TEST_CASE("of nodes that not everybody may open it is seen who may, unless containers are of their groups") {
+TEST_CASE("who may open a node is observed, unless everybody may or CDI makes it the container's user's") {
   MadeNode node;
   node.tree.link("dev/open", "/dev/null");
   node.tree.file("srv/closed");  // no node, which only a kind would mind
@@ -62,6 +62,7 @@ TEST_CASE("of nodes that not everybody may open it is seen who may, unless conta
   REQUIRE(seen.size() == 1);
   CHECK(seen.at("/srv/closed") == "640 " + std::to_string(::geteuid()) + ':' + std::to_string(::getegid()));
   CHECK(closed(", cdi: true, access: group").empty());
+  CHECK(closed(", cdi: true").empty());
 }
 
 TEST_CASE("a configuration that is not there is an error that was observed") {
