@@ -90,8 +90,10 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
 std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml::Unusable& why,
                                                 Scan& scan) const {
   std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
-  if (!why.refuses || cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
+  if (!why.refuses) return cards;
+  // No event reports that NVML would work now: its driver may be loaded, and still refuse.
   scan.look_again = kInterval;
+  if (cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
   std::vector<NvidiaGpu> told = told_;  // with the parts of theirs
   std::erase_if(told, [&](const NvidiaGpu& one) {
     return std::ranges::find(cards, one.pci, &NvidiaGpu::pci) == cards.end();  // it is gone since

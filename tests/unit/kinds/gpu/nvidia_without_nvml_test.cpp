@@ -51,6 +51,17 @@ TEST_CASE("cards whose library is there and refuses are Unhealthy in its words, 
   CHECK(rig.trouble(kUuid).empty());
 }
 
+TEST_CASE("a library that refuses is tried again after 5 s while no card is known, without a remark") {
+  const FakeNvml fake("fail nvmlInit_v2 9\n");
+  const GpuRig rig({});
+  const Scan scan = rig.scan();
+  CHECK(scan.devices.empty());
+  CHECK(scan.remarks.empty());
+  CHECK(scan.look_again == 5s);
+  fake.show(kTwoCards);
+  CHECK(rig.scan().devices.size() == 2);
+}
+
 TEST_CASE("a library that cannot be loaded refuses, too: it is there") {
   const TempDir files;
   files.file("libnvidia-ml.so.1", "half of it");
