@@ -233,22 +233,19 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   scan.watch.push_back({"/dev", "nvidia*"});
   const std::string& root = terms_.driver_root;
   if (!root.empty()) scan.watch.push_back({root + "/dev", "nvidia*"});
-  const std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
+  std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
   std::vector<std::string> shared;
   for (const char* const node : kNvidiaNodes) {
     if (host.exists(node_below(host, root, node))) shared.emplace_back(node);
   }
-  std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
+  const std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
   // Who begins with cards that nobody can use yet would only have containers fail.
   scan.not_yet = trouble;
-  if (terms_.injection.by_cdi()) {
-    const std::string untold = cdi_.describe(host, gpus, nvidia_.library(), scan);
-    if (trouble.empty()) trouble = untold;
+  for (NvidiaGpu& gpu : gpus) {
+    if (gpu.trouble.empty()) gpu.trouble = trouble;
   }
-  for (const NvidiaGpu& gpu : gpus) {
-    scan.devices.push_back(device_of(gpu, host, shared));
-    if (scan.devices.back().healthy()) scan.devices.back().trouble = trouble;
-  }
+  if (terms_.injection.by_cdi()) cdi_.describe(host, gpus, nvidia_.library(), scan);
+  for (const NvidiaGpu& gpu : gpus) scan.devices.push_back(device_of(gpu, host, shared));
 }
 
 Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,

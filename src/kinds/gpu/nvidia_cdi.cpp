@@ -2,9 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "base/event_loop.hpp"
@@ -18,6 +18,9 @@ using Json = nlohmann::json;
 
 // The name that NVIDIA's device plugin uses: a file of its own that is still there would clash with another.
 constexpr const char* kFile = "k8s.device-plugin.nvidia.com-gpu.json";
+// Where container runtimes look for it unless they are configured otherwise.
+constexpr const char* kDirectories[] = {"/var/run/cdi/", "/etc/cdi/"};
+constexpr std::size_t kMostText = 4u << 20;
 // Where the driver has the nodes of MIG.
 constexpr const char* kCapabilities = "/dev/nvidia-caps";
 constexpr const char* kPlaces[] = {"/usr/bin/nvidia-ctk", "/usr/local/bin/nvidia-ctk",
@@ -36,22 +39,34 @@ std::string stamp_of(const std::filesystem::path& file) {
   return stamp;
 }
 
-// Why the text does not name the cards; empty: it does.
-std::string look_through(const std::string& text, const std::vector<NvidiaGpu>& gpus, bool by_index) {
+// Returns true if the host has each file that the edits bring into a container.
+bool files_exist(const HostRoot& host, const Json& edits) {
+  for (const char* const list : {"mounts", "deviceNodes"}) {
+    for (const Json& item : edits.value(list, Json::array())) {
+      const auto path = item.value("hostPath", item.value("path", std::string()));
+      if (!path.empty() && !host.exists(path)) return false;
+    }
+  }
+  return true;
+}
+
+// Returns the names of the devices in the specification, without those of which the host lacks a file;
+// nullopt: the text is no specification. host: nullptr for one that has just been made.
+std::optional<std::set<std::string>> names_in(const std::string& text, const HostRoot* host) {
   const Json specification = Json::parse(text, nullptr, false);
-  if (!specification.is_object() || !specification.contains("devices") ||
-      !specification["devices"].is_array())
-    return "what it printed is no CDI specification in JSON";
   std::set<std::string> names;
-  for (const Json& device : specification["devices"]) {
-    if (device.is_object() && device.contains("name") && device["name"].is_string())
-      names.insert(device["name"].get<std::string>());
+  try {
+    const auto usable = [&](const Json& its) {
+      return !host || files_exist(*host, its.value("containerEdits", Json::object()));
+    };
+    const bool all_usable = usable(specification);
+    for (const Json& device : specification.at("devices")) {
+      if (all_usable && usable(device)) names.insert(device.at("name").get<std::string>());
+    }
+  } catch (const Json::exception&) {
+    return std::nullopt;
   }
-  for (const NvidiaGpu& gpu : gpus) {
-    const std::string& name = by_index ? gpu.index : gpu.uuid;
-    if (!names.contains(name)) return "its specification has no device " + name;
-  }
-  return {};
+  return names;
 }
 
 }  // namespace
@@ -135,28 +150,38 @@ std::string NvidiaCdi::what_there_is(const HostRoot& host, const std::string& pr
   return there;
 }
 
-std::string NvidiaCdi::describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus,
-                                const std::string& library, Scan& scan) {
-  if (!host.runs_programs()) return {};
+void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::string& library,
+                         Scan& scan) {
+  if (!host.runs_programs()) return;
   scan.watch.push_back({driver_root_ + kCapabilities, "*"});
   const std::string program = gpus.empty() ? "" : find_program(host);
   if (program.empty()) {
     described_.clear();
-    return {};
+    return;
   }
   const std::string there = what_there_is(host, program, library, gpus);
-  const bool retry = there == described_ && text_.empty() && when_ + kRetry <= now_();
-  if (!running_.empty() || there != described_ || retry) look_at(program, there, gpus, host);
+  const auto is_named = [&](const NvidiaGpu& gpu) { return names_.contains(name_of(gpu)); };
+  const bool complete = trouble_.empty() && std::ranges::all_of(gpus, is_named);
+  const bool retry = there == described_ && !complete && when_ + kRetry <= now_();
+  if (!running_.empty() || there != described_ || retry) look_at(program, there, host);
   scan.undecided = there != described_;
-  if (text_.empty())
+  if (!text_.empty()) scan.cdi.push_back({.name = kFile, .text = text_});
+  const std::string failure = trouble_.empty() ? "" : program + " cdi generate: " + trouble_;
+  if (!failure.empty() && !text_.empty())
+    scan.remarks.push_back(failure +
+                           "; the cards that its former specification names stay available: run the command "
+                           "on the node to see what is wrong");
+  for (NvidiaGpu& gpu : gpus) {
+    if (is_named(gpu)) continue;
     scan.look_again = NvidiaGpus::kInterval;
-  else
-    scan.cdi.push_back({.name = kFile, .text = text_});
-  return trouble_;
+    if (!gpu.trouble.empty()) continue;
+    gpu.trouble = failure.empty() ? program + " cdi generate: its specification has no device " + name_of(gpu)
+                                  : failure;
+  }
+  if (!failure.empty()) scan.look_again = NvidiaGpus::kInterval;
 }
 
-void NvidiaCdi::look_at(const std::string& program, const std::string& there,
-                        const std::vector<NvidiaGpu>& gpus, const HostRoot& host) {
+void NvidiaCdi::look_at(const std::string& program, const std::string& there, const HostRoot& host) {
   if (running_.empty()) running_ = there;
   std::optional<Ending> ending = run(command(host.at(program).string()));
   if (ending && running_ != there) {  // of what is not there any more
@@ -165,9 +190,7 @@ void NvidiaCdi::look_at(const std::string& program, const std::string& there,
   }
   if (!ending) return;
   described_ = std::exchange(running_, {});
-  text_.clear();
-  trouble_ = take(std::move(*ending), gpus);
-  if (!trouble_.empty()) trouble_ = program + " cdi generate: " + trouble_;
+  take(std::move(*ending), host);
   when_ = now_();
 }
 
@@ -194,12 +217,24 @@ Program NvidiaCdi::command(const std::string& program) const {
   return command;
 }
 
-// Why it made no specification that names the cards; empty: text_ is one.
-std::string NvidiaCdi::take(Ending ending, const std::vector<NvidiaGpu>& gpus) {
-  std::string why = why_failed({}, ending);
-  if (why.empty()) why = look_through(ending.output, gpus, by_index_);
-  if (why.empty()) text_ = std::move(ending.output);
-  return why;
+void NvidiaCdi::take(Ending ending, const HostRoot& host) {
+  trouble_ = why_failed({}, ending);
+  if (trouble_.empty()) {
+    if (auto names = names_in(ending.output, nullptr)) {
+      names_ = std::move(*names);
+      text_ = std::move(ending.output);
+      return;
+    }
+    trouble_ = "what it printed is no CDI specification in JSON";
+  }
+  // A former specification by number is not used: a number may be another card's by now.
+  std::string former = by_index_ ? "" : std::move(text_);
+  for (const char* const directory : kDirectories) {
+    if (former.empty() && !by_index_)
+      former = host.text(directory + std::string(kFile), kMostText).value_or("");
+  }
+  names_ = names_in(former, &host).value_or(std::set<std::string>());
+  text_ = names_.empty() ? "" : std::move(former);
 }
 
 }  // namespace plughost

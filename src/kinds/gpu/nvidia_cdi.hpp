@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,11 +29,11 @@ class NvidiaCdi {
 
   // Has the tool describe the cards, if something of what it describes is not as it was the last time: they,
   // their nodes, the driver, its library (a path of the process), the tool itself. Adds the specification to
-  // scan. Says why no container could get them by their CDI names; empty: it could, as far as is known. Where
-  // the tool is not installed nothing is done: somebody else may have made a specification. While the tool
-  // looks at what it has not described yet, the scan is undecided.
-  std::string describe(const HostRoot& host, const std::vector<NvidiaGpu>& gpus, const std::string& library,
-                       Scan& scan);
+  // scan. If the tool fails, its former specification stays in force, from before or from CDI's directory,
+  // where the files that it refers to exist. Sets the trouble of each card that has none and that no
+  // container could get by its CDI name. Does nothing where the tool is not installed: another program may
+  // have made a specification. While the tool looks at what it has not described yet, the scan is undecided.
+  void describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::string& library, Scan& scan);
   // Loop thread, at most once: from then on the tool runs beside the scans, which are hinted at when it has
   // ended. programs outlives what is returned.
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint);
@@ -47,19 +48,20 @@ class NvidiaCdi {
   std::string find_program(const HostRoot& host) const;
   std::string what_there_is(const HostRoot& host, const std::string& program, const std::string& library,
                             const std::vector<NvidiaGpu>& gpus) const;
-  void look_at(const std::string& program, const std::string& there, const std::vector<NvidiaGpu>& gpus,
-               const HostRoot& host);
+  void look_at(const std::string& program, const std::string& there, const HostRoot& host);
   Program command(const std::string& program) const;
-  std::string take(Ending ending, const std::vector<NvidiaGpu>& gpus);
+  void take(Ending ending, const HostRoot& host);
+  const std::string& name_of(const NvidiaGpu& gpu) const { return by_index_ ? gpu.index : gpu.uuid; }
 
   std::string program_;
   std::string driver_root_;
   bool by_index_;
   NvidiaGpus::Now now_;
-  std::string running_;    // what the run that is under way is for; empty: there is none
-  std::string described_;  // what the last run was for; empty: there was none
-  std::string text_;       // what it printed; empty: it failed
-  std::string trouble_;
+  std::string running_;          // what the run that is under way is for; empty: there is none
+  std::string described_;        // what the last run was for; empty: there was none
+  std::string text_;             // the specification in force; empty: there is none
+  std::set<std::string> names_;  // its devices whose files exist
+  std::string trouble_;          // why the last run failed; empty: it did not
   NvidiaHealth::Clock::time_point when_{};
   std::shared_ptr<Shared> shared_;
 };

@@ -194,6 +194,7 @@ TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, 
     made.tool(tool);
     const Scan scan = made.rig.scan();
     CHECK(scan.cdi.empty());
+    CHECK(scan.remarks.empty());
     CHECK(scan.devices[1].trouble == scan.devices[0].trouble);
     return scan.devices[0].trouble;
   };
@@ -201,8 +202,6 @@ TEST_CASE("what is wrong with the tool's answer is why the cards cannot be had, 
         "/usr/bin/nvidia-ctk cdi generate: the program exited with 3: no NVML");
   CHECK(trouble("echo devices: []") ==
         "/usr/bin/nvidia-ctk cdi generate: what it printed is no CDI specification in JSON");
-  CHECK(trouble("echo '" + specification_of({"GPU-a"}) + "'") ==
-        "/usr/bin/nvidia-ctk cdi generate: its specification has no device GPU-b");
   CHECK(trouble("kill -9 $$").find("ended by signal 9") != std::string::npos);
 }
 
@@ -217,6 +216,91 @@ TEST_CASE("a failure is tried again after a while, and what it made sick is well
   made.rig.wait(30s);
   CHECK(made.rig.trouble("GPU-a").empty());
   CHECK(made.runs().size() == 2);
+}
+
+TEST_CASE("a card that the tool's specification does not name is Unhealthy, and no other") {
+  const FakeNvml fake(kTwoCards);
+  ToolRig made;
+  made.prints(specification_of({"GPU-a"}));
+  const Scan scan = made.rig.scan();
+  CHECK(scan.cdi.size() == 1);
+  CHECK(scan.devices[0].healthy());
+  CHECK(scan.devices[1].trouble == "/usr/bin/nvidia-ctk cdi generate: its specification has no device GPU-b");
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  made.rig.wait(30s);
+  CHECK(made.rig.trouble("GPU-b").empty());
+}
+
+// Adds a mount of the driver's library to the specification.
+std::string with_library(const std::string& specification, const std::string& library) {
+  return specification.substr(0, specification.size() - 1) + R"(,"containerEdits":{"mounts":[{"hostPath":")" +
+         library + R"("}]}})";
+}
+
+TEST_CASE("the former file keeps the other cards Healthy if the tool fails for a lost card at a restart") {
+  const FakeNvml fake("card GPU-a lost=1\ncard GPU-b minor=1\n");
+  const std::string former = with_library(specification_of({"GPU-a", "GPU-b"}), "/lib/libcuda.so.570");
+  for (const char* directory : {"/var/run/cdi", "/etc/cdi"}) {
+    CAPTURE(directory);
+    const ToolRig made;
+    const TempDir& tree = made.rig.machine.tree();
+    tree.file(directory + std::string("/k8s.device-plugin.nvidia.com-gpu.json"), former);
+    tree.file("/lib/libcuda.so.570");
+    made.tool("echo 'GPU is lost' >&2; exit 1");
+    const Scan scan = made.rig.scan();
+    REQUIRE(ids_of(scan) == Texts{"GPU-b"});
+    CHECK(scan.devices[0].healthy());
+    REQUIRE(scan.cdi.size() == 1);
+    CHECK(scan.cdi[0].text == former);
+    REQUIRE(scan.remarks.size() == 2);
+    CHECK(scan.remarks[0] == "GPU 0 is left out: nvmlDeviceGetHandleByIndex: GPU is lost (15)");
+    CHECK(scan.remarks[1].starts_with(
+        "/usr/bin/nvidia-ctk cdi generate: the program exited with 1: GPU is lost; "));
+  }
+}
+
+TEST_CASE("a tool that fails later makes no card Unhealthy that it has named before") {
+  const FakeNvml fake(kTwoCards);
+  ToolRig made;
+  made.prints(specification_of({"GPU-a", "GPU-b"}));
+  made.rig.scan();
+  made.tool("echo 'GPU is lost' >&2; exit 1");
+  fake.show("card GPU-a lost=1\ncard GPU-b minor=1\ncard GPU-c minor=2\n");
+  const Scan scan = made.rig.scan();
+  REQUIRE(ids_of(scan) == Texts{"GPU-a", "GPU-b", "GPU-c"});
+  CHECK(scan.devices[0].trouble == "nvmlDeviceGetHandleByIndex: GPU is lost (15)");
+  CHECK(scan.devices[1].healthy());
+  CHECK(scan.devices[2].trouble ==
+        "/usr/bin/nvidia-ctk cdi generate: the program exited with 1: GPU is lost");
+  CHECK(scan.remarks.size() == 1);
+  CHECK(scan.cdi.size() == 1);
+  made.prints(specification_of({"GPU-b", "GPU-c"}));
+  made.rig.wait(30s);
+  CHECK(made.rig.scan().remarks.empty());
+  CHECK(made.rig.trouble("GPU-c").empty());
+}
+
+TEST_CASE("a former specification is not used if it names missing files, or cards by number") {
+  const FakeNvml fake(kTwoCards);
+  const auto trouble = [](Keys keys, const std::string& former) {
+    const ToolRig made(std::move(keys));
+    made.rig.machine.tree().file("/var/run/cdi/k8s.device-plugin.nvidia.com-gpu.json", former);
+    made.tool("exit 1");
+    const Scan scan = made.rig.scan();
+    CHECK(scan.cdi.empty());
+    return scan.devices[1].trouble;
+  };
+  const std::string failed = "/usr/bin/nvidia-ctk cdi generate: the program exited with 1";
+  const Keys by_uuid{{"deviceListStrategy", text("cdi-cri")}};
+  const std::string cards = specification_of({"GPU-a", "GPU-b"});
+  // The driver was updated, and its library has another name.
+  CHECK(trouble(by_uuid, with_library(cards, "/lib/libcuda.so.550")).starts_with(failed));
+  CHECK(trouble(by_uuid, "half of {").starts_with(failed));
+  CHECK(trouble(by_uuid, R"({"devices":[{"name":7}],"containerEdits":"none"})").starts_with(failed));
+  // A number may be another card's by now.
+  Keys by_index = by_uuid;
+  by_index.emplace_back("deviceIDStrategy", text("index"));
+  CHECK(trouble(by_index, specification_of({"0", "1"})).starts_with(failed));
 }
 
 // A ToolRig that somebody watches.
