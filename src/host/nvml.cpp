@@ -34,6 +34,22 @@ struct PciInfo {
   std::array<char, 128> rest;
 };
 
+// nvmlGpuFabricInfo_v2_t. nvmlGpuFabricInfo_t is the same from the second member on, and no longer.
+struct FabricInfo {
+  unsigned version;
+  std::array<char, 16> cluster;
+  int status;  // nvmlReturn_t
+  unsigned clique;
+  unsigned char state;
+  unsigned health;
+};
+static_assert(sizeof(FabricInfo) == 36);
+constexpr unsigned kFabricVersion = sizeof(FabricInfo) | 2U << 24U;
+// nvmlGpuFabricState_t. 0: the card has no fabric.
+constexpr unsigned kFabricNotStarted = 1;
+constexpr unsigned kFabricInProgress = 2;
+constexpr unsigned kFabricCompleted = 3;
+
 struct MemoryInfo {
   unsigned long long total;
   unsigned long long free;
@@ -121,6 +137,8 @@ struct Nvml::Functions {
   Call<Device, PciInfo*> pci_info{library, "nvmlDeviceGetPciInfo", {"_v3", "_v2", ""}};
   Call<Device, MemoryInfo*> memory_info{library, "nvmlDeviceGetMemoryInfo"};
   Call<Device, int, FieldValue*> field_values{library, "nvmlDeviceGetFieldValues"};
+  Call<Device, FabricInfo*> fabric_info{library, "nvmlDeviceGetGpuFabricInfoV"};
+  Call<Device, void*> first_fabric_info{library, "nvmlDeviceGetGpuFabricInfo"};
   Call<Device, unsigned*, unsigned*> mig_mode{library, "nvmlDeviceGetMigMode"};
   Call<Device, unsigned*> most_mig_devices{library, "nvmlDeviceGetMaxMigDeviceCount"};
   Call<Device, unsigned, Device*> mig_by_index{library, "nvmlDeviceGetMigDeviceHandleByIndex"};
@@ -237,6 +255,19 @@ NvmlResult<std::uint64_t> Nvml::recovery_action(NvmlDevice device) const {
   if (code != kSuccess) return functions_->failure(functions_->field_values.name, code);
   const bool wide = value.value_type == kUnsignedLong || value.value_type == kUnsignedLongLong;
   return wide ? std::uint64_t{value.value.whole} : std::uint64_t{value.value.small};
+}
+
+std::string Nvml::fabric_trouble(NvmlDevice card) const {
+  FabricInfo info{};
+  info.version = kFabricVersion;
+  if (functions_->fabric_info(card.handle, &info) != kSuccess &&
+      functions_->first_fabric_info(card.handle, &info.cluster) != kSuccess)
+    return {};
+  if (info.state == kFabricNotStarted) return "has not finished: Not Started";
+  if (info.state == kFabricInProgress) return "has not finished: In Progress";
+  // The status counts only then.
+  if (info.state != kFabricCompleted || info.status == kSuccess) return {};
+  return "has failed: " + functions_->words(info.status);
 }
 
 NvmlResult<bool> Nvml::mig_enabled(NvmlDevice card) const {

@@ -112,6 +112,9 @@ class Nvml {
   NvmlResult<std::string> pci_address(NvmlDevice device) const;        // "0000:3b:00.0", as in /sys
   NvmlResult<std::uint64_t> memory(NvmlDevice device) const;           // in bytes, all of it
   NvmlResult<std::uint64_t> recovery_action(NvmlDevice device) const;  // 0: none is needed
+  // Returns why a program cannot use the card yet, as the end of a sentence about the fabric manager, which
+  // connects cards by NVSwitches: "has not finished: In Progress". Empty: it can, or there is no fabric.
+  std::string fabric_trouble(NvmlDevice card) const;
 
   NvmlResult<bool> mig_enabled(NvmlDevice card) const;
   // The MIG devices of a card, without the places that are empty.

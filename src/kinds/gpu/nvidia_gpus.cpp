@@ -151,7 +151,11 @@ std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Sc
   const auto now = now_();
   std::vector<NvidiaGpu> gpus;
   for (const NvmlCard& card : cards) {
-    const NvidiaHealth::Trouble trouble = health_.trouble(card.facts.uuid, now);
+    NvidiaHealth::Trouble trouble = health_.trouble(card.facts.uuid, now);
+    if (trouble.why.empty() && !card.fabric_trouble.empty())
+      trouble.why = "the fabric manager " + card.fabric_trouble +
+                    "; a CUDA program would fail with error 802 (system not yet initialized): start "
+                    "nvidia-fabricmanager in the version of the driver, or see its log";
     const auto add = [&](const NvidiaGpu& facts, const NvidiaHealth::Trouble& its) {
       gpus.push_back(facts);
       gpus.back().trouble = its.why;

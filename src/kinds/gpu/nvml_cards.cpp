@@ -129,6 +129,7 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
     ask_for_reset_.insert(card.facts.uuid);
   else if (ask_for_reset_.erase(card.facts.uuid) > 0)
     note_reset(card);
+  card.fabric_trouble = nvml_->fabric_trouble(card.handle);
   return card;
 }
 

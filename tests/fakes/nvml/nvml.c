@@ -2,6 +2,7 @@
  * path is in PLUGHOST_FAKE_NVML; beside it "<path>.open" is there while somebody has initialised the library.
  *
  *   card GPU-… minor=0 pci=0000:3b:00.0 memory=81559 mig=0 lost=0 recovery=0 events=0xc10f name=NVIDIA_H100
+ *   card GPU-… fabric=2 fabricStatus=0     nvmlGpuFabricState_t, and an nvmlReturn_t; without fabric: not supported
  *   mig CARD MIG-… gi=1 ci=0 memory=4864 name=NVIDIA_A100_MIG_1g.5gb   # memory in MiB, _ in names: a space
  *   link CARD OTHER COUNT        NVLinks between two cards, given once
  *   level CARD OTHER LEVEL       nvmlGpuTopologyLevel_t; 50 where nothing is said
@@ -25,7 +26,7 @@ enum { MOST_CARDS = 32, MOST_MIGS = 128, MOST_LINKS = 18, MOST_EVENTS = 64 };
 typedef struct {
   char uuid[96], name[96];
   unsigned minor, domain, bus, slot, recovery;
-  int mig, lost;
+  int mig, lost, fabric, fabric_status;
   unsigned long long memory, events;
   unsigned peers[MOST_LINKS], link_count;
 } Card;
@@ -39,6 +40,17 @@ typedef struct {
   unsigned long long type, data;
   unsigned gi, ci;
 } Event;
+typedef struct {
+  unsigned char cluster[16];
+  int status;
+  unsigned clique;
+  unsigned char state;
+} Fabric;
+typedef struct {
+  unsigned version;
+  Fabric first;
+  unsigned health;
+} VersionedFabric;
 typedef struct {
   unsigned serial, card;
   Event what;
@@ -82,6 +94,7 @@ static void name_option(const char *word, char *name) {
 static void read_card(char *rest) {
   char *state = NULL, *word = strtok_r(rest, " ", &state);
   unsigned long long minor = card_count, memory = 0, lost = 0, recovery = 0, events = 0xc10f, mig = 0;
+  unsigned long long fabric = -1ULL, fabric_status = 0;
   Card *card = &cards[card_count];
   if (!word || card_count == MOST_CARDS) return;
   memset(card, 0, sizeof *card);
@@ -94,6 +107,8 @@ static void read_card(char *rest) {
     option(word, "recovery", &recovery);
     option(word, "events", &events);
     option(word, "mig", &mig);
+    option(word, "fabric", &fabric);
+    option(word, "fabricStatus", &fabric_status);
     sscanf(word, "pci=%x:%x:%x", &card->domain, &card->bus, &card->slot);
     name_option(word, card->name);
   }
@@ -103,6 +118,8 @@ static void read_card(char *rest) {
   card->recovery = (unsigned)recovery;
   card->events = events;
   card->mig = (int)mig;
+  card->fabric = (int)fabric;
+  card->fabric_status = (int)fabric_status;
   ++card_count;
 }
 
@@ -365,6 +382,25 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, Pci *pci) {
   card = card_of(device);
   if (!card || link >= card->link_count) return INVALID;
   return get_pci("", &cards[card->peers[link]], pci);
+}
+
+static int get_fabric(const char *function, void *device, Fabric *fabric) {
+  Card *card;
+  BEGIN(function)
+  ALIVE(device)
+  if (!(card = card_of(device)) || card->fabric < 0) return NOT_SUPPORTED;
+  fabric->state = (unsigned char)card->fabric;
+  fabric->status = card->fabric_status;
+  return OK;
+}
+
+int nvmlDeviceGetGpuFabricInfo(void *device, Fabric *fabric) {
+  return get_fabric("nvmlDeviceGetGpuFabricInfo", device, fabric);
+}
+
+int nvmlDeviceGetGpuFabricInfoV(void *device, VersionedFabric *fabric) {
+  if (fabric->version != 0x02000024) return 25; /* NVML_ERROR_ARGUMENT_VERSION_MISMATCH */
+  return get_fabric("nvmlDeviceGetGpuFabricInfoV", device, &fabric->first);
 }
 
 int nvmlDeviceGetFieldValues(void *device, int count, Field *fields) {

@@ -238,6 +238,23 @@ TEST_CASE("a card that asks for a reset is sick until it does not") {
   CHECK(rig.trouble("GPU-a").empty());
 }
 
+TEST_CASE("a card is Unhealthy until the fabric manager has finished, and Healthy at the next scan") {
+  const std::string cards = "card GPU-a minor=3 fabric=";
+  const FakeNvml fake(cards + "2\ncard GPU-b minor=1\n");
+  const GpuRig rig({});
+  CHECK(rig.trouble("GPU-a") ==
+        "the fabric manager has not finished: In Progress; a CUDA program would fail with error 802 (system "
+        "not yet initialized): start nvidia-fabricmanager in the version of the driver, or see its log");
+  CHECK(rig.trouble("GPU-b").empty());
+  CHECK(rig.scan().look_again == 5s);
+  fake.show(cards + "3\ncard GPU-b minor=1\n");
+  CHECK(rig.trouble("GPU-a").empty());
+  fake.show(cards + "3 fabricStatus=999\ncard GPU-b minor=1\n");
+  CHECK(rig.trouble("GPU-a").starts_with("the fabric manager has failed: Unknown Error (999); "));
+  const GpuRig unasked({{"healthChecks", text("false")}});
+  CHECK(unasked.trouble("GPU-a").empty());
+}
+
 TEST_CASE("a library from before the calls had versions lists its cards and reports their errors") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({}, kFakeNvmlOld);
@@ -251,8 +268,8 @@ TEST_CASE("a call that hangs holds one look, and what it finds in the end is who
        {"nvmlInit_v2", "nvmlDeviceGetCount_v2", "nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetUUID",
         "nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
         "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
-        "nvmlDeviceGetFieldValues", "nvmlEventSetCreate", "nvmlDeviceGetSupportedEventTypes",
-        "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
+        "nvmlDeviceGetFieldValues", "nvmlDeviceGetGpuFabricInfoV", "nvmlEventSetCreate",
+        "nvmlDeviceGetSupportedEventTypes", "nvmlDeviceRegisterEvents", "nvmlEventSetWait_v2"}) {
     CAPTURE(call);
     const FakeNvml fake(kTwoCards + "hang " + call + '\n');
     const GpuRig rig({});
@@ -284,7 +301,7 @@ TEST_CASE("no call that fails costs more than it would have told") {
   for (const char* call :
        {"nvmlDeviceGetName", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetMemoryInfo",
         "nvmlDeviceGetMigMode", "nvmlDeviceGetTopologyCommonAncestor", "nvmlDeviceGetNvLinkState",
-        "nvmlDeviceGetFieldValues"}) {
+        "nvmlDeviceGetFieldValues", "nvmlDeviceGetGpuFabricInfoV", "nvmlDeviceGetGpuFabricInfo"}) {
     CAPTURE(call);
     const FakeNvml fake(kTwoCards + "fail " + call + " 999\n");
     const GpuRig rig({});
