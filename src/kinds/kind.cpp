@@ -35,10 +35,10 @@ std::string unfinished_text(const std::string& name) {
 
 Scan DeviceSource::look(const HostRoot& host, const Recipe& recipe) const {
   Scan taken = scan(host);
+  taken.unmatched = choose(recipe.choice, taken.devices);
   leave_out_unfinished(host, taken);
   if (!taken.unfinished.empty() && taken.look_again == std::chrono::seconds(0))
     taken.look_again = kUdevPatience;
-  taken.unmatched = choose(recipe.choice, taken.devices);
   finish(taken, recipe);
   return taken;
 }

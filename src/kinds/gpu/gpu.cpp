@@ -172,9 +172,7 @@ class Gpu final : public DeviceSource {
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken, const Recipe& recipe) const override {
-    if (!terms_.unit.whole()) divide(taken, recipe);
-  }
+  void finish(Scan& taken, const Recipe& recipe) const override;
   std::optional<SharesOf> units() const override {
     if (terms_.unit.whole()) return std::nullopt;
     // With `assume` the scheduler has chosen the card, and the ids are of any.
@@ -226,6 +224,21 @@ Scan Gpu::scan(const HostRoot& host) const {
   if (wants(GpuVendor::kIluvatar)) add(iluvatar_gpus(host, scan));
   if (wants(GpuVendor::kNvidia)) add_nvidia(host, scan);  // the last, because it has to look most often
   return scan;
+}
+
+void Gpu::finish(Scan& taken, const Recipe& recipe) const {
+  nvidia_.check_mig(taken);
+  const auto is_nvidia = [](const Device& device) {
+    const std::string* const vendor = device.attribute("vendor");
+    return vendor && *vendor == "nvidia";
+  };
+  // Devices of other vendors wait neither for MPS nor for nvidia-ctk.
+  if (std::ranges::none_of(taken.devices, is_nvidia)) {
+    taken.undecided = false;
+    taken.not_yet.clear();
+    taken.cdi.clear();
+  }
+  if (!terms_.unit.whole()) divide(taken, recipe);
 }
 
 void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {

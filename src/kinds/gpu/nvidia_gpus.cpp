@@ -60,8 +60,9 @@ NvidiaGpus::~NvidiaGpus() {
 bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) { return releases().wait(patience); }
 
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
+  divided_.clear();
   if (const NvmlView* const view = host.nvml())
-    return view->trouble.empty() ? of_nvml(cards_in(*view), scan)
+    return view->trouble.empty() ? of_nvml(cards_in(*view))
                                  : without_nvml(host, {view->trouble, view->refuses}, scan);
   // A card that was unbound is held back by the handles that NVML has of it: let go of all.
   if (nvml_cards_ && nvml_cards_->some_card_left(host)) nvml_cards_.reset();
@@ -81,7 +82,7 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   }
   const auto& cards = std::get<std::vector<NvmlCard>>(looked);
   forget_forgiven(cards);
-  told_ = of_nvml(cards, scan);
+  told_ = of_nvml(cards);
   return told_;
 }
 
@@ -122,13 +123,13 @@ void NvidiaGpus::forget_forgiven(const std::vector<NvmlCard>& cards) {
   }
 }
 
-std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const {
+std::vector<NvidiaGpu> NvidiaGpus::of_nvml(const std::vector<NvmlCard>& cards) {
   // Newer systems on a chip have a library that lists their GPU, by a name that says so, and tells no more.
   const auto on_chip = [](const NvmlCard& card) {
     return card.facts.name.find("(nvgpu)") != std::string::npos;
   };
   if (!cards.empty() && std::ranges::all_of(cards, on_chip)) return {tegra_gpu()};
-  return chosen(cards, scan);
+  return by_strategy(cards);
 }
 
 std::optional<Nvml::Unusable> NvidiaGpus::open(const HostRoot& host) {
@@ -147,7 +148,7 @@ std::optional<Nvml::Unusable> NvidiaGpus::open(const HostRoot& host) {
   return std::nullopt;
 }
 
-std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Scan& scan) const {
+std::vector<NvidiaGpu> NvidiaGpus::by_strategy(const std::vector<NvmlCard>& cards) {
   const auto now = now_();
   std::vector<NvidiaGpu> gpus;
   for (const NvmlCard& card : cards) {
@@ -160,29 +161,41 @@ std::vector<NvidiaGpu> NvidiaGpus::chosen(const std::vector<NvmlCard>& cards, Sc
       gpus.push_back(facts);
       gpus.back().trouble = its.why;
       gpus.back().trouble_lasts = its.lasts;
+      divided_[facts.uuid] = card.divided;
     };
-    if (terms_.mig == MigStrategy::kSingle && !card.divided)
-      throw std::runtime_error("`mig: single` needs MIG on every card, and " + card.facts.uuid +
-                               " has it off; `mig: mixed` takes cards of both sorts");
     if (terms_.mig == MigStrategy::kNone || !card.divided) {
       add(card.facts, trouble);
-      if (card.divided)
-        scan.remarks.push_back(card.facts.uuid +
-                               " has MIG on, and `mig` is none: programs in a container that gets the whole "
-                               "card cannot compute on it");
       continue;
     }
     for (const NvmlCard::Part& part : card.parts)
       add(part.facts, trouble.why.empty() ? health_.trouble(part.facts.uuid, now) : trouble);
   }
-  if (terms_.mig != MigStrategy::kSingle) return gpus;
-  const auto other =
-      std::ranges::find_if(gpus, [&](const NvidiaGpu& gpu) { return gpu.profile != gpus.front().profile; });
-  if (other != gpus.end())
-    throw std::runtime_error("`mig: single` needs parts of one profile, and there are " +
-                             gpus.front().profile + " and " + other->profile +
-                             "; `mig: mixed` takes them all");
   return gpus;
+}
+
+void NvidiaGpus::check_mig(Scan& taken) const {
+  std::optional<std::string> first;
+  for (const Device& device : taken.devices) {
+    const auto known = divided_.find(device.id);
+    if (known == divided_.end() || terms_.mig == MigStrategy::kMixed) continue;
+    if (terms_.mig == MigStrategy::kNone) {
+      if (known->second)
+        taken.remarks.push_back(device.id +
+                                " has MIG on, and `mig` is none: programs in a container that gets the whole "
+                                "card cannot compute on it");
+      continue;
+    }
+    if (!known->second)
+      throw std::runtime_error(
+          "`mig: single` needs MIG on every card, and " + device.id +
+          " has it off; leave it out with `except`, or take both sorts with `mig: mixed`");
+    const std::string* const attribute = device.attribute("profile");
+    const std::string profile = attribute ? *attribute : "";
+    if (!first) first = profile;
+    if (*first != profile)
+      throw std::runtime_error("`mig: single` needs parts of one profile, and there are " + *first + " and " +
+                               profile + "; `mig: mixed` takes them all");
+  }
 }
 
 }  // namespace plughost

@@ -3,6 +3,7 @@
 // Internal to the kind `gpu`. Worker threads, never two at once.
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -44,9 +45,11 @@ class NvidiaGpus {
   static bool all_let_go(std::chrono::milliseconds patience);
   NvidiaGpus& operator=(NvidiaGpus&&) = delete;
 
-  // Adds to scan what has to be followed, and remarks. Throws std::runtime_error where the cards do not allow
-  // the MIG strategy.
+  // Adds to scan what has to be followed, and remarks.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
+  // Adds remarks on those of the cards found last that are left in `taken`. Throws std::runtime_error if
+  // these do not allow the MIG strategy. Devices of other sources may be among them.
+  void check_mig(Scan& taken) const;
   // The file of NVML's library, as a path of the process; empty: it is not loaded.
   std::string library() const { return nvml_cards_ ? nvml_cards_->library() : ""; }
   // The card or part is taken to be well, and so is the card of a part. Thread-safe.
@@ -57,8 +60,8 @@ class NvidiaGpus {
   // Loads NVML. Why not; nullopt: it is there.
   std::optional<Nvml::Unusable> open(const HostRoot& host);
   std::vector<NvidiaGpu> without_nvml(const HostRoot& host, const Nvml::Unusable& why, Scan& scan) const;
-  std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards, Scan& scan) const;
-  std::vector<NvidiaGpu> chosen(const std::vector<NvmlCard>& cards, Scan& scan) const;
+  std::vector<NvidiaGpu> of_nvml(const std::vector<NvmlCard>& cards);
+  std::vector<NvidiaGpu> by_strategy(const std::vector<NvmlCard>& cards);
 
   Terms terms_;
   std::string library_;
@@ -68,6 +71,7 @@ class NvidiaGpus {
   std::set<std::string> forgiven_;         // since the last look
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet
   std::vector<NvidiaGpu> told_;            // by NVML, the last time that it told
+  std::map<std::string, bool> divided_;    // by UUID, whether its card has MIG on; filled by find()
 };
 
 }  // namespace plughost

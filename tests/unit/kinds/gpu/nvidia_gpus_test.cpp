@@ -128,6 +128,40 @@ TEST_CASE("`mig: single` takes parts of one profile, and says what else there is
   CHECK_THROWS(rig.scan());
 }
 
+// Takes every device but those with that UUID.
+Choice without(const std::string& uuid) {
+  return {.except = {{.attributes = {{"uuid", {uuid}}}, .where = "except[0]"}}};
+}
+
+TEST_CASE("`mig: single` accepts cards and parts of other sorts that the entry leaves out") {
+  const FakeNvml fake("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\nmig 0 MIG-y name=A_MIG_2g.10gb\n");
+  const GpuRig rig({{"mig", text("single")}});
+  CHECK(ids_of(rig.scan(without("MIG-y"))) == Texts{"MIG-x"});
+  fake.show("card GPU-a mig=1\nmig 0 MIG-x name=A_MIG_1g.5gb\ncard GPU-b mig=0\n");
+  CHECK(ids_of(rig.scan(without("GPU-b"))) == Texts{"MIG-x"});
+  CHECK_THROWS_WITH(rig.scan(without("MIG-x")),
+                    "`mig: single` needs MIG on every card, and GPU-b has it off; leave it out with "
+                    "`except`, or take both sorts with `mig: mixed`");
+}
+
+TEST_CASE("a divided card that the entry leaves out draws no remark with `mig: none`") {
+  const FakeNvml fake(kDividedCards);
+  const GpuRig rig({});
+  const Scan scan = rig.scan(without("GPU-a"));
+  CHECK(ids_of(scan) == Texts{"GPU-b"});
+  CHECK(scan.remarks.empty());
+}
+
+TEST_CASE("an entry that leaves out NVIDIA's cards waits neither for MPS nor for nvidia-ctk") {
+  const FakeNvml fake("card GPU-a\n");
+  const GpuRig rig({{"mps", text("true")}, {"deviceListStrategy", text("cdi-cri")}});
+  rig.machine.tree().file("/usr/bin/nvidia-ctk", "");
+  CHECK_FALSE(rig.scan().not_yet.empty());
+  const Scan scan = rig.scan(without("GPU-a"));
+  CHECK(scan.not_yet.empty());
+  CHECK(scan.cdi.empty());
+}
+
 TEST_CASE("`mig: none` lists cards, and says that a divided one cannot be used whole") {
   const FakeNvml fake(kDividedCards);
   const GpuRig rig({});
