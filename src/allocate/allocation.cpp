@@ -17,6 +17,32 @@
 namespace plughost {
 namespace {
 
+// What {n} is in the container paths of the devices' own nodes and mounts: the position of the device; or,
+// where a device has several of one pattern, as a modem with four ports, the position among all of these.
+class Numbering {
+ public:
+  explicit Numbering(const std::vector<const Device*>& devices) {
+    for (const Device* const device : devices) {
+      std::set<PositionText> seen;
+      const auto note = [&](const auto& place) {
+        if (place.container_path.has_position() && !seen.insert(place.container_path).second)
+          next_[place.container_path] = 0;
+      };
+      std::ranges::for_each(device->nodes, note);
+      std::ranges::for_each(device->mounts, note);
+    }
+  }
+
+  // nullopt: it is the device's position.
+  std::optional<std::size_t> next(const PositionText& pattern) {
+    const auto found = next_.find(pattern);
+    return found == next_.end() ? std::nullopt : std::optional(found->second++);
+  }
+
+ private:
+  std::map<PositionText, std::size_t> next_;
+};
+
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class AllocationDraft {
  public:
@@ -31,15 +57,17 @@ class AllocationDraft {
   }
 
   void add_devices() {
+    Numbering numbering(expand_.devices());
     for (std::size_t n = 0; n < expand_.devices().size(); ++n) {
       for (const DeviceNode& node : expand_.devices()[n]->nodes) {
-        add_node(expand_.checked(node.host_path, node.host_path), expand_.position(node.container_path, n),
+        add_node(expand_.checked(node.host_path, node.host_path),
+                 expand_.position(node.container_path, n, numbering.next(node.container_path)),
                  node.permissions, by_cdi(n, node.container_path));
       }
       for (const Mount& mount : expand_.devices()[n]->mounts) {
         add_mount(expand_.checked(mount.host_path, mount.host_path),
-                  expand_.position(mount.container_path, n), mount.read_only,
-                  by_cdi(n, mount.container_path));
+                  expand_.position(mount.container_path, n, numbering.next(mount.container_path)),
+                  mount.read_only, by_cdi(n, mount.container_path));
       }
       for (const Variable& variable : expand_.devices()[n]->env) {
         Text name = expand_.position(variable.name, n);
@@ -234,7 +262,7 @@ class AllocationDraft {
   // Where two things want one place.
   std::string advice(const std::string& where) const {
     return !whose_.empty() ? std::string(whose_) + " contradicts what is there without it"
-                           : "put {n} into " + where + ", so that each device has its own";
+                           : "put {n} into " + where + ", so that each has its own";
   }
 
   // false: the same thing stands at that path already. Refuses if another does.

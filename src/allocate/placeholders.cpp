@@ -99,8 +99,9 @@ Placeholders::Text Placeholders::value(std::string_view placeholder, std::size_t
   return std::nullopt;
 }
 
-Placeholders::Text Placeholders::position(const PositionText& text, std::size_t n) {
-  if (text.valid()) return checked(text.at(positions_[n]), text.pattern());
+Placeholders::Text Placeholders::position(const PositionText& text, std::size_t n,
+                                          std::optional<std::size_t> at) {
+  if (text.valid()) return checked(text.at(at.value_or(positions_[n])), text.pattern());
   refuse("the container path " + in_quotes(text.pattern()) + " of device " + in_quotes(devices_[n]->id) +
          " has a brace without a meaning: {n} is the only name there");
   return std::nullopt;

@@ -33,7 +33,8 @@ class Placeholders {
 
   // For the n-th of the devices.
   Text one(const Template& pattern, std::size_t n);
-  Text position(const PositionText& text, std::size_t n);
+  // At `at`, if given, instead of the device's own position.
+  Text position(const PositionText& text, std::size_t n, std::optional<std::size_t> at = std::nullopt);
   // Refuses values that cannot be in a path: see Device::path_trouble().
   void check_path(const Template& pattern);
   // For all of them: what differs is joined by commas.

@@ -225,14 +225,24 @@ Json json_of(const Fleet& fleet) {
   return json;
 }
 
+// What is to be said of a node: the remarks of the look at it, and why its devices are Unhealthy.
+std::set<std::string> notes_on(const PlannedNode& node) {
+  std::set<std::string> notes(node.remarks.begin(), node.remarks.end());
+  for (const auto& [name, resource] : node.resources) {
+    for (const auto& [id, device] : resource.devices) {
+      if (!device.trouble.empty()) notes.insert(name + ": Unhealthy: " + device.trouble);
+    }
+  }
+  return notes;
+}
+
 // Each once: many nodes have the same to say, and what was so before is no news.
 void print_notes(const Fleet& fleet) {
   std::map<std::string, std::vector<std::string>> nodes;  // by what is noted of them
   for (const SeenNode& node : fleet.nodes) {
-    for (const std::string& remark : node.after.remarks) {
-      const bool known =
-          node.before && std::ranges::find(node.before->remarks, remark) != node.before->remarks.end();
-      if (!known) nodes[remark].push_back(node.name);
+    const std::set<std::string> known = node.before ? notes_on(*node.before) : std::set<std::string>();
+    for (const std::string& note : notes_on(node.after)) {
+      if (!known.contains(note)) nodes[note].push_back(node.name);
     }
   }
   for (const auto& [remark, names] : nodes)

@@ -83,17 +83,6 @@ std::vector<std::string> unmatched_rules(const Recipe& recipe, const std::vector
   return unmatched;
 }
 
-std::set<std::string_view> placeholders_of_paths(const Recipe& recipe) {
-  std::set<std::string_view> names;
-  const auto add = [&](const auto& place) {
-    for (const Template* const path : {&place.host_path, &place.container_path})
-      for (const std::string_view name : path->placeholders()) names.insert(name);
-  };
-  std::ranges::for_each(recipe.nodes, add);
-  std::ranges::for_each(recipe.mounts, add);
-  return names;
-}
-
 using Values = std::function<std::optional<std::string>(std::string_view placeholder)>;
 
 // The device's id, as the entry makes it of the kind's; nullopt and a remark if it can have none.
@@ -325,14 +314,11 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
         " devices of further ones are left out; name the resources by something coarser");
   }
 
-  const std::set<std::string_view> in_paths = placeholders_of_paths(recipe);
   for (auto& [resource, devices] : assembly.resources) {
     const auto found = listed.find(resource);
     const Inventory former = found == listed.end() ? Inventory() : found->second;
     tell_twins_apart(resource, devices, former, was_given);
-    for (Device& device : devices) {
-      for (const std::string_view name : in_paths)
-        if (device.trouble.empty()) device.trouble = device.path_trouble(name);
+    for (const Device& device : devices) {
       if (const Hardware::Ids& ids = device.hardware->ids; !ids.by_place.empty() && device.id == ids.by_place)
         remarks.add(in_quotes(ids.by_place) +
                     " is listed by where it is plugged in: another device has the same " +

@@ -31,6 +31,8 @@ std::optional<DevicesOf> look(const ResourceConfig& entry, const HostRoot& host,
     }
     Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
     std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
+    for (auto& [resource, devices] : assembly.resources)
+      check_devices(host, resource, *entry.recipe, scan.numbers, devices);
     for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
       for (const std::string& place : *places)
         all.unmatched.push_back(entry.where + ": " + entry.recipe->name.text() + ": `" + place +

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <map>
 #include <set>
@@ -29,6 +28,13 @@ std::string end_of_links(const HostRoot& host, const std::string& path) {
   const fs::path root = host.at("/");
   return is_below(end, root) ? fs::path("/") / end.lexically_relative(root) : end;
 }
+
+std::string no_node(const std::string& path) {
+  return "there is no " + path +
+         " here: where the node is itself a container, that container has to be given it";
+}
+
+std::string no_device_node(const std::string& path) { return path + " is no device node"; }
 
 enum class Found { kNode, kOther, kNothing, kElsewhere };
 
@@ -64,8 +70,63 @@ Look look(const HostRoot& host, const std::string& node) {
     }
     path = next.lexically_normal();
   }
-  errno = ELOOP;
   return {.found = Found::kNothing};
+}
+
+// What is found out of nodes in one look at the machine: many devices have the same ones.
+class NodeChecks {
+ public:
+  NodeChecks(const HostRoot& host, const NodeNumbers& numbers)
+      : host_(host), numbers_(numbers), only_files_tell_(!udevd_runs(host)) {}
+
+  // Why one of the nodes cannot be given to a container; empty: all can.
+  std::string trouble_of(const Allocation& allocation) {
+    for (const auto* const nodes : {&allocation.nodes, &allocation.by_cdi.nodes}) {
+      for (const ContainerNode& node : *nodes) {
+        const auto [known, is_new] = known_.try_emplace(node.host_path);
+        if (is_new) known->second = look_at(node.host_path);
+        if (!known->second.empty()) return known->second;
+      }
+    }
+    return {};
+  }
+
+  // The directories in which nodes can come and go without an event of the kernel. Where udevd runs, those in
+  // /dev come with one.
+  std::vector<WatchedDirectory> watch() && {
+    return {std::move_iterator(watch_.begin()), std::move_iterator(watch_.end())};
+  }
+
+ private:
+  std::string look_at(const std::string& path) {
+    const FileType type = host_.type(path);
+    const fs::path file(path);
+    if (type == FileType::kNothing)
+      watch_.insert({.path = file.parent_path(), .name = file.filename()});
+    else if (only_files_tell_)
+      watch_.insert({.path = file.parent_path()});
+    if (type == FileType::kNothing) return no_node(path);
+    if (!is_device_node(type)) return no_device_node(path);
+    const auto expected = numbers_.find(path);
+    if (expected == numbers_.end()) return {};
+    const std::string number =
+        (type == FileType::kBlock ? "b" : "c") + host_.device_number(path).value_or("");
+    if (number == expected->second) return {};
+    return path + " is another device's node: it is " + number + ", and the device is " + expected->second +
+           " (c: character, b: block)";
+  }
+
+  const HostRoot& host_;
+  const NodeNumbers& numbers_;
+  const bool only_files_tell_;
+  std::map<std::string, std::string> known_;  // by path: why it cannot be given
+  std::set<WatchedDirectory> watch_;
+};
+
+// Does a container get nothing but the device's id?
+bool is_bare(const Device& device, const Recipe& recipe) {
+  return device.nodes.empty() && device.mounts.empty() && device.env.empty() && !device.recipe &&
+         recipe.nodes.empty() && recipe.mounts.empty() && recipe.env.empty() && recipe.annotations.empty();
 }
 
 std::optional<std::string> link_in(const SysDevice& device, std::string_view directory) {
@@ -84,9 +145,9 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
     if (!node.host_path.starts_with("/dev/")) continue;
     switch (look(host, node.host_path).found) {
       case Found::kNothing:
-        return "its device node " + node.host_path + " is gone: " + std::generic_category().message(errno);
+        return no_node(node.host_path);
       case Found::kOther:
-        return node.host_path + " is no device node any more";
+        return no_device_node(node.host_path);
       case Found::kNode:
       case Found::kElsewhere:
         break;
@@ -103,11 +164,18 @@ std::string node_behind(const HostRoot& host, const std::string& path) {
   return is_below(behind, dev) ? fs::path("/dev") / behind.lexically_relative(dev) : behind;
 }
 
-void look_at_cdi_nodes(const HostRoot& host, const std::string& resource, const Recipe& recipe,
-                       std::vector<Device>& devices) {
-  if (recipe.cdi == CdiNames::kNone) return;
+std::vector<WatchedDirectory> check_devices(const HostRoot& host, const std::string& resource,
+                                            const Recipe& recipe, const NodeNumbers& numbers,
+                                            std::vector<Device>& devices) {
+  NodeChecks nodes(host, numbers);
   for (Device& device : devices) {
-    for (const ContainerNode& node : cdi_edits(resource, recipe, device).nodes) {
+    if (is_bare(device, recipe)) continue;
+    const auto answer = allocate_device(resource, recipe, device, {.of_container = 1, .pod = UnitsPod{}});
+    const auto* const allocation = std::get_if<Allocation>(&answer);
+    std::string trouble = allocation ? nodes.trouble_of(*allocation) : std::get<Refusal>(answer).text;
+    if (device.trouble.empty()) device.trouble = std::move(trouble);
+    if (!allocation) continue;
+    for (const ContainerNode& node : allocation->by_cdi.nodes) {
       CdiNode known{.path = node.host_path, .node = end_of_links(host, node.host_path)};
       struct stat status {};
       if (recipe.group_access && ::stat(host.at(known.node).c_str(), &status) == 0)
@@ -115,6 +183,7 @@ void look_at_cdi_nodes(const HostRoot& host, const std::string& resource, const 
       if (known != CdiNode{node.host_path, node.host_path}) device.cdi_nodes.push_back(std::move(known));
     }
   }
+  return std::move(nodes).watch();
 }
 
 std::optional<std::string> unit_of(const HostRoot& host, const std::string& node) {

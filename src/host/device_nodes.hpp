@@ -1,6 +1,5 @@
 #pragma once
-// Is what an answer promises still in /dev, and what stands there? Thread-safe. But for look_at_cdi_nodes()
-// nothing blocks: /dev is a file system in memory, and links are followed no further.
+// Whether a container could have a device now: its nodes, and what an Allocate of it would say. Thread-safe.
 
 #include <optional>
 #include <string>
@@ -12,17 +11,24 @@
 
 namespace plughost {
 
-// Why a device node below /dev cannot be given to a container, as a sentence; empty: all can. What lies
-// elsewhere may be on a file system that hangs, and is not looked at.
+// Why a device node below /dev cannot be given to a container, as a sentence; empty: all can. Does not block:
+// /dev is a file system in memory, and links are followed no further. What lies elsewhere may be on a file
+// system that hangs, and is not looked at.
 std::string missing_device_node(const HostRoot& host, const Allocation& allocation);
 
-// Where the links of a path below /dev lead; the path itself if they lead elsewhere, or nowhere.
+// Where the links of a path below /dev lead; the path itself if they lead elsewhere, or nowhere. Does not
+// block.
 std::string node_behind(const HostRoot& host, const std::string& path);
 
-// Has the resource's devices know of the nodes that a specification of CDI has of them: where links lead, and
-// whose they are. May block: they may be anywhere.
-void look_at_cdi_nodes(const HostRoot& host, const std::string& resource, const Recipe& recipe,
-                       std::vector<Device>& devices);
+// Marks each device Unhealthy that no container could have now, with the sentence that its Allocate would be
+// refused with: a node is missing, is no device node or has another number; two things would be in one place
+// of the container; a template needs a value that the device does not have. A device that is Unhealthy keeps
+// its reason. The devices also learn what a specification of CDI says of their nodes: where links lead, and
+// whose they are. Returns the directories in which a change can change the verdict. Worker threads; may
+// block: nodes may be anywhere.
+std::vector<WatchedDirectory> check_devices(const HostRoot& host, const std::string& resource,
+                                            const Recipe& recipe, const NodeNumbers& numbers,
+                                            std::vector<Device>& devices);
 
 // Which hardware the node at the path is (see Hardware::units). Empty: there is none. nullopt: it is one that
 // any number of programs open, each for itself, such as /dev/kvm. Worker threads.

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,9 @@ struct WatchedDirectory {
 
   auto operator<=>(const WatchedDirectory&) const = default;
 };
+
+// By the path of a device node, or of a link to it: its number as the kernel's device model has it, "c188:0".
+using NodeNumbers = std::map<std::string, std::string>;
 
 class HostRoot {
  public:

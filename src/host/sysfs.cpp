@@ -162,6 +162,10 @@ std::string SysDevice::property(std::string_view name) const {
 
 std::optional<std::string> SysDevice::node() const { return facts().node; }
 
+std::string SysDevice::node_number() const {
+  return facts().node && !facts().id.starts_with('+') ? facts().id : "";
+}
+
 const std::vector<std::string>& SysDevice::links() const { return facts().links; }
 
 bool SysDevice::finished() const {

@@ -54,7 +54,8 @@ class SysDevice {
   // Where udev says that it has.
   WatchedDirectory finishes_at() const;
 
-  std::optional<std::string> node() const;        // "/dev/ttyUSB0"
+  std::optional<std::string> node() const;  // "/dev/ttyUSB0"
+  std::string node_number() const;  // "c188:0", "b7:0"; empty: it has no node, or the kernel tells none
   const std::vector<std::string>& links() const;  // "/dev/serial/by-id/…", sorted: what udev has made
   const std::vector<std::string>& tags() const;   // sorted
   // Of the device or of the nearest one above it that has one. Never negative.

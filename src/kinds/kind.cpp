@@ -20,6 +20,17 @@ void leave_out_unfinished(const HostRoot& host, Scan& scan) {
 
 }  // namespace
 
+void note_number(const std::string& path, const SysDevice& device, Scan& scan) {
+  std::string number = device.node_number();
+  if (!path.empty() && !number.empty()) scan.numbers[path] = std::move(number);
+}
+
+std::optional<std::string> node_of(const SysDevice& device, Scan& scan) {
+  std::optional<std::string> node = device.node();
+  note_number(node.value_or(""), device, scan);
+  return node;
+}
+
 bool waits_for_udev(const SysDevice& device, Scan& scan) {
   if (device.finished()) return false;
   scan.unfinished.push_back(device.node().value_or(device.name()));

@@ -39,8 +39,14 @@ struct Scan {
   std::vector<CdiFile> cdi;             // to be written before the devices are offered
   std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
   std::chrono::seconds look_again{
-      0};  // for what the kernel tells by no event; 0: there is nothing of that kind
+      0};               // for what the kernel tells by no event; 0: there is nothing of that kind
+  NodeNumbers numbers;  // of the nodes that the kernel's device model knows
 };
+
+// Returns the path of the device's node, and notes its number in the scan. nullopt: it has no node.
+std::optional<std::string> node_of(const SysDevice& device, Scan& scan);
+// Notes the device's number for another path of its node, a link. Empty: there is none.
+void note_number(const std::string& path, const SysDevice& device, Scan& scan);
 
 // Whether the device, which the scan has come upon, waits for udev, and the scan for that.
 bool waits_for_udev(const SysDevice& device, Scan& scan);

@@ -55,10 +55,10 @@ struct Card {
 };
 
 // The group's node goes before those that the driver made.
-void add_group(const HostRoot& host, const SysDevice& device, Card& card) {
+void add_group(const HostRoot& host, const SysDevice& device, Card& card, Scan& scan) {
   card.group = device.attribute("iommu_group").value_or("");
   const auto group = card.group.empty() ? std::nullopt : vfio_group(host, card.group);
-  const auto node = group ? group->node() : std::nullopt;
+  const auto node = group ? node_of(*group, scan) : std::nullopt;
   if (node) {
     card.nodes.push_back({.name = group->name(), .path = *node});
     card.nodes.push_back({.name = "vfio", .path = std::string(kVfioContainer)});
@@ -117,7 +117,7 @@ bool Pci::takes_nodes_of(const std::string& subsystem) const {
 void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const {
   for (const SysDevice& child : device.below("")) {
     const std::string subsystem = child.subsystem();
-    const std::optional<std::string> node = takes_nodes_of(subsystem) ? child.node() : std::nullopt;
+    const std::optional<std::string> node = takes_nodes_of(subsystem) ? node_of(child, scan) : std::nullopt;
     if (!node) continue;
     card.nodes.push_back({.name = child.name(), .path = *node});
     scan.subsystems.push_back(subsystem);
@@ -127,7 +127,7 @@ void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const
 Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const {
   Card card{.function = std::move(function), .place = device.path(), .numa_node = device.numa_node()};
   const std::string& driver = card.function.driver;
-  if (is_vfio(driver) && takes_nodes_of("vfio")) add_group(host, device, card);
+  if (is_vfio(driver) && takes_nodes_of("vfio")) add_group(host, device, card, scan);
   add_nodes_below(device, card, scan);
   if (driver.empty())
     card.trouble = "no driver is bound to it";

@@ -82,14 +82,14 @@ class Udev final : public DeviceSource {
     }
     for (const SysDevice& device : found) {
       const auto link = link_by_id(device);
-      scan.devices.push_back(device_of(host, device, link && with_link[*link] > 1));
+      scan.devices.push_back(device_of(host, device, link && with_link[*link] > 1, scan));
     }
     return scan;
   }
 
  private:
-  Device device_of(const HostRoot& host, const SysDevice& from, bool has_twin) const {
-    const std::optional<std::string> node = from.node();
+  Device device_of(const HostRoot& host, const SysDevice& from, bool has_twin, Scan& scan) const {
+    const std::optional<std::string> node = node_of(from, scan);
     // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
     const std::string link = lasting_link(host, from, has_twin).value_or("");
     const auto by_id = link_by_id(from), by_path = link_by_path(from);
@@ -99,6 +99,7 @@ class Udev final : public DeviceSource {
       device.hardware.edit().ids.by_place = std::exchange(device.id, file_name(*by_id));
     }
     if (node) add_node(link.empty() ? *node : link, *node, device);
+    note_number(link, from, scan);
     if (links_) {
       for (const std::string& each : from.links()) add_node(each, each, device);
     }

@@ -106,7 +106,8 @@ void Scanner::look_on_worker(HeldIds held) {
           };
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {
-            look_at_cdi_nodes(host, resource, *recipe, devices);
+            std::ranges::move(check_devices(host, resource, *recipe, seen.numbers, devices),
+                              std::back_inserter(seen.watch));
             find_units(host, *recipe, devices);
           }
           Found found{.scan = std::move(seen), .assembly = std::move(assembly)};

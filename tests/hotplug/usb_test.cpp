@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "hotplug/made_machine.hpp"
 
 using namespace plughost;
@@ -16,6 +18,10 @@ const std::string kDongles =
 
 std::string port_path(const std::string& port) { return "/sys/devices/pci0000:00/0000:00:14.0/usb1/" + port; }
 
+std::string tty_path(const std::string& port, const std::string& tty) {
+  return port_path(port) + "/" + port + ":1.0/" + tty + "/tty/" + tty;
+}
+
 // A serial adapter: the device, its interface and its tty.
 void plug_in(const MadeMachine& machine, const std::string& port, const std::string& serial,
              const std::string& tty) {
@@ -24,7 +30,7 @@ void plug_in(const MadeMachine& machine, const std::string& port, const std::str
   machine.plug_in(port_path(port), "usb", attributes, {{"DEVTYPE", "usb_device"}});
   const std::string interface = port_path(port) + "/" + port + ":1.0";
   machine.plug_in(interface, "usb", {}, {{"DEVTYPE", "usb_interface"}});
-  machine.plug_in(interface + "/" + tty + "/tty/" + tty, "tty", {}, {{"DEVNAME", tty}});
+  machine.plug_in(tty_path(port, tty), "tty", {}, {{"DEVNAME", tty}});
 }
 
 void unplug(const MadeMachine& machine, const std::string& port) { machine.unplug(port_path(port), "usb"); }
@@ -39,6 +45,28 @@ std::vector<std::string> nodes_of(Node& node, const std::string& id) {
 using Paths = std::vector<std::string>;
 
 }  // namespace
+
+TEST_CASE("in a container that is a node a dongle is Healthy while that container has its device node") {
+  const MadeMachine machine;
+  // The machine's devices are in /sys. No uevent comes here, and /dev is the container's own.
+  machine.sysfs().device(port_path("1-2"), "usb",
+                         {{"idVendor", "1a86"}, {"idProduct", "7523"}, {"serial", "A1"}},
+                         {{"DEVTYPE", "usb_device"}});
+  machine.sysfs().device(tty_path("1-2", "ttyUSB0"), "tty", {}, {{"DEVNAME", "ttyUSB0"}});
+  Node node;
+  node.configure(kDongles);
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.unhealthy(kSerial, "1a86:7523:A1"));
+  CHECK(node.daemon().wait_for_line({"devices turned Unhealthy", "there is no /dev/ttyUSB0 here"}, kLong));
+  for (int turn = 0; turn < 2; ++turn) {
+    std::filesystem::create_symlink("null", "/dev/ttyUSB0");
+    CHECK(node.healthy(kSerial, "1a86:7523:A1", limit(1s)));
+    CHECK(nodes_of(node, "1a86:7523:A1") == Paths{"/dev/ttyUSB0"});
+    std::filesystem::remove("/dev/ttyUSB0");
+    CHECK(node.unhealthy(kSerial, "1a86:7523:A1", limit(1s)));
+  }
+}
 
 TEST_CASE("7.11 7.12 a dongle is listed within 1 s, Unhealthy within 1 s, and the same one at another port") {
   const MadeMachine machine;

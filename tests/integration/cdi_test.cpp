@@ -59,7 +59,7 @@ bool goes(const std::filesystem::path& file) {
 
 TEST_CASE("what containers that are started again will need is there after a stop that takes its time") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   configure(node, ports(node, kPort, "cdi: true, onRemove: {exec: [/bin/sleep, \"2\"]}"));
   node.start_kubelet();
   node.start_daemon();
@@ -71,7 +71,7 @@ TEST_CASE("what containers that are started again will need is there after a sto
 
 TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   configure(node, ports(node));
   std::atomic<unsigned> lists = 0;
   std::atomic<unsigned> early = 0;
@@ -83,7 +83,7 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   });
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
-  node.files().file("dev/ttyB");
+  node.files().link("dev/ttyB", "/dev/null");
   REQUIRE(node.healthy(kPort, "ttyB"));
   CHECK(eventually([&] { return lists >= 2; }));
   CHECK(early == 0);
@@ -96,15 +96,15 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
   const auto json = nlohmann::json::parse(text);
   CHECK(json["kind"] == kPort);
   REQUIRE(json["devices"].size() == 2);
-  CHECK(json["devices"][1]["containerEdits"]["deviceNodes"][0]["hostPath"] == node.path("dev/ttyB"));
+  const nlohmann::json& given = json["devices"][1]["containerEdits"]["deviceNodes"][0];
+  CHECK(given["path"] == "/dev/ttyB");
+  CHECK(given["hostPath"] == "/dev/null");
 }
 
 TEST_CASE(
     "a specification has the node behind a link, and is written anew before a list when it leads elsewhere") {
   Node node;
-  node.files().file("nodes/ttyUSB0");
-  node.files().file("nodes/ttyUSB1");
-  node.files().link("dev/modem", "../nodes/ttyUSB0");
+  node.files().link("dev/modem", "/dev/null");
   configure(node, ports(node));
   const auto host_path = [&] {
     const auto json =
@@ -115,23 +115,23 @@ TEST_CASE(
   std::atomic<unsigned> early = 0;
   node.start_kubelet({}, [&](const KubeletEvent& event) {
     if (event.type != KubeletEvent::Type::kList || event.devices != 2) return;
-    if (host_path() != node.path("nodes/ttyUSB1")) ++early;
+    if (host_path() != "/dev/zero") ++early;
   });
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "modem"));
-  CHECK(host_path() == node.path("nodes/ttyUSB0"));
+  CHECK(host_path() == "/dev/null");
   // Another device comes with it, so that there is a list to be late for.
-  node.files().link("next", "../nodes/ttyUSB1");
+  node.files().link("next", "/dev/zero");
   std::filesystem::rename(at(node, "next"), at(node, "dev/modem"));
-  node.files().file("dev/zother");
+  node.files().link("dev/zother", "/dev/null");
   REQUIRE(node.healthy(kPort, "zother"));
-  CHECK(host_path() == node.path("nodes/ttyUSB1"));
+  CHECK(host_path() == "/dev/zero");
   CHECK(early == 0);
 }
 
 TEST_CASE("a specification outlives the daemon, and goes with its entry") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi/" + file_of(node, "former"));
   node.files().file("cdi/vendor.json");
   configure(node, ports(node) + counted("example.com/token", 1));
@@ -154,7 +154,7 @@ TEST_CASE("a specification outlives the daemon, and goes with its entry") {
 
 TEST_CASE("an entry that no longer wants a specification loses it, and has its nodes in the answer again") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   configure(node, ports(node));
   node.start_kubelet();
   node.start_daemon();
@@ -185,7 +185,7 @@ TEST_CASE("a resource that is named after its device takes the specification alo
 
 TEST_CASE("specifications move when the directory is another") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   configure(node, ports(node));
   node.start_kubelet();
   node.start_daemon();
@@ -198,7 +198,7 @@ TEST_CASE("specifications move when the directory is another") {
 
 TEST_CASE("what cannot be written is an error with a reason, and Allocate refuses until it can be") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   node.files().file("cdi", "a file in the directory's place");
   configure(node, ports(node));
   node.start_kubelet();
@@ -217,7 +217,7 @@ TEST_CASE("what cannot be written is an error with a reason, and Allocate refuse
 
 TEST_CASE("a directory of specifications that hangs keeps nobody else from anything") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   node.files().directory("cdi");
   node.files().directory("gophers");
   test::LeasedProgram hung(at(node, "cdi/" + file_of(node, "port")));
@@ -240,7 +240,7 @@ TEST_CASE("a directory of specifications that hangs keeps nobody else from anyth
 
 TEST_CASE("simulate and discover show what comes by CDI") {
   Node node;
-  node.files().file("dev/ttyA");
+  node.files().link("dev/ttyA", "/dev/null");
   configure(node, ports(node));
   const Finished simulated =
       run_plughost({"simulate", "--config", node.configuration(), "-o", "json", kPort + "=ttyA"});

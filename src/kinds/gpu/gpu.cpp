@@ -67,7 +67,7 @@ std::string state_trouble(const HostRoot& host, const SysDevice& card) {
 }
 
 Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& function,
-               const DrmVendor& vendor) {
+               const DrmVendor& vendor, Scan& scan) {
   Device device;
   device.id = function.address;
   device.hardware.edit().units = {card.path()};
@@ -87,7 +87,7 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
     return device;
   }
   for (const SysDevice& child : card.below("drm")) {
-    const auto node = child.node();
+    const auto node = node_of(child, scan);
     if (!node) continue;
     if (device.nodes.empty()) device.add("path", *node);
     device.add_node(*node);
@@ -95,7 +95,6 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
   if (device.nodes.empty()) device.trouble = "its driver " + function.driver + " has made no device node";
   for (const std::string_view shared : vendor.shared_nodes) {
     const std::string path(shared);
-    if (device.healthy() && !host.exists(path)) device.trouble = "there is no " + path;
     device.nodes.insert(device.nodes.begin(), {.host_path = path, .container_path = path});
   }
   if (device.healthy()) device.trouble = state_trouble(host, card);
@@ -120,7 +119,7 @@ std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan
     const PciFunction function = pci_function(card);
     if (!is_gpu(function, vendor) || card.attribute("physfn") || function.driver.starts_with("vfio"))
       continue;
-    devices.push_back(drm_gpu(host, card, function, vendor));
+    devices.push_back(drm_gpu(host, card, function, vendor, scan));
     // No event tells of its errors.
     if (!host.glob(card.path() + "/ras").paths.empty()) scan.look_again = kStateInterval;
   }

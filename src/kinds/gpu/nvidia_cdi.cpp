@@ -19,7 +19,7 @@ using Json = nlohmann::json;
 // The name that NVIDIA's device plugin uses: a file of its own that is still there would clash with another.
 constexpr const char* kFile = "k8s.device-plugin.nvidia.com-gpu.json";
 // Where container runtimes look for it unless they are configured otherwise.
-constexpr const char* kDirectories[] = {"/var/run/cdi/", "/etc/cdi/"};
+constexpr const char* kCdiDirectories[] = {"/var/run/cdi/", "/etc/cdi/"};
 constexpr std::size_t kMostText = 4u << 20;
 // Where the driver has the nodes of MIG.
 constexpr const char* kCapabilities = "/dev/nvidia-caps";
@@ -229,7 +229,7 @@ void NvidiaCdi::take(Ending ending, const HostRoot& host) {
   }
   // A former specification by number is not used: a number may be another card's by now.
   std::string former = by_index_ ? "" : std::move(text_);
-  for (const char* const directory : kDirectories) {
+  for (const char* const directory : kCdiDirectories) {
     if (former.empty() && !by_index_)
       former = host.text(directory + std::string(kFile), kMostText).value_or("");
   }

@@ -57,8 +57,9 @@ class UsbPart final : public GroupPart {
  private:
   // Those that udev has finished with, nodes and all.
   std::vector<Plugged> matches(const HostRoot& host, Scan& scan) const;
-  Device piece(const HostRoot& host, const Plugged& plugged, bool has_twin) const;
-  void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece) const;
+  Device piece(const HostRoot& host, const Plugged& plugged, bool has_twin, Scan& scan) const;
+  void add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece,
+                 Scan& scan) const;
   void read_alternatives(Fields& fields);
   bool fits(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
@@ -137,11 +138,12 @@ std::vector<Device> UsbPart::find(const HostRoot& host, Scan& scan) const {
   std::map<std::string, unsigned> with_name;
   for (const Plugged& plugged : all) ++with_name[plugged.name()];
   std::vector<Device> pieces;
-  for (const Plugged& plugged : all) pieces.push_back(piece(host, plugged, with_name[plugged.name()] > 1));
+  for (const Plugged& plugged : all)
+    pieces.push_back(piece(host, plugged, with_name[plugged.name()] > 1, scan));
   return pieces;
 }
 
-Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twin) const {
+Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twin, Scan& scan) const {
   Device piece;
   piece.id = "usb-" + plugged.port;
   if (!plugged.serial.empty() && !may_change()) {
@@ -150,7 +152,7 @@ Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twi
                          {.name = "plainName", .value = plain_name(piece.id)}};
     hardware.ids.by_place = std::exchange(piece.id, plugged.name());
   }
-  add_nodes(host, plugged, has_twin || may_change(), piece);
+  add_nodes(host, plugged, has_twin || may_change(), piece, scan);
   const std::string path = piece.nodes.empty() ? "" : piece.nodes.front().host_path;
   piece.attributes = {{.name = "name", .value = piece.id},
                       {.name = "plainName", .value = plain_name(piece.id)},
@@ -165,7 +167,8 @@ Device UsbPart::piece(const HostRoot& host, const Plugged& plugged, bool has_twi
   return piece;
 }
 
-void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece) const {
+void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_twin, Device& piece,
+                        Scan& scan) const {
   for (const std::string& subsystem : nodes_) {
     std::vector<SysDevice> devices;
     if (subsystem == kBus)
@@ -174,11 +177,12 @@ void UsbPart::add_nodes(const HostRoot& host, const Plugged& plugged, bool has_t
       devices = plugged.device.below(subsystem);
     const std::size_t before = piece.nodes.size();
     for (const SysDevice& device : devices) {
-      const std::optional<std::string> node = device.node();
+      const std::optional<std::string> node = node_of(device, scan);
       if (!node) continue;
       // The kubelet keeps an answer for the container's life: a link outlives a new number of the node.
       std::optional<std::string> link;
       if (subsystem != kBus) link = lasting_link(host, device, has_twin);
+      note_number(link.value_or(""), device, scan);
       piece.nodes.push_back({.host_path = link.value_or(*node),
                              .container_path = place(mount_path_, device.name(), *node),
                              .permissions = permissions_});

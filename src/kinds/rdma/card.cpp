@@ -100,20 +100,20 @@ std::vector<std::string> RdmaNodes::all() const {
   return paths;
 }
 
-std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host) {
+std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host, Scan& scan) {
   std::map<std::string, RdmaNodes> nodes;
   for (const SysDevice& device : devices_of(host, "infiniband_verbs")) {
-    if (const auto node = device.node()) nodes[device.attribute("ibdev").value_or("")].uverbs = *node;
+    if (const auto node = node_of(device, scan)) nodes[device.attribute("ibdev").value_or("")].uverbs = *node;
   }
   for (const SysDevice& device : devices_of(host, "infiniband_mad")) {
-    const auto node = device.node();
+    const auto node = node_of(device, scan);
     if (!node) continue;
     RdmaNodes& card = nodes[device.attribute("ibdev").value_or("")];
     (device.name().starts_with("issm") ? card.issms : card.umads).push_back(*node);
   }
   const auto rdma_cm = SysDevice::at(host, "/sys/class/misc/rdma_cm");
   if (rdma_cm) {
-    for (auto& [name, card] : nodes) card.rdma_cm = rdma_cm->node().value_or("");
+    for (auto& [name, card] : nodes) card.rdma_cm = node_of(*rdma_cm, scan).value_or("");
   }
   return nodes;
 }

@@ -9,6 +9,7 @@
 
 #include "host/pci_function.hpp"
 #include "host/sysfs.hpp"
+#include "kinds/kind.hpp"
 
 namespace plughost {
 
@@ -58,6 +59,6 @@ struct RdmaNodes {
   std::vector<std::string> all() const;
 };
 // By the cards' names.
-std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host);
+std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host, Scan& scan);
 
 }  // namespace plughost

@@ -154,7 +154,7 @@ Scan Rdma::scan(const HostRoot& host) const {
   Scan scan;
   scan.subsystems = {"infiniband", "infiniband_verbs", "infiniband_mad", "net", "pci", "misc"};
   if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
-  std::map<std::string, RdmaNodes> nodes = rdma_nodes(host);
+  std::map<std::string, RdmaNodes> nodes = rdma_nodes(host, scan);
   found_.clear();
   if (host.recorded()) ports_good_.clear();  // of another machine
   for (const RdmaCard& card : rdma_cards(host)) {

@@ -176,9 +176,33 @@ TEST_CASE("two things in one place are refused and both are named") {
   CHECK(refusal.reason == Reason::kConflict);
   CHECK(refusal.text ==
         "resource example.com/gpu: /dev/modem in the container would be both device /dev/ttyUSB0 (rw) and "
-        "device "
-        "/dev/ttyUSB1 (rw); put {n} into the container path, so that each device has its own");
+        "device /dev/ttyUSB1 (rw); put {n} into the container path, so that each has its own");
   CHECK(given({}, {a, b}, {"b"}).nodes == std::vector<ContainerNode>{{"/dev/ttyUSB1", "/dev/modem", "rw"}});
+}
+
+TEST_CASE("{n} counts the nodes of one pattern where a device has several, and else the devices") {
+  const auto paths = [](const Allocation& allocation) {
+    std::vector<std::string> paths;
+    for (const ContainerNode& node : allocation.nodes) paths.push_back(node.container_path);
+    for (const ContainerMount& mount : allocation.mounts) paths.push_back(mount.container_path);
+    return paths;
+  };
+  using Paths = std::vector<std::string>;
+  Device modem = device("a");
+  modem.nodes = {
+      {"/dev/ttyUSB0", "/dev/modem{n}"}, {"/dev/ttyUSB1", "/dev/modem{n}"}, {"/dev/x0", "/dev/x{n}"}};
+  Device other = device("b");
+  other.nodes = {{"/dev/ttyUSB2", "/dev/modem{n}"}, {"/dev/x1", "/dev/x{n}"}};
+  other.mounts = {{"/srv/1", "/srv/{n}"}, {"/srv/2", "/srv/{n}"}};
+  CHECK(paths(given({}, {modem, other}, {"a", "b"})) ==
+        Paths{"/dev/modem0", "/dev/modem1", "/dev/x0", "/dev/modem2", "/dev/x1", "/srv/0", "/srv/1"});
+  CHECK(paths(given({}, {modem, other}, {"b"})) == Paths{"/dev/modem0", "/dev/x0", "/srv/0", "/srv/1"});
+  // Each has one: it is the position of the device, also for the one that has none.
+  modem.nodes = {{"/dev/x0", "/dev/x{n}"}};
+  const Device none = device("b");
+  Device last = device("c");
+  last.nodes = {{"/dev/x2", "/dev/x{n}"}};
+  CHECK(paths(given({}, {modem, none, last}, {"a", "b", "c"})) == Paths{"/dev/x0", "/dev/x2"});
 }
 
 TEST_CASE("a mount and a node in one place are refused") {
@@ -193,8 +217,7 @@ TEST_CASE("one variable or annotation with two values is refused") {
   const std::vector<Device> devices = {device("a", {{"bus", "1"}}), device("b", {{"bus", "1"}})};
   CHECK(refused(with_env("X_{bus}", "{id}"), devices, {"a", "b"}).text ==
         "resource example.com/gpu: the environment variable X_1 would be both \"a\" and \"b\"; put {n} into "
-        "its name, "
-        "so that each device has its own");
+        "its name, so that each has its own");
   CHECK(given(with_env("X_{bus}", "{bus}"), devices, {"a", "b"}).env.size() == 1);
   Recipe annotated;
   annotated.annotations = {{Template("k"), Template("1")}, {Template("k"), Template("2")}};

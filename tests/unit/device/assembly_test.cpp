@@ -39,26 +39,6 @@ bool remarked(const Assembly& assembly, std::string_view words) {
   return false;
 }
 
-TEST_CASE("a device is Unhealthy if its own text would lead a path elsewhere") {
-  Recipe recipe = named("example.com/x");
-  recipe.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
-  recipe.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{name}")}};
-  Device worn = device("worn", {{"serial", ".."}});
-  worn.trouble = "worn out";
-  const Assembly assembly = assemble(
-      recipe, {device("a", {{"serial", "../../etc"}}), device("b", {{"serial", "b1"}, {"vendor", "x/y"}}),
-               device("c", {{"serial", "c1"}, {"name", "."}}), worn});
-  const std::vector<Device>& devices = assembly.resources.at("example.com/x");
-  REQUIRE(devices.size() == 4);
-  CHECK(
-      devices[0].trouble ==
-      "its {serial} is \"../../etc\", which leads to another directory and cannot be in a path; use another "
-      "attribute there");
-  CHECK(devices[1].healthy());
-  CHECK(devices[2].trouble.starts_with("its {name} is \".\""));
-  CHECK(devices[3].trouble == "worn out");
-}
-
 TEST_CASE("a value is refused in a path unless it is one name, or a path by definition") {
   const Device made = device("sub/licence", {{"path", "/etc/gophers/sub/licence"},
                                              {"name", "sub/licence"},

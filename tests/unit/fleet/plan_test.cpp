@@ -117,7 +117,7 @@ TEST_CASE("what differs between two configurations is told by resource and id") 
 
 TEST_CASE("the state of one node's cards is not that of another's") {
   const auto with_port = [](const std::string& state) {
-    return node_with(R"({"sys": {
+    return node_with(R"({"dev": {"infiniband": {"uverbs0": ["char", "231:192"]}}, "sys": {
       "class": {"infiniband": {"mlx5_0": ["link", "../../devices/c/infiniband/mlx5_0"]},
                 "infiniband_verbs": {"uverbs0": ["link", "../../devices/c/infiniband_verbs/uverbs0"]}},
       "devices": {"c": {"uevent": "", "infiniband": {"mlx5_0": {"uevent": "", "node_guid": "1:2:3:4\n",
