@@ -36,6 +36,7 @@ class Cameras {
       fs::create_directories(device_path(n));
       std::ofstream(device_path(n) + "/uevent") << "DEVNAME=video" << n << "\n";
       fs::create_directory_symlink(kClass, device_path(n) + "/subsystem");
+      test::make_node("/dev/video" + std::to_string(n));
     }
     bed_.write_config(std::string("resources:\n- {name: ") + kCamera +
                       ", udev: {subsystem: video4linux}}\n- {name: " + kOther + ", count: 8}\n");
