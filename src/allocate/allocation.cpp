@@ -17,8 +17,9 @@
 namespace plughost {
 namespace {
 
-// What {n} is in the container paths of the devices' own nodes and mounts: the position of the device; or,
-// where a device has several of one pattern, as a modem with four ports, the position among all of these.
+// Decides what {n} is in the container paths of the devices' own nodes and mounts: the position of the
+// device; or, where a device has several of one pattern, as a modem with four ports, the position among all
+// of these.
 class Numbering {
  public:
   explicit Numbering(const std::vector<const Device*>& devices) {
@@ -33,7 +34,7 @@ class Numbering {
     }
   }
 
-  // nullopt: it is the device's position.
+  // Returns the number for the next node or mount of the pattern; nullopt: it is the device's position.
   std::optional<std::size_t> next(const PositionText& pattern) {
     const auto found = next_.find(pattern);
     return found == next_.end() ? std::nullopt : std::optional(found->second++);

@@ -33,7 +33,7 @@ class Placeholders {
 
   // For the n-th of the devices.
   Text one(const Template& pattern, std::size_t n);
-  // At `at`, if given, instead of the device's own position.
+  // Returns the text for the n-th of the devices: {n} is `at`, or the position of the device.
   Text position(const PositionText& text, std::size_t n, std::optional<std::size_t> at = std::nullopt);
   // Refuses values that cannot be in a path: see Device::path_trouble().
   void check_path(const Template& pattern);

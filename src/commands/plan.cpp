@@ -225,7 +225,7 @@ Json json_of(const Fleet& fleet) {
   return json;
 }
 
-// What is to be said of a node: the remarks of the look at it, and why its devices are Unhealthy.
+// Returns the remarks of the look at a node, and why its devices are Unhealthy.
 std::set<std::string> notes_on(const PlannedNode& node) {
   std::set<std::string> notes(node.remarks.begin(), node.remarks.end());
   for (const auto& [name, resource] : node.resources) {

@@ -100,7 +100,7 @@ void add_kinds(const std::string& names, std::string_view own, std::set<std::str
 
 constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
 
-// What a container that gets one device would get, as far as plughost says it.
+// The part of a container's answer for one device that plughost knows.
 struct Answer {
   const Recipe& terms;
   const Allocation& allocation;

@@ -73,13 +73,13 @@ Look look(const HostRoot& host, const std::string& node) {
   return {.found = Found::kNothing};
 }
 
-// What is found out of nodes in one look at the machine: many devices have the same ones.
+// Looks at each node once in one look at the machine: many devices have the same ones.
 class NodeChecks {
  public:
   NodeChecks(const HostRoot& host, const NodeNumbers& numbers)
       : host_(host), numbers_(numbers), only_files_tell_(!udevd_runs(host)) {}
 
-  // Why one of the nodes cannot be given to a container; empty: all can.
+  // Returns why one of the nodes cannot be given to a container; empty: all can.
   std::string trouble_of(const Allocation& allocation) {
     for (const auto* const nodes : {&allocation.nodes, &allocation.by_cdi.nodes}) {
       for (const ContainerNode& node : *nodes) {
@@ -91,8 +91,8 @@ class NodeChecks {
     return {};
   }
 
-  // The directories in which nodes can come and go without an event of the kernel. Where udevd runs, those in
-  // /dev come with one.
+  // Returns the directories in which a missing node may appear; where no udevd runs, and so no event may
+  // come, those of all nodes. At most HostRoot::kMostWatched.
   std::vector<WatchedDirectory> watch() && {
     return {std::move_iterator(watch_.begin()), std::move_iterator(watch_.end())};
   }
@@ -101,9 +101,10 @@ class NodeChecks {
   std::string look_at(const std::string& path) {
     const FileType type = host_.type(path);
     const fs::path file(path);
-    if (type == FileType::kNothing)
+    const bool room = watch_.size() < HostRoot::kMostWatched;
+    if (room && type == FileType::kNothing)
       watch_.insert({.path = file.parent_path(), .name = file.filename()});
-    else if (only_files_tell_)
+    else if (room && only_files_tell_)
       watch_.insert({.path = file.parent_path()});
     if (type == FileType::kNothing) return no_node(path);
     if (!is_device_node(type)) return no_device_node(path);
@@ -123,7 +124,7 @@ class NodeChecks {
   std::set<WatchedDirectory> watch_;
 };
 
-// Does a container get nothing but the device's id?
+// Returns true if neither the device nor its entry gives a container anything.
 bool is_bare(const Device& device, const Recipe& recipe) {
   return device.nodes.empty() && device.mounts.empty() && device.env.empty() && !device.recipe &&
          recipe.nodes.empty() && recipe.mounts.empty() && recipe.env.empty() && recipe.annotations.empty();

@@ -168,6 +168,16 @@ TEST_CASE("a check says where a missing node would appear, and without udevd whe
         Watched{{.path = "/dev/bus", .name = "001"}});
 }
 
+TEST_CASE("however many nodes are missing, a check asks for 1,000 directories at most to be watched") {
+  const test::TempDir tree;
+  std::vector<std::string> paths;
+  for (std::size_t n = 0; n <= HostRoot::kMostWatched; ++n) paths.push_back("/dev/none/" + std::to_string(n));
+  std::vector<Device> devices;
+  for (const std::string& path : paths) devices.push_back(device_with({path}));
+  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices).size() == HostRoot::kMostWatched);
+  CHECK(devices.back().trouble == none_at(paths.back()));
+}
+
 // A node of this machine that is not one for all programs.
 std::string terminals() { return std::filesystem::canonical("/dev/ptmx"); }
 
