@@ -240,6 +240,7 @@ func TestDevicesBecomeWhatConvertMakesOfThem(t *testing.T) {
 		"generic-device-plugin/common-path-first":    "put the path first",
 		"generic-device-plugin/devices":              "additional properties 'priority' not allowed",
 		"generic-device-plugin/keys-in-another-case": "not allowed",
+		"generic-device-plugin/nothing-said":         "it has no vendor, or no product",
 		"generic-device-plugin/paths-beside-usb":     "it has paths and usb",
 		"generic-device-plugin/two-of-one-name":      "is there twice",
 		"generic-device-plugin/usb-unknown-key":      "not allowed",
