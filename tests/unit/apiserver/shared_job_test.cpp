@@ -16,13 +16,14 @@ namespace {
 
 struct JobOfTest {
   EventLoop loop;
-  Workers workers{loop, 2};
-  SharedJob<int> job{workers, 50ms};
+  // The workers come after what a body uses, and so end before it.
   std::atomic<int> begun = 0;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   std::vector<std::string> troubles;
   int value = 0;
+  Workers workers{loop, 2};
+  SharedJob<int> job{workers, 50ms};
 
   void run(const std::string& result = "") {
     job.run(

@@ -215,7 +215,7 @@ TEST_CASE("a trial that a reload has ended is not given up by an answer that com
   std::promise<void> first;
   std::promise<void> second;
   for (std::promise<void>* const until : {&first, &second})
-    rig.process.workers.run([until] { until->get_future().wait(); }, [] {}, 1h, [] {});
+    rig.process.workers.run([ended = until->get_future().share()] { ended.wait(); }, [] {}, 1h, [] {});
   rig.write("resources: [{name: x.com/c, count: 1}]");
   rig.ask();
   test::pass(rig.process.loop, 1min);
