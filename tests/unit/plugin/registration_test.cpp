@@ -15,10 +15,13 @@ using namespace plughost;
 namespace {
 
 struct Asking {
+  explicit Asking(std::chrono::milliseconds deadline = RegistrationClient::kDeadline)
+      : client(loop, socket, deadline) {}
+
   test::TempDir dir;
   EventLoop loop;
   std::filesystem::path socket = dir.at("kubelet.sock");
-  RegistrationClient client{loop, socket, std::chrono::milliseconds(300)};
+  RegistrationClient client;
   std::optional<pid_t> process;  // that was asked
   std::optional<RegistrationClient::Result> result;
   std::string why;
@@ -73,7 +76,7 @@ TEST_CASE("a kubelet that closes the connection has gone away, and has not refus
 }
 
 TEST_CASE("it is known which process is asked, and that it says nothing") {
-  Asking asking;
+  Asking asking(std::chrono::milliseconds(300));
   std::vector<UniqueFd> connections;
   const Listener kubelet(
       asking.loop, asking.socket,
