@@ -13,6 +13,7 @@ namespace plughost {
 namespace {
 
 constexpr std::size_t kMostRemarks = 20;
+constexpr std::string_view kShared = ".shared";  // see renameByDefault
 
 // What is said of single devices: a directory of a hundred thousand bad names must not fill the log.
 class Remarks {
@@ -147,7 +148,7 @@ std::optional<std::string> settle(Device& device, const Recipe& recipe,
   if (!resource) return resource;
   device.replicas *= replicas_of(recipe, device);
   if (device.replicas > 1 && !device.hardware->units.empty()) device.hardware.edit().units.clear();
-  if (recipe.rename_shared && device.replicas > 1) *resource += ".shared";
+  if (recipe.rename_shared && device.replicas > 1) *resource += kShared;
   return settle_id(device, recipe.id, *resource, n, remarks) ? resource : std::nullopt;
 }
 
@@ -284,6 +285,11 @@ class Taken {
 };
 
 }  // namespace
+
+std::string with_other_sharing(const std::string& resource) {
+  if (!resource.ends_with(kShared)) return resource + std::string(kShared);
+  return resource.substr(0, resource.size() - kShared.size());
+}
 
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed, const WasGiven& was_given) {

@@ -34,6 +34,9 @@ struct Assembly {
 Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed = {}, const WasGiven& was_given = {});
 
+// The name that the resource has, by renameByDefault, where its devices are shared, or where they are not.
+std::string with_other_sharing(const std::string& resource);
+
 // What one of the entries of a resource has found.
 struct PartFound {
   std::shared_ptr<const Recipe> terms;

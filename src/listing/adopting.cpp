@@ -8,20 +8,27 @@ namespace plughost {
 namespace {
 
 const Holder* find(const Holdings& holdings, const AdoptedDevices::Name& name) {
-  const auto resource = holdings.find(name.resource);
-  if (resource == holdings.end()) return nullptr;
-  const auto held = resource->second.of(name.id);
-  return held.empty() ? nullptr : held.front().holder.get();
+  for (const std::string& each : {name.resource, with_other_sharing(name.resource)}) {
+    const auto resource = holdings.find(each);
+    if (resource == holdings.end()) continue;
+    const auto held = resource->second.of(name.id);
+    if (!held.empty()) return held.front().holder.get();
+  }
+  return nullptr;
 }
 
-// The last of its shares that nobody has.
-std::vector<unsigned> last_free(const Device& device, const std::vector<unsigned>& used, std::size_t count) {
-  std::vector<unsigned> free;
-  for (unsigned n = device.replicas; n-- > 0 && free.size() < count;) {
-    if (!std::ranges::binary_search(used, n)) free.push_back(n);
+// The last of its shares that nobody has. If there are not as many, the last of the others, too: when their
+// pods go, they are still held.
+std::vector<unsigned> last_shares(const Device& device, const std::vector<unsigned>& used,
+                                  std::size_t count) {
+  std::vector<unsigned> shares;
+  for (const bool of_used : {false, true}) {
+    for (unsigned n = device.replicas; n-- > 0 && shares.size() < count;) {
+      if (std::ranges::binary_search(used, n) == of_used) shares.push_back(n);
+    }
   }
-  std::ranges::reverse(free);
-  return free;
+  std::ranges::sort(shares);
+  return shares;
 }
 
 }  // namespace
@@ -126,9 +133,8 @@ void AdoptedDevices::lay(const std::string& resource, std::vector<Device>& devic
     const auto used = adoption->second.used.find(device.id);
     Reason reason = Reason::holder(
         holder_text(resource, holders->second),
-        last_free(device, used == adoption->second.used.end() ? std::vector<unsigned>() : used->second,
-                  holders->second.size()));
-    if (reason.shares.empty()) continue;
+        last_shares(device, used == adoption->second.used.end() ? std::vector<unsigned>() : used->second,
+                    holders->second.size()));
     if (device.replicas > 1)
       reason.text = std::to_string(reason.shares.size()) + " of its " + std::to_string(device.replicas) +
                     " shares " + reason.text;

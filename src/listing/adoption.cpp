@@ -116,12 +116,14 @@ class Draft {
 
   // What one container holds of the resource.
   void sort(const Checkpoint::PodDevices& some) {
+    adopt_resized(some);
     Claim claim{.answer = &some, .ids = {}};
     Claim listed{.answer = &some, .ids = {}};
     Claim gone{.answer = &some, .ids = {}};
     for (const auto& [numa_node, ids] : some.ids) {
       for (const std::string& id : ids) {
         const Device* const device = find_device(devices_, id);
+        if (!device && resized(id)) continue;
         if (device) {
           adoption_.used[device->id].push_back(share_of(*device, id));
           listed.ids.push_back(id);
@@ -141,6 +143,19 @@ class Draft {
     if (!listed.ids.empty() && some.allocation && !some.allocation->nodes.empty())
       listed_claims_.push_back(std::move(listed));
     if (!gone.ids.empty()) gone_claims_.push_back(std::move(gone));
+  }
+
+  // What one container holds of the resource, or of it by the name that it has with other sharing: devices by
+  // ids that they had when they had more shares, or fewer. Each is a hold of the device.
+  void adopt_resized(const Checkpoint::PodDevices& some) {
+    for (const auto& [numa_node, ids] : some.ids) {
+      for (const std::string& id : ids) {
+        const Device* const device = find_device(devices_, id) ? nullptr : resized(id);
+        if (!device) continue;
+        adoption_.devices[device->id].push_back(
+            {.id = id, .pod_uid = some.pod_uid, .container = some.container});
+      }
+    }
   }
 
   Adoption finish(const Recipe& recipe, const Paths& paths) {
@@ -180,6 +195,13 @@ class Draft {
       else
         for (const std::string& id : claim.ids) adoption_.strangers.push_back(former(claim, id));
     }
+  }
+
+  // The device that had the id when it had another number of shares; nullptr: none.
+  const Device* resized(const std::string& id) const {
+    if (const Device* const device = device_of_id(devices_, id)) return device;
+    const auto share = parse_replica_id(id);
+    return share ? device_of_id(devices_, share->id) : nullptr;
   }
 
   static FormerId former(const Claim& claim, const std::string& id) {
@@ -331,10 +353,13 @@ std::map<std::string, Adoption> adopt(const Recipe& recipe, const DevicesOf& res
   if (!held.checkpoint) return adoptions;
   std::map<std::string, Draft> drafts;
   for (const Checkpoint::PodDevices& some : held.checkpoint->pod_devices) {
-    const auto resource = resources.find(some.resource);
-    if (resource == resources.end()) continue;
-    drafts.try_emplace(some.resource, resource->first, resource->second, held, listed)
-        .first->second.sort(some);
+    const auto draft_of = [&](const std::string& name) -> Draft* {
+      const auto resource = resources.find(name);
+      if (resource == resources.end()) return nullptr;
+      return &drafts.try_emplace(name, resource->first, resource->second, held, listed).first->second;
+    };
+    if (Draft* const draft = draft_of(some.resource)) draft->sort(some);
+    if (Draft* const draft = draft_of(with_other_sharing(some.resource))) draft->adopt_resized(some);
   }
   for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, paths);
   return adoptions;

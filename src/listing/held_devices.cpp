@@ -11,12 +11,22 @@ std::string name_of(const Holder& holder) {
   return holder.pod_namespace.empty() ? "pod " + holder.pod : holder.pod_namespace + '/' + holder.pod;
 }
 
-// Those of devices that are no replicas: what the entry shares is no container's own.
+// A share stands for its device: what the entry shares has no units, and if it is shared no more, whoever
+// holds a share of it has it whole.
+std::string_view device_behind(std::string_view id) {
+  const auto share = parse_replica_id(id);
+  return share ? share->id : id;
+}
+
 Ledger::Holds holds_of(const Holdings& holdings) {
   Ledger::Holds holds;
   for (const auto& [resource, holders] : holdings) {
-    for (const auto& [id, holder] : holders)
-      if (!parse_replica_id(id)) holds.try_emplace({resource, std::string(id)}, name_of(*holder));
+    std::string_view last;  // the shares of a device are side by side, and may be 48,000
+    for (const auto& [id, holder] : holders) {
+      const std::string_view device = device_behind(id);
+      if (std::exchange(last, device) != device)
+        holds.try_emplace({resource, std::string(device)}, name_of(*holder));
+    }
   }
   return holds;
 }
@@ -26,8 +36,12 @@ Ledger::Holds holds_of(const Checkpoint& checkpoint) {
   for (const Checkpoint::PodDevices& some : checkpoint.pod_devices) {
     const std::string name = name_of(*some.holder());
     for (const auto& [node, ids] : some.ids) {
-      for (const std::string& id : ids)
-        if (!parse_replica_id(id)) holds.try_emplace({some.resource, id}, name);
+      std::string_view last;
+      for (const std::string& id : ids) {
+        const std::string_view device = device_behind(id);
+        if (std::exchange(last, device) != device)
+          holds.try_emplace({some.resource, std::string(device)}, name);
+      }
     }
   }
   return holds;

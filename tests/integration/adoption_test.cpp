@@ -139,6 +139,68 @@ TEST_CASE("a device with shares loses as many as pods hold") {
   CHECK(over.node.healthy(kGopher, "amy::2"));
 }
 
+TEST_CASE("a device whose sharing is changed while pods hold it is given to no more pods than share it") {
+  Node node{{.pod_resources = true}};
+  bool restarts = false;
+  std::string policy;
+  std::string nodes;
+  SUBCASE("over a reload") {}
+  SUBCASE("over a reload, with an allocation policy, and with a node") {
+    policy = ", allocationPolicy: packed";
+    nodes = "nodes: [{hostPath: /dev/null}], ";
+  }
+  SUBCASE("over a restart") { restarts = true; }
+  SUBCASE("over a restart, with an allocation policy, and with a node") {
+    restarts = true;
+    policy = ", allocationPolicy: packed";
+    nodes = "nodes: [{hostPath: /dev/null}], ";
+  }
+  // Two devices, and as many ids.
+  const auto share = [&](unsigned replicas) {
+    node.configure(
+        counted(kToken, 2, nodes + "replicas: " + std::to_string(replicas) + (replicas > 1 ? policy : "")));
+    if (restarts) {
+      node.end_daemon();
+      REQUIRE(node.wait_for([](const KubeletState& state) { return !state.of(kToken).attached; }));
+      node.start_daemon();
+    } else {
+      REQUIRE(node.reload());
+    }
+    REQUIRE(node.wait_for([&](const KubeletState& state) {
+      return state.of(kToken).attached && state.of(kToken).devices->size() == std::size_t{2} * replicas;
+    }));
+  };
+  const auto free_ids = [&] {
+    std::size_t count = 0;
+    const ResourceState& state = node.of(kToken);
+    for (const ListedDevice& device : *state.devices) count += device.healthy ? 1 : 0;
+    return count;
+  };
+  const auto hold = [&](const std::string& pod, const std::string& id) {
+    REQUIRE(node.kubelet().allocate_named(pod, "main", kToken, {id}).admitted());
+  };
+  node.configure(counted(kToken, 2, nodes + "replicas: 1"));
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.attached({kToken}));
+  const std::string first = ids_of(node.of(kToken)).front();
+
+  hold("whole", first);
+  share(4);
+  CHECK(eventually([&] { return free_ids() == 7; }));
+  CHECK(node.healthy(kToken, first + "::2", 0ms));
+  CHECK(node.unhealthy(kToken, first + "::3", 0ms));
+  hold("share", first + "::0");
+  share(2);
+  CHECK(eventually([&] { return free_ids() == 3; }));
+  share(1);
+  CHECK(node.unhealthy(kToken, first));
+  REQUIRE(node.kubelet().free("whole"));
+  CHECK(node.unhealthy(kToken, first));
+  REQUIRE(node.kubelet().free("share"));
+  CHECK(node.healthy(kToken, first));
+}
+
 TEST_CASE("a reload that changes the ids of devices gives none of them twice") {
   TakenOver over;
   over.hold("theirs-amy");

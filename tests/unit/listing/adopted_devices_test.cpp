@@ -136,12 +136,24 @@ TEST_CASE("of a device with shares as many are taken as are held, the last that 
   two.used["gpu"] = {1, 3};
   CHECK(taken(two, 4).reasons.at(0).shares == Shares{0, 2});
   CHECK(taken(two, 5).reasons.at(0).shares == Shares{2, 4});
+  // Two of these pods may go, and the device is shared by as many as may share it.
   two.used["gpu"] = {0, 1, 2};
-  CHECK(taken(two, 4).reasons.at(0).shares == Shares{3});
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{2, 3});
   two.used["gpu"] = {0, 1, 2, 3};
-  gpu = taken(two, 4);
-  CHECK(gpu.reasons.empty());
-  CHECK(gpu.reason().empty());
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{2, 3});
+  CHECK(taken(held({{"gpu", "X"}, {"gpu", "Y"}}), 1).reasons.at(0).shares == Shares{0});
+}
+
+TEST_CASE("who holds an adopted id is asked under the name that the resource has with other sharing, too") {
+  for (const auto& [listed, asked] : {std::pair(kA + ".shared", kA), std::pair(kA, kA + ".shared")}) {
+    AdoptedDevices adopted;
+    adopted.take({{listed, held({{"gpu", "gpu"}})}});
+    CHECK(adopted.learn(holds(asked, {"gpu"}), true).over.empty());
+    CHECK(with(adopted, {.id = "gpu"}, listed).reason() ==
+          "held by default/pod since before plughost, as gpu");
+    CHECK(adopted.learn(holds(asked, {"other"}), true).over.size() == 1);
+    CHECK(with(adopted, {.id = "gpu"}, listed).healthy());
+  }
 }
 
 TEST_CASE("a stranger is told of once, when somebody says that it is held") {

@@ -515,5 +515,41 @@ TEST_CASE("a reload that changes the number of shares changes ids, too") {
   }
 }
 
+TEST_CASE(
+    "an id of other sharing holds its device, over a restart, and with nothing that tells devices apart") {
+  Node node;
+  SUBCASE("shared by four now") {
+    node.devices = {{.id = "amy", .replicas = 4}, {.id = "bob", .replicas = 4}};
+    node.hold({"amy"}, Allocation());
+    CHECK(node.adopted() == "amy<amy");
+  }
+  SUBCASE("shared by two now") {
+    node.devices = {{.id = "amy", .replicas = 2}};
+    for (const char* id : {"amy::0", "amy::1", "amy::2", "amy::3"}) node.hold({id}, Allocation());
+    CHECK(node.adopted() == "amy<amy::2,amy::3");
+    CHECK(node.look().used.at("amy") == std::vector<unsigned>{0, 1});
+  }
+  SUBCASE("shared by none now") {
+    node.devices = {{.id = "amy"}, {.id = "bob"}};
+    node.hold({"amy::2", "bob::0"}, std::nullopt);
+    node.hold({"amy::3"}, Allocation());
+    CHECK(node.adopted() == "amy<amy::2,amy::3 bob<bob::0");
+  }
+  SUBCASE("a second look after a reload, whose own id it was") {
+    node.devices = {{.id = "amy", .replicas = 2}};
+    node.held.own = {{kA, ids({"amy"})}};
+    node.listed = {{kA, Inventory({{.id = "amy", .replicas = 2}})}};
+    node.hold({"amy"}, Allocation());
+    CHECK(node.adopted() == "amy<amy");
+  }
+  SUBCASE("by the name that the resource has with other sharing") {
+    node.devices = {{.id = "amy", .replicas = 2}};
+    node.hold({"amy", "bob"}, Allocation(), kA + ".shared");
+    CHECK(node.adopted() == "amy<amy");
+  }
+  CHECK(node.look().strangers.empty());
+  CHECK(node.look().stale.empty());
+}
+
 }  // namespace
 }  // namespace plughost

@@ -96,6 +96,26 @@ TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and n
   CHECK_FALSE(rig.blocked(kB));
 }
 
+TEST_CASE("held devices: whoever holds a share of what is shared no more holds the device") {
+  Checkpoint checkpoint;
+  checkpoint.pod_devices.push_back(
+      {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card::2", "card::3"}}}});
+  Rig rig;
+  rig.held.learn_first(checkpoint);
+  CHECK(rig.blocked(kB));
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  HoldingsBuilder holdings;
+  const auto pod = std::make_shared<const Holder>(Holder{"default", "train", "main"});
+  for (const char* id : {"card::2", "card::3", "other::1"}) holdings.add(kA, id, pod);
+  rig.answer(std::move(holdings).build());
+  CHECK(rig.blocked(kB));
+  CHECK(rig.held.held(kA, "card"));
+  CHECK(rig.held.held(kA, "other"));
+  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  rig.answer({});
+  CHECK_FALSE(rig.blocked(kB));
+}
+
 TEST_CASE("held devices: an answer that is not complete, or has no holders, releases nothing") {
   Rig rig;
   rig.give(kA);
