@@ -138,6 +138,7 @@ struct Device {
   std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
   bool lasting = false;         // its trouble does not end by itself: see DeviceSource::forgive()
   bool gone = false;            // it was there, and is listed for a while yet
+  bool if_named = false;        // other devices hang from it: whoever means a vendor does not mean it
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;
   std::vector<CdiNode> cdi_nodes;

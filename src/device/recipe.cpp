@@ -1,11 +1,28 @@
 #include "device/recipe.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <string_view>
 
 #include "text/text.hpp"
 
 namespace plughost {
 namespace {
+
+// Attributes that list several things, with commas: a pattern may be for one of them.
+constexpr std::string_view kLists[] = {"linkType", "netdevs", "pfName"};
+
+bool fits(const std::string& pattern, std::string_view name, const std::string& value) {
+  const auto fits_one = [&](const std::string& one) { return pattern == one || matches(pattern, one); };
+  if (fits_one(value)) return true;
+  if (std::ranges::find(kLists, name) == std::end(kLists)) return false;
+  std::istringstream list(value);
+  for (std::string one; std::getline(list, one, ',');) {
+    if (fits_one(one)) return true;
+  }
+  return false;
+}
 
 // Which of the devices match one of the patterns. Each pattern is tried on all of them: does it match any?
 std::vector<bool> matching(const std::vector<DevicePattern>& patterns, const std::vector<Device>& devices,
@@ -25,12 +42,12 @@ std::vector<bool> matching(const std::vector<DevicePattern>& patterns, const std
 
 bool DevicePattern::matches(const Device& device) const {
   return std::ranges::all_of(attributes, [&](const auto& wanted) {
-    const auto fits = [&](const std::string* value) {
+    const auto has = [&](const std::string* value) {
       return value && !value->empty() && std::ranges::any_of(wanted.second, [&](const std::string& pattern) {
-               return pattern == *value || plughost::matches(pattern, *value);
+               return fits(pattern, wanted.first, *value);
              });
     };
-    return fits(device.attribute(wanted.first)) || fits(device.attribute_at_place(wanted.first));
+    return has(device.attribute(wanted.first)) || has(device.attribute_at_place(wanted.first));
   });
 }
 
@@ -56,16 +73,23 @@ std::string_view disagreement(const Recipe& one, const Recipe& other) {
   return {};
 }
 
-std::vector<std::string> choose(const Choice& choice, std::vector<Device>& devices) {
-  std::vector<std::string> unmatched;
-  const std::vector<bool> only = matching(choice.only, devices, unmatched);
-  const std::vector<bool> except = matching(choice.except, devices, unmatched);
-  std::size_t i = 0;
-  std::erase_if(devices, [&](const Device&) {
-    const std::size_t at = i++;
-    return except[at] || (!choice.only.empty() && !only[at]);
+Chosen choose(const Choice& choice, std::vector<Device>& devices) {
+  Chosen chosen;
+  const std::vector<bool> only = matching(choice.only, devices, chosen.unmatched);
+  const std::vector<bool> except = matching(choice.except, devices, chosen.unmatched);
+  // Whoever leaves out what hangs from a card means the card.
+  const bool named = !choice.only.empty() || std::ranges::any_of(choice.except, [](const auto& pattern) {
+    return pattern.attributes.contains("physfn");
   });
-  return unmatched;
+  std::size_t i = 0;
+  std::erase_if(devices, [&](const Device& device) {
+    const std::size_t at = i++;
+    if (except[at] || (!choice.only.empty() && !only[at])) return true;
+    const bool not_named = device.if_named && !named;
+    if (not_named) chosen.not_named.push_back(device.id);
+    return not_named;
+  });
+  return chosen;
 }
 
 }  // namespace plughost

@@ -45,8 +45,13 @@ struct ReplicaRule {
   bool operator==(const ReplicaRule&) const = default;
 };
 
-// Takes out of the devices what is not chosen, and returns where the patterns stand that match none of them.
-std::vector<std::string> choose(const Choice& choice, std::vector<Device>& devices);
+struct Chosen {
+  std::vector<std::string> unmatched;  // where the patterns stand that match none of the devices
+  std::vector<std::string> not_named;  // the ids of devices that were left out for Device::if_named alone
+};
+
+// Takes out of the devices what is not chosen.
+Chosen choose(const Choice& choice, std::vector<Device>& devices);
 
 enum class AllocationPolicy {
   kNone,         // the kubelet chooses, at random

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/files.hpp"
+#include "host/vfio_groups.hpp"
 
 namespace plughost {
 namespace {
@@ -77,7 +78,7 @@ Look look(const HostRoot& host, const std::string& node) {
 class NodeChecks {
  public:
   NodeChecks(const HostRoot& host, const NodeNumbers& numbers)
-      : host_(host), numbers_(numbers), only_files_tell_(!udevd_runs(host)) {}
+      : host_(host), numbers_(numbers), groups_(host), only_files_tell_(!udevd_runs(host)) {}
 
   // Returns why one of the nodes cannot be given to a container; empty: all can.
   std::string trouble_of(const Allocation& allocation) {
@@ -92,9 +93,12 @@ class NodeChecks {
   }
 
   // Returns the directories in which a missing node may appear; where no udevd runs, and so no event may
-  // come, those of all nodes. At most HostRoot::kMostWatched.
-  std::vector<WatchedDirectory> watch() && {
-    return {std::move_iterator(watch_.begin()), std::move_iterator(watch_.end())};
+  // come, those of all nodes. At most HostRoot::kMostWatched. With a group of VFIO the events of its
+  // functions.
+  ReasonsToCheck reasons() && {
+    ReasonsToCheck reasons{{std::move_iterator(watch_.begin()), std::move_iterator(watch_.end())}, {}};
+    if (has_groups_) reasons.subsystems = {"pci"};
+    return reasons;
   }
 
  private:
@@ -109,17 +113,22 @@ class NodeChecks {
     if (type == FileType::kNothing) return no_node(path);
     if (!is_device_node(type)) return no_device_node(path);
     const auto expected = numbers_.find(path);
-    if (expected == numbers_.end()) return {};
     const std::string number =
         (type == FileType::kBlock ? "b" : "c") + host_.device_number(path).value_or("");
-    if (number == expected->second) return {};
-    return path + " is another device's node: it is " + number + ", and the device is " + expected->second +
-           " (c: character, b: block)";
+    if (expected != numbers_.end() && number != expected->second)
+      return path + " is another device's node: it is " + number + ", and the device is " + expected->second +
+             " (c: character, b: block)";
+    const std::string group = groups_.group_of(path);
+    if (group.empty()) return {};
+    has_groups_ = true;
+    return groups_.trouble_of(group);
   }
 
   const HostRoot& host_;
   const NodeNumbers& numbers_;
+  VfioGroups groups_;
   const bool only_files_tell_;
+  bool has_groups_ = false;
   std::map<std::string, std::string> known_;  // by path: why it cannot be given
   std::set<WatchedDirectory> watch_;
 };
@@ -165,9 +174,8 @@ std::string node_behind(const HostRoot& host, const std::string& path) {
   return is_below(behind, dev) ? fs::path("/dev") / behind.lexically_relative(dev) : behind;
 }
 
-std::vector<WatchedDirectory> check_devices(const HostRoot& host, const std::string& resource,
-                                            const Recipe& recipe, const NodeNumbers& numbers,
-                                            std::vector<Device>& devices) {
+ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+                             const NodeNumbers& numbers, std::vector<Device>& devices) {
   NodeChecks nodes(host, numbers);
   for (Device& device : devices) {
     if (is_bare(device, recipe)) continue;
@@ -184,7 +192,7 @@ std::vector<WatchedDirectory> check_devices(const HostRoot& host, const std::str
       if (known != CdiNode{node.host_path, node.host_path}) device.cdi_nodes.push_back(std::move(known));
     }
   }
-  return std::move(nodes).watch();
+  return std::move(nodes).reasons();
 }
 
 std::optional<std::string> unit_of(const HostRoot& host, const std::string& node) {

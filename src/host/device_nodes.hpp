@@ -20,15 +20,19 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
 // block.
 std::string node_behind(const HostRoot& host, const std::string& path);
 
+// What can change the verdict of a check.
+struct ReasonsToCheck {
+  std::vector<WatchedDirectory> directories;
+  std::vector<std::string> subsystems;  // of udev's events
+};
+
 // Marks each device Unhealthy that no container could have now, with the sentence that its Allocate would be
-// refused with: a node is missing, is no device node or has another number; two things would be in one place
-// of the container; a template needs a value that the device does not have. A device that is Unhealthy keeps
-// its reason. The devices also learn what a specification of CDI says of their nodes: where links lead, and
-// whose they are. Returns the directories in which a change can change the verdict. Worker threads; may
-// block: nodes may be anywhere.
-std::vector<WatchedDirectory> check_devices(const HostRoot& host, const std::string& resource,
-                                            const Recipe& recipe, const NodeNumbers& numbers,
-                                            std::vector<Device>& devices);
+// refused with: a node is missing, is no device node or has another number; its VFIO group cannot be opened;
+// two things would be in one place of the container; a template needs a value that the device does not have.
+// A device that is Unhealthy keeps its reason. The devices also learn what a specification of CDI says of
+// their nodes: where links lead, and whose they are. Worker threads; may block: nodes may be anywhere.
+ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+                             const NodeNumbers& numbers, std::vector<Device>& devices);
 
 // Which hardware the node at the path is (see Hardware::units). Empty: there is none. nullopt: it is one that
 // any number of programs open, each for itself, such as /dev/kvm. Worker threads.

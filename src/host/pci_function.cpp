@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "text/ascii.hpp"
 #include "text/json.hpp"
 #include "text/text.hpp"
 
@@ -35,6 +36,17 @@ std::string number_of(const std::string& address, const SysDevice& physical) {
   }
 }
 
+// As the kernel's drivers name a port: p0, and p0s1 where it is split. Representors have pf0vf1, c1pf0sf88 ….
+bool is_port(std::string_view name) {
+  if (!name.starts_with('p')) return false;
+  name.remove_prefix(1);
+  const std::size_t split = name.find('s');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, is_digit);
+  };
+  return is_number(name.substr(0, split)) && (split == name.npos || is_number(name.substr(split + 1)));
+}
+
 bool one_of(const std::vector<std::string>& words, const std::string& word) {
   return words.empty() || std::ranges::find(words, word) != words.end();
 }
@@ -54,8 +66,17 @@ PciFunction pci_function(const SysDevice& device) {
                        .virtual_number = physical ? number_of(device.name(), *physical) : "",
                        .virtual_functions = number_of_virtual_functions(device)};
   if (function.is_network())
-    function.physical_name = joined((physical ? *physical : device).names_in("net"), ",");
+    function.physical_name = joined(own_interfaces(physical ? *physical : device), ",");
   return function;
+}
+
+std::vector<std::string> own_interfaces(const SysDevice& device) {
+  std::vector<std::string> names = device.names_in("net");
+  std::erase_if(names, [&](const std::string& name) {
+    const std::string port = device.attribute("net/" + name + "/phys_port_name").value_or("");
+    return !port.empty() && !is_port(port);
+  });
+  return names;
 }
 
 bool PciSelectors::take(const PciFunction& function) const {

@@ -23,14 +23,18 @@ struct PciFunction {
   std::string virtual_number;
   // How many virtual functions it is divided into, as text; empty: it is not.
   std::string virtual_functions;
-  // Of a network card's function the physical one's network interface, or its own if it is no virtual one;
-  // several with commas. Empty: there is none now.
+  // Of a network card's function the physical one's own network interface, or its own if it is no virtual
+  // one; several with commas. Empty: there is none now.
   std::string physical_name;
 
   bool is_network() const { return class_code.starts_with("02"); }
 };
 
 PciFunction pci_function(const SysDevice& device);
+
+// The network interfaces of a device that are its own ports, sorted: those of a card in switchdev mode that
+// stand for a virtual function or a subfunction are not.
+std::vector<std::string> own_interfaces(const SysDevice& device);
 
 // An empty list takes any function; one of a list's words must fit.
 struct PciSelectors {

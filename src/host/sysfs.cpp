@@ -230,6 +230,8 @@ std::vector<SysDevice> SysDevice::below(std::string_view subsystem) const {
   return found;
 }
 
+bool is_usb_hub(const SysDevice& device) { return device.attribute("bDeviceClass") == "09"; }
+
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem) {
   std::vector<SysDevice> devices;
   SysfsMemory* const memory = host.sysfs_memory();

@@ -23,6 +23,9 @@ bool udevd_runs(const HostRoot& host);
 // subsystem that the kernel does not know has none.
 std::vector<SysDevice> devices_of(const HostRoot& host, std::string_view subsystem);
 
+// Hubs, the computer's own among them: other USB devices hang from them.
+bool is_usb_hub(const SysDevice& device);
+
 // Properties, links and tags are read once, when first asked for: a scan makes its SysDevices anew.
 class SysDevice {
  public:

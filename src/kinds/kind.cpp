@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/sysfs.hpp"
+#include "text/text.hpp"
 
 namespace plughost {
 namespace {
@@ -44,9 +45,16 @@ std::string unfinished_text(const std::string& name) {
          "for what came before udevd ran, `udevadm trigger` (systemd-udev-trigger.service) begins it";
 }
 
+std::string not_named_text(const std::vector<std::string>& devices) {
+  return "not listed, because a container that had it would have what hangs from it, too: " +
+         joined(devices, ", ") + "; to list it, name it more exactly, by its product or by `only`";
+}
+
 Scan DeviceSource::look(const HostRoot& host, const Recipe& recipe) const {
   Scan taken = scan(host);
-  taken.unmatched = choose(recipe.choice, taken.devices);
+  Chosen chosen = choose(recipe.choice, taken.devices);
+  taken.unmatched = std::move(chosen.unmatched);
+  if (!chosen.not_named.empty()) taken.remarks.push_back(not_named_text(chosen.not_named));
   leave_out_unfinished(host, taken);
   if (!taken.unfinished.empty() && taken.look_again == std::chrono::seconds(0))
     taken.look_again = kUdevPatience;

@@ -10,6 +10,7 @@
 
 #include "document/fields.hpp"
 #include "host/pci_function.hpp"
+#include "host/vfio_groups.hpp"
 #include "kinds/kind.hpp"
 #include "text/text.hpp"
 
@@ -28,9 +29,6 @@ constexpr std::string_view kSubsystems[] = {
 
 bool is_literal(const std::string& pattern) { return pattern.find_first_of("*?[\\") == std::string::npos; }
 
-// vfio-pci, and those that are made from it: mlx5_vfio_pci, nvgrace_gpu_vfio_pci …
-bool is_vfio(const std::string& driver) { return driver == "vfio-pci" || driver.ends_with("vfio_pci"); }
-
 // A device node of a card, and what the kernel calls it.
 struct Found {
   std::string name;
@@ -43,6 +41,11 @@ std::optional<SysDevice> vfio_group(const HostRoot& host, const std::string& gro
   const auto with_iommu = SysDevice::at(host, home + group);
   return with_iommu ? with_iommu : SysDevice::at(host, home + "noiommu-" + group);
 }
+
+bool is_bridge(const PciFunction& card) { return card.class_code.starts_with("06"); }
+
+// Bridges, and physical functions that are divided.
+bool others_hang_from(const PciFunction& card) { return is_bridge(card) || !card.virtual_functions.empty(); }
 
 // What an entry has of one card.
 struct Card {
@@ -102,6 +105,10 @@ class Pci final : public DeviceSource {
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
   bool takes_nodes_of(const std::string& subsystem) const;
+  // Does the entry mean the card itself, rather than all of its vendor, its driver or its class of cards?
+  bool names(const PciFunction& card) const {
+    return !wanted_.devices.empty() || (is_bridge(card) && !wanted_.classes.empty());
+  }
   void add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const;
 
   PciSelectors wanted_;
@@ -127,7 +134,7 @@ void Pci::add_nodes_below(const SysDevice& device, Card& card, Scan& scan) const
 Card Pci::look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const {
   Card card{.function = std::move(function), .place = device.path(), .numa_node = device.numa_node()};
   const std::string& driver = card.function.driver;
-  if (is_vfio(driver) && takes_nodes_of("vfio")) add_group(host, device, card, scan);
+  if (is_vfio_driver(driver) && takes_nodes_of("vfio")) add_group(host, device, card, scan);
   add_nodes_below(device, card, scan);
   if (driver.empty())
     card.trouble = "no driver is bound to it";
@@ -151,7 +158,10 @@ Scan Pci::scan(const HostRoot& host) const {
   }
   std::ranges::sort(scan.subsystems);
   scan.subsystems.erase(std::unique(scan.subsystems.begin(), scan.subsystems.end()), scan.subsystems.end());
-  for (const Card& card : cards) scan.devices.push_back(device_of(card, permissions_));
+  for (const Card& card : cards) {
+    scan.devices.push_back(device_of(card, permissions_));
+    scan.devices.back().if_named = others_hang_from(card.function) && !names(card.function);
+  }
   return scan;
 }
 

@@ -59,6 +59,20 @@ bool is_wanted(const SysDevice& device, const Wanted& wanted) {
   return false;
 }
 
+// Do the patterns say no more of a device than its vendor?
+bool means_a_vendor(const Wanted& wanted) {
+  static constexpr std::string_view kOfAll[] = {
+      "DEVTYPE",      "ID_VENDOR",    "ID_VENDOR_ENC", "ID_VENDOR_FROM_DATABASE",
+      "ID_VENDOR_ID", "manufacturer", "idVendor",      "vendor"};
+  const auto of_all = [](const Patterns& patterns) {
+    return std::ranges::all_of(patterns, [](const auto& pattern) {
+      return std::ranges::find(kOfAll, pattern.first) != std::end(kOfAll);
+    });
+  };
+  return wanted.name == "*" && wanted.tags.empty() && of_all(wanted.properties) &&
+         of_all(wanted.attributes) && of_all(wanted.attributes_of_parents);
+}
+
 std::string file_name(const std::string& path) { return fs::path(path).filename(); }
 
 class Udev final : public DeviceSource {
@@ -83,6 +97,7 @@ class Udev final : public DeviceSource {
     for (const SysDevice& device : found) {
       const auto link = link_by_id(device);
       scan.devices.push_back(device_of(host, device, link && with_link[*link] > 1, scan));
+      scan.devices.back().if_named = is_usb_hub(device) && means_a_vendor(wanted_);
     }
     return scan;
   }

@@ -106,8 +106,9 @@ void Scanner::look_on_worker(HeldIds held) {
           };
           Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {
-            std::ranges::move(check_devices(host, resource, *recipe, seen.numbers, devices),
-                              std::back_inserter(seen.watch));
+            ReasonsToCheck again = check_devices(host, resource, *recipe, seen.numbers, devices);
+            std::ranges::move(again.directories, std::back_inserter(seen.watch));
+            std::ranges::move(again.subsystems, std::back_inserter(seen.subsystems));
             find_units(host, *recipe, devices);
           }
           Found found{.scan = std::move(seen), .assembly = std::move(assembly)};

@@ -29,6 +29,8 @@ struct Identity {
     return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
            fit(&Identity::port);
   }
+  // Does it mean a device, rather than all of a vendor?
+  bool names_one() const { return !product.empty() || !serial.empty() || !port.empty(); }
 };
 
 struct Plugged : Identity {
@@ -62,6 +64,7 @@ class UsbPart final : public GroupPart {
                  Scan& scan) const;
   void read_alternatives(Fields& fields);
   bool fits(const Plugged& plugged) const;
+  bool names(const Plugged& plugged) const;
   bool may_change() const { return !any_of_.empty(); }
 
   Identity wanted_;
@@ -111,9 +114,16 @@ bool UsbPart::fits(const Plugged& plugged) const {
   return wanted_.fits(plugged) && (any_of_.empty() || std::ranges::any_of(any_of_, fit));
 }
 
+bool UsbPart::names(const Plugged& plugged) const {
+  return wanted_.names_one() || std::ranges::any_of(any_of_, [&](const Identity& wanted) {
+           return wanted.names_one() && wanted.fits(plugged);
+         });
+}
+
 std::vector<Plugged> UsbPart::matches(const HostRoot& host, Scan& scan) const {
   const auto waits = [&scan](const SysDevice& device) { return waits_for_udev(device, scan); };
   std::vector<Plugged> found;
+  std::vector<std::string> not_named;
   for (SysDevice& device : devices_of(host, kBus)) {
     const std::optional<std::string> vendor = device.attribute("idVendor");
     if (!vendor) continue;  // an interface of a device
@@ -123,11 +133,16 @@ std::vector<Plugged> UsbPart::matches(const HostRoot& host, Scan& scan) const {
                      .port = device.name()},
                     device};
     if (!fits(plugged) || waits(plugged.device)) continue;
+    if (is_usb_hub(device) && !names(plugged)) {
+      if (std::ranges::find(nodes_, kBus) != nodes_.end()) not_named.push_back(plugged.port);
+      continue;
+    }
     const bool node_waits = std::ranges::any_of(nodes_, [&](const std::string& subsystem) {
       return subsystem != kBus && std::ranges::any_of(device.below(subsystem), waits);
     });
     if (!node_waits) found.push_back(std::move(plugged));
   }
+  if (!not_named.empty()) scan.remarks.push_back(not_named_text(not_named));
   return found;
 }
 

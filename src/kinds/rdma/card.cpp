@@ -39,7 +39,7 @@ std::string RdmaCard::place() const {
 
 std::vector<std::string> RdmaCard::netdevs() const {
   std::vector<std::string> names;
-  if (const auto parent = device_.parent()) names = parent->names_in("net");
+  if (const auto parent = device_.parent()) names = own_interfaces(*parent);
   if (!names.empty()) return names;
   for (const std::string& port : device_.names_in("ports")) {
     const std::string entries = "ports/" + port + "/gid_attrs/ndevs";

@@ -95,6 +95,12 @@ class Lasting {
   std::optional<steady_clock::time_point> other_since_;
 };
 
+bool lacks_rdma_cm(const Device& card) {
+  return !card.nodes.empty() && std::ranges::none_of(card.nodes, [](const DeviceNode& node) {
+    return node.host_path == "/dev/infiniband/rdma_cm";
+  });
+}
+
 // All cards as one device, Healthy while one of them is.
 Device pool_of(const std::vector<Device>& cards, const std::string& id) {
   Device pool;
@@ -174,6 +180,10 @@ void Rdma::finish(Scan& taken, const Recipe& /*recipe*/) const {
   std::erase_if(ports_good_, [&](const auto& known) {
     return std::ranges::find(taken.devices, known.first, &Device::id) == taken.devices.end();
   });
+  if (std::ranges::any_of(taken.devices, lacks_rdma_cm))
+    taken.remarks.push_back(
+        "the machine has no /dev/infiniband/rdma_cm: programs that connect by it (librdmacm, as ib_send_bw "
+        "-R, NVMe-oF and NFS over RDMA do) fail in the containers; is the module rdma_ucm loaded?");
   if (!pool_id_.empty() && !taken.devices.empty()) taken.devices = {pool_of(taken.devices, pool_id_)};
 }
 

@@ -72,6 +72,7 @@ void add_cards(const MadeSysfs& machine) {
   machine.device(kPci + "0000:09:00.0/infiniband/mlx5_0", "infiniband", {{"node_guid", "1:2:3:4"}});
   machine.attribute(kPci + "0000:09:00.0/infiniband/mlx5_0", "ports/1/state", "4: ACTIVE");
   machine.attribute(kPci + "0000:09:00.0/infiniband/mlx5_0", "ports/1/link_layer", "InfiniBand");
+  noded(machine, kVirtual + "misc/rdma_cm", "misc", "infiniband/rdma_cm");
   noded(machine, kPci + "0000:09:00.0/infiniband_verbs/uverbs0", "infiniband_verbs", "infiniband/uverbs0",
         {{"ibdev", "mlx5_0"}});
 }
@@ -194,8 +195,10 @@ const std::map<std::string, Texts> kFound{
     {"kvm-vhost", {"kvm/vhost kvm: /dev/kvm /dev/vhost-net"}},
     {"loop", {"smarter-devices/loop loop0: /dev/loop0 /dev/loop-control"}},
     {"ptp-pps", {"clock/ptp ptp0: /dev/ptp0", "clock/pps pps0: /dev/pps0"}},
-    {"rdma-exclusive", {"rdma/hca 0000:09:00.0: /dev/infiniband/uverbs0"}},
-    {"rdma-shared", {"rdma/hca_shared_devices_a rdma/hca_shared_devices_a: /dev/infiniband/uverbs0"}},
+    {"rdma-exclusive", {"rdma/hca 0000:09:00.0: /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm"}},
+    {"rdma-shared",
+     {"rdma/hca_shared_devices_a rdma/hca_shared_devices_a: /dev/infiniband/uverbs0 "
+      "/dev/infiniband/rdma_cm"}},
     {"sdr",
      {"radio/sdr usb-1-3: /dev/bus/usb/001/003", "radio/sdr usb-1-4: /dev/bus/usb/001/004",
       "radio/sdr usb-1-5: /dev/bus/usb/001/005"}},

@@ -40,7 +40,7 @@ Texts chosen(const std::vector<Attributes>& only, const std::vector<Attributes>&
 
 Texts unmatched(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
   std::vector<Device> devices = cards();
-  return choose({.only = patterns(only), .except = patterns(except)}, devices);
+  return choose({.only = patterns(only), .except = patterns(except)}, devices).unmatched;
 }
 
 TEST_CASE("without a choice every device is taken") {
@@ -112,6 +112,32 @@ TEST_CASE("where a pattern stands that matches no device is told, whatever becam
         Texts{"1", "1"});
   // A device that is left out matches all the same.
   CHECK(unmatched({{{"id", {"GPU-a"}}}}, {{{"id", {"GPU-b"}}}}).empty());
+}
+
+TEST_CASE("of a list of interfaces each matches by itself, and of other values nothing but the whole") {
+  Device switched = card("a", "x,y", "0000:03:00.0");
+  switched.attributes.push_back({"pfName", "ens1f0,ens1f1"});
+  const auto takes = [&](const char* attribute, const char* pattern) {
+    return DevicePattern{.attributes = {{attribute, {pattern}}}, .where = {}}.matches(switched);
+  };
+  for (const char* pattern : {"ens1f0", "ens1f1", "*f1", "ens1f0,ens1f1"}) CHECK(takes("pfName", pattern));
+  CHECK_FALSE(takes("pfName", "ens1"));
+  CHECK_FALSE(takes("name", "x"));
+}
+
+TEST_CASE("what other devices hang from is taken only if `only` takes it, or they are left out") {
+  const auto left = [](const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
+    std::vector<Device> devices = cards();
+    devices[1].if_named = true;
+    const Chosen chosen = choose({.only = patterns(only), .except = patterns(except)}, devices);
+    return std::pair(devices.size(), chosen.not_named);
+  };
+  CHECK(left({}, {}) == std::pair(2UL, Texts{"GPU-b"}));
+  CHECK(left({}, {{{"id", {"GPU-a"}}}}) == std::pair(1UL, Texts{"GPU-b"}));
+  CHECK(left({{{"id", {"GPU-b"}}}}, {}) == std::pair(1UL, Texts{}));
+  CHECK(left({{{"id", {"GPU-a"}}}}, {}) == std::pair(1UL, Texts{}));
+  CHECK(left({}, {{{"physfn", {"*"}}}}) == std::pair(3UL, Texts{}));
+  CHECK(left({}, {{{"id", {"GPU-b"}}}}) == std::pair(2UL, Texts{}));
 }
 
 ReplicaRule rule(const std::vector<Attributes>& devices, unsigned replicas, std::string where) {

@@ -156,15 +156,38 @@ TEST_CASE("a device that is Unhealthy keeps its reason, and one that a container
   CHECK(trouble_of(host, {.id = "a"}).empty());
 }
 
+TEST_CASE("a device is Unhealthy whose VFIO group is not viable, and the cards' events are followed for it") {
+  const test::MadeSysfs machine;
+  const std::string audio = "/sys/devices/pci0000:00/0000:01:00.1";
+  machine.device(audio, "pci", {{"class", "0x040300"}});
+  machine.bind(audio, "snd_hda_intel");
+  machine.link(audio + "/iommu_group", "/sys/kernel/iommu_groups/15");
+  machine.tree().link("dev/vfio/15", "/dev/null");
+  const auto check = [&](const char* path) {
+    std::vector<Device> devices{device_with({path})};
+    const auto again = check_devices(machine.host(), "x.com/a", {}, {}, devices);
+    return std::pair(devices[0].trouble, again.subsystems);
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(check("/dev/vfio/15") == std::pair(std::string("IOMMU group 15 is not viable: 0000:01:00.1 has the "
+                                                       "driver snd_hda_intel; bind each function of the "
+                                                       "group to vfio-pci, or to no driver"),
+                                           Texts{"pci"}));
+  machine.bind(audio, "vfio-pci");
+  CHECK(check("/dev/vfio/15") == std::pair(std::string(), Texts{"pci"}));
+  machine.tree().link("dev/modem", "/dev/null");
+  CHECK(check("/dev/modem") == std::pair(std::string(), Texts{}));
+}
+
 TEST_CASE("a check says where a missing node would appear, and without udevd where any can go") {
   const test::TempDir tree;
   tree.link("dev/good", "/dev/null");
   std::vector<Device> devices{device_with({"/dev/good", "/dev/bus/001"}), device_with({"/dev/good"})};
   using Watched = std::vector<WatchedDirectory>;
-  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices) ==
+  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices).directories ==
         Watched{{.path = "/dev"}, {.path = "/dev/bus", .name = "001"}});
   tree.file("run/udev/control");
-  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices) ==
+  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices).directories ==
         Watched{{.path = "/dev/bus", .name = "001"}});
 }
 
@@ -174,7 +197,8 @@ TEST_CASE("however many nodes are missing, a check asks for 1,000 directories at
   for (std::size_t n = 0; n <= HostRoot::kMostWatched; ++n) paths.push_back("/dev/none/" + std::to_string(n));
   std::vector<Device> devices;
   for (const std::string& path : paths) devices.push_back(device_with({path}));
-  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices).size() == HostRoot::kMostWatched);
+  CHECK(check_devices(HostRoot(tree.path()), "x.com/a", {}, {}, devices).directories.size() ==
+        HostRoot::kMostWatched);
   CHECK(devices.back().trouble == none_at(paths.back()));
 }
 

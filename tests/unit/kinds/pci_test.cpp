@@ -219,6 +219,8 @@ TEST_CASE("virtual functions are cards like others, and their physical one is re
   CHECK(value(scan_of(machine, {{"devices", one("1017")}}).devices.at(0), "vfs") == "(none)");
   machine.attribute(physical, "sriov_numvfs", "1");
   CHECK(value(scan_of(machine, {{"devices", one("1017")}}).devices.at(0), "vfs") == "1");
+  const Scan named = scan_of(machine, {{"devices", list({text("1017"), text("1018")})}});
+  CHECK(named.remarks == both.remarks);
   const Choice divided{.only = {}, .except = {{.attributes = {{"vfs", {"*"}}}, .where = {}}}};
   CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, divided)) == Texts{"0000:05:00.1"});
   const Choice whole{.only = {}, .except = {{.attributes = {{"physfn", {"*"}}}, .where = {}}}};
@@ -250,6 +252,48 @@ TEST_CASE("a network card's function says whose interface it is a part of, and w
   const Choice first{.only = {{.attributes = {{"pfName", {"ens1f0"}}, {"vf", {"0"}}}, .where = {}}},
                      .except = {}};
   CHECK(ids_of(scan_of(machine, {{"vendors", one("15b3")}}, first)) == Texts{"0000:05:00.2"});
+}
+
+TEST_CASE("the interface of a card in switchdev mode is its own port, and no representor") {
+  const MadeSysfs machine;
+  const std::string physical = kRoot + "0000:00:02.0/0000:05:00.0";
+  add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
+  const std::pair<const char*, const char*> interfaces[] = {
+      {"ens1f0", "p0"}, {"ens1f0_0", "pf0vf0"}, {"ens1f0_1", "c1pf0vf1"}, {"en7f0pf0sf88", "pf0sf88"}};
+  for (const auto& [name, port] : interfaces)
+    machine.device(physical + "/net/" + name, "net", {{"phys_port_name", port}});
+  const auto pf_name = [&] {
+    return value(scan_of(machine, {{"devices", one("1017")}}).devices.at(0), "pfName");
+  };
+  CHECK(pf_name() == "ens1f0");
+  machine.device(physical + "/net/ens1f0s1", "net", {{"phys_port_name", "p0s1"}});
+  machine.device(physical + "/net/ens1f9", "net");
+  CHECK(pf_name() == "ens1f0,ens1f0s1,ens1f9");
+  for (const char* representor : {"p", "px", "p0s", "psf1", "vf0"}) {
+    CAPTURE(representor);
+    machine.attribute(physical + "/net/ens1f9", "phys_port_name", representor);
+    CHECK(pf_name() == "ens1f0,ens1f0s1");
+  }
+}
+
+TEST_CASE("bridges and divided cards are not meant by their vendor, driver or class") {
+  const MadeSysfs machine;
+  const std::string bridge = kRoot + "0000:00:02.0";
+  const std::string physical = bridge + "/0000:05:00.0";
+  add_card(machine, bridge, "15b3", "1979", "060400", "pcieport");
+  add_card(machine, physical, "15b3", "1017", "020000", "mlx5_core");
+  machine.attribute(physical, "sriov_numvfs", "4");
+  add_card(machine, bridge + "/0000:05:00.1", "15b3", "1018", "020000", "mlx5_core");
+  const Scan vendor = scan_of(machine, {{"vendors", one("15b3")}});
+  CHECK(ids_of(vendor) == Texts{"0000:05:00.1"});
+  REQUIRE(vendor.remarks.size() == 1);
+  CHECK(vendor.remarks[0].find("have what hangs from it, too: 0000:00:02.0, 0000:05:00.0; to list it") !=
+        std::string::npos);
+  CHECK(ids_of(scan_of(machine, {{"drivers", one("mlx5_core")}})) == Texts{"0000:05:00.1"});
+  CHECK(ids_of(scan_of(machine, {{"classes", one("02")}})) == Texts{"0000:05:00.1"});
+  CHECK(ids_of(scan_of(machine, {{"classes", one("0604")}})) == Texts{"0000:00:02.0"});
+  CHECK(ids_of(scan_of(machine, {{"devices", list({text("1979"), text("1017")})}})) ==
+        Texts{"0000:00:02.0", "0000:05:00.0"});
 }
 
 TEST_CASE("an interface that is renamed is looked at again, where virtual functions are known by its name") {

@@ -73,6 +73,30 @@ TEST_CASE("matches: name, attributes, properties, tags, and attributes of one de
   CHECK(ids(sysfs, parents("046d", "0000")).empty());
 }
 
+TEST_CASE("a USB hub is not meant by its vendor: others are plugged into it") {
+  const MadeSysfs sysfs;
+  for (const char* port : {"1-2", "1-3"})
+    sysfs.device(
+        std::string("/sys/devices/usb1/") + port, "usb",
+        {{"idVendor", "05e3"}, {"idProduct", "0608"}, {"bDeviceClass", port[2] == '2' ? "09" : "00"}},
+        {{"DEVTYPE", "usb_device"}});
+  const auto found = [&](Members keys) {
+    keys.emplace_back("subsystem", text("usb"));
+    const Entry entry = read_entry("udev", map(std::move(keys)));
+    return ids_of(entry.source->look(sysfs.host(), {}));
+  };
+  const auto with = [](const char* key, const char* name, const char* value) {
+    return Members{{key, map({{name, text(value)}})}};
+  };
+  CHECK(found({}) == Ids{"1-3"});
+  CHECK(found(with("attributes", "idVendor", "05e3")) == Ids{"1-3"});
+  CHECK(found(with("attributesOfParents", "idVendor", "05e3")) == Ids{"1-3"});
+  CHECK(found(with("properties", "DEVTYPE", "usb_device")) == Ids{"1-3"});
+  CHECK(found(with("attributes", "idProduct", "0608")) == Ids{"1-2", "1-3"});
+  CHECK(found(with("attributesOfParents", "idProduct", "0608")) == Ids{"1-2", "1-3"});
+  CHECK(found({{"name", text("1-2")}}) == Ids{"1-2"});
+}
+
 TEST_CASE("two devices with one serial number are told apart by where they are plugged in") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/data/c81:1",

@@ -71,6 +71,30 @@ TEST_CASE("devices without a serial number are known by their ports, and those w
   CHECK(scan.devices[0].hardware->units == Ids{kRoot + "1-2"});
 }
 
+TEST_CASE("a hub is not meant by its vendor: others are plugged into it") {
+  const MadeSysfs sysfs;
+  plug_in(sysfs, "1-2", "8142", "");
+  sysfs.attribute(kRoot + "1-2", "bDeviceClass", "09");
+  plug_in(sysfs, "1-3", "f000", "");
+  const Scan vendor = scan_of(sysfs, {{"vendor", text("0451")}});
+  CHECK(ids_of(vendor) == Ids{"usb-1-3"});
+  REQUIRE(vendor.remarks.size() == 1);
+  CHECK(vendor.remarks[0].find(": 1-2; to list it, name it more exactly") != std::string::npos);
+  const Members names[] = {{{"vendor", text("0451")}, {"product", text("8142")}}, {{"port", text("1-2")}}};
+  for (const Members& name : names) {
+    const Scan scan = scan_of(sysfs, name);
+    CHECK(ids_of(scan) == Ids{"usb-1-2"});
+    CHECK(scan.remarks.empty());
+  }
+  const auto any_of = [&](const char* product) {
+    return ids_of(
+        scan_of(sysfs, {{"anyOf", list({map({{"vendor", text("0451")}}),
+                                        map({{"vendor", text("0451")}, {"product", text(product)}})})}}));
+  };
+  CHECK(any_of("8142") == Ids{"usb-1-2", "usb-1-3"});
+  CHECK(any_of("8143") == Ids{"usb-1-3"});
+}
+
 TEST_CASE("child nodes are given instead of the bus node, by a link that lasts where udev made one") {
   const MadeSysfs sysfs;
   plug_in(sysfs, "1-2", "f000", "A1");

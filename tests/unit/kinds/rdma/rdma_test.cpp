@@ -126,6 +126,30 @@ TEST_CASE("a card is known by its address and has the nodes of all of its ports"
   CHECK(value(device, "numa") == "1");
 }
 
+TEST_CASE("without rdma_cm there is a remark, as long as a card of the entry has nodes") {
+  const Rig rig;
+  CHECK(rig.scan().remarks.empty());
+  rig.add_card(kFirst, "mlx5_0", 0);
+  REQUIRE(rig.scan().remarks.size() == 1);
+  CHECK(rig.scan().remarks[0].starts_with("the machine has no /dev/infiniband/rdma_cm: programs"));
+  CHECK(rig.scan({.only = {}, .except = {{.attributes = {{"pci", {kFirst}}}, .where = {}}}}).remarks.empty());
+  rig.add_rdma_cm();
+  CHECK(rig.scan().remarks.empty());
+}
+
+TEST_CASE("the interfaces of a card in switchdev mode are its own, each of which can be chosen") {
+  const Rig rig;
+  rig.add_card(kFirst, "mlx5_0", 0, "15b3", "eno1");
+  const std::string net = "/sys/devices/pci0000:00/0000:00:01.0/" + std::string(kFirst) + "/net/";
+  rig.machine.attribute(net + "eno1", "phys_port_name", "p0");
+  rig.machine.device(net + "eno1_0", "net", {{"phys_port_name", "pf0vf0"}});
+  CHECK(value(rig.card(), "netdevs") == "eno1");
+  rig.machine.device(net + "eno2", "net");
+  CHECK(value(rig.card(), "netdevs") == "eno1,eno2");
+  CHECK(rig.scan({.only = {}, .except = {{.attributes = {{"netdevs", {"eno1"}}}, .where = {}}}})
+            .devices.empty());
+}
+
 TEST_CASE("a card says which virtual functions it has, and whose it is") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
