@@ -147,7 +147,8 @@ struct PodsApi::Question {
   std::unique_ptr<GetCall> get;
 };
 
-PodsApi::PodsApi(EventLoop& loop, std::filesystem::path socket) : loop_(loop), socket_(std::move(socket)) {}
+PodsApi::PodsApi(EventLoop& loop, std::filesystem::path socket, std::chrono::milliseconds deadline)
+    : loop_(loop), socket_(std::move(socket)), deadline_(deadline) {}
 
 PodsApi::~PodsApi() = default;
 
@@ -176,11 +177,11 @@ void PodsApi::put(Questions::iterator question, Call& call, typename Call::Metho
 void PodsApi::put(Questions::iterator question) {
   try {
     if (question->uid.empty()) {
-      question->list = std::make_unique<ListCall>(socket_, kDeadline, kMostBytes);
+      question->list = std::make_unique<ListCall>(socket_, deadline_, kMostBytes);
       question->list->request = grpc::ByteBuffer(nullptr, 0);  // a ListPodsRequest
       put(question, *question->list, &PodLists::Stub::list);
     } else {
-      question->get = std::make_unique<GetCall>(socket_, kDeadline, kMostBytes);
+      question->get = std::make_unique<GetCall>(socket_, deadline_, kMostBytes);
       question->get->request.set_poduid(question->uid);
       put(question, *question->get, &v1alpha1::Pods::StubInterface::async_interface::GetPod);
     }

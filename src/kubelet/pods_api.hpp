@@ -42,7 +42,7 @@ class PodsApi {
   };
   using Done = std::function<void(const Answer& answer)>;
 
-  PodsApi(EventLoop& loop, std::filesystem::path socket);
+  PodsApi(EventLoop& loop, std::filesystem::path socket, std::chrono::milliseconds deadline = kDeadline);
   ~PodsApi();
   PodsApi& operator=(PodsApi&&) = delete;
 
@@ -65,6 +65,7 @@ class PodsApi {
 
   EventLoop& loop_;
   std::filesystem::path socket_;
+  std::chrono::milliseconds deadline_;
   Questions questions_;
   Lifetime lifetime_;
 };
