@@ -77,7 +77,7 @@ Chosen choose(const Choice& choice, std::vector<Device>& devices) {
   Chosen chosen;
   const std::vector<bool> only = matching(choice.only, devices, chosen.unmatched);
   const std::vector<bool> except = matching(choice.except, devices, chosen.unmatched);
-  // Whoever leaves out what hangs from a card means the card.
+  // An entry that leaves out what hangs from a card means the card.
   const bool named = !choice.only.empty() || std::ranges::any_of(choice.except, [](const auto& pattern) {
     return pattern.attributes.contains("physfn");
   });

@@ -20,7 +20,7 @@ std::string missing_device_node(const HostRoot& host, const Allocation& allocati
 // block.
 std::string node_behind(const HostRoot& host, const std::string& path);
 
-// What can change the verdict of a check.
+// After a change of these a check may have another verdict.
 struct ReasonsToCheck {
   std::vector<WatchedDirectory> directories;
   std::vector<std::string> subsystems;  // of udev's events

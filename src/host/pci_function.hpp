@@ -23,8 +23,8 @@ struct PciFunction {
   std::string virtual_number;
   // How many virtual functions it is divided into, as text; empty: it is not.
   std::string virtual_functions;
-  // Of a network card's function the physical one's own network interface, or its own if it is no virtual
-  // one; several with commas. Empty: there is none now.
+  // The own network interface of the function, or of a virtual function's physical one; several with commas.
+  // Empty: there is none now, or it is no network card's function.
   std::string physical_name;
 
   bool is_network() const { return class_code.starts_with("02"); }

@@ -47,7 +47,7 @@ std::string unfinished_text(const std::string& name) {
 
 std::string not_named_text(const std::vector<std::string>& devices) {
   return "not listed, because a container that had it would have what hangs from it, too: " +
-         joined(devices, ", ") + "; to list it, name it more exactly, by its product or by `only`";
+         joined(devices, ", ") + "; to list it, name it more exactly, as by its product";
 }
 
 Scan DeviceSource::look(const HostRoot& host, const Recipe& recipe) const {

@@ -54,7 +54,7 @@ bool waits_for_udev(const SysDevice& device, Scan& scan);
 inline constexpr std::chrono::seconds kUdevPatience{10};
 std::string unfinished_text(const std::string& name);
 
-// What is said of hubs, bridges and cards with virtual functions that an entry means by their vendor alone.
+// Says which hubs, bridges and cards with virtual functions are left out, as the entry names but a vendor.
 std::string not_named_text(const std::vector<std::string>& devices);
 
 // What a source keeps running between its scans, to be told of changes. Loop thread only. Destroyed means

@@ -105,7 +105,7 @@ class Pci final : public DeviceSource {
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
   bool takes_nodes_of(const std::string& subsystem) const;
-  // Does the entry mean the card itself, rather than all of its vendor, its driver or its class of cards?
+  // Returns true if the entry means the card itself, rather than all of its vendor, its driver or its class.
   bool names(const PciFunction& card) const {
     return !wanted_.devices.empty() || (is_bridge(card) && !wanted_.classes.empty());
   }

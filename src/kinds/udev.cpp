@@ -59,7 +59,7 @@ bool is_wanted(const SysDevice& device, const Wanted& wanted) {
   return false;
 }
 
-// Do the patterns say no more of a device than its vendor?
+// Returns true if the patterns say no more of a device than its vendor.
 bool means_a_vendor(const Wanted& wanted) {
   static constexpr std::string_view kOfAll[] = {
       "DEVTYPE",      "ID_VENDOR",    "ID_VENDOR_ENC", "ID_VENDOR_FROM_DATABASE",
@@ -94,10 +94,12 @@ class Udev final : public DeviceSource {
     for (const SysDevice& device : found) {
       if (const auto link = link_by_id(device)) ++with_link[*link];
     }
+    const bool may_be_hubs =
+        std::ranges::find(wanted_.subsystems, "usb") != wanted_.subsystems.end() && means_a_vendor(wanted_);
     for (const SysDevice& device : found) {
       const auto link = link_by_id(device);
       scan.devices.push_back(device_of(host, device, link && with_link[*link] > 1, scan));
-      scan.devices.back().if_named = is_usb_hub(device) && means_a_vendor(wanted_);
+      scan.devices.back().if_named = may_be_hubs && is_usb_hub(device);
     }
     return scan;
   }

@@ -116,14 +116,13 @@ class Draft {
 
   // What one container holds of the resource.
   void sort(const Checkpoint::PodDevices& some) {
-    adopt_resized(some);
     Claim claim{.answer = &some, .ids = {}};
     Claim listed{.answer = &some, .ids = {}};
     Claim gone{.answer = &some, .ids = {}};
     for (const auto& [numa_node, ids] : some.ids) {
       for (const std::string& id : ids) {
         const Device* const device = find_device(devices_, id);
-        if (!device && resized(id)) continue;
+        if (!device && adopt_resized(some, id)) continue;
         if (device) {
           adoption_.used[device->id].push_back(share_of(*device, id));
           listed.ids.push_back(id);
@@ -145,17 +144,10 @@ class Draft {
     if (!gone.ids.empty()) gone_claims_.push_back(std::move(gone));
   }
 
-  // What one container holds of the resource, or of it by the name that it has with other sharing: devices by
-  // ids that they had when they had more shares, or fewer. Each is a hold of the device.
-  void adopt_resized(const Checkpoint::PodDevices& some) {
-    for (const auto& [numa_node, ids] : some.ids) {
-      for (const std::string& id : ids) {
-        const Device* const device = find_device(devices_, id) ? nullptr : resized(id);
-        if (!device) continue;
-        adoption_.devices[device->id].push_back(
-            {.id = id, .pod_uid = some.pod_uid, .container = some.container});
-      }
-    }
+  // The same, by the name that the resource has with other sharing.
+  void sort_with_other_sharing(const Checkpoint::PodDevices& some) {
+    for (const auto& [numa_node, ids] : some.ids)
+      for (const std::string& id : ids) adopt_resized(some, id);
   }
 
   Adoption finish(const Recipe& recipe, const Paths& paths) {
@@ -197,11 +189,14 @@ class Draft {
     }
   }
 
-  // The device that had the id when it had another number of shares; nullptr: none.
-  const Device* resized(const std::string& id) const {
-    if (const Device* const device = device_of_id(devices_, id)) return device;
+  // A device has had the id with more shares, or with fewer: the container holds the device. False: none has.
+  bool adopt_resized(const Checkpoint::PodDevices& some, const std::string& id) {
     const auto share = parse_replica_id(id);
-    return share ? device_of_id(devices_, share->id) : nullptr;
+    const Device* device = device_of_id(devices_, id);
+    if (!device && share) device = device_of_id(devices_, share->id);
+    if (!device) return false;
+    adoption_.devices[device->id].push_back({.id = id, .pod_uid = some.pod_uid, .container = some.container});
+    return true;
   }
 
   static FormerId former(const Claim& claim, const std::string& id) {
@@ -359,7 +354,8 @@ std::map<std::string, Adoption> adopt(const Recipe& recipe, const DevicesOf& res
       return &drafts.try_emplace(name, resource->first, resource->second, held, listed).first->second;
     };
     if (Draft* const draft = draft_of(some.resource)) draft->sort(some);
-    if (Draft* const draft = draft_of(with_other_sharing(some.resource))) draft->adopt_resized(some);
+    if (Draft* const draft = draft_of(with_other_sharing(some.resource)))
+      draft->sort_with_other_sharing(some);
   }
   for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, paths);
   return adoptions;

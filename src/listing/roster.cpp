@@ -83,8 +83,11 @@ std::vector<Device> Roster::settle(const std::string& resource, Row& row, std::v
   devices = row.remembered.merge(
       before, std::move(devices), now, forget_after,
       [&](const Device& device, Clock::time_point due) { return stays(row, device, due, later, now); });
-  row.damping.apply(before, devices, now,
-                    [&](const std::string& id) { return terms.held && terms.held(resource, id); });
+  // Whoever holds a share of a device does not have it alone: others must not get one while it flaps.
+  row.damping.apply(before, devices, now, [&](const std::string& id) {
+    const Device* const device = device_of_id(devices, id);
+    return (!device || device->replicas == 1) && terms.held && terms.held(resource, id);
+  });
   next_change_ = std::min({next_change_, row.remembered.next_forgetting(), row.damping.next_release()});
   return devices;
 }

@@ -29,7 +29,7 @@ struct Identity {
     return fit(&Identity::vendor) && fit(&Identity::product) && fit(&Identity::serial) &&
            fit(&Identity::port);
   }
-  // Does it mean a device, rather than all of a vendor?
+  // Returns true if it means a product or a device, rather than all of a vendor.
   bool names_one() const { return !product.empty() || !serial.empty() || !port.empty(); }
 };
 

@@ -544,8 +544,8 @@ TEST_CASE(
   }
   SUBCASE("by the name that the resource has with other sharing") {
     node.devices = {{.id = "amy", .replicas = 2}};
-    node.hold({"amy", "bob"}, Allocation(), kA + ".shared");
-    CHECK(node.adopted() == "amy<amy");
+    node.hold({"amy", "bob", "amy::1"}, Allocation(), kA + ".shared");
+    CHECK(node.adopted() == "amy<amy,amy::1");
   }
   CHECK(node.look().strangers.empty());
   CHECK(node.look().stale.empty());

@@ -248,6 +248,24 @@ TEST_CASE("a device that flaps is held, and the list changes when it is released
   CHECK(entry.roster.next_change() == kNever);
 }
 
+TEST_CASE(
+    "a device with shares that flaps is kept back although a pod holds a share, and one without is not") {
+  for (const unsigned replicas : {1U, 4U}) {
+    CAPTURE(replicas);
+    Listed entry;
+    entry.terms.held = [](const std::string&, const std::string&) { return true; };
+    for (int n = 0; n < 20; ++n) {
+      std::map<std::string, Roster::Seen> seen;
+      seen[kA].devices = {{.id = "a", .trouble = n % 2 == 1 ? "bad" : "", .replicas = replicas}};
+      entry.take(std::move(seen), kStart + n * 1s);
+    }
+    std::map<std::string, Roster::Seen> well;
+    well[kA].devices = {{.id = "a", .replicas = replicas}};
+    entry.take(std::move(well), kStart + 20s);
+    CHECK(text_of(entry.roster.listed(kA)) == (replicas == 1 ? "a" : "a!"));
+  }
+}
+
 TEST_CASE("a resource that is named after its devices and was never held goes with the last of them") {
   Listed entry;
   entry.terms.named_after_devices = true;
