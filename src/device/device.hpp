@@ -107,6 +107,9 @@ struct Hardware {
   // and what else one container can use at a time, an IOMMU group. Empty: nothing is known, or containers
   // share it, because the entry says so.
   std::vector<std::string> units;
+  // Directories of its own whose content the kernel shows in one network namespace only:
+  // "/sys/devices/…/0000:03:00.0/net".
+  std::vector<std::string> in_namespace;
   std::vector<Bond> bonds;  // to the other devices of its kind; empty: nothing is known beside NUMA nodes
 
   bool operator==(const Hardware&) const = default;
@@ -138,6 +141,7 @@ struct Device {
   std::string trouble;          // why it is Unhealthy by itself, in words; empty: it is not
   bool lasting = false;         // its trouble does not end by itself: see DeviceSource::forgive()
   bool gone = false;            // it was there, and is listed for a while yet
+  bool away = false;            // it is there, and is shown in another network namespace
   bool if_named = false;        // other devices hang from it: whoever means a vendor does not mean it
   std::vector<int> numa_nodes;  // real nodes only: the kubelet takes -1 for a node that never fits
   std::vector<DeviceNode> nodes;

@@ -2,6 +2,7 @@
 // device that the kernel's device model shows.
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <utility>
 
@@ -131,6 +132,8 @@ class Udev final : public DeviceSource {
                          {.name = "serial", .value = from.property("ID_SERIAL_SHORT")}};
     if (const auto numa = from.numa_node()) device.numa_nodes = {*numa};
     device.hardware.edit().units = {from.path()};
+    if (from.subsystem() == "net")
+      device.hardware.edit().in_namespace = {fs::path(from.path()).parent_path().string()};
     return device;
   }
 

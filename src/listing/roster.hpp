@@ -43,7 +43,7 @@ class Roster {
   };
   struct Terms {
     std::chrono::seconds forget_after{};
-    // Does a pod hold the device? See Damping. Not set: nobody knows.
+    // Does a pod hold the device? See Damping, and Device::away. Not set: nobody knows.
     std::function<bool(const std::string& resource, const std::string& id)> held = {};
     // A resource that nobody has ever held goes with the last of its devices: there may be others any moment.
     bool named_after_devices = false;

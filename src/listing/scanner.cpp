@@ -1,6 +1,9 @@
 #include "listing/scanner.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <utility>
 #include <variant>
 
 #include "host/device_nodes.hpp"
@@ -22,6 +25,30 @@ std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inven
                   });
   }
   return others;
+}
+
+// Adds what was listed and is away now: its hardware is there, with its driver, while another network
+// namespace has its interface or RDMA device. One that was renamed is there by its new name.
+void add_away(const HostRoot& host, const std::map<std::string, Inventory>& listed, DevicesOf& resources) {
+  const auto is_empty = [&](const std::string& directory) {
+    return host.glob(directory + "/*").paths.empty() &&
+           host.exists((std::filesystem::path(directory).parent_path() / "driver").string());
+  };
+  for (auto& [resource, devices] : resources) {
+    const auto before = listed.find(resource);
+    if (before == listed.end()) continue;
+    std::vector<Device> away;
+    for_each_pair(before->second.devices(), devices, [&](const Device* old, const Device* now) {
+      if (now || std::ranges::none_of(old->hardware->in_namespace, is_empty)) return;
+      Device& device = away.emplace_back(*old);
+      device.reasons.clear();
+      device.gone = false;
+      device.away = true;
+      device.trouble = "another network namespace has it, or its interface";
+    });
+    std::ranges::move(away, std::back_inserter(devices));
+    sort_by_id(devices);
+  }
 }
 
 // What all entries of the resource have found, with what this one has found now.
@@ -111,6 +138,7 @@ void Scanner::look_on_worker(HeldIds held) {
             std::ranges::move(again.subsystems, std::back_inserter(seen.subsystems));
             find_units(host, *recipe, devices);
           }
+          add_away(host, listed, assembly.resources);
           Found found{.scan = std::move(seen), .assembly = std::move(assembly)};
           join_with(parts, listed, found);
           found.adoptions = adopt(*recipe, found.assembly.resources, listed, held, paths);

@@ -1,6 +1,7 @@
 #include "kinds/rdma/card.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <tuple>
 #include <utility>
@@ -53,6 +54,13 @@ std::vector<std::string> RdmaCard::netdevs() const {
   return names;
 }
 
+std::vector<std::string> RdmaCard::in_namespace() const {
+  std::vector<std::string> directories{std::filesystem::path(device_.path()).parent_path().string()};
+  const auto parent = device_.parent();
+  if (parent && !own_interfaces(*parent).empty()) directories.push_back(parent->path() + "/net");
+  return directories;
+}
+
 std::vector<std::string> RdmaCard::link_types() const {
   std::vector<std::string> types;
   for (const std::string& port : device_.names_in("ports")) {
@@ -102,9 +110,8 @@ std::vector<std::string> RdmaNodes::all() const {
 
 std::map<std::string, RdmaNodes> rdma_nodes(const HostRoot& host, Scan& scan) {
   std::map<std::string, RdmaNodes> nodes;
-  for (const SysDevice& device : devices_of(host, "infiniband_verbs")) {
+  for (const SysDevice& device : devices_of(host, "infiniband_verbs"))
     if (const auto node = node_of(device, scan)) nodes[device.attribute("ibdev").value_or("")].uverbs = *node;
-  }
   for (const SysDevice& device : devices_of(host, "infiniband_mad")) {
     const auto node = node_of(device, scan);
     if (!node) continue;

@@ -32,7 +32,9 @@ class RdmaCard {
   // In the kernel's tree of devices: its PCI function's, unless it shares that with others.
   std::string place() const;
 
-  std::vector<std::string> netdevs() const;     // its own network interfaces, sorted
+  std::vector<std::string> netdevs() const;  // its own network interfaces, sorted
+  // See Hardware::in_namespace.
+  std::vector<std::string> in_namespace() const;
   std::vector<std::string> link_types() const;  // of its ports: "infiniband", "ether"; each once
   std::vector<RdmaPort> ports() const;
 

@@ -108,9 +108,8 @@ Device pool_of(const std::vector<Device>& cards, const std::string& id) {
   std::set<std::string> paths;
   std::set<int> numa_nodes;
   for (const Device& card : cards) {
-    for (const DeviceNode& node : card.nodes) {
+    for (const DeviceNode& node : card.nodes)
       if (paths.insert(node.host_path).second) pool.nodes.push_back(node);
-    }
     numa_nodes.insert(card.numa_nodes.begin(), card.numa_nodes.end());
     for (const Attribute& attribute : card.attributes) {
       const auto same = std::ranges::find(pool.attributes, attribute.name, &Attribute::name);
@@ -200,6 +199,7 @@ Device Rdma::device_of(const RdmaCard& card, const RdmaNodes& nodes) const {
   Device device;
   device.id = card.id();
   device.hardware.edit().units = {card.place()};
+  device.hardware.edit().in_namespace = card.in_namespace();
   for (const std::string& path : nodes.all()) device.add_node(path, permissions_);
   if (card.pci()) {
     device.attributes = attributes_of(*card.pci());

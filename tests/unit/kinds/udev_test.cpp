@@ -97,6 +97,16 @@ TEST_CASE("a USB hub is not meant by its vendor: others are plugged into it") {
   CHECK(found({{"name", text("1-2")}}) == Ids{"1-2"});
 }
 
+TEST_CASE("a network interface can be in a network namespace, and what else the kernel shows cannot") {
+  const Made sysfs;
+  const std::string eth0 = "/sys/devices/pci0000:00/0000:03:00.0/net/eth0";
+  sysfs.device(eth0, "net");
+  const Entry entry = read_entry("udev", map({{"subsystem", text("net")}}));
+  CHECK(entry.source->scan(sysfs.host()).devices.at(0).hardware->in_namespace ==
+        Ids{"/sys/devices/pci0000:00/0000:03:00.0/net"});
+  CHECK(scan_of(sysfs, {}).devices.at(0).hardware->in_namespace.empty());
+}
+
 TEST_CASE("two devices with one serial number are told apart by where they are plugged in") {
   const Made sysfs;
   sysfs.tree().file("/run/udev/data/c81:1",

@@ -237,6 +237,26 @@ TEST_CASE("a pod that holds one share holds the device, and another resource's p
   CHECK(text_of(entry.roster.listed(kA)) == "gpu!");
 }
 
+TEST_CASE("a device that is away is Healthy while a pod holds it: it is in that pod's network namespace") {
+  Listed entry;
+  std::set<std::string> held;
+  entry.terms.held = [&](const std::string& resource, const std::string& id) {
+    return resource == kA && held.contains(id);
+  };
+  std::map<std::string, Roster::Seen> seen;
+  seen[kA].devices = {{.id = "a", .trouble = "another namespace has it", .away = true},
+                      {.id = "b", .trouble = "no driver"}};
+  const auto now = [&] {
+    entry.take(seen, kStart);
+    return text_of(entry.roster.listed(kA));
+  };
+  CHECK(now() == "a! b!");
+  held = {"a", "b"};
+  CHECK(now() == "a b!");
+  held = {};
+  CHECK(now() == "a! b!");
+}
+
 TEST_CASE("a device that flaps is held, and the list changes when it is released") {
   Listed entry;
   entry.see({"a"}, kStart);

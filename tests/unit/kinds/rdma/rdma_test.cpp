@@ -150,6 +150,16 @@ TEST_CASE("the interfaces of a card in switchdev mode are its own, each of which
             .devices.empty());
 }
 
+TEST_CASE("a card says what of it a network namespace can have: its RDMA device, and its own interfaces") {
+  const Rig rig;
+  rig.add_card(kFirst, "mlx5_0", 0, "15b3", "eno1");
+  const std::string function = "/sys/devices/pci0000:00/0000:00:01.0/" + std::string(kFirst);
+  CHECK(rig.card().hardware->in_namespace == Texts{function + "/infiniband", function + "/net"});
+  rig.machine.remove(function + "/net/eno1");
+  rig.machine.device(function + "/net/eno1_0", "net", {{"phys_port_name", "pf0vf0"}});
+  CHECK(rig.card().hardware->in_namespace == Texts{function + "/infiniband"});
+}
+
 TEST_CASE("a card says which virtual functions it has, and whose it is") {
   const Rig rig;
   const std::string card = rig.add_card(kFirst, "mlx5_0", 0);
