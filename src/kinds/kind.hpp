@@ -92,6 +92,9 @@ class DeviceSource {
   // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
   // the source would not notice by itself (Device::lasting); the next scan that begins goes by that.
   virtual void forgive(const Device& /*device*/) const {}
+  // Loop thread, while a scan may be under way. At rest, the source lets go of what keeps a driver from being
+  // replaced, at the latest at the end of that scan; scans find what the last one found.
+  virtual void rest(bool /*at_rest*/) const {}
   // Loop thread, at most once, before the first scan. For a source that is told of changes by something that
   // it runs itself: begins that, and calls hint in the loop, not from within, whenever a scan would find
   // something else. programs outlives what is returned, which is destroyed before or after the source.

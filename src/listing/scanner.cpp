@@ -81,8 +81,17 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
       directories_(platform.directories, platform.host, [this] { hint(); }),
       timer_(platform.loop, [this] { look(); }),
       watch_(source_->watch(platform.programs, [this] { hint(); })) {
+  source_->rest(false);  // the entry may have been there before
   schedule_.replace(Clock::now());
   look();
+}
+
+Scanner::~Scanner() { source_->rest(true); }
+
+void Scanner::rest(bool at_rest) {
+  if (std::exchange(at_rest_, at_rest) == at_rest) return;
+  source_->rest(at_rest);
+  hint();
 }
 
 void Scanner::hint() {

@@ -67,10 +67,14 @@ class Scanner {
   // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
   Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
+  // Its source is at rest then.
+  ~Scanner();
   Scanner& operator=(Scanner&&) = delete;
 
   // Look at the machine: at once, or after a quiet moment.
   void hint();
+  // See DeviceSource::rest(): a change of it is a reason to look.
+  void rest(bool at_rest);
   // See DeviceSource::forgive(): the next look goes by that.
   void forgive(const Device& device);
   const ScanSchedule& schedule() const { return schedule_; }
@@ -92,6 +96,7 @@ class Scanner {
   std::shared_ptr<const Recipe> recipe_;
   Hooks hooks_;
   ScanSchedule schedule_;
+  bool at_rest_ = false;
   std::chrono::milliseconds deadline_;
   FollowedDirectories directories_;
   std::map<std::string, std::unique_ptr<UdevWatch>> subsystems_;

@@ -71,6 +71,7 @@ void Entry::forgive(const Drains::Name& name) {
 // Without a look at the machine: a driver that hangs is a reason to drain.
 void Entry::on_overlay() {
   std::vector<Roster::Listing> listings = roster_.lay_anew();
+  parts_.rest_drained(roster_.lists());
   if (!listings.empty())
     publish(std::move(listings));
   else if (publication_.idle())
@@ -149,6 +150,7 @@ std::vector<Roster::Listing> Entry::take(DevicesOf resources) {
       .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
       .named_after_devices = !config_.recipe->name.literal()};
   std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
+  parts_.rest_drained(roster_.lists());
   ask_for_holders();
   return listings;
 }

@@ -173,9 +173,8 @@ void Parts::update(Configs configs, const Lists& listed) {
   updated_ = ++version_;
   taken_ = false;
   for (std::size_t i = 0; i < begun.size(); ++i) begun[i]->begin(schedules[i]);
-  for (const auto& part : parts_) {
+  for (const auto& part : parts_)
     if (std::ranges::find(begun, part.get()) == begun.end()) part->hint();
-  }
 }
 
 void Parts::set_where(const Configs& configs) {
@@ -198,8 +197,21 @@ void Parts::hint() {
 }
 
 void Parts::forgive(const Device& device) {
-  for (const auto& part : parts_) {
+  for (const auto& part : parts_)
     if (!device.terms || device.terms == part->config().recipe) part->forgive(device);
+}
+
+void Parts::rest_drained(const Lists& listed) {
+  for (const auto& part : parts_) {
+    bool some = false;
+    const auto out_of_use = [&](const Device& device) {
+      if (device.gone || (device.terms && device.terms != part->config().recipe)) return true;
+      some = true;
+      return device.drained();
+    };
+    const bool all = std::ranges::all_of(
+        listed, [&](const auto& item) { return std::ranges::all_of(item.second.devices(), out_of_use); });
+    part->rest(some && all);
   }
 }
 

@@ -53,6 +53,7 @@ class Part {
   void set_where(std::string where) { config_.where = std::move(where); }
   void hint() { scanner_->hint(); }
   void forgive(const Device& device) { scanner_->forgive(device); }
+  void rest(bool at_rest) { scanner_->rest(at_rest); }
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
 
   // What is said of a look that has ended: what it could not take, and what matches nothing.
@@ -118,6 +119,8 @@ class Parts {
   Part& first() { return *parts_.front(); }
   void hint();
   void forgive(const Device& device);
+  // Lets the entries rest whose devices are all drained, so that their driver can be replaced.
+  void rest_drained(const Lists& listed);
   // Is a specification of ours written for some of the devices?
   bool names_by_cdi() const;
   std::vector<Stall> stalls() const;

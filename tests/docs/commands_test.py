@@ -61,6 +61,11 @@ NOT_RUN = {
     "k3s ctr images import plughost-0.1.0-image.oci.tar": "needs k3s",
     "skopeo copy oci-archive:plughost-0.1.0-image.oci.tar docker-daemon:plughost:0.1.0":
         "needs Docker; tests/packaging/image_test.py copies it into the same kind of archive",
+    "for gpu in $(nvidia-smi --query-gpu=uuid --format=csv,noheader); do plughost drain nvidia.com/gpu=$gpu "
+    '--reason "a new driver"; done': "needs NVIDIA's cards; tests/integration/gpu_test.cpp drains made ones",
+    "modprobe --remove nvidia_uvm nvidia_drm nvidia_modeset nvidia": "needs NVIDIA's driver",
+    "for gpu in $(nvidia-smi --query-gpu=uuid --format=csv,noheader); do plughost undrain nvidia.com/gpu=$gpu; done":
+        "needs NVIDIA's cards; tests/integration/gpu_test.cpp undrains made ones",
     "ansible-playbook -i inventory.yaml packaging/ansible/plughost.yaml -e package=plughost_0.1.0_amd64.deb "
     "-e config=config.yaml": "runs on the machine of whoever has the nodes; tests/packaging/ansible_test.py runs it",
 }

@@ -100,6 +100,45 @@ TEST_CASE("an error of a card makes all of its replicas Unhealthy, until somebod
 }
 
 TEST_CASE(
+    "a driver can be replaced once its cards are drained: NVML is closed until one is back in service") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  start(node, cards());
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  const auto order = [&](const char* word, const char* device) {
+    return run_plughost({word, kGpu + "=" + device, "--control", node.control()}).exit_code;
+  };
+  REQUIRE(order("drain", "GPU-a") == 0);
+  CHECK(node.unhealthy(kGpu, "GPU-a"));
+  CHECK(fake.in_use());
+  REQUIRE(order("drain", "GPU-b") == 0);
+  CHECK(eventually([&] { return !fake.in_use(); }, 5s));
+  fake.show("fail nvmlInit_v2 9\n");  // while it is replaced
+  CHECK(node.unhealthy(kGpu, "GPU-b"));
+  fake.show(kTwoCards);
+  REQUIRE(order("undrain", "GPU-b") == 0);
+  CHECK(node.healthy(kGpu, "GPU-b"));
+  CHECK(fake.in_use());
+  CHECK(node.unhealthy(kGpu, "GPU-a"));
+}
+
+TEST_CASE("a driver can be replaced while its entry does not apply: NVML is closed until it does again") {
+  const FakeNvml fake(kTwoCards);
+  Node node;
+  node.files().file("labels", "nvidia.com/gpu.deploy.client=true\n");
+  node.set_top("nodeLabels: " + node.path("labels") + '\n');
+  start(node, cards("when: {not: {label: {nvidia.com/gpu.deploy.client: \"paused-*\"}}}"));
+  REQUIRE(node.healthy(kGpu, "GPU-a"));
+  CHECK(fake.in_use());
+  node.files().file("labels", "nvidia.com/gpu.deploy.client=paused-for-driver-upgrade\n");
+  CHECK(eventually([&] { return !fake.in_use(); }, 5s));
+  node.files().file("labels", "");
+  CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGpu).streams == 1; }));
+  CHECK(node.healthy(kGpu, "GPU-a"));
+  CHECK(fake.in_use());
+}
+
+TEST_CASE(
     "an entry takes the cards that it chooses, with the replicas of each, and another choice is a reload") {
   const FakeNvml fake(
       "card GPU-a minor=0 pci=0000:3b:00.0 name=NVIDIA_A100\n"

@@ -182,6 +182,7 @@ class Gpu final : public DeviceSource {
   void forgive(const Device& device) const override {
     if (const std::string* const uuid = device.attribute("uuid")) nvidia_.forgive(*uuid);
   }
+  void rest(bool at_rest) const override { nvidia_.rest(at_rest); }
   SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
     return terms_.injection.by_cdi() ? cdi_.watch(programs, hint) : nullptr;
@@ -198,11 +199,12 @@ class Gpu final : public DeviceSource {
   GpuTerms terms_;
   std::string name_;
   std::shared_ptr<const KindRecipe> recipe_;
-  mutable NvidiaCdi cdi_;  // scans never overlap
+  mutable NvidiaCdi cdi_;
   mutable NvidiaGpus nvidia_;
 };
 
 Scan Gpu::scan(const HostRoot& host) const {
+  const NvidiaGpus::Look alone = nvidia_.look();
   Scan scan;
   scan.subsystems = {std::begin(kGpuSubsystems), std::end(kGpuSubsystems)};
   const auto add = [&](std::vector<Device> devices) {
@@ -226,6 +228,7 @@ Scan Gpu::scan(const HostRoot& host) const {
 }
 
 void Gpu::finish(Scan& taken, const Recipe& recipe) const {
+  const NvidiaGpus::Look alone = nvidia_.look();
   nvidia_.check_mig(taken);
   const auto is_nvidia = [](const Device& device) {
     const std::string* const vendor = device.attribute("vendor");
@@ -247,15 +250,13 @@ void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
   if (!root.empty()) scan.watch.push_back({root + "/dev", "nvidia*"});
   std::vector<NvidiaGpu> gpus = nvidia_.find(host, scan);
   std::vector<std::string> shared;
-  for (const char* const node : kNvidiaNodes) {
+  for (const char* const node : kNvidiaNodes)
     if (host.exists(node_below(host, root, node))) shared.emplace_back(node);
-  }
   const std::string trouble = gpus.empty() || !terms_.injection.mps ? "" : mps_trouble(host, scan);
   // Who begins with cards that nobody can use yet would only have containers fail.
   scan.not_yet = trouble;
-  for (NvidiaGpu& gpu : gpus) {
+  for (NvidiaGpu& gpu : gpus)
     if (gpu.trouble.empty()) gpu.trouble = trouble;
-  }
   if (terms_.injection.by_cdi()) cdi_.describe(host, gpus, nvidia_.library(), scan);
   for (const NvidiaGpu& gpu : gpus) scan.devices.push_back(device_of(gpu, host, shared));
 }

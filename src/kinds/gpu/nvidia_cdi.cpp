@@ -60,9 +60,8 @@ std::optional<std::set<std::string>> names_in(const std::string& text, const Hos
       return !host || files_exist(*host, its.value("containerEdits", Json::object()));
     };
     const bool all_usable = usable(specification);
-    for (const Json& device : specification.at("devices")) {
+    for (const Json& device : specification.at("devices"))
       if (all_usable && usable(device)) names.insert(device.at("name").get<std::string>());
-    }
   } catch (const Json::exception&) {
     return std::nullopt;
   }
@@ -150,16 +149,20 @@ std::string NvidiaCdi::what_there_is(const HostRoot& host, const std::string& pr
   return there;
 }
 
-void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::string& library,
-                         Scan& scan) {
+void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
+                         const std::optional<std::string>& library, Scan& scan) {
   if (!host.runs_programs()) return;
+  if (!library) {
+    if (!text_.empty()) scan.cdi.push_back({.name = kFile, .text = text_});
+    return;
+  }
   scan.watch.push_back({driver_root_ + kCapabilities, "*"});
   const std::string program = gpus.empty() ? "" : find_program(host);
   if (program.empty()) {
     described_.clear();
     return;
   }
-  const std::string there = what_there_is(host, program, library, gpus);
+  const std::string there = what_there_is(host, program, *library, gpus);
   const auto is_named = [&](const NvidiaGpu& gpu) { return names_.contains(name_of(gpu)); };
   const bool complete = trouble_.empty() && std::ranges::all_of(gpus, is_named);
   const bool retry = there == described_ && !complete && when_ + kRetry <= now_();
@@ -196,9 +199,8 @@ void NvidiaCdi::look_at(const std::string& program, const std::string& there, co
 
 std::string NvidiaCdi::find_program(const HostRoot& host) const {
   if (!program_.empty()) return program_;
-  for (const char* const place : kPlaces) {
+  for (const char* const place : kPlaces)
     if (host.exists(place)) return place;
-  }
   return {};
 }
 

@@ -33,7 +33,9 @@ class NvidiaCdi {
   // where the files that it refers to exist. Sets the trouble of each card that has none and that no
   // container could get by its CDI name. Does nothing where the tool is not installed: another program may
   // have made a specification. While the tool looks at what it has not described yet, the scan is undecided.
-  void describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::string& library, Scan& scan);
+  // library: nullopt: NVML is at rest, so the tool, which would open it, does not run.
+  void describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus, const std::optional<std::string>& library,
+                Scan& scan);
   // Loop thread, at most once: from then on the tool runs beside the scans, which are hinted at when it has
   // ended. programs outlives what is returned.
   std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint);

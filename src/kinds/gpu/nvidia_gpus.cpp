@@ -57,6 +57,20 @@ NvidiaGpus::~NvidiaGpus() {
   if (nvml_cards_) releases().add(std::move(nvml_cards_));
 }
 
+NvidiaGpus::Look NvidiaGpus::look() {
+  looking_.lock();
+  return {this, [](NvidiaGpus* gpus) {
+            gpus->looking_.unlock();
+            gpus->close_at_rest();
+          }};
+}
+
+void NvidiaGpus::close_at_rest() {
+  if (!at_rest_) return;
+  const std::unique_lock alone(looking_, std::try_to_lock);
+  if (alone && nvml_cards_) releases().add(std::move(nvml_cards_));
+}
+
 bool NvidiaGpus::all_let_go(std::chrono::milliseconds patience) { return releases().wait(patience); }
 
 std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
@@ -64,6 +78,12 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   if (const NvmlView* const view = host.nvml())
     return view->trouble.empty() ? of_nvml(cards_in(*view))
                                  : without_nvml(host, {view->trouble, view->refuses}, scan);
+  if (rests()) {
+    std::vector<NvidiaGpu> cards = told_;
+    for (NvidiaGpu& card : cards)
+      if (card.trouble.empty()) card.trouble = "NVML is closed while all of the cards are drained";
+    return cards;
+  }
   // A card that was unbound is held back by the handles that NVML has of it: let go of all.
   if (nvml_cards_ && nvml_cards_->some_card_left(host)) nvml_cards_.reset();
   if (!nvml_cards_) {
@@ -153,7 +173,7 @@ std::vector<NvidiaGpu> NvidiaGpus::by_strategy(const std::vector<NvmlCard>& card
   std::vector<NvidiaGpu> gpus;
   for (const NvmlCard& card : cards) {
     NvidiaHealth::Trouble trouble = health_.trouble(card.facts.uuid, now);
-    if (trouble.why.empty() && !card.fabric_trouble.empty())
+    if (terms_.health_checks && trouble.why.empty() && !card.fabric_trouble.empty())
       trouble.why = "the fabric manager " + card.fabric_trouble +
                     "; a CUDA program would fail with error 802 (system not yet initialized): start "
                     "nvidia-fabricmanager in the version of the driver, or see its log";

@@ -1,7 +1,8 @@
 #pragma once
 // NVIDIA's cards on a machine, by NVML where it can be loaded, else by what the driver shows in /proc.
-// Internal to the kind `gpu`. Worker threads, never two at once.
+// Internal to the kind `gpu`. Worker threads, unless a function says otherwise.
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -45,17 +46,34 @@ class NvidiaGpus {
   static bool all_let_go(std::chrono::milliseconds patience);
   NvidiaGpus& operator=(NvidiaGpus&&) = delete;
 
-  // Adds to scan what has to be followed, and remarks.
+  // While one lives, others wait: an entry that comes back may find the look of its former life in a driver
+  // that hangs.
+  using Look = std::unique_ptr<NvidiaGpus, void (*)(NvidiaGpus* gpus)>;
+  Look look();
+  // At rest NVML is closed, without waiting for it, at the latest when the look that is under way has ended;
+  // its cards are those that it told last, and Unhealthy. Thread-safe.
+  void rest(bool at_rest) {
+    at_rest_ = at_rest;
+    close_at_rest();
+  }
+
+  // In a Look. Adds to scan what has to be followed, and remarks.
   std::vector<NvidiaGpu> find(const HostRoot& host, Scan& scan);
   // Adds remarks on those of the cards found last that are left in `taken`. Throws std::runtime_error if
   // these do not allow the MIG strategy. Devices of other sources may be among them.
   void check_mig(Scan& taken) const;
-  // The file of NVML's library, as a path of the process; empty: it is not loaded.
-  std::string library() const { return nvml_cards_ ? nvml_cards_->library() : ""; }
+  // In a Look. The file of NVML's library, as a path of the process; empty: it is not loaded; nullopt: it is
+  // at rest.
+  std::optional<std::string> library() const {
+    if (nvml_cards_) return nvml_cards_->library();
+    return rests() ? std::nullopt : std::optional<std::string>("");
+  }
   // The card or part is taken to be well, and so is the card of a part. Thread-safe.
   void forgive(const std::string& uuid);
 
  private:
+  void close_at_rest();
+  bool rests() const { return at_rest_ && !told_.empty(); }
   void forget_forgiven(const std::vector<NvmlCard>& cards);
   // Loads NVML. Why not; nullopt: it is there.
   std::optional<Nvml::Unusable> open(const HostRoot& host);
@@ -67,6 +85,8 @@ class NvidiaGpus {
   std::string library_;
   Now now_;
   NvidiaHealth health_;
+  std::atomic<bool> at_rest_ = false;
+  std::mutex looking_;
   std::mutex mutex_;
   std::set<std::string> forgiven_;         // since the last look
   std::unique_ptr<NvmlCards> nvml_cards_;  // nullptr: NVML cannot be used, or is not loaded yet

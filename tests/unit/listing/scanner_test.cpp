@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "unit/host/made_sysfs.hpp"
 #include "unit/listing/shown_machine.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -18,18 +19,26 @@ using Clock = Scanner::Clock;
 // What a scanner has told, in order: "found a b", "failed: why", "stalled".
 struct Told {
   std::vector<std::string> words;
+  std::map<std::string, Inventory> listed;
+  std::vector<std::string> troubles;  // of the devices of the last find
   HeldIds held;
   Clock::time_point change_at = ScanSchedule::kNever;
 
   Scanner::Hooks hooks() {
-    return {.listed = [] { return std::map<std::string, Inventory>(); },
+    return {.listed = [this] { return listed; },
             .parts = [] { return Scanner::Parts(); },
             .prepare = [this](const auto& then) { then(held); },
             .found =
                 [this](Scanner::Found& found) {
                   words.emplace_back("found");
-                  for (const auto& [resource, devices] : found.assembly.resources)
-                    for (const Device& device : devices) words.back() += ' ' + device.id;
+                  troubles.clear();
+                  for (const auto& [resource, devices] : found.assembly.resources) {
+                    for (const Device& device : devices) {
+                      words.back() += ' ' + device.id + (device.away ? " (away)" : "");
+                      troubles.push_back(device.trouble);
+                    }
+                    listed[resource] = Inventory(devices);
+                  }
                   return change_at;
                 },
             .failed = [this](const std::string& why) { words.push_back("failed: " + why); },
@@ -38,6 +47,8 @@ struct Told {
 };
 
 struct Rig {
+  explicit Rig(HostRoot host = HostRoot()) : process(std::move(host)) {}
+
   Process process;
   std::shared_ptr<Machine> machine = std::make_shared<Machine>();
   Told told;
@@ -106,6 +117,68 @@ TEST_CASE("what changed before it was watched is seen, and then every change") {
   dir.file("newest");
   test::run_once(rig.process.loop);
   CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+}
+
+TEST_CASE("a source is at rest when its scanner has ended, and as long as it is told so") {
+  Rig rig;
+  auto scanner = rig.scanner();
+  REQUIRE(rig.says(1));
+  CHECK(rig.machine->at_rest() == false);
+  scanner->rest(true);
+  CHECK(rig.machine->at_rest() == true);
+  REQUIRE(rig.says(2));  // another look, which says so
+  scanner->rest(true);
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+  scanner->rest(false);
+  CHECK(rig.machine->at_rest() == false);
+  REQUIRE(rig.says(3));
+  scanner.reset();
+  CHECK(rig.machine->at_rest() == true);
+  // The entry comes back.
+  scanner = rig.scanner();
+  CHECK(rig.machine->at_rest() == false);
+}
+
+TEST_CASE("what a network namespace has is away, not gone, while the hardware has its driver") {
+  const test::MadeSysfs machine;
+  const std::string card = "/sys/devices/pci0000:00/0000:03:00.0";
+  machine.device(card, "pci");
+  machine.bind(card, "mlx5_core");
+  machine.device(card + "/net/eth0", "net");
+  Device b{.id = "b"};
+  b.hardware.edit().in_namespace = {card + "/infiniband", card + "/net"};
+  Rig rig(machine.host());
+  rig.machine->show({.devices = {{.id = "a"}, b, {.id = "c"}}});
+  const auto scanner = rig.scanner();
+  REQUIRE(rig.says(1));
+  std::size_t looks = 1;
+  const auto looks_again = [&] {
+    scanner->hint();
+    REQUIRE(rig.says(++looks));
+    return rig.told.words.back();
+  };
+  CHECK(rig.told.words.back() == "found a b c");
+  rig.machine->show({.devices = {{.id = "c"}, {.id = "d"}}});
+  SUBCASE("an interface of it, or its RDMA device, is not shown here") {
+    CHECK(looks_again() == "found b (away) c d");
+    CHECK(rig.told.troubles ==
+          std::vector<std::string>{"another network namespace has it, or its interface", "", ""});
+    CHECK(looks_again() == "found b (away) c d");
+    rig.machine->show({.devices = {b}});
+    CHECK(looks_again() == "found b");
+  }
+  SUBCASE("all of it is shown here, maybe by a new name: the entry takes it no more") {
+    machine.device(card + "/infiniband/rocep3s0", "infiniband");
+    CHECK(looks_again() == "found c d");
+  }
+  SUBCASE("no driver is bound to it") {
+    machine.tree().remove(card + "/driver");
+    CHECK(looks_again() == "found c d");
+  }
+  SUBCASE("it is pulled out") {
+    machine.remove(card);
+    CHECK(looks_again() == "found c d");
+  }
 }
 
 TEST_CASE("a scan that takes too long is told of, and its result is used if it comes") {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -42,6 +43,15 @@ class Machine {
     const std::lock_guard lock(mutex_);
     return scans_;
   }
+  // What its source was told last; nullopt: nothing yet.
+  void rest(bool at_rest) {
+    const std::lock_guard lock(mutex_);
+    at_rest_ = at_rest;
+  }
+  std::optional<bool> at_rest() const {
+    const std::lock_guard lock(mutex_);
+    return at_rest_;
+  }
 
   Scan scan() {
     std::unique_lock lock(mutex_);
@@ -59,12 +69,14 @@ class Machine {
   static constexpr int kNever = std::numeric_limits<int>::max();
   int hangs_at_ = kNever;
   int scans_ = 0;
+  std::optional<bool> at_rest_;
 };
 
 class Source final : public DeviceSource {
  public:
   explicit Source(std::shared_ptr<Machine> machine) : machine_(std::move(machine)) {}
   Scan scan(const HostRoot&) const override { return machine_->scan(); }
+  void rest(bool at_rest) const override { machine_->rest(at_rest); }
 
  private:
   std::shared_ptr<Machine> machine_;

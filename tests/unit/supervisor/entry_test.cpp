@@ -78,6 +78,44 @@ TEST_CASE("entry: while a look hangs the list stands, and no container gets a de
   }
 }
 
+TEST_CASE("entry: its source is at rest while all of its devices are drained, and not a moment longer") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one", "x.com/two"}));
+  const auto drain = [&](const char* resource, const char* device) {
+    running.drains.set({resource, device}, {.reason = "", .since = {}});
+    running.entry->on_overlay();
+  };
+  drain("x.com/one", "a");
+  CHECK(running.machine->at_rest() == false);
+  drain("x.com/two", "b");
+  CHECK(running.machine->at_rest() == true);
+  SUBCASE("one is back in service") {
+    running.drains.remove({"x.com/one", "a"});
+    running.entry->on_overlay();
+    CHECK(running.machine->at_rest() == false);
+  }
+  SUBCASE("one has gone: the others are drained") {
+    running.machine->show({.devices = {of_type("b", "two")}});
+    running.entry->hint();
+    REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
+    running.drains.remove({"x.com/one", "a"});
+    running.entry->on_overlay();
+    CHECK(running.machine->at_rest() == true);
+  }
+  SUBCASE("another one comes") {
+    running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two"), of_type("c", "two")}});
+    running.entry->hint();
+    CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
+  }
+  SUBCASE("all have gone: there is nothing that somebody has drained") {
+    running.machine->show({});
+    running.entry->hint();
+    CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
+  }
+}
+
 TEST_CASE("entry: a device that has gone is listed as that, and forgotten after its time") {
   Running running;
   running.machine->show({.devices = {of_type("a", "one"), of_type("b", "one")}});

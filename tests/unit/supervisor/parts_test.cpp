@@ -117,6 +117,16 @@ TEST_CASE("parts: while the look of one hangs its devices are refused, and the o
   CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("two").empty(); }));
 }
 
+TEST_CASE("parts: the source of one is at rest while its own devices are drained") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.drains.set({kA, "two"}, {.reason = "", .since = {}});
+  parts.entry->on_overlay();
+  CHECK(parts.machine->at_rest() == false);
+  CHECK(parts.other->at_rest() == true);
+}
+
 TEST_CASE("parts: one that hangs from the beginning is not waited for longer than a look may take") {
   TwoParts parts;
   parts.other->hang(true);

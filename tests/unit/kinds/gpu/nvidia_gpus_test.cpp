@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <future>
+#include <thread>
+
 #include "unit/kinds/gpu/rig.hpp"
 
 namespace plughost {
@@ -62,6 +65,41 @@ TEST_CASE("a card that is unbound is let go, and so are all when nobody asks any
   CHECK(fake.in_use());
   rig.source.reset();
   CHECK(NvidiaGpus::all_let_go(std::chrono::seconds(10)));
+  CHECK_FALSE(fake.in_use());
+}
+
+TEST_CASE("at rest NVML is closed, and the cards that it told last are Unhealthy until it tells others") {
+  const FakeNvml fake(kTwoCards);
+  const GpuRig rig({});
+  SUBCASE("from a look on") { REQUIRE(rig.scan().devices.size() == 2); }
+  SUBCASE("from the beginning: somebody has to tell them once") {
+    rig.source->rest(true);
+    REQUIRE(rig.scan().devices.size() == 2);
+  }
+  rig.source->rest(true);
+  CHECK(NvidiaGpus::all_let_go(10s));
+  CHECK_FALSE(fake.in_use());
+  fake.show("fail nvmlInit_v2 9\n");  // the driver is unloaded
+  CHECK(rig.scan().look_again == 0s);
+  CHECK(rig.trouble("GPU-a") == "NVML is closed while all of the cards are drained");
+  CHECK(rig.trouble("GPU-b") == rig.trouble("GPU-a"));
+  fake.show("card GPU-b minor=0\n");
+  rig.source->rest(false);
+  CHECK(rig.trouble("GPU-a") == "not listed");
+  CHECK(rig.trouble("GPU-b").empty());
+  CHECK(fake.in_use());
+}
+
+TEST_CASE("a look that is under way when the rest begins is not waited for, and closes NVML at its end") {
+  const FakeNvml fake(kTwoCards + "hang nvmlDeviceGetUUID\n");
+  const GpuRig rig({});
+  auto look = std::async(std::launch::async, [&] { return rig.scan().devices.size(); });
+  while (!fake.in_use()) std::this_thread::yield();
+  rig.source->rest(true);
+  CHECK(fake.in_use());
+  fake.show(kTwoCards);
+  CHECK(look.get() == 2);
+  CHECK(NvidiaGpus::all_let_go(10s));
   CHECK_FALSE(fake.in_use());
 }
 
