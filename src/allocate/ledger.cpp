@@ -74,9 +74,8 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     }
     // The kubelet gives what nobody has: whoever had it has gone, and nobody has told yet.
     std::vector<std::map<Name, Given>::node_type> former;
-    for (const std::string& id : ids) {
+    for (const std::string& id : ids)
       if (auto held = held_.extract(Name{resource, id})) former.push_back(std::move(held));
-    }
     if (!former.empty()) weigh(now);
     for (const std::string& id : ids) {
       const auto blocked = blocked_.find({resource, id});
@@ -91,7 +90,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     for (const std::string& id : ids) held_[{resource, id}] = {.container = container_, .when = now};
     weigh(now);
   }
-  if (given_) given_();
+  if (given_ && !ids.empty()) given_();
   return {};
 }
 
@@ -104,9 +103,8 @@ void Ledger::learn(const Holds& holds, Clock::time_point asked, Clock::time_poin
     if (former != held_.end()) known = former->second;
     known.who = who;
   }
-  for (auto& [name, given] : held_) {
+  for (auto& [name, given] : held_)
     if (given.when + kUntold > asked) held.try_emplace(name, std::move(given));
-  }
   held_ = std::move(held);
   weigh(now);
 }
@@ -154,9 +152,8 @@ void Ledger::block(const Name& holder, const Given& hold, const std::string& uni
       blocked_.try_emplace(name, words(holder, hold.who, unit));
     }
   };
-  for (std::size_t end = unit.size(); end != 0 && end != unit.npos; end = unit.rfind('/', end - 1)) {
+  for (std::size_t end = unit.size(); end != 0 && end != unit.npos; end = unit.rfind('/', end - 1))
     if (const auto its = by_unit_.find(unit.substr(0, end)); its != by_unit_.end()) block_all(its->second);
-  }
   const std::string below = unit + '/';
   for (auto its = by_unit_.lower_bound(below); its != by_unit_.end() && its->first.starts_with(below); ++its)
     block_all(its->second);

@@ -93,6 +93,11 @@ std::optional<ReplicaName> parse_replica_id(std::string_view text) {
   return n ? std::optional(ReplicaName{.id = text.substr(0, colons), .n = *n}) : std::nullopt;
 }
 
+std::string_view device_behind(std::string_view id) {
+  const auto share = parse_replica_id(id);
+  return share ? share->id : id;
+}
+
 std::size_t wire_size(const Device& device) {
   std::size_t nodes = 0;
   for (const int node : device.numa_nodes) {

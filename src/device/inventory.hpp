@@ -41,6 +41,8 @@ struct ReplicaName {
 };
 // nullopt if the text is not of that form; n has no leading zeros.
 std::optional<ReplicaName> parse_replica_id(std::string_view text);
+// The id of the device for whose share the text stands; the text itself if it is not of that form.
+std::string_view device_behind(std::string_view id);
 
 // Calls visit(before, after) for each id of two lists that are sorted by id, in that order: nullptr where one
 // of them does not have it.

@@ -23,9 +23,8 @@ std::vector<unsigned> last_shares(const Device& device, const std::vector<unsign
                                   std::size_t count) {
   std::vector<unsigned> shares;
   for (const bool of_used : {false, true}) {
-    for (unsigned n = device.replicas; n-- > 0 && shares.size() < count;) {
+    for (unsigned n = device.replicas; n-- > 0 && shares.size() < count;)
       if (std::ranges::binary_search(used, n) == of_used) shares.push_back(n);
-    }
   }
   std::ranges::sort(shares);
   return shares;

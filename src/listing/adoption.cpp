@@ -83,9 +83,7 @@ GivenBy given_by(const Allocation& answer, const DeviceNode& node, const Paths& 
 
 // Is that the device's id, or that of a share of it?
 bool is_or_shares(const std::string& id, const std::string& of_device) {
-  if (id == of_device) return true;
-  const auto share = parse_replica_id(id);
-  return share && share->id == of_device;
+  return id == of_device || device_behind(id) == of_device;
 }
 
 bool is_adopted(const HeldIds& held, const std::string& resource, const std::string& id) {
@@ -122,7 +120,10 @@ class Draft {
     for (const auto& [numa_node, ids] : some.ids) {
       for (const std::string& id : ids) {
         const Device* const device = find_device(devices_, id);
-        if (!device && adopt_resized(some, id)) continue;
+        if (!device && adopt_resized(some, id)) {
+          listed.ids.push_back(id);
+          continue;
+        }
         if (device) {
           adoption_.used[device->id].push_back(share_of(*device, id));
           listed.ids.push_back(id);
@@ -170,9 +171,8 @@ class Draft {
     for (const Claim& claim : claims_) {
       std::set<const Device*> its;
       if (claim.answer->allocation) {
-        for (const std::string& place : places_of(*claim.answer->allocation, leads_to)) {
+        for (const std::string& place : places_of(*claim.answer->allocation, leads_to))
           if (const auto found = places.find(place); found != places.end()) its.insert(found->second);
-        }
       }
       its.erase(nullptr);
       if (its.empty() && claim.was_ours) its = those_of_before(claim);
@@ -191,12 +191,16 @@ class Draft {
 
   // A device has had the id with more shares, or with fewer: the container holds the device. False: none has.
   bool adopt_resized(const Checkpoint::PodDevices& some, const std::string& id) {
-    const auto share = parse_replica_id(id);
-    const Device* device = device_of_id(devices_, id);
-    if (!device && share) device = device_of_id(devices_, share->id);
+    const Device* const device = resized(id);
     if (!device) return false;
     adoption_.devices[device->id].push_back({.id = id, .pod_uid = some.pod_uid, .container = some.container});
     return true;
+  }
+
+  // nullptr: there is none.
+  const Device* resized(const std::string& id) const {
+    const Device* const device = device_of_id(devices_, id);
+    return device ? device : device_of_id(devices_, device_behind(id));
   }
 
   static FormerId former(const Claim& claim, const std::string& id) {
@@ -205,7 +209,10 @@ class Draft {
 
   void find_drift(const Claim& claim, const Recipe& recipe, const Paths& paths) {
     std::vector<const Device*> devices;
-    for (const std::string& id : claim.ids) devices.push_back(find_device(devices_, id));
+    for (const std::string& id : claim.ids) {
+      const Device* const device = find_device(devices_, id);
+      devices.push_back(device ? device : resized(id));
+    }
     const Drift drift = drift_of(resource_, recipe, *claim.answer->allocation, devices, paths);
     // A program may have given what every container gets.
     const auto by_program = [&](const Device* device) {
@@ -214,10 +221,14 @@ class Draft {
     if (drift.lost.empty() || (drift.moved.empty() && std::ranges::any_of(devices, by_program))) return;
     for (std::size_t i = 0; i < devices.size(); ++i) {
       const Device& device = *devices[i];
-      const auto now = drift.moved.find(device.id);
-      adoption_.stale[device.id].push_back({former(claim, claim.ids[i]), share_of(device, claim.ids[i]),
-                                            drift.lost, now == drift.moved.end() ? "" : now->second,
-                                            drift.units});
+      const auto moved = drift.moved.find(device.id);
+      Stale stale{.holder = former(claim, claim.ids[i]), .given = drift.lost, .units = drift.units};
+      // That a device is held by an id of other sharing is said of it anyway.
+      if (moved != drift.moved.end() && find_device(devices_, claim.ids[i])) {
+        stale.share = share_of(device, claim.ids[i]);
+        stale.now = moved->second;
+      }
+      adoption_.stale[device.id].push_back(std::move(stale));
     }
   }
 
@@ -248,7 +259,8 @@ class Draft {
     }
     if (units.empty()) return;
     for (const std::string& id : claim.ids)
-      adoption_.stale[id].push_back({.holder = former(claim, id), .given = given, .now = {}, .units = units});
+      adoption_.stale[std::string(device_behind(id))].push_back(
+          {.holder = former(claim, id), .given = given, .now = {}, .units = units});
   }
 
   // Is it adopted, or from before the reload that was just now?
@@ -260,9 +272,8 @@ class Draft {
   }
 
   Listed before_reload(const std::string& id) const {
-    for (const auto& lists : held_.before_reload) {
+    for (const auto& lists : held_.before_reload)
       if (const Listed found = find(lists, resource_, id); found.device && !found.device->gone) return found;
-    }
     return {};
   }
 

@@ -63,9 +63,8 @@ bool is_elsewhere(const Device& before, const Device& now) {
 Drift drift_of(const std::string& resource, const Recipe& recipe, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths) {
   Nodes now(paths);
-  for (const Device* device : devices) {
+  for (const Device* device : devices)
     for (const DeviceNode& node : device->nodes) now.add(node.host_path);
-  }
   std::vector<std::string> lost;
   const auto drop = [&](const auto& is_theirs) { std::erase_if(lost, is_theirs); };
   for (const ContainerNode& node : given.nodes) lost.push_back(node.host_path);

@@ -13,11 +13,6 @@ std::string name_of(const Holder& holder) {
 
 // A share stands for its device: what the entry shares has no units, and if it is shared no more, whoever
 // holds a share of it has it whole.
-std::string_view device_behind(std::string_view id) {
-  const auto share = parse_replica_id(id);
-  return share ? share->id : id;
-}
-
 Ledger::Holds holds_of(const Holdings& holdings) {
   Ledger::Holds holds;
   for (const auto& [resource, holders] : holdings) {

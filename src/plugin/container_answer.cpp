@@ -46,7 +46,7 @@ std::string held_elsewhere(const Offer& offer, std::span<const std::string> ids)
     const Device* const device = offer.inventory.find(id);
     if (device && device->replicas == 1) own.push_back(id);
   }
-  return own.empty() ? "" : offer.ledger->give(offer.resource, own, Ledger::Clock::now());
+  return offer.ledger->give(offer.resource, own, Ledger::Clock::now());
 }
 
 grpc::StatusCode code_of(Refusal::Reason reason) {

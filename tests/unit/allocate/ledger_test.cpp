@@ -221,6 +221,12 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
       CHECK(rig.give(kVfio, {"2"}, kStart + 1min).empty());
       CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
     }
+    SUBCASE("or when the next container asks for a share of what the first one has a share of") {
+      CHECK(rig.give("x.com/shared", {}, kStart + 1min).empty());
+      CHECK(rig.why(kNic, "audio").empty());
+      CHECK(rig.give("x.com/shared", {}, kStart + 1min).empty());
+      CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
+    }
   }
 }
 

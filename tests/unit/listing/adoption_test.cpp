@@ -551,5 +551,27 @@ TEST_CASE(
   CHECK(node.look().stale.empty());
 }
 
+TEST_CASE("what a holder of other sharing was given is followed to the hardware that it leads to now") {
+  Node node;
+  SUBCASE("its device has other nodes") {
+    node.devices = {at("amy", {"/dev/2"})};
+    node.hold({"amy::1"}, with_nodes({"/dev/1"}));
+  }
+  SUBCASE("its device is shared now") {
+    node.devices = {at("amy", {"/dev/2"}, 2)};
+    node.hold({"amy"}, with_nodes({"/dev/1"}));
+  }
+  SUBCASE("its device has gone") {
+    node.devices = {at("bob", {"/dev/2"})};
+    node.held.own = {{kA, ids({"amy::1"})}};
+    node.hold({"amy::1"}, with_nodes({"/dev/1"}));
+  }
+  const auto found = node.look();
+  REQUIRE(found.stale.contains("amy"));
+  REQUIRE(found.stale.at("amy").size() == 1);
+  CHECK(found.stale.at("amy")[0].units == std::vector<std::string>{"/sys/dev/1"});
+  CHECK(found.stale.at("amy")[0].now.empty());
+}
+
 }  // namespace
 }  // namespace plughost

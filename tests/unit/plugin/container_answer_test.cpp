@@ -94,6 +94,30 @@ TEST_CASE(
   CHECK(answer(one, {"a"}).ok());  // the kubelet may give an id once more
 }
 
+TEST_CASE(
+    "who asks for a share as one before has is another container, and gets nothing of that one's group") {
+  Offer cards = offer();
+  int given = 0;
+  cards.ledger = std::make_shared<Ledger>([&] { ++given; });
+  Offer others = cards, shares = cards;
+  others.resource = "x.com/others";
+  shares.resource = "x.com/shares";
+  const auto list = [](Offer& each, Device device, std::vector<std::string> units) {
+    device.hardware.edit().units = std::move(units);
+    each.inventory = Inventory({std::move(device)});
+    each.ledger->list(each.resource, each.inventory.devices(), Ledger::Clock::now());
+  };
+  const std::string group = std::string(kIommuGroup) + "7";
+  list(cards, {.id = "card"}, {"/sys/devices/card", group});
+  list(others, {.id = "sound"}, {"/sys/devices/sound", group});
+  list(shares, {.id = "shared", .replicas = 2}, {});
+  CHECK(answer(cards, {"card"}).ok());
+  CHECK(answer(shares, {"shared::0"}).ok());
+  CHECK(answer(shares, {"shared::1"}).ok());
+  CHECK(given == 1);
+  CHECK(answer(others, {"sound"}).error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
 TEST_CASE("what the machine has no more is not promised, and those that are near are not told of it") {
   const Offer whole = offer();
   const grpc::Status status =
