@@ -101,6 +101,7 @@ NvmlView nvml_of(const Json& rest) {
     NvmlView::Card& card = view.cards.emplace_back();
     static_cast<NvmlView::Unit&>(card) = unit_of(json, std::to_string(view.cards.size() - 1));
     card.mig_enabled = json["migEnabled"].truth();
+    card.fabric_trouble = json["fabricTrouble"].text();
     for (const Json& part : json["parts"].array())
       card.parts.push_back(unit_of(part, card.index + ':' + std::to_string(card.parts.size())));
     if (card.uuid.empty()) throw FactsError("`nvml`: a card has no uuid");
@@ -125,6 +126,7 @@ Json json_of(const NvmlView& view) {
   for (const NvmlView::Card& card : view.cards) {
     Json& json = cards.push_back(json_of(static_cast<const NvmlView::Unit&>(card)));
     json["migEnabled"] = card.mig_enabled;
+    if (!card.fabric_trouble.empty()) json["fabricTrouble"] = card.fabric_trouble;
     json["parts"] = Json::Array();
     for (const NvmlView::Unit& part : card.parts) json["parts"].push_back(json_of(part));
   }

@@ -71,9 +71,9 @@ constexpr const char* kTexts[] = {
     "/proc/driver/nvidia/version", "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name",
     "/sys/devices/soc0/family",    "/sys/devices/soc0/machine",    "/etc/nv_tegra_release"};
 
-// Names alone, for `exists`.
-constexpr const char* kNames[] = {"/sys/module/*", "/sys/class/*", "/sys/bus/*", "/sys/bus/pci/drivers/*",
-                                  "/proc/device-tree"};
+// Names alone, for `exists`, and because udev runs where it can be controlled.
+constexpr const char* kNames[] = {"/sys/module/*",          "/sys/class/*",      "/sys/bus/*",
+                                  "/sys/bus/pci/drivers/*", "/proc/device-tree", "/run/udev/control"};
 
 constexpr std::string_view kUdevDatabase = "/run/udev/data/";
 // Content is recorded of files in these alone.
@@ -90,9 +90,8 @@ bool any_matches(const Range& patterns, const std::string& name) {
 std::string without_state(const std::string& entry) {
   std::string kept;
   std::istringstream lines(entry);
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line);)
     if (line.starts_with("S:") || line.starts_with("E:") || line.starts_with("G:")) kept += line + '\n';
-  }
   return kept;
 }
 
@@ -114,9 +113,8 @@ class Recorder {
     for (const std::string& path : host_.glob("/proc/driver/nvidia/gpus/*/information").paths) text(path);
     const MachineFacts facts = machine_facts(host_);
     machine_.tree.add("/proc/sys/kernel/arch", {.type = FileType::kRegular, .text = facts.arch + '\n'});
-    for (const char* const home : {"/sys/bus", "/sys/class"}) {
+    for (const char* const home : {"/sys/bus", "/sys/class"})
       for (const std::string& name : entries(home)) subsystem(home, name);
-    }
     dev("/dev", 0);
     if (terms.config) configuration(*terms.config);
     for (const std::string& pattern : terms.paths) names(pattern);
@@ -189,9 +187,11 @@ class Recorder {
     const auto place = host_.canonical(path);
     if (!place || host_.type(path) != FileType::kRegular) return;
     std::optional<std::string> content = host_.text(path);
-    if (content && path.starts_with(kUdevDatabase)) content = without_state(*content);
-    if (!content || content->size() > kMostRecordedText || !valid_utf8(*content)) return;
-    machine_.tree.add(*place, {.type = FileType::kRegular, .text = std::move(content)});
+    const bool is_udevs = path.starts_with(kUdevDatabase);  // that there is one says that udev has finished
+    if (content && is_udevs) content = without_state(*content);
+    const bool told = content && content->size() <= kMostRecordedText && valid_utf8(*content);
+    if (told || is_udevs)
+      machine_.tree.add(*place, {.type = FileType::kRegular, .text = told ? content : ""});
   }
 
   void subsystem(const std::string& home, const std::string& name) {
@@ -243,6 +243,9 @@ class Recorder {
     if (const auto seen = SysDevice::at(noted_, path)) {
       seen->properties();
       take_noted();
+      // Whose node a node is, is asked by its number.
+      if (const std::string number = seen->node_number(); !number.empty())
+        name((number.starts_with('b') ? "/sys/dev/block/" : "/sys/dev/char/") + number.substr(1));
       if (const auto parent = seen->parent()) device(parent->path());
       take_noted();
     }
@@ -264,9 +267,8 @@ class Recorder {
     survey(config, noted_);
     take_noted();
     for (const ResourceConfig& entry : config.resources) {
-      for (const auto& condition : entry.when) {
+      for (const auto& condition : entry.when)
         for (const std::string& pattern : condition->paths()) names(pattern);
-      }
     }
     if (!config.node_labels.empty()) labels(config.node_labels);
   }

@@ -124,9 +124,8 @@ void for_each_answer(const Offer& offer, Use use) {
     Answer answer{.terms = terms_of(device, *offer.recipe), .allocation = *allocation, .kinds = {}};
     const std::string own = answer.terms.cdi == CdiNames::kNone ? "" : offer.resource;
     for (const std::string& name : allocation->cdi) add_kinds(name, own, answer.kinds);
-    for (const auto& [key, value] : allocation->annotations) {
+    for (const auto& [key, value] : allocation->annotations)
       if (key.starts_with(kCdiAnnotation)) add_kinds(value, own, answer.kinds);
-    }
     use(answer);
   }
 }

@@ -32,6 +32,7 @@ struct NvmlView {
   };
   struct Card : Unit {
     bool mig_enabled = false;
+    std::string fabric_trouble = {};  // see Nvml::fabric_trouble()
     std::vector<Unit> parts;
 
     bool operator==(const Card&) const = default;

@@ -37,27 +37,21 @@ bool has_attributes(const SysDevice& device, const Patterns& wanted) {
   });
 }
 
-bool is_wanted(const SysDevice& device, const Wanted& wanted) {
+// What the kernel says comes first: a device that is not wanted by that is not waited for.
+bool is_wanted(const SysDevice& device, const Wanted& wanted, Scan& scan) {
   if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
-  if (!wanted.properties.empty()) {
-    const auto& properties = device.properties();
-    for (const auto& [name, pattern] : wanted.properties) {
-      const auto found = properties.find(name);
-      if (found == properties.end() || !matches(pattern, found->second)) return false;
-    }
-  }
-  if (!wanted.tags.empty()) {
-    const std::vector<std::string>& tags = device.tags();
-    const bool all = std::ranges::all_of(
-        wanted.tags, [&](const std::string& tag) { return std::ranges::binary_search(tags, tag); });
-    if (!all) return false;
-  }
-  if (wanted.attributes_of_parents.empty()) return true;
   // As ATTRS in udev's rules: one device has all of them, this one or one above it.
-  for (std::optional<SysDevice> each = device; each; each = each->parent()) {
-    if (has_attributes(*each, wanted.attributes_of_parents)) return true;
+  std::optional<SysDevice> above = device;
+  while (above && !has_attributes(*above, wanted.attributes_of_parents)) above = above->parent();
+  if (!above || waits_for_udev(device, scan)) return false;
+  const auto& properties = device.properties();
+  for (const auto& [name, pattern] : wanted.properties) {
+    const auto found = properties.find(name);
+    if (found == properties.end() || !matches(pattern, found->second)) return false;
   }
-  return false;
+  const std::vector<std::string>& tags = device.tags();
+  return std::ranges::all_of(wanted.tags,
+                             [&](const std::string& tag) { return std::ranges::binary_search(tags, tag); });
 }
 
 // Returns true if the patterns say no more of a device than its vendor.
@@ -86,15 +80,12 @@ class Udev final : public DeviceSource {
     scan.subsystems = wanted_.subsystems;
     std::vector<SysDevice> found;
     for (const std::string& subsystem : wanted_.subsystems) {
-      for (SysDevice& device : devices_of(host, subsystem)) {
-        if (matches(wanted_.name, device.name()) && waits_for_udev(device, scan)) continue;
-        if (is_wanted(device, wanted_)) found.push_back(std::move(device));
-      }
+      for (SysDevice& device : devices_of(host, subsystem))
+        if (is_wanted(device, wanted_, scan)) found.push_back(std::move(device));
     }
     std::map<std::string, unsigned> with_link;
-    for (const SysDevice& device : found) {
+    for (const SysDevice& device : found)
       if (const auto link = link_by_id(device)) ++with_link[*link];
-    }
     const bool may_be_hubs =
         std::ranges::find(wanted_.subsystems, "usb") != wanted_.subsystems.end() && means_a_vendor(wanted_);
     for (const SysDevice& device : found) {

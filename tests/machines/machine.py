@@ -12,6 +12,10 @@ BUSES = {"acpi", "auxiliary", "gpio", "hid", "i2c", "pci", "platform", "spi", "u
 # /dev/BUS/N and not /dev/N, as the classes' devnode() has it.
 FOLDERS = {"accel": "accel/", "drm": "dri/", "infiniband_mad": "infiniband/", "infiniband_verbs": "infiniband/", "input": "input/",
            "sound": "snd/", "vfio": "vfio/"}
+# Drivers whose name on the bus usb-serial differs from the one on the bus usb.
+USB_SERIAL_DRIVERS = {"option": "option1"}
+# The nodes that LXC and Docker make in every container.
+CONTAINER_NODES = ("null", "zero", "full", "random", "urandom", "tty", "console")
 VENDORS = {"1002": "Advanced Micro Devices, Inc. [AMD/ATI]", "1022": "Advanced Micro Devices, Inc. [AMD]",
            "10de": "NVIDIA Corporation", "15b3": "Mellanox Technologies", "1a03": "ASPEED Technology, Inc.",
            "1ac1": "Global Unichip Corp.", "1da3": "Habana Labs Ltd.", "1e3e": "Iluvatar CoreX", "1e52": "Tenstorrent Inc",
@@ -23,6 +27,15 @@ def udev_word(text):
     return re.sub(r"[^0-9A-Za-z#+\-.:=@_]", "_", re.sub(r"\s+", "_", text.strip()))
 
 
+def files_below(directory, above=""):
+    """Yields the name below the directory and the value of each entry that is no directory."""
+    for name, what in directory.items():
+        if isinstance(what, dict):
+            yield from files_below(what, f"{above}{name}/")
+        else:
+            yield above + name, what
+
+
 class Machine:
     def __init__(self, node, kernel, arch="x86_64", dmi=("", ""), model="", cloud=False, pool="desk"):
         """cloud: its kernel is one for virtual machines, without sound. pool: one of its labels."""
@@ -31,6 +44,7 @@ class Machine:
         self.more = {}  # beside the tree
         self.usb_facts = {}  # what udev knows of a USB device, by its path
         self.devnums = {}
+        self.entries = {}  # of udev's database, for every device: its id, its node and its links, by its path
         self.text("/proc/sys/kernel/hostname", node + "\n")
         self.text("/proc/sys/kernel/osrelease", kernel + "\n")
         self.text("/proc/sys/kernel/arch", arch + "\n")
@@ -108,7 +122,9 @@ class Machine:
                 self.link(f"{path}/device", above)
         if driver:
             self.link(f"{path}/driver", f"/sys/bus/{subsystem}/drivers/{driver}")
-        self.udev(self.udev_id(subsystem, base, number, words), rules or {}, links, tags)
+        entry = self.udev_id(subsystem, base, number, words)
+        self.entries[path] = (entry, words.get("DEVNAME", ""), links)
+        self.udev(entry, rules or {}, links, tags)
         for each in links:
             if not self.find("/dev/" + each):  # two of one make want one name: the first has it
                 self.link("/dev/" + each, "/dev/" + words["DEVNAME"])
@@ -134,6 +150,37 @@ class Machine:
         lines += [f"E:{key}={value}" for key, value in rules.items()]
         lines += [f"{letter}:{tag}" for letter in "GQ" for tag in tags] + ["V:1"]
         self.text("/run/udev/data/" + name, "\n".join(lines) + "\n")
+
+    def udevd_runs(self, unfinished=()):
+        """Adds a running udevd, which has finished with all devices except those at or below the paths in `unfinished`: these have
+        no entry in its database and no links. It has an entry for every other device with a node or an interface. Adds /sys/dev,
+        which leads from a node to its device. Call it last. Source: systemd's device_should_have_db()."""
+        self.put("/run/udev/control", ["socket"])
+        database = self.find("/run/udev/data")
+        for path, (entry, node, links) in self.entries.items():
+            if entry[0] in "bc":
+                self.link(f"/sys/dev/{'block' if entry[0] == 'b' else 'char'}/{entry[1:]}", path)
+            if not any(f"{path}/".startswith(f"{each}/") for each in unfinished):
+                if not entry.startswith("+"):
+                    database.setdefault(entry, "I:4711815\nV:1\n")
+                continue
+            database.pop(entry, None)
+            for each in links:
+                *above, name = each.split("/")
+                if self.find("/dev/" + each) == ["link", posixpath.relpath("/dev/" + node, posixpath.dirname("/dev/" + each))]:
+                    del self.find("/dev/" + "/".join(above))[name]
+
+    def in_container(self, has):
+        """Replaces the host's /dev with that of a container: the nodes of every container, and those for whose names `has` returns
+        true. Removes udev's links and its database, because a container has its own /run. Call it last."""
+        host = dict(files_below(self.tree.pop("dev")))
+        self.tree.pop("run", None)
+        for name, what in host.items():
+            if what[0] in ("char", "block") and (name in CONTAINER_NODES or has(name)):
+                self.put("/dev/" + name, what)
+        self.put("/dev/log", host["log"])
+        if not self.find("/dev/ptmx"):
+            self.put("/dev/ptmx", ["link", "pts/ptmx"])
 
     def virtual(self, subsystem, base, number="", attributes=None, **more):
         return self.device(f"/sys/devices/virtual/{subsystem}/{base}", subsystem, attributes, number=number, **more)
@@ -209,11 +256,13 @@ class Machine:
         self.device(f"{path}/nvme/nvme{number}/nvme{number}n1", "block", {"removable": "0"}, number=f"259:{minor}",
                     uevent={"DEVTYPE": "disk"})
 
-    def net(self, above, name, index, kind=1, driver_at=None):
-        """A network interface. kind: ARPHRD_*, 1 for Ethernet, 32 InfiniBand, 280 CAN."""
+    def net(self, above, name, index, kind=1, port="", switch="", devtype=""):
+        """A network interface. kind: ARPHRD_*, 1 for Ethernet, 32 InfiniBand, 280 CAN. port: phys_port_name. switch: phys_switch_id,
+        which only the ports of a switch have."""
         where = f"{above}/net/{name}" if above else f"/sys/devices/virtual/net/{name}"
-        return self.device(where, "net", {"type": str(kind), "ifindex": str(index), "dev_port": "0", "dev_id": "0x0"},
-                           uevent={"INTERFACE": name, "IFINDEX": str(index)})
+        names = {key: value for key, value in (("phys_port_name", port), ("phys_switch_id", switch)) if value}
+        return self.device(where, "net", {"type": str(kind), "ifindex": str(index), "dev_port": "0", "dev_id": "0x0", **names},
+                           uevent={**({"DEVTYPE": devtype} if devtype else {}), "INTERFACE": name, "IFINDEX": str(index)})
 
     def drm(self, card, number, render=None, connectors=(), slot="", rules=None):
         """The nodes of a graphics card. slot: as udev names the place, if it is no PCI card."""
@@ -316,11 +365,17 @@ class Machine:
         port = "-port0" if adapter else ""
         where = interface
         if adapter:
-            where = self.device(f"{interface}/{name}", "usb-serial", {"port_number": "0"}, driver)
+            where = self.device(f"{interface}/{name}", "usb-serial", {"port_number": "0"}, USB_SERIAL_DRIVERS.get(driver, driver))
         n = int(re.search(r"\d+$", name).group())
         self.device(f"{where}/tty/{name}", "tty", number=f"{188 if adapter else 166}:{n}", rules=rules,
                     links=[f"serial/by-id/usb-{rules['ID_SERIAL']}-if{number:02}{port}",
                            f"serial/by-path/{rules['ID_PATH']}{port}"], tags=["systemd"])
+
+    def usb_wwan(self, usb, number, n, index):
+        """Adds the node and the network interface of a modem's QMI interface. The minors begin at 176: cdc-wdm.c."""
+        interface = self.interface(usb, number)
+        self.device(f"{interface}/usbmisc/cdc-wdm{n}", "usbmisc", number=f"180:{176 + n}")
+        self.net(interface, f"wwan{n}", index, 65534, devtype="wwan")
 
     def usb_camera(self, usb, numbers, media):
         """A webcam: its picture, and its metadata. Their minors are given as they come."""
@@ -382,20 +437,32 @@ class Machine:
         if pps is not None:
             self.device(f"/sys/devices/virtual/pps/pps{pps}", "pps", {"name": f"ptp{n}"}, number=f"249:{pps}")
 
-    def rdma(self, card, name, n, netdev, index, guid, layer="InfiniBand", state="4: ACTIVE", rate="200 Gb/sec (4X HDR)"):
-        """An RDMA device below the card at that path, with its nodes and its network interface. n: of uverbsN and umadN."""
+    def rdma(self, card, name, n, netdev, index, guid, layer="InfiniBand", state="4: ACTIVE", rate="200 Gb/sec (4X HDR)",
+             representors=0, **of_switch):
+        """An RDMA device below the card at that path, with its nodes and its network interface. n: of uverbsN and umadN.
+        representors: how many a card in switchdev mode has; each is a port of the device, which has no GIDs and no MADs then.
+        of_switch: see net(). Source: the kernel's mlx5_port_rep_immutable()."""
         device = self.device(f"{card}/infiniband/{name}", "infiniband",
                              {"node_guid": guid, "node_type": "1: CA", "sys_image_guid": guid, "fw_ver": "20.43.2026",
                               "board_id": "MT_0000000223", "hca_type": "MT4123", "ports/1/state": state,
                               "ports/1/phys_state": "5: LinkUp" if state == "4: ACTIVE" else "3: Disabled",
                               "ports/1/link_layer": layer, "ports/1/rate": rate}, uevent={"NAME": name})
-        self.text(f"{device}/ports/1/gid_attrs/ndevs/0", netdev + "\n")
+        for number in range(2, 2 + representors):
+            self.text(f"{device}/ports/{number}/state", state + "\n")
+            self.text(f"{device}/ports/{number}/link_layer", layer + "\n")
         self.device(f"{card}/infiniband_verbs/uverbs{n}", "infiniband_verbs",
                     {"ibdev": name, "abi_version": "1"}, number=f"231:{192 + n}")
-        self.device(f"{card}/infiniband_mad/umad{n}", "infiniband_mad", {"ibdev": name, "port": "1"}, number=f"231:{n}")
+        if not representors:
+            self.text(f"{device}/ports/1/gid_attrs/ndevs/0", netdev + "\n")
+            self.device(f"{card}/infiniband_mad/umad{n}", "infiniband_mad", {"ibdev": name, "port": "1"}, number=f"231:{n}")
         if layer == "InfiniBand":
             self.device(f"{card}/infiniband_mad/issm{n}", "infiniband_mad", {"ibdev": name, "port": "1"}, number=f"231:{64 + n}")
-        self.net(card, netdev, index, 32 if layer == "InfiniBand" else 1)
+        self.net(card, netdev, index, 32 if layer == "InfiniBand" else 1, **of_switch)
+
+    def subfunction(self, card, n, number):
+        """Adds a subfunction of a network card, an auxiliary device below the card's PCI function. Returns its path."""
+        return self.device(f"{card}/mlx5_core.sf.{n}", "auxiliary", {"sfnum": str(number)}, "mlx5_core.sf",
+                           uevent={"MODALIAS": "auxiliary:mlx5_core.sf"})
 
     def can(self, above, name, index):
         return self.net(above, name, index, 280)

@@ -556,10 +556,181 @@ def iluvatar():
     return m
 
 
+def nested_lxc():
+    """Returns a node in an LXC container of Proxmox: /sys shows the host's devices, /dev has only those that were passed through."""
+    m = Machine("k3s-lxc-01", "6.8.12-4-pve", dmi=("GMKtec", "NucBox G3"))
+    m.misc("kvm 232")
+    graphics = m.pci("", "0000:00:02.0", "8086:46d1 030000 8086:7270", "i915", "Alder Lake-N [UHD Graphics]", group=0)
+    m.drm(graphics, 0, 128, ("HDMI-A-1",))
+    m.tpm("/sys/devices/LNXSYSTM:00/LNXSYBUS:00/MSFT0101:00")
+    m.watchdog(m.platform("iTCO_wdt", "iTCO_wdt"), 0, "iTCO_wdt")
+    m.nvme(m.port("0000:00:1d.0", ids="8086:54b0 060400"), 0, 0)
+    host = m.pci("", "0000:00:14.0", "8086:54ed 0c0330 8086:7270", "xhci_hcd", group=3)
+    root = m.usb_bus(host, 1)
+    m.usb_tty(m.usb(root, 1, "10c4:ea60", "Itead", "Sonoff Zigbee 3.0 USB Dongle Plus V2", "c2a3f8e1d0b4ed11",
+                    classes=["ff/00/00 cp210x"]), "ttyUSB0")
+    m.usb_tty(m.usb(root, 2, "1a86:7523", "", "USB Serial", classes=["ff/01/02 ch341"]), "ttyUSB1")
+    acm = ["02/02/01 cdc_acm", "0a/00/00 cdc_acm"]
+    m.usb_tty(m.usb(root, 3, "1cf1:0030", "dresden elektronik ingenieurtechnik GmbH", "ConBee II", "DE2132111", acm), "ttyACM0")
+    m.usb(m.usb_bus(host, 2, 10000), 1, "18d1:9302", classes=["ff/ff/ff"], speed=5000)
+    m.net("", "eth0", 2)
+    # The kubelet needs /dev/kmsg. Proxmox passes the ConBee through by the name of its link (dev0: /dev/serial/by-id/usb-dresden_…),
+    # and makes a node of that name.
+    m.in_container({"kmsg", "fuse", "ttyUSB0", "dri/renderD128"}.__contains__)
+    m.node_at("serial/by-id/usb-dresden_elektronik_ingenieurtechnik_GmbH_ConBee_II_DE2132111-if00", "166:0")
+    return m
+
+
+def nested_kind():
+    """Returns a node of kind on a laptop, a privileged container: Docker copies the nodes that exist when the container starts,
+    without udev's links. A board and a camera were plugged in later."""
+    m = Machine("kind-worker", "6.8.0-52-generic", dmi=("LENOVO", "21AHCTO1WW"))
+    m.misc("kvm 232")
+    graphics = m.pci("", "0000:00:02.0", "8086:46a6 030000 17aa:22d5 0c", "i915", "Alder Lake-P GT2 [Iris Xe Graphics]", group=0)
+    m.drm(graphics, 1, 128, ("eDP-1",))
+    m.sequencer()
+    m.sound(m.pci("", "0000:00:1f.3", "8086:51c8 040100 17aa:22d5 01", "snd_hda_intel", group=14), 0, "PCH",
+            "controlC0 5, hwC0D0 4, pcmC0D0c 3, pcmC0D0p 2")
+    host = m.pci("", "0000:00:14.0", "8086:51ed 0c0330 17aa:22d5 01", "xhci_hcd", group=5)
+    root = m.usb_bus(host, 1)
+    webcam = m.usb(root, 4, "04f2:b74f", "Chicony Electronics Co.,Ltd.", "Integrated Camera", "0001", speed=480,
+                   classes=["0e/01/00 uvcvideo", "0e/02/00 uvcvideo"])
+    m.usb_camera(webcam, (0, 1), 0)
+    m.usb_tty(m.usb(root, 2, "0403:6001", "FTDI", "FT232R USB UART", "A50285BI", classes=["ff/ff/ff ftdi_sio"]), "ttyUSB0")
+    m.usb_tty(m.usb(root, 3, "1a86:55d3", "", "USB Single Serial", "5498002181", ["02/02/01 cdc_acm", "0a/00/00 cdc_acm"]), "ttyACM0")
+    late = m.usb(root, 1, "046d:0892", "", "HD Pro Webcam C920", "8F3B2D6F", speed=480,
+                 classes=["0e/01/00 uvcvideo", "0e/02/00 uvcvideo"])
+    m.usb_camera(late, (2, 3), 1)
+    m.net("", "eth0", 2)
+    absent = ("ttyACM0", "bus/usb/001/004", "bus/usb/001/005", "video2", "video3", "media1")
+    m.in_container(lambda name: name not in absent and name != "ptmx")
+    return m
+
+
+def vfio_groups():
+    """Returns a node with two graphics cards for virtual machines. The sound function of the first has the host's driver, so its
+    IOMMU group is not viable; both functions of the second are bound to vfio-pci. The ports above are in the groups, too, as on
+    boards without ACS."""
+    m = Machine("lab-01", "6.8.12-4-pve", dmi=("ASUS", "PRIME B550-PLUS"))
+    m.misc("kvm 232", "vhost-net 238", "net/tun 200", "vfio/vfio 196")
+    m.sequencer()
+    for n, (root, bus, ids, name, sound) in enumerate((
+            ("0000:00:01.1", "06", "10de:2204 030000 10de:1467 a1", "GA102 [GeForce RTX 3090]", "10de:1aef 040300 10de:1467 a1"),
+            ("0000:00:03.1", "09", "10de:2531 030000 10de:151d a1", "GA106 [RTX A2000]", "10de:228e 040300 10de:151d a1"))):
+        port = m.pci("", root, "1022:1483 060400", "pcieport", group=14 + n)
+        m.pci(port, f"0000:{bus}:00.0", ids, "vfio-pci", name, group=14 + n)
+        audio = m.pci(port, f"0000:{bus}:00.1", sound, "vfio-pci" if n else "snd_hda_intel", group=14 + n)
+        if n == 0:
+            m.sound(audio, 0, "NVidia", "controlC0 3, pcmC0D3p 2")
+        m.virtual("vfio", str(14 + n), f"242:{n}")
+    m.net(m.pci(m.port("0000:00:02.1", ids="1022:43ea 060400"), "0000:04:00.0", "10ec:8168 020000 1043:8677 15", "r8169", group=12),
+          "enp4s0", 2)
+    return m
+
+
+def switchdev():
+    """Returns a node with a ConnectX-6 Dx in switchdev mode: the first physical function has the representors of two virtual
+    functions and of a subfunction beside its own interface. The second virtual function is for virtual machines."""
+    m = Machine("ovn-01", "5.14.0-503.15.1.el9_5.x86_64", dmi=("Dell Inc.", "PowerEdge R760"), pool="batch")
+    m.misc("kvm 232", "vhost-net 238", "infiniband/rdma_cm 58", "vfio/vfio 196")
+    root = m.port("0000:97:01.0", ids="8086:352a 060400", numa=1)
+    ids = "15b3:101d 020000 15b3:0016"
+    name = "MT2892 Family [ConnectX-6 Dx]"
+    pf = m.pci(root, "0000:98:00.0", ids, "mlx5_core", name, 1, 50, attributes={"sriov_numvfs": "2", "sriov_totalvfs": "8"})
+    switch = "301f6600033f0db8"
+    representors = {"pf0vf0": "ens1f0npf0vf0", "pf0vf1": "ens1f0npf0vf1", "pf0sf88": "ens1f0npf0sf88"}
+    m.rdma(pf, "mlx5_0", 0, "ens1f0np0", 4, "b83f:d203:0066:1f30", "Ethernet", rate="100 Gb/sec (4X EDR)",
+           representors=len(representors), port="p0", switch=switch)
+    for index, (port, netdev) in enumerate(representors.items(), 6):
+        m.net(pf, netdev, index, port=port, switch=switch)
+    other = m.pci(root, "0000:98:00.1", ids, "mlx5_core", name, 1, 51, attributes={"sriov_numvfs": "0", "sriov_totalvfs": "8"})
+    m.rdma(other, "mlx5_1", 1, "ens1f1np1", 5, "b83f:d203:0066:1f31", "Ethernet", rate="100 Gb/sec (4X EDR)", port="p1")
+    for n, driver in enumerate(("mlx5_core", "vfio-pci")):
+        function = m.pci(root, f"0000:98:00.{2 + n}", "15b3:101e 020000 15b3:0016", driver,
+                         "ConnectX Family mlx5Gen Virtual Function", 1, 52 + n, pf)
+        if n == 0:
+            m.rdma(function, "mlx5_2", 2, "ens1f0v0", 10, "0000:0000:0000:0000", "Ethernet", rate="100 Gb/sec (4X EDR)")
+        else:
+            m.virtual("vfio", str(52 + n), "242:0")
+    m.rdma(m.subfunction(pf, 4, 88), "mlx5_3", 3, "enp152s0f0s88", 11, "0000:00ff:fe00:8888", "Ethernet", rate="100 Gb/sec (4X EDR)")
+    return m
+
+
+def multiport_serial():
+    """Returns a gateway whose USB devices have several serial ports each: a modem, an adapter for four RS-232 lines, and a stick
+    for Zigbee and Z-Wave."""
+    m = Machine("gateway-01", "6.1.0-28-amd64", dmi=("AAEON", "UP-ADLN01"))
+    host = m.pci("", "0000:00:14.0", "8086:54ed 0c0330 8086:7270", "xhci_hcd", group=3)
+    root = m.usb_bus(host, 1)
+    modem = m.usb(root, 2, "2c7c:0125", "Android", "Android", speed=480, revision="0318",
+                  classes=["ff/ff/ff option", "ff/00/00 option", "ff/00/00 option", "ff/00/00 option", "ff/ff/ff qmi_wwan"])
+    quad = m.usb(root, 3, "0403:6011", "FTDI", "Quad RS232-HS", "FT5Z1K2V", speed=480, revision="0800",
+                 classes=["ff/ff/ff ftdi_sio"] * 4)
+    for number in range(4):
+        m.usb_tty(modem, f"ttyUSB{number}", number)
+        m.usb_tty(quad, f"ttyUSB{4 + number}", number)
+    m.usb_wwan(modem, 4, 0, 3)
+    hubz = m.usb(root, 4, "10c4:8a2a", "Silicon Labs", "HubZ Smart Home Controller", "816001B3",
+                 classes=["ff/00/00 cp210x", "ff/00/00 cp210x"])
+    for number in range(2):
+        m.usb_tty(hubz, f"ttyUSB{8 + number}", number)
+    m.net(m.pci(m.port("0000:00:1c.0", ids="8086:54b8 060400"), "0000:01:00.0", "8086:125c 020000 8086:0000", "igc", group=12),
+          "enp1s0", 2)
+    return m
+
+
+def hgx_fabric():
+    """Returns a node with an HGX baseboard of eight H100 and four NVSwitches, whose fabric manager is not ready: CUDA fails there
+    with error 802."""
+    m = Machine("hgx-01", "5.15.0-1063-nvidia", dmi=("Supermicro", "SYS-821GE-TNHR"), pool="batch")
+    gpus = []
+    for n, bus in enumerate(("1b", "43", "52", "61", "9d", "c3", "d1", "df")):
+        root = m.port(f"0000:{int(bus, 16) - 1:02x}:01.0", ids="8086:352a 060400", numa=n // 4)
+        m.pci(root, f"0000:{bus}:00.0", "10de:2330 030200 10de:16c1 a1", "nvidia", "GH100 [H100 SXM5 80GB]", n // 4)
+        gpus.append((f"0000:{bus}:00.0", "NVIDIA H100 80GB HBM3", 81559))
+    downs = m.switch(m.port("0000:00:1c.0", numa=0), "0000:02:00.0", [f"0000:03:0{n}.0" for n in range(4)], "1000:c030 060400", 0)
+    for n, port in enumerate(downs):
+        m.pci(port, f"0000:{7 + n:02x}:00.0", "10de:22a3 068000 10de:1796 a1", "nvidia-nvswitch", "GH100 [H100 NVSwitch]", 0)
+        m.node_at(f"nvidia-nvswitch{n}", f"509:{n}")
+    m.nodes("nvidia-nvswitchctl 509:255, nvidia-nvlink 507:0")
+    # All NVLinks lead to NVSwitches, so only the places on PCI tell which cards are near each other.
+    bonds = {(one, other): 20 if one // 4 == other // 4 else 10 for one in range(8) for other in range(8) if one != other}
+    for card in m.nvidia(gpus, "550.127.08", bonds):
+        card["fabricTrouble"] = "has not finished: In Progress"
+    return m
+
+
+def udev_unfinished():
+    """Returns a node on which udevd has not finished: of the serial ports, the cameras and the render nodes, one has an entry in
+    udev's database and the other has none."""
+    m = Machine("edge-02", "6.1.0-28-amd64", dmi=("OnLogic", "HX401"))
+    graphics = m.pci("", "0000:00:02.0", "8086:46d1 030000 8086:7270", "i915", "Alder Lake-N [UHD Graphics]", group=0)
+    m.drm(graphics, 0, 128, ("HDMI-A-1",))
+    card = m.pci(m.port("0000:00:1c.0", ids="8086:54b8 060400"), "0000:01:00.0", "8086:56a5 030000 1849:6006 05", "i915",
+                 "DG2 [Arc A380]", group=17)
+    m.drm(card, 1, 129, ("DP-1",))
+    tpm = "/sys/devices/LNXSYSTM:00/LNXSYBUS:00/MSFT0101:00"
+    m.tpm(tpm)
+    host = m.pci("", "0000:00:14.0", "8086:54ed 0c0330 8086:7270", "xhci_hcd", group=3)
+    root = m.usb_bus(host, 1)
+    m.usb_tty(m.usb(root, 1, "0403:6001", "FTDI", "FT232R USB UART", "A50285BI", classes=["ff/ff/ff ftdi_sio"]), "ttyUSB0")
+    stick = m.usb(root, 2, "10c4:ea60", "Nabu Casa", "SkyConnect v1.0", "f0c6d1b2a3e9ed11b8a6786262c613ac", classes=["ff/00/00 cp210x"])
+    m.usb_tty(stick, "ttyUSB1")
+    cameras = [m.usb(root, 3 + n, "0c45:6366", "Microdia", "USB 2.0 Camera", f"SN000{1 + n}", speed=480,
+                     classes=["0e/01/00 uvcvideo", "0e/02/00 uvcvideo"]) for n in range(2)]
+    for n, camera in enumerate(cameras):
+        m.usb_camera(camera, (2 * n, 2 * n + 1), n)
+    # udevd processes a device before those below it: it has finished with the stick, but not with the stick's port.
+    m.udevd_runs([m.interface(stick), cameras[1], f"{card}/drm/renderD129", f"{tpm}/tpmrm/tpmrm0"])
+    return m
+
+
 MACHINES = {"workstation": workstation, "gpu-nvlink": dgx, "gpu-mig": a100_mig, "gpu-mixed": inference, "gpu-amd": mi300x,
             "gpu-intel": intel_ai, "gpu-iluvatar": iluvatar, "gaudi": gaudi, "tenstorrent": tenstorrent, "rdma": rdma,
             "raspberry-pi": raspberry_pi, "jetson": jetson, "edge": edge, "home": home, "industrial": industrial,
-            "server": server, "virtualization": virtualization, "vm": vm, "vm-tdx": vm_tdx, "vm-snp": vm_snp}
+            "server": server, "virtualization": virtualization, "vm": vm, "vm-tdx": vm_tdx, "vm-snp": vm_snp,
+            "nested-lxc": nested_lxc, "nested-kind": nested_kind, "vfio-groups": vfio_groups, "switchdev": switchdev,
+            "multiport-serial": multiport_serial, "hgx-fabric": hgx_fabric, "udev-unfinished": udev_unfinished}
 
 
 def main():

@@ -78,9 +78,8 @@ NvmlResult<std::vector<NvmlCard>> NvmlCards::look(const HostRoot& host, Scan& sc
   if (auto failure = keep(nvml_->count(), count)) return std::move(*failure);
   std::erase_if(known_, [count](const auto& item) { return item.first >= count; });
   std::vector<NvmlCard> cards;
-  for (unsigned index = 0; index < std::min(count, kMostCards); ++index) {
+  for (unsigned index = 0; index < std::min(count, kMostCards); ++index)
     if (auto card = look_at(index, host, scan)) cards.push_back(std::move(*card));
-  }
   measure(cards);
   if (terms_.health_checks) take_events(cards);
   some_card_left(host);
@@ -114,6 +113,7 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
     return card;
   }
   known_[index] = card;
+  card.fabric_trouble = nvml_->fabric_trouble(card.handle);
   if (!terms_.health_checks) return card;
   follow(card);
   std::uint64_t action = 0;
@@ -129,7 +129,6 @@ std::optional<NvmlCard> NvmlCards::look_at(unsigned index, const HostRoot& host,
     ask_for_reset_.insert(card.facts.uuid);
   else if (ask_for_reset_.erase(card.facts.uuid) > 0)
     note_reset(card);
-  card.fabric_trouble = nvml_->fabric_trouble(card.handle);
   return card;
 }
 
@@ -281,6 +280,7 @@ NvmlView look_at_nvml(const HostRoot& host, const std::string& library) {
     NvmlView::Card& seen = view.cards.emplace_back();
     static_cast<NvmlView::Unit&>(seen) = card.facts;
     seen.mig_enabled = card.divided;
+    seen.fabric_trouble = card.fabric_trouble;
     for (const NvmlCard::Part& part : card.parts) seen.parts.push_back(part.facts);
   }
   return view;
@@ -292,6 +292,7 @@ std::vector<NvmlCard> cards_in(const NvmlView& view) {
     NvmlCard& card = cards.emplace_back();
     card.facts = NvidiaGpu{seen, {}};
     card.divided = seen.mig_enabled;
+    card.fabric_trouble = seen.fabric_trouble;
     for (const NvmlView::Unit& part : seen.parts) card.parts.emplace_back().facts = NvidiaGpu{part, {}};
   }
   return cards;

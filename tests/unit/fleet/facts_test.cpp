@@ -39,7 +39,7 @@ constexpr const char* kWhole = R"({
      "parts": [{"uuid": "MIG-1", "name": "A100 MIG 1g.5gb", "profile": "1g.5gb", "index": "0:0",
                 "pci": "0000:01:00.0", "nodes": ["/dev/nvidia0", "/dev/nvidia-caps/nvidia-cap66"]},
                {"uuid": "MIG-2"}]},
-    {"uuid": "GPU-2"}
+    {"uuid": "GPU-2", "fabricTrouble": "has not finished: In Progress"}
   ]}
 })";
 
@@ -85,6 +85,8 @@ TEST_CASE("NVML's view is read, and what a card leaves out is what its place say
   CHECK(nvml.cards[1].index == "1");
   CHECK(nvml.cards[1].minor == std::nullopt);
   CHECK_FALSE(nvml.cards[1].mig_enabled);
+  CHECK(card.fabric_trouble.empty());
+  CHECK(nvml.cards[1].fabric_trouble == "has not finished: In Progress");
 }
 
 TEST_CASE("facts are written as they are read") {

@@ -6,6 +6,7 @@
 
 #include "config/selection.hpp"
 #include "fleet/survey.hpp"
+#include "host/sysfs.hpp"
 #include "unit/config/config_of.hpp"
 #include "unit/host/made_sysfs.hpp"
 
@@ -219,6 +220,30 @@ TEST_CASE("what comes and goes with pods is not recorded") {
     CAPTURE(path);
     CHECK(host.exists(path));
   }
+}
+
+TEST_CASE(
+    "without a configuration it is recorded which devices udev has finished with, and whose a node is") {
+  const MadeSysfs made;
+  const std::string tty = kPci + "0000:00:14.0/tty/tty";
+  for (const char* number : {"0", "1", "2", "3"})
+    made.device(tty + "USB" + number, "tty", {},
+                {{"DEVNAME", "ttyUSB" + std::string(number)}, {"MAJOR", "188"}, {"MINOR", number}});
+  made.device(kPci + "0000:00:15.0/block/sdz", "block", {},
+              {{"DEVNAME", "sdz"}, {"MAJOR", "65"}, {"MINOR", "144"}});
+  made.tree().file("run/udev/control");
+  made.tree().file("run/udev/data/c188:0", "E:ID_SERIAL_SHORT=A1\n");
+  made.tree().file("run/udev/data/c188:1", "E:A=" + std::string(kMostRecordedText, 'x') + '\n');
+  made.tree().file("run/udev/data/c188:2", "E:ID_SERIAL_SHORT=\xFF\n");
+  const HostRoot host(read_facts(text_of(record_made(made, nullptr).facts)).machine);
+  for (const char* number : {"0", "1", "2", "3"}) {
+    CAPTURE(number);
+    const auto device = SysDevice::at(host, tty + "USB" + number);
+    REQUIRE(device);
+    CHECK(device->finished() == (number != std::string("3")));
+    CHECK(host.canonical("/sys/dev/char/188:" + std::string(number)) == device->path());
+  }
+  CHECK(host.exists("/sys/dev/block/65:144"));
 }
 
 TEST_CASE("a great text is recorded by its name alone") {

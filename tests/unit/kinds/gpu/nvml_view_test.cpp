@@ -24,7 +24,7 @@ constexpr const char* kMinors = "gpu3/gi7/access 66\ngpu3/gi7/ci0/access 67\ngpu
 TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
   for (const char* mig : {"none", "mixed"}) {
     CAPTURE(mig);
-    const FakeNvml fake(kDividedCards + "link 0 0 1\nlevel 0 1 20\n");
+    const FakeNvml fake(kDividedCards + "card GPU-c fabric=2\nlink 0 0 1\nlevel 0 1 20\n");
     const GpuRig rig({{"mig", text(mig)}, {"passDeviceSpecs", text("true")}});
     rig.machine.tree().file("/proc/driver/nvidia-caps/mig-minors", kMinors);
     const Scan expected = rig.scan();
