@@ -1,5 +1,7 @@
-// Sticks with one serial number, links that move, cards of one IOMMU group, restarts and reboots, at random:
-// never is one piece of hardware given to two, never is an id another one's while somebody holds it.
+// Sticks with one serial number, links that move, cards of one IOMMU group, interfaces that their pods take
+// into their network namespaces, GPUs whose driver is upgraded, changes of the sharing, restarts and reboots,
+// at random: never is one piece of hardware given to more containers than may share it, never is an id
+// another one's while somebody holds it, and what a pod holds stays Healthy while it is with its pod.
 // PLUGHOST_PLUGGING_STEPS and PLUGHOST_PLUGGING_SEED: how many, and which.
 
 #include <doctest/doctest.h>
@@ -18,6 +20,8 @@
 
 #include "hotplug/made_machine.hpp"
 #include "not_shown.hpp"
+#include "places.hpp"
+#include "unit/fake_nvml.hpp"
 
 using namespace plughost;
 using namespace plughost::test;
@@ -35,16 +39,26 @@ const std::string kById = "example.com/by-id";   // the ttys, by the names that 
 const std::string kLink = "example.com/link";    // links to ttys, which somebody sets
 const std::string kCard = "example.com/card";    // cards for virtual machines
 const std::string kOther = "example.com/other";  // the same by another name
-const Node::Names kAll{kTty, kRaw, kById, kLink, kCard, kOther};
+const std::string kNic = "example.com/nic";      // network interfaces
+const std::string kGpu = "nvidia.com/gpu";
+const Node::Names kAll{kTty, kRaw, kById, kLink, kCard, kOther, kNic, kGpu};
 
-const std::string kEntries =
-    "- {name: " + kTty + ", forgetAfter: 0s, groups: [{usb: [{vendor: 1a86, nodes: [tty]}]}]}\n" +
-    "- {name: " + kRaw +
-    ", forgetAfter: 0s, id: \"{resource}-{id}\", groups: [{usb: [{vendor: 1a86}]}]}\n" +  //
-    "- {name: " + kById + ", forgetAfter: 0s, udev: {subsystem: tty}}\n" +                //
-    "- {name: " + kLink + ", forgetAfter: 0s, groups: [{paths: [{path: \"/dev/ports/*\"}]}]}\n" +
-    "- {name: " + kCard + ", forgetAfter: 0s, pci: {vendors: [\"10de\"]}}\n" +  //
-    "- {name: " + kOther + ", forgetAfter: 0s, id: \"{resource}-{id}\", pci: {vendors: [\"10de\"]}}\n";
+// shares: how many containers may have one of kTty.
+std::string entries(unsigned shares) {
+  return "- {name: " + kTty + ", forgetAfter: 0s, replicas: " + std::to_string(shares) +
+         ", groups: [{usb: [{vendor: 1a86, nodes: [tty]}]}]}\n" +  //
+         "- {name: " + kRaw +
+         ", forgetAfter: 0s, id: \"{resource}-{id}\", groups: [{usb: [{vendor: 1a86}]}]}\n" +  //
+         "- {name: " + kById + ", forgetAfter: 0s, udev: {subsystem: tty}}\n" +                //
+         "- {name: " + kLink + ", forgetAfter: 0s, groups: [{paths: [{path: \"/dev/ports/*\"}]}]}\n" +
+         "- {name: " + kCard + ", forgetAfter: 0s, pci: {vendors: [\"10de\"]}}\n" +  //
+         "- {name: " + kOther + ", forgetAfter: 0s, id: \"{resource}-{id}\", pci: {vendors: [\"10de\"]}}\n" +
+         "- {name: " + kNic + ", forgetAfter: 0s, udev: {subsystem: net}, env: {NIC: \"{name}\"}}\n" +  //
+         "- {name: " + kGpu + ", forgetAfter: 0s, gpu: {vendor: nvidia}}\n";
+}
+
+const std::vector<std::string> kNics{"eth1", "eth2"};
+const std::vector<std::string> kGpus{"GPU-a", "GPU-b"};
 
 constexpr unsigned kTtyMajor = 188, kUsbMajor = 189, kVfioMajor = 511;
 constexpr int kPorts = 6;
@@ -157,6 +171,18 @@ class Hardware {
     if (told) send_uevent("add", path.substr(4), "pci");
   }
 
+  void add_nic(const std::string& name, bool told = true) {
+    machine_.sysfs().device(nic(name), "pci", {{"vendor", "0x8086"}, {"class", "0x020000"}});
+    machine_.sysfs().bind(nic(name), "e1000e");
+    add(nic(name) + "/net/" + name, "net", {}, {{"INTERFACE", name}}, told);
+  }
+  // Its pod takes the interface into its network namespace.
+  void take_nic(const std::string& name) {
+    const std::string gone = nic(name) + "/net/" + name;
+    machine_.sysfs().remove(gone);
+    send_uevent("remove", gone.substr(4), "net");
+  }
+
   // Which hardware a process has that opens the number: empty: none of this machine's.
   std::string at(dev_t number) const {
     for (const Stick& stick : sticks_) {
@@ -183,6 +209,10 @@ class Hardware {
   static std::string card(int slot) {
     return "/sys/devices/pci0000:00/0000:00:0" + std::to_string(slot) + ".0";
   }
+  // The place of the card with the interface "eth1".
+  static std::string nic(const std::string& name) {
+    return "/sys/devices/pci0000:01/0000:01:0" + name.substr(3) + ".0";
+  }
   void add(const std::string& path, const std::string& subsystem, const MadeSysfs::Texts& attributes,
            const MadeSysfs::Texts& uevent, bool told) {
     machine_.sysfs().device(path, subsystem, attributes, uevent);
@@ -206,6 +236,9 @@ struct Pod {
   std::string resource;
   std::string id;
   Paths paths;                              // that the kubelet starts it with
+  std::set<std::string> others;             // what it was given without a node: "eth1", "GPU-a"
+  bool took_it = false;                     // into its network namespace
+  bool known = false;                       // the daemon has seen that
   std::map<const Stick*, unsigned> sticks;  // at its admission, and how often each had been plugged in
 };
 
@@ -218,7 +251,8 @@ class Plugging {
     hardware_.add_card(3, 7, false);
     hardware_.add_card(4, 7, false);
     hardware_.add_card(5, 8, false);
-    node_.configure(kEntries);
+    for (const std::string& name : kNics) hardware_.add_nic(name, false);
+    node_.configure(entries(shares_));
     node_.start_kubelet();
     restart_daemon();
   }
@@ -226,18 +260,26 @@ class Plugging {
   void step() {
     const unsigned roll = below(100);
     if (roll % 8 == 0) node_.kubelet().set_faults({});  // List of the youngest kubelet has its pods by now
-    if (roll < 20)
+    if (roll < 17)
       plug_in();
-    else if (roll < 38)
+    else if (roll < 30)
       unplug();
-    else if (roll < 46)
+    else if (roll < 34)
+      renumber();
+    else if (roll < 40)
       move_link();
-    else if (roll < 76)
+    else if (roll < 70)
       admit();
-    else if (roll < 88)
+    else if (roll < 82)
       end_pod();
-    else if (roll < 96)
+    else if (roll < 88)
       ask_again();
+    else if (roll < 92)
+      take_nic();
+    else if (roll < 94)
+      change_sharing();
+    else if (roll < 96)
+      upgrade_driver();
     else if (roll < 97)
       restart_kubelet();
     else if (roll < 99)
@@ -256,19 +298,23 @@ class Plugging {
     restart_daemon();
     const std::size_t plugged = hardware_.plugged().size();
     note("at rest with " + std::to_string(plugged) + " sticks");
-    for (const std::string& resource : {kTty, kRaw, kById})
-      expect(node_.wait_for([&](const KubeletState& state) { return healthy(state, resource) == plugged; },
+    const auto expect_count = [&](const std::string& resource, std::size_t count) {
+      expect(node_.wait_for([&](const KubeletState& state) { return healthy(state, resource) == count; },
                             kReleased),
-             resource + " has not each stick once");
-    for (const std::string& resource : {kCard, kOther})
-      expect(
-          node_.wait_for([&](const KubeletState& state) { return healthy(state, resource) == 3; }, kReleased),
-          resource + " has not each card once");
+             resource + " has not each device once");
+    };
+    expect_count(kTty, plugged * shares_);
+    for (const std::string& resource : {kRaw, kById}) expect_count(resource, plugged);
+    for (const std::string& resource : {kCard, kOther}) expect_count(resource, 3);
+    expect_count(kNic, kNics.size());
+    expect_count(kGpu, kGpus.size());
   }
 
   unsigned admissions() const { return admissions_; }
   unsigned answers() const { return answers_; }
   unsigned restarts() const { return restarts_; }
+  // Changes of the sharing, interfaces that were taken, and upgrades of the driver.
+  unsigned changes() const { return other_changes_; }
 
  private:
   unsigned below(std::size_t limit) {
@@ -321,6 +367,65 @@ class Plugging {
       if (pod.resource == kLink && !fs::exists(pod.paths.front())) pod.sticks.clear();
     changed(stick);
   }
+  // It is reset, or enumerated anew: the same stick at the same port by another number.
+  void renumber() {
+    const std::vector<Stick*> here = hardware_.plugged();
+    if (here.empty()) return;
+    Stick& stick = *here[below(here.size())];
+    const int port = stick.port;
+    hardware_.unplug(stick);
+    for (Pod& pod : pods_)
+      if (pod.resource == kLink && !fs::exists(pod.paths.front())) pod.sticks.clear();
+    stick.tty = below(kPorts);
+    hardware_.plug_in(stick, port);
+    note(hardware_.name(stick) + " is ttyUSB" + std::to_string(stick.tty) + " now");
+    changed(stick);
+  }
+  void take_nic() {
+    for (Pod& pod : pods_) {
+      if (pod.resource != kNic || pod.took_it) continue;
+      note(pod.name + " takes " + *pod.others.begin() + " into its network namespace");
+      hardware_.take_nic(*pod.others.begin());
+      pod.took_it = pod.known = true;
+      settled_ = false;
+      ++other_changes_;
+      settle();
+      return;
+    }
+  }
+  void give_nic_back(Pod& pod, bool told = true) {
+    if (!std::exchange(pod.took_it, false)) return;
+    hardware_.add_nic(*pod.others.begin(), told);
+    settled_ = false;
+  }
+  void change_sharing() {
+    shares_ = 1 + below(3);
+    note("sharing: " + std::to_string(shares_));
+    node_.configure(entries(shares_));
+    expect(node_.reload() && node_.attached(kAll, 10s), "not attached with other shares");
+    settled_ = false;
+    ++other_changes_;
+  }
+  void upgrade_driver() {
+    note("the driver is upgraded");
+    const auto order = [&](const char* word) {
+      for (const std::string& gpu : kGpus)
+        expect(run_plughost({word, kGpu + '=' + gpu, "--control", node_.control()}).exit_code == 0, word);
+    };
+    order("drain");
+    expect(eventually([&] { return !nvml_.in_use(); }, 5s), "NVML is open although all cards are drained");
+    nvml_.show("fail nvmlInit_v2 9\n");
+    show_gpus(below(2) == 0);
+    order("undrain");
+    for (const std::string& gpu : kGpus)
+      expect(node_.healthy(kGpu, gpu, 5s), gpu + " is not back after the driver's upgrade");
+    ++other_changes_;
+  }
+  // Another driver may number them otherwise.
+  void show_gpus(bool otherwise) {
+    nvml_.show("card " + kGpus[otherwise ? 1 : 0] + " minor=0\ncard " + kGpus[otherwise ? 0 : 1] +
+               " minor=1\n");
+  }
   // What changes often would be taken for a bad cable; a start forgets that.
   void changed(const Stick& stick) {
     settled_ = false;
@@ -341,13 +446,17 @@ class Plugging {
   void settle() {
     if (std::exchange(settled_, true)) return;
     for (int look = 0; look < 2; ++look) show_mark();
+    for (const Pod& pod : pods_)
+      if (pod.known)
+        expect(node_.healthy(kNic, pod.id, 5s),
+               pod.id + " counts as gone, and is in the namespace of " + pod.name);
   }
   void show_mark() {
     Stick last{.product = "ffff", .serial = "M" + std::to_string(++marks_), .tty = 100};
     hardware_.plug_in(last, 9);
     const std::string link = "/dev/ports/" + last.serial;
     Hardware::set_link(link, "/dev/ttyUSB100");
-    expect(node_.healthy(kTty, "1a86:ffff:" + last.serial, 5s) &&
+    expect(node_.healthy(kTty, "1a86:ffff:" + last.serial + (shares_ > 1 ? "::0" : ""), 5s) &&
                node_.healthy(kRaw, kRaw + "-1a86:ffff:" + last.serial, 5s) &&
                node_.healthy(kById, "usb-" + last.serial, 5s) &&
                node_.healthy(kLink, "ports_" + last.serial, 5s),
@@ -387,16 +496,31 @@ class Plugging {
       pod.paths.push_back(each.host_path);
       if (const Stick* const stick = hardware_.stick_at(*number)) pod.sticks[stick] = stick->times;
     }
+    pod.others = others_in(admission.answer);
     const auto its = reached_by(pod);
     std::string what = pod.name + " has " + id + " of " + resource + ':';
     for (const std::string& each : its) what += ' ' + each;
+    for (const std::string& path : pod.paths) what += " by " + path;
     note(what);
     expect(!its.empty(), pod.name + " was given nothing");
+    std::map<std::string, unsigned> shares;  // of what it has been given, by hardware
     for (const Pod& other : pods_) {
-      for (const std::string& each : reached_by(other))
-        expect(!its.contains(each), each + " is " + other.name + "'s, and was given to " + pod.name);
+      const bool are_shares = pod.resource == kTty && other.resource == kTty && shares_ > 1;
+      const bool is_shared = shares_ > 1 && (pod.resource == kTty || other.resource == kTty);
+      for (const std::string& each : are_shares ? plugged_in_for(other) : reached_by(other)) {
+        if (!its.contains(each) || (are_shares ? ++shares[each] < shares_ : is_shared)) continue;
+        expect(false, each + " is " + other.name + "'s, and was given to " + pod.name);
+      }
     }
     pods_.push_back(std::move(pod));
+  }
+
+  static std::set<std::string> others_in(const Allocation& container) {
+    std::set<std::string> others;
+    for (const char* const variable : {"NIC", "NVIDIA_VISIBLE_DEVICES"})
+      if (const auto found = container.env.find(variable); found != container.env.end())
+        others.insert(found->second);
+    return others;
   }
 
   static bool is_mark(const std::string& id) {
@@ -410,12 +534,18 @@ class Plugging {
       asked_.clear();
   }
 
-  // What it has for as long as that stays plugged in, and what the kubelet would start it with now. Not what
-  // gets its number by and by: of a link nobody keeps to which number it led.
-  std::set<std::string> reached_by(const Pod& pod) const {
-    std::set<std::string> reached;
+  // What it has for as long as that stays plugged in.
+  std::set<std::string> plugged_in_for(const Pod& pod) const {
+    std::set<std::string> its;
     for (const auto& [stick, times] : pod.sticks)
-      if (stick->port != 0 && stick->times == times) reached.insert(hardware_.name(*stick));
+      if (stick->port != 0 && stick->times == times) its.insert(hardware_.name(*stick));
+    return its;
+  }
+  // That, and what the kubelet would start it with now. Not what gets its number by and by: of a link nobody
+  // keeps to which number it led.
+  std::set<std::string> reached_by(const Pod& pod) const {
+    std::set<std::string> reached = plugged_in_for(pod);
+    reached.insert(pod.others.begin(), pod.others.end());
     for (const std::string& path : pod.paths) {
       const auto number = number_of(path);
       if (!number) continue;
@@ -436,6 +566,7 @@ class Plugging {
     ++answers_;
     asked(pod.resource);
     std::string wrong;
+    if (others_in(answer.containers.at(0)) != pod.others) wrong = "is other hardware now";
     std::set<dev_t> numbers;
     for (const ContainerNode& each : answer.containers.at(0).nodes) {
       const auto number = number_of(each.host_path);
@@ -466,6 +597,7 @@ class Plugging {
     const auto pod = pods_.begin() + below(pods_.size());
     note(pod->name + " ends");
     node_.kubelet().free(pod->name);
+    give_nic_back(*pod);
     pods_.erase(pod);
   }
   void restart_kubelet() {
@@ -477,8 +609,10 @@ class Plugging {
   void restart_daemon() {
     note("plughost starts anew");
     ++restarts_;
-    node_.start_daemon();
+    node_.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
     expect(node_.attached(kAll, 10s), "not attached");
+    // Of what had been taken before it began it knows nothing.
+    for (Pod& pod : pods_) pod.known = false;
     // Where a link led before is written down nowhere.
     for (Pod& pod : pods_)
       if (pod.resource == kLink) pod.sticks.clear();
@@ -501,7 +635,10 @@ class Plugging {
       hardware_.plug_in(*stick, port, false);
       order += ' ' + hardware_.name(*stick);
     }
-    for (Pod& pod : pods_) pod.sticks.clear();
+    for (Pod& pod : pods_) {
+      pod.sticks.clear();
+      give_nic_back(pod, false);
+    }
     note("reboot:" + order);
     node_.kubelet().restart();
     restart_daemon();
@@ -509,12 +646,15 @@ class Plugging {
 
   std::mt19937 random_;
   Hardware hardware_;
+  FakeNvml nvml_{"card GPU-a minor=0\ncard GPU-b minor=1\n"};
   Node node_{{.pod_resources = true}};
   std::vector<Pod> pods_;
   std::deque<std::string> steps_;
   std::map<const Stick*, int> changes_;  // since the daemon started
   std::set<std::string> asked_;          // since a card was given, by what may be the same container
   bool settled_ = false;
+  unsigned shares_ = 1;
+  unsigned other_changes_ = 0;
   unsigned marks_ = 0, names_ = 0, admissions_ = 0, answers_ = 0, restarts_ = 0;
 };
 
@@ -535,7 +675,9 @@ TEST_CASE("whatever is plugged and moved, nothing is given to two, and no id cha
     if (step % 100 == 0) plugging.check_at_rest();
   }
   MESSAGE(steps << " steps: " << plugging.admissions() << " pods were given something, " << plugging.answers()
-                << " of their ids were asked for again, " << plugging.restarts() << " starts");
+                << " of their ids were asked for again, " << plugging.restarts() << " starts, "
+                << plugging.changes() << " changes of sharing, namespaces and the driver");
   CHECK(plugging.admissions() > steps / 20);
   CHECK(plugging.answers() > steps / 100);
+  CHECK(plugging.changes() > steps / 100);
 }
