@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The words by which docs/troubleshooting.md tells a trouble are those that the program says."""
+"""The words by which docs/troubleshooting.md and docs/hardware.md tell a trouble are those that the program says."""
 
 import re
 import sys
@@ -23,9 +23,9 @@ def sources():
     return re.sub(r'"\s*\n?\s*"', "", text)
 
 
-def told():
-    """What the first cells of the tables quote, in pieces: an ellipsis stands for anything, and so does an example."""
-    rows = re.findall(r"^\| (`.*?) \|", (REPOSITORY / "docs/troubleshooting.md").read_text(), re.M)
+def told(page):
+    """What the first cells of the page's tables quote, in pieces: an ellipsis stands for anything, and so does an example."""
+    rows = re.findall(r"^\| (`.*?) \|", (REPOSITORY / "docs" / page).read_text(), re.M)
     for quoted in (span for row in rows for span in re.findall(r"`([^`]*)`", row)):
         for piece in re.split(r"…|example\.com/\w+|\b\d+\b", quoted):
             if piece.strip(' "{},;.'):
@@ -33,15 +33,16 @@ def told():
 
 
 class Words(unittest.TestCase):
-    def test_what_troubleshooting_quotes_is_said(self):
+    def test_what_the_pages_quote_is_said(self):
         said = sources()
-        pieces = list(told())
-        self.assertGreater(len(pieces), 25)
-        for quoted, piece in pieces:
-            if quoted.split("…")[0].strip() in OTHERS or piece in OTHERS:
-                continue
-            with self.subTest(quoted):
-                self.assertIn(piece, said)
+        for page in "troubleshooting.md", "hardware.md":
+            pieces = list(told(page))
+            self.assertGreater(len(pieces), 25)
+            for quoted, piece in pieces:
+                if quoted.split("…")[0].strip() in OTHERS or piece in OTHERS:
+                    continue
+                with self.subTest(page, quoted=quoted):
+                    self.assertIn(piece, said)
 
 
 if __name__ == "__main__":
