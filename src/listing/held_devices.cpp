@@ -65,8 +65,8 @@ void HeldDevices::list(const std::string& resource, std::span<const Device> devi
   if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
 }
 
-void HeldDevices::learn_first(const Checkpoint& checkpoint) {
-  if (std::exchange(told_, true)) return;
+void HeldDevices::learn_first(const Checkpoint& checkpoint, bool reloaded) {
+  if (std::exchange(told_, true) && !reloaded) return;
   ledger_->learn(holds_of(checkpoint), Clock::time_point::min(), Clock::now());
   again_.arm(kFirstPause);
 }

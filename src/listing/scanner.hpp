@@ -67,14 +67,12 @@ class Scanner {
   // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
   Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
-  // Its source is at rest then.
-  ~Scanner();
+  ~Scanner();  // its source is at rest then
   Scanner& operator=(Scanner&&) = delete;
 
   // Look at the machine: at once, or after a quiet moment.
   void hint();
-  // See DeviceSource::rest(): a change of it is a reason to look.
-  void rest(bool at_rest);
+  void rest(bool at_rest);  // see DeviceSource::rest(): a change of it is a reason to look
   // See DeviceSource::forgive(): the next look goes by that.
   void forgive(const Device& device);
   const ScanSchedule& schedule() const { return schedule_; }

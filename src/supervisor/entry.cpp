@@ -43,7 +43,7 @@ void Entry::set_where(const Configs& configs) {
 void Entry::prepare(const std::function<void(HeldIds held)>& then) {
   const Recipe& recipe = *config_.recipe;
   adopting_.prepare(!recipe.name.literal() || recipe.rename_shared, [this, then](HeldIds held) {
-    if (held.checkpoint) held_.learn_first(*held.checkpoint);
+    if (held.checkpoint) held_.learn_first(*held.checkpoint, held.reloaded);
     then(std::move(held));
   });
 }

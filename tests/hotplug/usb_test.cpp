@@ -277,6 +277,30 @@ TEST_CASE(
   CHECK(nodes_of(node, stick) == Paths{"/dev/ttyUSB1"});
 }
 
+TEST_CASE("a stick that is shared no more is not given through another entry while a pod has a share of it") {
+  const MadeMachine machine;
+  plug_in(machine, "1-2", "A1", "ttyUSB0");
+  const std::string other = "example.com/other";
+  const std::string usb = ", groups: [{usb: [{vendor: 1a86, nodes: [tty]}]}]}\n";
+  Node node{{.pod_resources = true}};
+  const auto configure = [&](const std::string& replicas) {
+    node.configure("- {name: " + kSerial + ", replicas: " + replicas + usb + "- {name: " + other +
+                   ", id: \"{resource}-{id}\"" + usb);
+  };
+  configure("3");
+  node.start_kubelet();
+  node.start_daemon();
+  REQUIRE(node.count(kSerial, 3));
+  REQUIRE(node.kubelet().allocate_named("pod", "main", kSerial, {"1a86:7523:A1::1"}).admitted());
+  REQUIRE(node.healthy(other, other + "-1a86:7523:A1"));
+  configure("1");
+  REQUIRE(node.reload());
+  CHECK(node.unhealthy(kSerial, "1a86:7523:A1"));
+  CHECK(node.unhealthy(other, other + "-1a86:7523:A1", 500ms));
+  REQUIRE(node.kubelet().free("pod"));
+  CHECK(node.healthy(other, other + "-1a86:7523:A1"));
+}
+
 TEST_CASE("of a stick with shares the one is Unhealthy whose pod was given another node") {
   const MadeMachine machine;
   plug_in(machine, "1-2", "A1", "ttyUSB0");

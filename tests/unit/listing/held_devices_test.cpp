@@ -94,6 +94,8 @@ TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and n
   CHECK_FALSE(rig.blocked(kB));
   rig.held.learn_first(checkpoint);
   CHECK_FALSE(rig.blocked(kB));
+  rig.held.learn_first(checkpoint, true);
+  CHECK(rig.blocked(kB));
 }
 
 TEST_CASE("held devices: whoever holds a share of what is shared no more holds the device") {
