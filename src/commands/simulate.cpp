@@ -79,7 +79,7 @@ struct Told {
   std::string other;  // the pod that an Allocate would be taken for; empty: this one
 };
 
-Told tell(const Offer& offer, const std::vector<AskingPod>& pods, const AskingPod& pod,
+Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>& pods, const AskingPod& pod,
           const AskingContainer& container, const AnsweredContainers& held) {
   const AssumeTerms& terms = *offer.recipe->assume;
   Told told{.container = &container, .card = {}, .answer = {}, .other = {}};
@@ -91,6 +91,9 @@ Told tell(const Offer& offer, const std::vector<AskingPod>& pods, const AskingPo
   const Device& device = *std::get<const Device*>(card);
   told.card = device.id;
   told.answer = answer_on(offer, device, pod, container.units);
+  const auto* const answer = std::get_if<Allocation>(&told.answer);
+  if (std::string missing = answer ? missing_device_node(host, *answer) : ""; !missing.empty())
+    told.answer = std::move(missing);
   if (terms.late() || held.contains({pod.uid, container.name})) return told;
   std::vector<const AskingPod*> all;
   for (const AskingPod& each : pods) all.push_back(&each);
@@ -134,7 +137,7 @@ std::string text_of(const Told& told) {
 // Prints what the containers of the pod get, and returns the exit code. The offer's recipe has an assume.
 // name: "namespace/name". units: of a container; nullopt: of whichever. Throws std::runtime_error: there is
 // no answer, and why.
-int simulate_pod(const Config& config, const Offer& offer, const std::string& name,
+int simulate_pod(const HostRoot& host, const Config& config, const Offer& offer, const std::string& name,
                  std::optional<std::uint64_t> units, OutputFormat format) {
   const std::vector<AskingPod> pods = asking_pods(config, offer);
   const AskingPod& pod = named(pods, name, offer);
@@ -142,7 +145,7 @@ int simulate_pod(const Config& config, const Offer& offer, const std::string& na
   std::vector<Told> all;
   for (const AskingContainer& container : pod.containers) {
     if (container.units == units.value_or(container.units))
-      all.push_back(tell(offer, pods, pod, container, held));
+      all.push_back(tell(host, offer, pods, pod, container, held));
     held.emplace(pod.uid, container.name);
   }
   if (all.empty())
@@ -223,7 +226,7 @@ int simulate(const SimulateOptions& options) {
   const std::size_t equals = options.what.find('=');
   const Offer& offer = offer_of(found, options.what.substr(0, equals));
   if (!options.pod.empty())
-    return simulate_pod(config, offer, options.pod, units_asked(offer, options.what), options.format);
+    return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
   if (offer.recipe->assume)
     throw std::runtime_error(offer.resource +
                              ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "

@@ -243,7 +243,7 @@ class Recorder {
     if (const auto seen = SysDevice::at(noted_, path)) {
       seen->properties();
       take_noted();
-      // Whose node a node is, is asked by its number.
+      // SysDevice::behind() finds the device of a node by its number.
       if (const std::string number = seen->node_number(); !number.empty())
         name((number.starts_with('b') ? "/sys/dev/block/" : "/sys/dev/char/") + number.substr(1));
       if (const auto parent = seen->parent()) device(parent->path());

@@ -37,7 +37,7 @@ bool has_attributes(const SysDevice& device, const Patterns& wanted) {
   });
 }
 
-// What the kernel says comes first: a device that is not wanted by that is not waited for.
+// Checks what the kernel says first, so that nothing waits for udev that is not wanted anyway.
 bool is_wanted(const SysDevice& device, const Wanted& wanted, Scan& scan) {
   if (!matches(wanted.name, device.name()) || !has_attributes(device, wanted.attributes)) return false;
   // As ATTRS in udev's rules: one device has all of them, this one or one above it.

@@ -36,8 +36,8 @@ class HeldDevices {
   // See Ledger::list() and lead().
   void list(const std::string& resource, std::span<const Device> devices,
             const std::map<std::string, std::vector<std::string>>& units_elsewhere = {});
-  // What the checkpoint says counts as long as the kubelet has not told, and after a reload: what was shared
-  // until then may be held.
+  // Counts the holds of the checkpoint until the kubelet has answered, and again after a reload: a device
+  // that was shared until then may be held.
   void learn_first(const Checkpoint& checkpoint, bool reloaded = false);
   // Does a pod hold the device? Asked of the kubelet anew: it may have gone.
   bool held(const std::string& resource, const std::string& id);

@@ -46,6 +46,7 @@ void add_away(const HostRoot& host, const std::map<std::string, Inventory>& list
       device.away = true;
       device.trouble = "another network namespace has it, or its interface";
     });
+    if (away.empty()) continue;
     std::ranges::move(away, std::back_inserter(devices));
     sort_by_id(devices);
   }
@@ -85,8 +86,6 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
   schedule_.replace(Clock::now());
   look();
 }
-
-Scanner::~Scanner() { source_->rest(true); }
 
 void Scanner::rest(bool at_rest) {
   if (std::exchange(at_rest_, at_rest) == at_rest) return;

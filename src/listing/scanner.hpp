@@ -67,7 +67,7 @@ class Scanner {
   // Begins at once. former: of the scanner of the entry's former source. platform outlives it.
   Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former = {},
           std::chrono::milliseconds deadline = kDeadline);
-  ~Scanner();  // its source is at rest then
+  ~Scanner() { source_->rest(true); }
   Scanner& operator=(Scanner&&) = delete;
 
   // Look at the machine: at once, or after a quiet moment.

@@ -509,7 +509,7 @@ class Plugging {
     std::map<std::string, unsigned> shares;  // of what it has been given, by hardware
     for (const Pod& other : pods_) {
       const bool are_shares = pod.resource == kTty && other.resource == kTty && shares_ > 1;
-      // What is shared is nobody's alone, in whatever resource.
+      // Containers share it through every resource.
       const bool is_shared =
           pod.shares || other.shares || (shares_ > 1 && (pod.resource == kTty || other.resource == kTty));
       for (const std::string& each : are_shares ? plugged_in_for(other) : reached_by(other)) {
@@ -539,7 +539,7 @@ class Plugging {
       asked_.clear();
   }
 
-  // What it has for as long as that stays plugged in.
+  // Returns the sticks that the pod was given and that have been plugged in since.
   std::set<std::string> plugged_in_for(const Pod& pod) const {
     std::set<std::string> its;
     for (const auto& [stick, times] : pod.sticks)
@@ -592,7 +592,7 @@ class Plugging {
     }
     for (const std::string& path : pod.paths) {
       const auto number = number_of(path);
-      // Of shares that change twice in a row the daemon may see the first change only.
+      // The daemon may miss the second of two changes of a share in a row.
       if (pod.resource != kTty && (!number || !numbers.contains(*number)))
         wrong = "has another node than " + path;
     }
@@ -618,7 +618,7 @@ class Plugging {
     ++restarts_;
     node_.start_daemon({std::string("LD_LIBRARY_PATH=") + kFakeNvmlDirectory});
     expect(node_.attached(kAll, 10s), "not attached");
-    // Of what had been taken before it began it knows nothing.
+    // The daemon does not know of interfaces that were taken before its start.
     for (Pod& pod : pods_) pod.known = false;
     // Where a link led before is written down nowhere.
     for (Pod& pod : pods_)

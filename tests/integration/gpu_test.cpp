@@ -132,6 +132,7 @@ TEST_CASE("a driver can be replaced while its entry does not apply: NVML is clos
   CHECK(fake.in_use());
   node.files().file("labels", "nvidia.com/gpu.deploy.client=paused-for-driver-upgrade\n");
   CHECK(eventually([&] { return !fake.in_use(); }, 5s));
+  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGpu).streams == 0; }));
   node.files().file("labels", "");
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGpu).streams == 1; }));
   CHECK(node.healthy(kGpu, "GPU-a"));

@@ -127,7 +127,7 @@ TEST_CASE("what udev has not finished with is not listed, and its name is not an
   CHECK(scan.unfinished == Ids{"/dev/video1"});
   CHECK(scan.watch == std::vector<WatchedDirectory>{{.path = "/run/udev/data", .name = "c81:1"}});
   CHECK(scan_of(sysfs, {{"name", text("video0")}}).unfinished.empty());
-  // What the kernel says of it tells that it is not wanted.
+  // The kernel's attributes exclude it.
   for (const char* key : {"attributes", "attributesOfParents"})
     CHECK(scan_of(sysfs, {{key, map({{"index", text("7")}})}}).unfinished.empty());
 }
