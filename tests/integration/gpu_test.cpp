@@ -117,8 +117,8 @@ TEST_CASE(
   CHECK(node.unhealthy(kGpu, "GPU-b"));
   fake.show(kTwoCards);
   REQUIRE(order("undrain", "GPU-b") == 0);
+  CHECK(eventually([&] { return fake.in_use(); }));
   CHECK(node.healthy(kGpu, "GPU-b"));
-  CHECK(fake.in_use());
   CHECK(node.unhealthy(kGpu, "GPU-a"));
 }
 
@@ -132,11 +132,10 @@ TEST_CASE("a driver can be replaced while its entry does not apply: NVML is clos
   CHECK(fake.in_use());
   node.files().file("labels", "nvidia.com/gpu.deploy.client=paused-for-driver-upgrade\n");
   CHECK(eventually([&] { return !fake.in_use(); }, 5s));
-  REQUIRE(node.wait_for([](const KubeletState& state) { return state.of(kGpu).streams == 0; }));
   node.files().file("labels", "");
+  CHECK(eventually([&] { return fake.in_use(); }));
   CHECK(node.wait_for([](const KubeletState& state) { return state.of(kGpu).streams == 1; }));
   CHECK(node.healthy(kGpu, "GPU-a"));
-  CHECK(fake.in_use());
 }
 
 TEST_CASE(
