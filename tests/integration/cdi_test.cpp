@@ -47,6 +47,13 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(text), {}};
 }
 
+// What the first device's first node is on the host; empty while the specification cannot be read.
+std::string host_path(const std::filesystem::path& specification) {
+  const auto json = nlohmann::json::parse(content(specification), nullptr, false);
+  return json.is_discarded() ? ""
+                             : json["devices"][0]["containerEdits"]["deviceNodes"][0].value("hostPath", "");
+}
+
 bool comes(const std::filesystem::path& file) {
   return eventually([&] { return std::filesystem::exists(file); });
 }
@@ -70,16 +77,16 @@ TEST_CASE("what containers that are started again will need is there after a sto
 }
 
 TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
-  Node node;
-  node.files().link("dev/ttyA", "/dev/null");
-  configure(node, ports(node));
   std::atomic<unsigned> lists = 0;
   std::atomic<unsigned> early = 0;
+  Node node;  // last: its kubelet tells of lists until it goes
+  node.files().link("dev/ttyA", "/dev/null");
+  configure(node, ports(node));
   node.start_kubelet({}, [&](const KubeletEvent& event) {
     if (event.type != KubeletEvent::Type::kList) return;
-    ++lists;
     const std::string text = content(at(node, "cdi/" + file_of(node, "port")));
     if (text.find(event.devices == 1 ? "ttyA" : "ttyB") == std::string::npos) ++early;
+    ++lists;
   });
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "ttyA"));
@@ -103,29 +110,27 @@ TEST_CASE("a specification is there before the kubelet hears of its device, and 
 
 TEST_CASE(
     "a specification has the node behind a link, and is written anew before a list when it leads elsewhere") {
-  Node node;
+  std::atomic<unsigned> late_lists = 0;
+  std::atomic<unsigned> early = 0;
+  Node node;  // last: its kubelet tells of lists until it goes
   node.files().link("dev/modem", "/dev/null");
   configure(node, ports(node));
-  const auto host_path = [&] {
-    const auto json =
-        nlohmann::json::parse(content(at(node, "cdi/" + file_of(node, "port"))), nullptr, false);
-    return json.is_discarded() ? ""
-                               : json["devices"][0]["containerEdits"]["deviceNodes"][0].value("hostPath", "");
-  };
-  std::atomic<unsigned> early = 0;
-  node.start_kubelet({}, [&](const KubeletEvent& event) {
+  const auto specification = at(node, "cdi/" + file_of(node, "port"));
+  node.start_kubelet({}, [&early, &late_lists, specification](const KubeletEvent& event) {
     if (event.type != KubeletEvent::Type::kList || event.devices != 2) return;
-    if (host_path() != "/dev/zero") ++early;
+    if (host_path(specification) != "/dev/zero") ++early;
+    ++late_lists;
   });
   node.start_daemon();
   REQUIRE(node.healthy(kPort, "modem"));
-  CHECK(host_path() == "/dev/null");
+  CHECK(host_path(specification) == "/dev/null");
   // Another device comes with it, so that there is a list to be late for.
   node.files().link("next", "/dev/zero");
   std::filesystem::rename(at(node, "next"), at(node, "dev/modem"));
   node.files().link("dev/zother", "/dev/null");
   REQUIRE(node.healthy(kPort, "zother"));
-  CHECK(host_path() == "/dev/zero");
+  CHECK(host_path(specification) == "/dev/zero");
+  CHECK(eventually([&] { return late_lists > 0; }));  // it is told of after it is counted
   CHECK(early == 0);
 }
 
