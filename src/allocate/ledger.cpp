@@ -74,8 +74,11 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     }
     // The kubelet gives what nobody has: whoever had it has gone, and nobody has told yet.
     std::vector<std::map<Name, Given>::node_type> former;
-    for (const std::string& id : ids)
-      if (auto held = held_.extract(Name{resource, id})) former.push_back(std::move(held));
+    for (const std::string& id : ids) {
+      const Name name{resource, id};
+      if (!units_.contains(name)) continue;  // a share: its device may have other holders
+      if (auto held = held_.extract(name)) former.push_back(std::move(held));
+    }
     if (!former.empty()) weigh(now);
     for (const std::string& id : ids) {
       const auto blocked = blocked_.find({resource, id});
@@ -87,7 +90,12 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     }
     givers_.insert(resource);
     last_ = now;
-    for (const std::string& id : ids) held_[{resource, id}] = {.container = container_, .when = now};
+    for (const std::string& id : ids) {
+      Given& hold = held_[{resource, id}];
+      hold.who.clear();
+      hold.container = container_;
+      hold.when = now;
+    }
     weigh(now);
   }
   if (given_ && !ids.empty()) given_();

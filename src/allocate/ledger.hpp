@@ -41,8 +41,8 @@ class Ledger final : public Overlay {
   // is what a held device was, if it is other hardware than in the list before.
   void keep(const std::string& resource);
   void list(const std::string& resource, std::span<const Device> devices, Clock::time_point now);
-  // A container is to get these devices of the resource: it has them from now on. Or not, and why, as a
-  // sentence: another one has some of their hardware. No ids: it gets shares, which tells containers apart.
+  // A container is to get these devices of the resource, or shares of them: it has them from now on. Or not,
+  // and why, as a sentence: another one has some of their hardware.
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
   // Who holds what, by the answer to a question that was put then.
   void learn(const Holds& holds, Clock::time_point asked, Clock::time_point now);

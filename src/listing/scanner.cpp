@@ -11,9 +11,9 @@
 namespace plughost {
 namespace {
 
-std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inventory>& listed,
-                                               const DevicesOf& resources) {
-  std::vector<Scanner::Found::Other> others;
+std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& listed,
+                                      const DevicesOf& resources) {
+  std::vector<Ledger::Name> others;
   for (const auto& [resource, devices] : resources) {
     const auto before = listed.find(resource);
     if (before == listed.end()) continue;
@@ -21,7 +21,7 @@ std::vector<Scanner::Found::Other> others_than(const std::map<std::string, Inven
                   [&, &name = resource](const Device* old, const Device* now) {
                     const bool has_gone = old && !now && !old->gone;
                     if (has_gone || (old && now && is_elsewhere(*old, *now)))
-                      others.push_back({{name, old->id}, old->replicas > 1});
+                      others.push_back({name, old->id});
                   });
   }
   return others;

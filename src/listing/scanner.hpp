@@ -43,11 +43,7 @@ class Scanner {
     std::uint64_t version = 0;                       // see Parts
     std::map<std::string, Adoption> adoptions = {};  // by resource
     // Devices that have other nodes, or are other hardware, than they were listed with.
-    struct Other {
-      Ledger::Name name;
-      bool shared;  // it has replicas
-    };
-    std::vector<Other> others = {};
+    std::vector<Ledger::Name> others = {};
   };
   // Called from the loop, not from within.
   struct Hooks {

@@ -41,12 +41,10 @@ std::string other_card(const Offer& offer, std::span<const std::string> ids) {
 // Why what an id stands for is another container's, through whatever resource; empty: it is this one's now.
 std::string held_elsewhere(const Offer& offer, std::span<const std::string> ids) {
   if (!offer.ledger) return {};
-  std::vector<std::string> own;  // and no replica's, which containers share
-  for (const std::string& id : ids) {
-    const Device* const device = offer.inventory.find(id);
-    if (device && device->replicas == 1) own.push_back(id);
-  }
-  return offer.ledger->give(offer.resource, own, Ledger::Clock::now());
+  std::vector<std::string> devices;
+  for (const std::string& id : ids)
+    if (const Device* const device = offer.inventory.find(id)) devices.push_back(device->id);
+  return offer.ledger->give(offer.resource, devices, Ledger::Clock::now());
 }
 
 grpc::StatusCode code_of(Refusal::Reason reason) {

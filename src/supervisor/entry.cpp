@@ -121,11 +121,9 @@ void Entry::take_what_is_due() {
   if (auto devices = parts_.take_what_is_due(roster_.lists())) publish(take(std::move(*devices)));
 }
 
-void Entry::look_for_drift(const std::vector<Scanner::Found::Other>& others) {
-  // Of replicas the ledger knows nothing.
-  const bool drifts = std::ranges::any_of(others, [this](const Scanner::Found::Other& other) {
-    return other.shared || held_.ledger()->held(other.name);
-  });
+void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
+  const bool drifts =
+      std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
   // A source that says something else each time is looked at twice, and not on and on: the second look has
   // read what was given.
   if (std::exchange(drifts_, drifts) || !drifts) return;

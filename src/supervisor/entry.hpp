@@ -69,7 +69,7 @@ class Entry final : private PublicationOwner, private PartOwner {
 
   void take_what_is_due();
   // Reads anew what pods were given for devices that are others now, and looks again.
-  void look_for_drift(const std::vector<Scanner::Found::Other>& others);
+  void look_for_drift(const std::vector<Ledger::Name>& others);
   std::vector<Roster::Listing> take(DevicesOf resources);
   void ask_for_holders();
   void publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files = {});

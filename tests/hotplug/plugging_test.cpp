@@ -239,7 +239,6 @@ struct Pod {
   std::set<std::string> others;             // what it was given without a node: "eth1", "GPU-a"
   bool took_it = false;                     // into its network namespace
   bool known = false;                       // the daemon has seen that
-  bool shares = false;                      // it was given a share
   std::map<const Stick*, unsigned> sticks;  // at its admission, and how often each had been plugged in
 };
 
@@ -485,7 +484,6 @@ class Plugging {
     if (free.empty()) return;
     const auto& [resource, id] = free[below(free.size())];
     Pod pod{.name = "pod-" + std::to_string(++names_), .resource = resource, .id = id};
-    pod.shares = resource == kTty && shares_ > 1;
     // Of an init container List says nothing.
     const char* const container = below(3) == 0 ? "init-setup" : "main";
     const Admission admission = node_.kubelet().allocate_named(pod.name, container, resource, {id});
@@ -510,8 +508,7 @@ class Plugging {
     for (const Pod& other : pods_) {
       const bool are_shares = pod.resource == kTty && other.resource == kTty && shares_ > 1;
       // Containers share it through every resource.
-      const bool is_shared =
-          pod.shares || other.shares || (shares_ > 1 && (pod.resource == kTty || other.resource == kTty));
+      const bool is_shared = shares_ > 1 && (pod.resource == kTty || other.resource == kTty);
       for (const std::string& each : are_shares ? plugged_in_for(other) : reached_by(other)) {
         if (!its.contains(each) || (are_shares ? ++shares[each] < shares_ : is_shared)) continue;
         expect(false, each + " is " + other.name + "'s, and was given to " + pod.name);
@@ -592,9 +589,7 @@ class Plugging {
     }
     for (const std::string& path : pod.paths) {
       const auto number = number_of(path);
-      // The daemon may miss the second of two changes of a share in a row.
-      if (pod.resource != kTty && (!number || !numbers.contains(*number)))
-        wrong = "has another node than " + path;
+      if (!number || !numbers.contains(*number)) wrong = "has another node than " + path;
     }
     expect(wrong.empty(), pod.id + " of " + pod.name + ' ' + wrong);
   }

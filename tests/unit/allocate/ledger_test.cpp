@@ -183,6 +183,35 @@ TEST_CASE(
   CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
 }
 
+TEST_CASE("ledger: what was given as a share is held alone when the sharing ends, however soon that is") {
+  Rig rig;
+  rig.list(kNic, {device("a", {})});  // shared: an entry's shares have no hardware of their own
+  rig.list(kVfio, {device("v", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
+  CHECK(rig.why(kVfio, "v").empty());
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {device("a", {kCard})});
+  CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
+}
+
+TEST_CASE("ledger: who held a device alone before it was shared holds it on when a share is given") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("v", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {device("a", {})});
+  CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  rig.learn({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is young
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  rig.learn({}, kStart + 1s + Ledger::kUntold);
+  CHECK(rig.why(kVfio, "v").empty());
+}
+
 TEST_CASE("ledger: an IOMMU group is one container's at a time") {
   const std::string group = std::string(kIommuGroup) + "12";
   Rig rig;
@@ -222,9 +251,9 @@ TEST_CASE("ledger: an IOMMU group is one container's at a time") {
       CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
     }
     SUBCASE("or when the next container asks for a share of what the first one has a share of") {
-      CHECK(rig.give("x.com/shared", {}, kStart + 1min).empty());
+      CHECK(rig.give("x.com/shared", {"s"}, kStart + 1min).empty());
       CHECK(rig.why(kNic, "audio").empty());
-      CHECK(rig.give("x.com/shared", {}, kStart + 1min).empty());
+      CHECK(rig.give("x.com/shared", {"s"}, kStart + 1min).empty());
       CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
     }
   }
