@@ -76,7 +76,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     std::vector<std::map<Name, Given>::node_type> former;
     for (const std::string& id : ids) {
       const Name name{resource, id};
-      if (!units_.contains(name)) continue;  // a share: its device may have other holders
+      if (!units_.contains(name)) continue;  // of a shared device, which has no units, others hold shares
       if (auto held = held_.extract(name)) former.push_back(std::move(held));
     }
     if (!former.empty()) weigh(now);
@@ -98,7 +98,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     }
     weigh(now);
   }
-  if (given_ && !ids.empty()) given_();
+  if (given_) given_();
   return {};
 }
 

@@ -33,7 +33,7 @@ class Ledger final : public Overlay {
   };
   using Holds = std::map<Name, std::string>;  // and who: "default/train"
 
-  // given: after each give() that gave a device, from its thread.
+  // given: called after each give() that succeeds, from its thread.
   explicit Ledger(std::function<void()> given = {}) : given_(std::move(given)) {}
 
   // The resource lists these from now on, in any order. What is not among them has left the machine, unless
@@ -41,8 +41,8 @@ class Ledger final : public Overlay {
   // is what a held device was, if it is other hardware than in the list before.
   void keep(const std::string& resource);
   void list(const std::string& resource, std::span<const Device> devices, Clock::time_point now);
-  // A container is to get these devices of the resource, or shares of them: it has them from now on. Or not,
-  // and why, as a sentence: another one has some of their hardware.
+  // Records that the container being admitted holds these devices of the resource, or shares of them. ids: of
+  // the devices. Returns why not, as a sentence, if another container has some of their hardware; else empty.
   std::string give(const std::string& resource, std::span<const std::string> ids, Clock::time_point now);
   // Who holds what, by the answer to a question that was put then.
   void learn(const Holds& holds, Clock::time_point asked, Clock::time_point now);

@@ -17,20 +17,21 @@ std::vector<std::string> pci_paths(const Inventory& inventory, std::span<const s
   return paths;
 }
 
-std::vector<CardName> cards_of(const Inventory& inventory, std::span<const std::string> ids) {
-  std::vector<CardName> cards;
+// Returns each device once, however many of its shares are among the ids: a pod may have 48,000.
+std::vector<const Device*> devices_of(const Inventory& inventory, std::span<const std::string> ids) {
+  std::vector<const Device*> devices;
   std::set<const Device*> seen;
-  for (const std::string& id : ids) {
-    const Device* const device = inventory.find(id);
-    if (device && seen.insert(device).second) cards.push_back(card_of(*device));
-  }
-  return cards;
+  for (const std::string& id : ids)
+    if (const Device* const device = inventory.find(id); device && seen.insert(device).second)
+      devices.push_back(device);
+  return devices;
 }
 
 // Why a container that has got other cards already cannot get these, too; empty: it can.
 std::string other_card(const Offer& offer, std::span<const std::string> ids) {
   if (!offer.joined) return {};
-  const std::vector<CardName> cards = cards_of(offer.inventory, ids);
+  std::vector<CardName> cards;
+  for (const Device* const device : devices_of(offer.inventory, ids)) cards.push_back(card_of(*device));
   const std::vector<CardName> others = offer.joined->give(offer.resource, cards, GivenCards::Clock::now());
   if (others.empty()) return {};
   return "the container would get " + names_of(cards) + ", and what it has of " + offer.recipe->near +
@@ -42,8 +43,7 @@ std::string other_card(const Offer& offer, std::span<const std::string> ids) {
 std::string held_elsewhere(const Offer& offer, std::span<const std::string> ids) {
   if (!offer.ledger) return {};
   std::vector<std::string> devices;
-  for (const std::string& id : ids)
-    if (const Device* const device = offer.inventory.find(id)) devices.push_back(device->id);
+  for (const Device* const device : devices_of(offer.inventory, ids)) devices.push_back(device->id);
   return offer.ledger->give(offer.resource, devices, Ledger::Clock::now());
 }
 

@@ -47,7 +47,7 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(text), {}};
 }
 
-// What the first device's first node is on the host; empty while the specification cannot be read.
+// Returns the host's path of the first device's first node; empty while the specification cannot be read.
 std::string host_path(const std::filesystem::path& specification) {
   const auto json = nlohmann::json::parse(content(specification), nullptr, false);
   return json.is_discarded() ? ""
@@ -79,7 +79,7 @@ TEST_CASE("what containers that are started again will need is there after a sto
 TEST_CASE("a specification is there before the kubelet hears of its device, and Allocate gives the name") {
   std::atomic<unsigned> lists = 0;
   std::atomic<unsigned> early = 0;
-  Node node;  // last: its kubelet tells of lists until it goes
+  Node node;  // declared last: its kubelet calls the observer until it is destroyed
   node.files().link("dev/ttyA", "/dev/null");
   configure(node, ports(node));
   node.start_kubelet({}, [&](const KubeletEvent& event) {
@@ -112,7 +112,7 @@ TEST_CASE(
     "a specification has the node behind a link, and is written anew before a list when it leads elsewhere") {
   std::atomic<unsigned> late_lists = 0;
   std::atomic<unsigned> early = 0;
-  Node node;  // last: its kubelet tells of lists until it goes
+  Node node;  // declared last: its kubelet calls the observer until it is destroyed
   node.files().link("dev/modem", "/dev/null");
   configure(node, ports(node));
   const auto specification = at(node, "cdi/" + file_of(node, "port"));
@@ -130,7 +130,7 @@ TEST_CASE(
   node.files().link("dev/zother", "/dev/null");
   REQUIRE(node.healthy(kPort, "zother"));
   CHECK(host_path(specification) == "/dev/zero");
-  CHECK(eventually([&] { return late_lists > 0; }));  // it is told of after it is counted
+  CHECK(eventually([&] { return late_lists > 0; }));  // the observer runs after the list has counted
   CHECK(early == 0);
 }
 

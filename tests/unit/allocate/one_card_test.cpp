@@ -99,7 +99,7 @@ void every_pattern(const Cards& cards, const Sizes& sizes, std::vector<unsigned>
 TEST_CASE(
     "of every pattern of free units on up to three cards, units are one card's wherever one has enough") {
   std::vector<Sizes> all{{2}, {4}, {4, 2}, {4, 4}, {3, 4, 2}};
-#ifndef PLUGHOST_SANITIZED  // which takes most of a minute for these
+#ifndef PLUGHOST_SANITIZED  // a sanitized test takes most of a minute for these
   all.push_back({4, 4, 4});
 #endif
   for (const Sizes& sizes : all) {
