@@ -48,6 +48,11 @@ ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks)
       hooks_(std::move(hooks)),
       reflector_(std::random_device()(), client.options_.silence),
       next_(client.loop(), [this] { go_on(); }),
+      lived_(client.loop(),
+             [this] {
+               reflector_.lived(EventLoop::Clock::now());
+               note();
+             }),
       silence_(client.loop(), [this] {
         fail({.trouble = "the watch of " + collection_.path + " has said nothing for too long"});
       }) {
@@ -124,6 +129,7 @@ void ApiWatch::follow(const Reflector::Watch& watch) {
       ObjectStream::Hooks{.began =
                               [this] {
                                 reflector_.began(EventLoop::Clock::now());
+                                lived_.arm(Reflector::kLived);
                                 note();
                               },
                           .objects = [this](std::vector<JsonPart> lines) { on_lines(std::move(lines)); },
@@ -177,11 +183,8 @@ void ApiWatch::leave_out(const Json& object, const std::string& why) {
 
 void ApiWatch::on_end(const ApiAnswer& answer) {
   if (!answer.ok()) return fail(answer);
-  stream_.reset();
-  silence_.cancel();
   reflector_.ended(EventLoop::Clock::now());
-  next_.arm(std::chrono::milliseconds(0));
-  note();
+  go_on_anew();
 }
 
 void ApiWatch::listen() {
@@ -190,8 +193,12 @@ void ApiWatch::listen() {
 
 void ApiWatch::fail(const ApiAnswer& fault) {
   reflector_.failed(fault, EventLoop::Clock::now());  // before the call goes, whose words these may be
-  stream_.reset();
   in_stream_.renew();
+  go_on_anew();
+}
+
+void ApiWatch::go_on_anew() {
+  stream_.reset();
   silence_.cancel();
   next_.arm(std::chrono::milliseconds(0));
   note();

@@ -70,6 +70,7 @@ class ApiWatch {
   void leave_out(const Json& object, const std::string& why);
   void listen();
   void fail(const ApiAnswer& fault);
+  void go_on_anew();
   // What others see of it. The hook may end the watch.
   void note();
 
@@ -87,6 +88,7 @@ class ApiWatch {
   std::string told_trouble_;
   std::unique_ptr<ObjectStream> stream_;
   Timer next_;
+  Timer lived_;
   Timer silence_;
   Lifetime in_stream_;
   Lifetime alive_;

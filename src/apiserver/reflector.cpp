@@ -50,6 +50,10 @@ void Reflector::began(Time now) {
   if (!brief_) well();
 }
 
+void Reflector::lived(Time now) {
+  if (began_ && now - *began_ >= kLived) well();
+}
+
 void Reflector::event(const std::string& resource_version, Time now) {
   if (!resource_version.empty()) resource_version_ = resource_version;
   active_ = now;

@@ -56,6 +56,8 @@ class Reflector {
 
   void page(const std::string& resource_version, const std::string& continue_token, Time now);
   void began(Time now);
+  // To be called kLived after began(), whatever else has come.
+  void lived(Time now);
   // ADDED, MODIFIED, DELETED or BOOKMARK.
   void event(const std::string& resource_version, Time now);
   // By the server, in order.

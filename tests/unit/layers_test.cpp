@@ -178,7 +178,7 @@ constexpr std::size_t kMostClassLines = 300;
 constexpr std::size_t kMostFiles = 25;
 // Of src as a whole, without it: what comes in pays for itself. Whoever raises a number says in the commit
 // what it bought.
-constexpr std::size_t kMostLinesOfAll = 54'077;
+constexpr std::size_t kMostLinesOfAll = 54'092;
 constexpr std::size_t kMostFilesOfAll = 439;
 
 // Of a line at the beginning of something: the class that it defines, or of which it defines a function;

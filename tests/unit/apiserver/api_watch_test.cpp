@@ -225,6 +225,17 @@ TEST_CASE("trouble is said when it begins and when it is over") {
   CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
 }
 
+TEST_CASE("a quiet watch after one that broke soon is well when it has lived") {
+  Watching test({answers(200, list("10", "")), cuts("\n"), streams("\n")});
+  REQUIRE(run_until(test.test.loop, [&] { return !test.heard.trouble.empty(); }));
+  const auto heard = [&] { return test.test.client->state().watches[0].heard; };
+  const auto before = heard();
+  REQUIRE(run_until(test.test.loop, [&] { return heard() != before; }));
+  CHECK_FALSE(test.heard.trouble.empty());
+  EventLoop::Clock::advance(Reflector::kLived);
+  CHECK(run_until(test.test.loop, [&] { return test.heard.trouble.empty(); }));
+}
+
 TEST_CASE("a 429 is heeded, and a 403 that passes is no trouble") {
   const auto begin = EventLoop::Clock::now();
   Watching test({answers(429, "", "Retry-After: 1\r\n"), answers(403, R"({"message":"not yet"})"),

@@ -165,6 +165,21 @@ TEST_CASE("a watch that breaks again and again soon after it began is trouble un
   CHECK(told.reflector.trouble().empty());
 }
 
+TEST_CASE("a watch that lives without an event is no trouble, though the one before it broke soon") {
+  Told told;
+  told.list("10");
+  told.watch();
+  told.fail(0);
+  told.pause();
+  told.watch();
+  told.now += Reflector::kLived - 1ms;
+  told.reflector.lived(told.now);
+  CHECK(told.reflector.trouble() == "code 0");
+  told.now += 1ms;
+  told.reflector.lived(told.now);
+  CHECK(told.reflector.trouble().empty());
+}
+
 TEST_CASE("a server that says when to come again is not asked before") {
   Told told;
   told.step<Reflector::List>();
