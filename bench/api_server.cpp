@@ -12,7 +12,7 @@
 #include "bed.hpp"
 #include "child.hpp"
 #include "figures.hpp"
-#include "unit/apiserver/fake_cluster.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
 
 namespace plughost::bench {
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "standin/standin_kubelet.hpp"
+#include "kubelet/standin_kubelet.hpp"
 
 namespace plughost::bench {
 

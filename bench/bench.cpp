@@ -19,8 +19,8 @@
 #include "fleet.hpp"
 #include "gpus.hpp"
 #include "holders.hpp"
+#include "kubelet/standin_kubelet.hpp"
 #include "pods.hpp"
-#include "standin/standin_kubelet.hpp"
 #include "uevents.hpp"
 
 namespace plughost::bench {

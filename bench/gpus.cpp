@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <thread>
 
-#include "allocate/preferred.hpp"
 #include "bed.hpp"
 #include "child.hpp"
 #include "figures.hpp"
 #include "kinds/gpu/gpu.hpp"
+#include "model/allocate/preferred.hpp"
 #include "unit/fake_nvml.hpp"
 #include "unit/kinds/entry.hpp"
 

@@ -11,9 +11,9 @@
 #include "child.hpp"
 #include "figures.hpp"
 #include "loop_watch.hpp"
-#include "unit/apiserver/fake_cluster.hpp"
-#include "unit/assume/pods.hpp"
 #include "unit/fake_nvml.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
+#include "unit/model/assume/pods.hpp"
 
 namespace plughost::bench {
 

@@ -11,12 +11,12 @@
 #include <fstream>
 #include <string>
 
-#include "assume/dialects.hpp"
 #include "bed.hpp"
 #include "figures.hpp"
-#include "pods/pod_search.hpp"
-#include "pods/pod_source.hpp"
-#include "unit/apiserver/fake_api_server.hpp"
+#include "kubernetes/pods/pod_search.hpp"
+#include "kubernetes/pods/pod_source.hpp"
+#include "model/assume/dialects.hpp"
+#include "unit/kubernetes/apiserver/fake_api_server.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
 

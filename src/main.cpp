@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/files.hpp"
-#include "commands/command.hpp"
-#include "log/log_line.hpp"
-#include "system/kubernetes.hpp"
-#include "text/printable_stream.hpp"
-#include "text/text.hpp"
+#include "base/log/log_line.hpp"
+#include "base/system/files.hpp"
+#include "base/text/printable_stream.hpp"
+#include "base/text/text.hpp"
+#include "host/services/kubernetes.hpp"
+#include "tools/commands/command.hpp"
 
 namespace plughost {
 namespace {

@@ -1,5 +1,5 @@
 // For tests that qemu runs: it gives no child its parent's memory, which is how programs are started
-// (src/programs/launch.cpp). A test that would start one ends here, and is counted as not shown.
+// (src/host/programs/launch.cpp). A test that would start one ends here, and is counted as not shown.
 
 #include "not_shown.hpp"
 

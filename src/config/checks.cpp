@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/files.hpp"
-#include "device/assembly.hpp"
-#include "device/inventory.hpp"
-#include "device/names.hpp"
+#include "base/system/files.hpp"
+#include "model/device/assembly.hpp"
+#include "model/device/inventory.hpp"
+#include "model/device/names.hpp"
 
 namespace plughost {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/document/diagnostics.hpp"
 #include "config/config.hpp"
 #include "config/read_entry.hpp"
-#include "document/diagnostics.hpp"
 
 namespace plughost {
 

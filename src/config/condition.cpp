@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "document/fields.hpp"
-#include "text/text.hpp"
+#include "base/document/fields.hpp"
+#include "base/text/text.hpp"
 
 namespace plughost {
 namespace {

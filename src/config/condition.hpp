@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "document/diagnostics.hpp"
-#include "document/node.hpp"
-#include "host/machine_facts.hpp"
-#include "host/node_labels.hpp"
+#include "base/document/diagnostics.hpp"
+#include "base/document/node.hpp"
+#include "host/hardware/machine_facts.hpp"
+#include "host/hardware/node_labels.hpp"
 
 namespace plughost {
 

@@ -11,16 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "base/document/diagnostics.hpp"
+#include "base/document/node.hpp"
+#include "base/log/log.hpp"
 #include "config/condition.hpp"
 #include "config/places.hpp"
-#include "device/label.hpp"
-#include "device/node_resources.hpp"
-#include "device/recipe.hpp"
-#include "document/diagnostics.hpp"
-#include "document/node.hpp"
-#include "host/host_root.hpp"
+#include "host/hardware/host_root.hpp"
 #include "kinds/kind.hpp"
-#include "log/log.hpp"
+#include "model/device/label.hpp"
+#include "model/device/node_resources.hpp"
+#include "model/device/recipe.hpp"
 
 namespace plughost {
 

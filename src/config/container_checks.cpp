@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "allocate/one_container.hpp"
-#include "device/names.hpp"
+#include "model/allocate/one_container.hpp"
+#include "model/device/names.hpp"
 
 namespace plughost {
 

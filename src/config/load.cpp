@@ -12,16 +12,16 @@
 #include <tuple>
 #include <utility>
 
+#include "base/document/fields.hpp"
+#include "base/document/text_file.hpp"
+#include "base/document/yaml.hpp"
+#include "base/text/text.hpp"
 #include "config/checks.hpp"
 #include "config/config.hpp"
 #include "config/other_plugin.hpp"
 #include "config/read_entry.hpp"
 #include "config/read_settings.hpp"
-#include "device/names.hpp"
-#include "document/fields.hpp"
-#include "document/text_file.hpp"
-#include "document/yaml.hpp"
-#include "text/text.hpp"
+#include "model/device/names.hpp"
 
 namespace plughost {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "text/ascii.hpp"
-#include "text/words.hpp"
+#include "base/text/ascii.hpp"
+#include "base/text/words.hpp"
 
 namespace plughost {
 namespace {

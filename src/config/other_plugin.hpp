@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "document/node.hpp"
+#include "base/document/node.hpp"
 
 namespace plughost {
 

@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
+#include "base/document/diagnostics.hpp"
+#include "base/text/text.hpp"
 #include "config/config.hpp"
-#include "document/diagnostics.hpp"
-#include "text/text.hpp"
 
 namespace plughost {
 namespace {

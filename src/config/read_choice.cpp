@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/text.hpp"
+#include "base/text/text.hpp"
 
 namespace plughost {
 namespace {

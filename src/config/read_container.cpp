@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "programs/program.hpp"
+#include "host/programs/program.hpp"
 
 namespace plughost {
 namespace {

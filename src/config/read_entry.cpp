@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "allocate/cdi.hpp"
-#include "device/label.hpp"
-#include "device/names.hpp"
-#include "device/node_resources.hpp"
-#include "document/fields.hpp"
-#include "text/text.hpp"
-#include "text/words.hpp"
+#include "base/document/fields.hpp"
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
+#include "model/allocate/cdi.hpp"
+#include "model/device/label.hpp"
+#include "model/device/names.hpp"
+#include "model/device/node_resources.hpp"
 
 namespace plughost {
 namespace {

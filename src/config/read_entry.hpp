@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/document/diagnostics.hpp"
+#include "base/document/fields.hpp"
 #include "config/config.hpp"
-#include "device/recipe.hpp"
-#include "document/diagnostics.hpp"
-#include "document/fields.hpp"
+#include "model/device/recipe.hpp"
 
 namespace plughost {
 

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
+#include "base/log/log_line.hpp"
+#include "base/text/network_address.hpp"
+#include "base/text/words.hpp"
 #include "config/checks.hpp"
-#include "device/names.hpp"
-#include "log/log_line.hpp"
-#include "text/network_address.hpp"
-#include "text/words.hpp"
+#include "model/device/names.hpp"
 
 namespace plughost {
 namespace {

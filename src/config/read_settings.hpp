@@ -5,10 +5,10 @@
 #include <optional>
 #include <span>
 
+#include "base/document/diagnostics.hpp"
+#include "base/document/fields.hpp"
 #include "config/config.hpp"
 #include "config/read_entry.hpp"
-#include "document/diagnostics.hpp"
-#include "document/fields.hpp"
 
 namespace plughost {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "host/host_root.hpp"
-#include "host/node_labels.hpp"
+#include "host/hardware/host_root.hpp"
+#include "host/hardware/node_labels.hpp"
 
 namespace plughost {
 

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <utility>
 
-#include "kubelet/grpc_setup.hpp"
+#include "kubernetes/kubelet/grpc_setup.hpp"
 
 namespace plughost {
 namespace {

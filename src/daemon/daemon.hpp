@@ -4,19 +4,19 @@
 #include <functional>
 #include <memory>
 
-#include "base/dir_watch.hpp"
-#include "base/event_loop.hpp"
-#include "base/signals.hpp"
-#include "base/systemd.hpp"
-#include "base/workers.hpp"
+#include "base/log/log.hpp"
+#include "base/system/dir_watch.hpp"
+#include "base/system/event_loop.hpp"
+#include "base/system/signals.hpp"
+#include "base/system/systemd.hpp"
+#include "base/system/workers.hpp"
 #include "config/config.hpp"
-#include "log/log.hpp"
-#include "programs/programs.hpp"
-#include "reload/configuration_in_force.hpp"
-#include "supervisor/supervisor.hpp"
-#include "telemetry/metrics.hpp"
-#include "telemetry/servers.hpp"
-#include "telemetry/status_requests.hpp"
+#include "daemon/reload/configuration_in_force.hpp"
+#include "daemon/supervisor/supervisor.hpp"
+#include "daemon/telemetry/metrics.hpp"
+#include "daemon/telemetry/servers.hpp"
+#include "daemon/telemetry/status_requests.hpp"
+#include "host/programs/programs.hpp"
 
 namespace plughost {
 

@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
-#include "device/names.hpp"
 #include "kinds/kind.hpp"
+#include "model/device/names.hpp"
 
 namespace plughost {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "host/sysfs.hpp"
-#include "text/text.hpp"
+#include "base/text/text.hpp"
+#include "host/hardware/sysfs.hpp"
 
 namespace plughost {
 namespace {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "device/device.hpp"
-#include "device/recipe.hpp"
-#include "document/fields.hpp"
-#include "host/host_root.hpp"
+#include "base/document/fields.hpp"
+#include "host/hardware/host_root.hpp"
+#include "model/device/device.hpp"
+#include "model/device/recipe.hpp"
 
 namespace plughost {
 

@@ -8,11 +8,11 @@
 #include <set>
 #include <utility>
 
-#include "document/fields.hpp"
-#include "host/pci_function.hpp"
-#include "host/vfio_groups.hpp"
+#include "base/document/fields.hpp"
+#include "base/text/text.hpp"
+#include "host/hardware/pci_function.hpp"
+#include "host/hardware/vfio_groups.hpp"
 #include "kinds/kind.hpp"
-#include "text/text.hpp"
 
 namespace plughost {
 namespace {

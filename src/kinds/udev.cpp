@@ -6,10 +6,10 @@
 #include <map>
 #include <utility>
 
-#include "host/device_nodes.hpp"
-#include "host/sysfs.hpp"
+#include "base/text/text.hpp"
+#include "host/hardware/device_nodes.hpp"
+#include "host/hardware/sysfs.hpp"
 #include "kinds/kind.hpp"
-#include "text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -18,8 +18,9 @@ OTHERS = {
 
 
 def sources():
-    """The text of src, with literals that stand side by side made one; the stand-in says what the kubelet says."""
-    text = "\n".join(path.read_text() for path in sorted((REPOSITORY / "src").rglob("*.[ch]pp")))
+    """The text of src, with literals that stand side by side made one, and of the stand-in, which says what the kubelet says."""
+    folders = (REPOSITORY / "src", REPOSITORY / "tests/kubelet")
+    text = "\n".join(path.read_text() for folder in folders for path in sorted(folder.rglob("*.[ch]pp")))
     return re.sub(r'"\s*\n?\s*"', "", text)
 
 

@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "apiserver/access.hpp"
-#include "apiserver/access_keeper.hpp"
-#include "apiserver/api_request.hpp"
-#include "apiserver/api_watch.hpp"
-#include "text/json_splitter.hpp"
+#include "base/text/json_splitter.hpp"
+#include "kubernetes/apiserver/access.hpp"
+#include "kubernetes/apiserver/access_keeper.hpp"
+#include "kubernetes/apiserver/api_request.hpp"
+#include "kubernetes/apiserver/api_watch.hpp"
 
 using namespace plughost;
 

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kubelet/checkpoint.hpp"
+#include "kubernetes/kubelet/checkpoint.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 #include "config/config.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

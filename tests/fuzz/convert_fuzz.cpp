@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "convert/convert.hpp"
-#include "device/names.hpp"
-#include "document/yaml.hpp"
+#include "base/document/yaml.hpp"
+#include "model/device/names.hpp"
+#include "tools/convert/convert.hpp"
 
 namespace {
 

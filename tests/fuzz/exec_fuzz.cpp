@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "allocate/allocation.hpp"
-#include "device/assembly.hpp"
-#include "device/inventory.hpp"
 #include "kinds/exec/document.hpp"
+#include "model/allocate/allocation.hpp"
+#include "model/device/assembly.hpp"
+#include "model/device/inventory.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "host/node_labels.hpp"
-#include "text/json.hpp"
+#include "base/text/json.hpp"
+#include "host/hardware/node_labels.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 
 namespace plughost::test {
 

@@ -3,7 +3,7 @@
 
 #include "hotplug/namespaces.hpp"
 #include "integration/node.hpp"
-#include "unit/host/made_sysfs.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 
 namespace plughost::test {
 

@@ -13,7 +13,7 @@
 #include <map>
 #include <system_error>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 #include "not_shown.hpp"
 
 namespace plughost::test {

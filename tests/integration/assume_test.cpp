@@ -10,10 +10,10 @@
 
 #include "integration/node.hpp"
 #include "places.hpp"
-#include "unit/apiserver/fake_cluster.hpp"
-#include "unit/assume/pods.hpp"
 #include "unit/fake_nvml.hpp"
-#include "unit/kubelet/fake_pods_api.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
+#include "unit/kubernetes/kubelet/fake_pods_api.hpp"
+#include "unit/model/assume/pods.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

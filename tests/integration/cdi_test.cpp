@@ -11,8 +11,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "device/names.hpp"
 #include "integration/node.hpp"
+#include "model/device/names.hpp"
 #include "unit/leased_program.hpp"
 
 using namespace plughost;

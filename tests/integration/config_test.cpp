@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "base/unix_socket.hpp"
+#include "base/system/unix_socket.hpp"
 #include "integration/node.hpp"
 
 using namespace plughost;

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "base/unix_socket.hpp"
+#include "base/system/unix_socket.hpp"
 #include "integration/node.hpp"
 
 using namespace plughost;

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "integration/node.hpp"
-#include "unit/apiserver/fake_cluster.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "base/event_loop.hpp"
+#include "base/system/event_loop.hpp"
 
 namespace plughost::test {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 #include "integration/node.hpp"
 
 namespace plughost::test {

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "base/unix_socket.hpp"
+#include "base/system/unix_socket.hpp"
 #include "integration/http_client.hpp"
 #include "places.hpp"
 

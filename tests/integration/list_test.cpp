@@ -7,9 +7,9 @@
 #include <mutex>
 #include <set>
 
-#include "device/names.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "integration/node.hpp"
+#include "model/device/names.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

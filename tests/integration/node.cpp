@@ -8,7 +8,7 @@
 #include <exception>
 #include <iostream>
 
-#include "base/unix_socket.hpp"
+#include "base/system/unix_socket.hpp"
 #include "unit/made_specification.hpp"
 
 namespace plughost::test {

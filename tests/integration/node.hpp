@@ -9,7 +9,7 @@
 
 #include "integration/eventually.hpp"
 #include "integration/process.hpp"
-#include "standin/standin_kubelet.hpp"
+#include "kubelet/standin_kubelet.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost::test {

@@ -7,8 +7,8 @@
 #include "integration/eventually.hpp"
 #include "integration/node.hpp"
 #include "places.hpp"
-#include "unit/apiserver/fake_cluster.hpp"
 #include "unit/fake_nvml.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 #include "places.hpp"
 
 namespace plughost::test {

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <csignal>
 
-#include "base/unix_socket.hpp"
+#include "base/system/unix_socket.hpp"
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
 #include "integration/node.hpp"
 

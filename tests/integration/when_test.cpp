@@ -4,7 +4,7 @@
 
 #include "integration/eventually.hpp"
 #include "integration/node.hpp"
-#include "unit/apiserver/fake_cluster.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
 
 using namespace plughost;
 using namespace plughost::test;

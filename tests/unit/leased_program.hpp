@@ -10,7 +10,7 @@
 #include <fstream>
 #include <string>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 
 namespace plughost::test {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <functional>
 
-#include "base/event_loop.hpp"
+#include "base/system/event_loop.hpp"
 
 namespace plughost::test {
 

@@ -7,12 +7,12 @@
 #include <set>
 #include <utility>
 
-#include "device/template.hpp"
-#include "document/diagnostics.hpp"
-#include "document/fields.hpp"
-#include "programs/program.hpp"
-#include "text/text.hpp"
-#include "text/words.hpp"
+#include "base/document/diagnostics.hpp"
+#include "base/document/fields.hpp"
+#include "base/text/template.hpp"
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
+#include "host/programs/program.hpp"
 
 namespace plughost {
 namespace {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "allocate/allocation.hpp"
-#include "allocate/offer.hpp"
-#include "device/device.hpp"
+#include "model/allocate/allocation.hpp"
+#include "model/allocate/offer.hpp"
+#include "model/device/device.hpp"
 
 namespace plughost {
 

@@ -14,12 +14,12 @@
 #include <string_view>
 #include <utility>
 
-#include "base/rate.hpp"
+#include "base/system/rate.hpp"
+#include "host/programs/program.hpp"
+#include "host/programs/programs.hpp"
+#include "host/programs/subprocess.hpp"
 #include "kinds/exec/document.hpp"
 #include "kinds/kind.hpp"
-#include "programs/program.hpp"
-#include "programs/programs.hpp"
-#include "programs/subprocess.hpp"
 
 namespace plughost {
 namespace {

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "device/assembly.hpp"
-#include "device/inventory.hpp"
-#include "device/recipe.hpp"
-#include "host/pci_function.hpp"
-#include "host/sysfs.hpp"
+#include "base/text/ascii.hpp"
+#include "host/hardware/pci_function.hpp"
+#include "host/hardware/sysfs.hpp"
 #include "kinds/gpu/nvidia_cdi.hpp"
 #include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/terms.hpp"
-#include "text/ascii.hpp"
+#include "model/device/assembly.hpp"
+#include "model/device/inventory.hpp"
+#include "model/device/recipe.hpp"
 
 namespace plughost {
 namespace {

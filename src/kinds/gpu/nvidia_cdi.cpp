@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/event_loop.hpp"
+#include "base/system/event_loop.hpp"
+#include "host/programs/subprocess.hpp"
 #include "kinds/gpu/terms.hpp"
-#include "programs/subprocess.hpp"
 
 namespace plughost {
 namespace {

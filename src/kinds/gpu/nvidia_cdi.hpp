@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "host/programs/program.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
 #include "kinds/kind.hpp"
-#include "programs/program.hpp"
 
 namespace plughost {
 

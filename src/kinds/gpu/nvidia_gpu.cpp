@@ -7,10 +7,10 @@
 #include <string_view>
 #include <utility>
 
-#include "host/pci_function.hpp"
-#include "host/sysfs.hpp"
-#include "text/ascii.hpp"
-#include "text/text.hpp"
+#include "base/text/ascii.hpp"
+#include "base/text/text.hpp"
+#include "host/hardware/pci_function.hpp"
+#include "host/hardware/sysfs.hpp"
 
 namespace plughost {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "host/host_root.hpp"
-#include "host/nvml.hpp"
+#include "host/hardware/host_root.hpp"
+#include "host/hardware/nvml.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "text/text.hpp"
+#include "base/text/text.hpp"
 
 namespace plughost {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "host/sysfs.hpp"
+#include "host/hardware/sysfs.hpp"
 
 namespace plughost {
 namespace {

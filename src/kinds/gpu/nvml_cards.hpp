@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "host/host_root.hpp"
-#include "host/nvml.hpp"
+#include "host/hardware/host_root.hpp"
+#include "host/hardware/nvml.hpp"
 #include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/nvidia_health.hpp"
 #include "kinds/kind.hpp"

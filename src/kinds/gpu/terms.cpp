@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <iterator>
 
-#include "allocate/cdi.hpp"
-#include "assume/dialects.hpp"
-#include "device/label.hpp"
-#include "text/text.hpp"
-#include "text/words.hpp"
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
+#include "model/allocate/cdi.hpp"
+#include "model/assume/dialects.hpp"
+#include "model/device/label.hpp"
 
 namespace plughost {
 namespace {

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "device/assume_terms.hpp"
-#include "device/recipe.hpp"
-#include "document/fields.hpp"
+#include "base/document/fields.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
+#include "model/device/assume_terms.hpp"
+#include "model/device/recipe.hpp"
 
 namespace plughost {
 

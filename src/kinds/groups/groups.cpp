@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "text/ascii.hpp"
+#include "base/text/ascii.hpp"
 
 namespace plughost {
 namespace {

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "device/device.hpp"
-#include "device/template.hpp"
-#include "document/fields.hpp"
-#include "host/host_root.hpp"
+#include "base/document/fields.hpp"
+#include "base/text/template.hpp"
+#include "host/hardware/host_root.hpp"
 #include "kinds/kind.hpp"
+#include "model/device/device.hpp"
 
 namespace plughost {
 

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
 #include "kinds/groups/groups.hpp"
-#include "text/text.hpp"
-#include "text/words.hpp"
 
 namespace plughost {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "document/fields.hpp"
-#include "host/device_nodes.hpp"
-#include "host/sysfs.hpp"
+#include "base/document/fields.hpp"
+#include "host/hardware/device_nodes.hpp"
+#include "host/hardware/sysfs.hpp"
 #include "kinds/groups/groups.hpp"
 
 namespace plughost {

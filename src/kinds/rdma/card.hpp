@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "host/pci_function.hpp"
-#include "host/sysfs.hpp"
+#include "host/hardware/pci_function.hpp"
+#include "host/hardware/sysfs.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {

@@ -9,11 +9,11 @@
 #include <set>
 #include <utility>
 
-#include "document/fields.hpp"
+#include "base/document/fields.hpp"
+#include "base/text/ascii.hpp"
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
 #include "kinds/rdma/card.hpp"
-#include "text/ascii.hpp"
-#include "text/text.hpp"
-#include "text/words.hpp"
 
 namespace plughost {
 namespace {

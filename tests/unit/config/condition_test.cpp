@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "document/yaml.hpp"
+#include "base/document/yaml.hpp"
 
 namespace plughost {
 namespace {

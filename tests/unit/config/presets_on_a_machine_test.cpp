@@ -7,11 +7,11 @@
 #include <fstream>
 #include <map>
 
+#include "base/text/text.hpp"
 #include "config/config.hpp"
-#include "device/assembly.hpp"
+#include "model/device/assembly.hpp"
 #include "places.hpp"
-#include "text/text.hpp"
-#include "unit/host/made_sysfs.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 #include "unit/made_specification.hpp"
 
 namespace plughost {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/text/text.hpp"
 #include "config/config.hpp"
-#include "text/text.hpp"
 #include "unit/temp_dir.hpp"
 
 namespace plughost {

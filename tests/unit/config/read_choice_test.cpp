@@ -4,9 +4,9 @@
 
 #include <doctest/doctest.h>
 
-#include "device/assembly.hpp"
+#include "model/device/assembly.hpp"
 #include "unit/config/config_of.hpp"
-#include "unit/host/made_sysfs.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 
 namespace plughost {
 namespace {

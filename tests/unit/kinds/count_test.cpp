@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "device/assembly.hpp"
+#include "model/device/assembly.hpp"
 #include "unit/kinds/entry.hpp"
 
 namespace plughost {

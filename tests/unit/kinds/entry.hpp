@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "document/fields.hpp"
+#include "base/document/fields.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost::test {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "device/device.hpp"
+#include "model/device/device.hpp"
 
 namespace plughost::test {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "device/template.hpp"
+#include "base/text/template.hpp"
 #include "kinds/kind.hpp"
 
 namespace plughost {

@@ -1,6 +1,6 @@
 #include <doctest/doctest.h>
 
-#include "unit/host/made_sysfs.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
 
 namespace plughost {

@@ -1,4 +1,4 @@
-#include "standin/checkpoint_file.hpp"
+#include "kubelet/checkpoint_file.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "standin/device_book.hpp"
+#include "kubelet/device_book.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "standin/plugin_directory_clearing.hpp"
+#include "kubelet/plugin_directory_clearing.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <set>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 #include "unit/temp_dir.hpp"
 
 using namespace plughost;

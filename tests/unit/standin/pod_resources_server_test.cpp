@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "kubelet/checkpoint.hpp"
-#include "kubelet/pod_resources.hpp"
+#include "kubernetes/kubelet/checkpoint.hpp"
+#include "kubernetes/kubelet/pod_resources.hpp"
 #include "unit/run_until.hpp"
 #include "unit/standin/test_plugin.hpp"
 #include "unit/temp_dir.hpp"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <future>
 
-#include "base/unique_fd.hpp"
+#include "base/system/unique_fd.hpp"
 #include "unit/standin/test_plugin.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
-#include "standin/standin_kubelet.hpp"
+#include "kubelet/standin_kubelet.hpp"
 
 namespace plughost::test {
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "host/programs/programs.hpp"
 #include "integration/eventually.hpp"
-#include "programs/programs.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"

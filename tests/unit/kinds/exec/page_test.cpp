@@ -8,10 +8,10 @@
 #include <fstream>
 #include <iterator>
 
+#include "host/programs/programs.hpp"
+#include "host/programs/subprocess.hpp"
 #include "kinds/exec/document.hpp"
 #include "places.hpp"
-#include "programs/programs.hpp"
-#include "programs/subprocess.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "programs/programs.hpp"
+#include "host/programs/programs.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"

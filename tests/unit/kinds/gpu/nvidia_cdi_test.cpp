@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "host/programs/programs.hpp"
 #include "places.hpp"
-#include "programs/programs.hpp"
 #include "unit/kinds/gpu/rig.hpp"
 #include "unit/run_until.hpp"
 

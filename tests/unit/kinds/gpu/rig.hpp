@@ -11,14 +11,14 @@
 #include <variant>
 #include <vector>
 
-#include "allocate/allocation.hpp"
-#include "device/assembly.hpp"
-#include "device/inventory.hpp"
 #include "kinds/gpu/gpu.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
+#include "model/allocate/allocation.hpp"
+#include "model/device/assembly.hpp"
+#include "model/device/inventory.hpp"
 #include "places.hpp"
 #include "unit/fake_nvml.hpp"
-#include "unit/host/made_sysfs.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/kinds/found.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "device/assembly.hpp"
+#include "model/device/assembly.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/temp_dir.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "unit/host/made_sysfs.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
 
 namespace plughost {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "allocate/allocation.hpp"
-#include "unit/host/made_sysfs.hpp"
+#include "model/allocate/allocation.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
 #include "unit/kinds/entry.hpp"
 #include "unit/kinds/found.hpp"
 

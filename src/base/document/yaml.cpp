@@ -1,0 +1,320 @@
+#include "base/document/yaml.hpp"
+
+#include <algorithm>
+#include <map>
+#include <new>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/document/yaml_mistakes.hpp"
+
+namespace plughost {
+namespace {
+
+// What a copy of a node costs.
+struct Size {
+  std::size_t nodes = 1;
+  std::size_t bytes = 0;  // of text
+  std::size_t levels = 1;
+};
+
+Size size_of(const Node& node) {
+  Size all{.bytes = node.scalar.size()};
+  const auto add = [&all](const Node& below) {
+    const Size its = size_of(below);
+    all.nodes += its.nodes;
+    all.bytes += its.bytes;
+    all.levels = std::max(all.levels, its.levels + 1);
+  };
+  for (const Node& item : node.items) add(item);
+  for (const auto& [key, value] : node.members) {
+    ++all.nodes;
+    all.bytes += key.scalar.size();
+    add(value);
+  }
+  return all;
+}
+
+// "" for none.
+std::string_view text_of(const yaml_char_t* text) { return text ? reinterpret_cast<const char*>(text) : ""; }
+
+// Whose text it is: ours has one document and plain values.
+enum class Whose { kOurs, kTheirs };
+
+// Builds the Nodes from the parser's events, so that every limit is seen before memory is spent.
+class Builder {
+ public:
+  // Refer to what outlives it.
+  Builder(YamlPlaces& places, Whose whose, Diagnostics& diagnostics)
+      : places_(places), whose_(whose), diagnostics_(diagnostics) {}
+
+  std::vector<Node> take_documents() { return std::move(documents_); }
+
+  void take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_DOCUMENT_START_EVENT:
+        if (std::exchange(began_, true) && whose_ == Whose::kOurs)
+          throw YamlStop{places_.at(event.start_mark),
+                         "a second YAML document begins here; a configuration has one document"};
+        anchored_.clear();
+        break;
+      case YAML_ALIAS_EVENT:
+        alias(places_.at(event.start_mark), std::string(text_of(event.data.alias.anchor)));
+        break;
+      case YAML_SCALAR_EVENT:
+        scalar(event);
+        break;
+      case YAML_SEQUENCE_START_EVENT:
+        open(Node::Kind::kSequence, places_.at(event.start_mark), event.data.sequence_start.tag,
+             event.data.sequence_start.anchor);
+        break;
+      case YAML_MAPPING_START_EVENT:
+        open(Node::Kind::kMap, places_.at(event.start_mark), event.data.mapping_start.tag,
+             event.data.mapping_start.anchor);
+        break;
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        close();
+        break;
+      default:
+        break;
+    }
+  }
+
+ private:
+  // A list or a map whose end has not come.
+  struct Open {
+    Node* node;                 // stays where it is: what it is in does not grow before its end
+    std::string anchor;         // empty: none
+    bool awaits_value = false;  // of the last key
+  };
+
+  // Where the next node of the text belongs.
+  Node& add() {
+    if (open_.empty()) return documents_.emplace_back();
+    Open& parent = open_.back();
+    if (parent.node->kind == Node::Kind::kSequence) return parent.node->items.emplace_back();
+    std::vector<Node::Member>& members = parent.node->members;
+    parent.awaits_value = !parent.awaits_value;
+    return parent.awaits_value ? members.emplace_back().first : members.back().second;
+  }
+
+  void scalar(const yaml_event_t& event) {
+    const auto& told = event.data.scalar;
+    const std::string_view value(reinterpret_cast<const char*>(told.value), told.length);
+    const std::string_view tag = text_of(told.tag);
+    const bool plain = told.style == YAML_PLAIN_SCALAR_STYLE && tag.empty();
+    const bool is_null =
+        plain && (value.empty() || value == "~" || value == "null" || value == "Null" || value == "NULL");
+    Mark mark = plain && value.empty() ? places_.before(event.start_mark) : places_.at(event.start_mark);
+    count(mark, 1, is_null ? 0 : value.size());
+    Node& node = add();
+    node.mark = std::move(mark);
+    if (!is_null) {
+      node.kind = Node::Kind::kScalar;
+      node.scalar = value;
+      node.quoted = told.style != YAML_PLAIN_SCALAR_STYLE || tag == "!" || tag == YAML_STR_TAG;
+      if (!node.quoted) check_tag(node.mark, tag);
+      if (value.find('\0') != std::string_view::npos)
+        diagnostics_.error(node.mark, "",
+                           "the text has a zero character, which nothing that is configured can have");
+    }
+    remember(node, text_of(told.anchor));
+  }
+
+  void alias(const Mark& mark, const std::string& anchor) {
+    const auto found = anchored_.find(anchor);
+    if (found == anchored_.end()) {
+      if (std::ranges::find(open_, anchor, &Open::anchor) != open_.end())
+        throw YamlStop{mark, "the alias is inside of what it stands for"};
+      throw YamlStop{mark, "not valid YAML: the alias *" + anchor + " stands for nothing: no &" + anchor +
+                               " is before it; quote a text that begins with *"};
+    }
+    const Node& node = found->second;
+    const Size size = size_of(node);
+    count(mark, size.nodes, size.bytes);
+    check_depth(mark, open_.size() + size.levels);
+    add() = node;
+  }
+
+  void check_tag(const Mark& mark, std::string_view tag) {
+    if (whose_ == Whose::kTheirs || tag.empty() || tag == "!") return;
+    diagnostics_.error(mark, "", "the tag " + quote(tag) + " has no meaning here; leave it out");
+  }
+
+  void count(const Mark& mark, std::size_t nodes, std::size_t bytes) {
+    nodes_ += nodes;
+    bytes_ += bytes;
+    if (nodes_ > kMostNodes) {
+      throw YamlStop{mark, "the file expands to more than " + std::to_string(kMostNodes) +
+                               " values, which no configuration has"};
+    }
+    if (bytes_ > kMostExpandedBytes)
+      throw YamlStop{mark, "the file's aliases expand to more than 64 MiB, which no configuration has"};
+  }
+
+  void check_depth(const Mark& mark, std::size_t levels) const {
+    if (levels > kDeepest)
+      throw YamlStop{mark, "nested too deeply: more than " + std::to_string(kDeepest) + " levels"};
+  }
+
+  void open(Node::Kind kind, Mark mark, const yaml_char_t* tag, const yaml_char_t* anchor) {
+    check_tag(mark, text_of(tag));
+    count(mark, 1, 0);
+    check_depth(mark, open_.size() + 1);
+    Node& node = add();
+    node.kind = kind;
+    node.mark = std::move(mark);
+    open_.push_back({.node = &node, .anchor = std::string(text_of(anchor))});
+  }
+
+  void close() {
+    const Open closed = std::move(open_.back());
+    open_.pop_back();
+    if (closed.node->kind == Node::Kind::kMap) finish(*closed.node);
+    remember(*closed.node, closed.anchor);
+  }
+
+  void remember(const Node& node, std::string_view anchor) {
+    if (anchor.empty()) return;
+    const Size size = size_of(node);
+    count(node.mark, size.nodes, size.bytes);
+    anchored_.insert_or_assign(std::string(anchor), node);
+  }
+
+  // Of a map that is complete.
+  void finish(Node& map) {
+    for (auto& [key, value] : map.members) {
+      if (value.kind == Node::Kind::kNull) value.mark = key.mark;
+    }
+    std::vector<Node> merged;
+    if (whose_ == Whose::kTheirs) {
+      for (auto& [key, value] : map.members) {
+        if (is_merge(key)) merged.push_back(std::move(value));
+      }
+      std::erase_if(map.members, [](const Node::Member& member) { return is_merge(member.first); });
+    }
+    std::erase_if(map.members, [&](const Node::Member& member) { return !is_usable(member.first); });
+    leave_out_repeated(map.members);
+    if (merged.empty()) return;
+    std::set<std::string> keys;
+    for (const auto& [key, value] : map.members) keys.insert(key.scalar);
+    for (const Node& from : merged) merge(from, map, keys);
+  }
+
+  static bool is_merge(const Node& key) { return key.scalar == "<<" && !key.quoted; }
+
+  // The members of a map, or of a list of them, that the map itself has not. They have been counted as what
+  // an alias stands for.
+  static void merge(const Node& from, Node& map, std::set<std::string>& keys) {
+    for (const Node& each : from.items) merge(each, map, keys);
+    for (const Node::Member& member : from.members) {
+      if (keys.insert(member.first.scalar).second) map.members.push_back(member);
+    }
+  }
+
+  bool is_usable(const Node& key) {
+    if (key.kind != Node::Kind::kScalar) {
+      diagnostics_.error(key.mark, "", std::string("a key is text, and this is ") + key.kind_name());
+      return false;
+    }
+    if (is_merge(key)) {
+      diagnostics_.error(key.mark, "",
+                         "merge keys (<<) are not supported; write the keys out, or use an alias as a value");
+      return false;
+    }
+    return true;
+  }
+
+  // Of members with one key the first counts.
+  void leave_out_repeated(std::vector<Node::Member>& members) {
+    std::map<std::string_view, const Mark*> first;
+    std::set<const Node::Member*> repeated;
+    for (const Node::Member& member : members) {
+      const Node& key = member.first;
+      const auto [other, is_new] = first.try_emplace(key.scalar, &key.mark);
+      if (is_new) continue;
+      repeated.insert(&member);
+      diagnostics_.error(
+          key.mark, "",
+          "the key " + quote(key.scalar) + " is there twice, first at " + other->second->text());
+    }
+    if (repeated.empty()) return;
+    std::erase_if(members, [&](const Node::Member& member) { return repeated.contains(&member); });
+  }
+
+  YamlPlaces& places_;
+  const Whose whose_;
+  Diagnostics& diagnostics_;
+  bool began_ = false;
+  std::size_t nodes_ = 0;
+  std::size_t bytes_ = 0;
+  std::vector<Open> open_;
+  std::map<std::string, Node> anchored_;
+  std::vector<Node> documents_;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) {
+    if (!yaml_parser_initialize(&parser_)) throw std::bad_alloc();
+    yaml_parser_set_encoding(&parser_, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(text.data()), text.size());
+  }
+  ~Parser() {
+    yaml_event_delete(&event_);
+    yaml_parser_delete(&parser_);
+  }
+  Parser& operator=(Parser&&) = delete;
+
+  // nullptr: the text is no YAML, and error() says why.
+  const yaml_event_t* next() {
+    yaml_event_delete(&event_);
+    return yaml_parser_parse(&parser_, &event_) ? &event_ : nullptr;
+  }
+  const yaml_parser_t& state() const { return parser_; }
+
+ private:
+  yaml_parser_t parser_{};
+  yaml_event_t event_{};
+};
+
+std::optional<std::vector<Node>> parse(const std::string& text, const std::string& file, Whose whose,
+                                       Diagnostics& diagnostics) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  const std::string_view body = std::string_view(text).substr(text.starts_with(kByteOrderMark) ? 3 : 0);
+  YamlPlaces places(body, file);
+  Builder builder(places, whose, diagnostics);
+  try {
+    if (auto misleading = find_misleading(body, places)) throw *std::move(misleading);
+    Parser parser(body);
+    for (;;) {
+      const yaml_event_t* const event = parser.next();
+      if (!event) throw stop_of(parser.state(), body, places);
+      if (event->type == YAML_STREAM_END_EVENT) return builder.take_documents();
+      builder.take(*event);
+    }
+  } catch (const YamlStop& stop) {
+    diagnostics.error(stop.mark, "", stop.what);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Node> parse_yaml(const std::string& text, const std::string& file, Diagnostics& diagnostics) {
+  auto documents = parse(text, file, Whose::kOurs, diagnostics);
+  if (!documents) return std::nullopt;
+  if (documents->empty()) return Node{.mark = {.file = file}};
+  return std::move(documents->front());
+}
+
+std::optional<std::vector<Node>> parse_documents(const std::string& text, const std::string& file,
+                                                 Diagnostics& diagnostics) {
+  auto documents = parse(text, file, Whose::kTheirs, diagnostics);
+  if (documents) std::erase_if(*documents, [](const Node& each) { return each.kind == Node::Kind::kNull; });
+  return documents;
+}
+
+}  // namespace plughost

@@ -1,0 +1,81 @@
+#pragma once
+// Why a text is no YAML, in words that say what to do, and where. libyaml's types: internal to document.
+
+#include <yaml.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/document/node.hpp"
+
+namespace plughost {
+
+// The text cannot be used at all.
+struct YamlStop {
+  Mark mark;
+  std::string what;
+};
+
+// Where the characters of a text stand. Quick where each lies a little behind the last one.
+class YamlPlaces {
+ public:
+  // text outlives it.
+  YamlPlaces(std::string_view text, const std::string& file) : text_(text), file_(file) {
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n', end + 1))
+      lines_.push_back(end + 1);
+    const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+    ascii_ = std::ranges::all_of(text, is_ascii);
+  }
+
+  // What is not there is missing where the last thing is written.
+  Mark at(const yaml_mark_t& mark) {
+    const std::size_t offset = offset_of(mark.index);
+    return offset < text_.size() ? place(offset) : before(mark);
+  }
+  // Of the last thing that is written before.
+  Mark before(const yaml_mark_t& mark) {
+    const std::size_t last = text_.substr(0, offset_of(mark.index)).find_last_not_of(" \t\r\n");
+    return place(last == std::string_view::npos ? 0 : last);
+  }
+  // Of a byte.
+  Mark place(std::size_t offset) {
+    while (lines_[line_] > offset) --line_;
+    while (line_ + 1 < lines_.size() && lines_[line_ + 1] <= offset) ++line_;
+    return {.file = file_,
+            .line = static_cast<int>(line_) + 1,
+            .column = static_cast<int>(offset - lines_[line_]) + 1};
+  }
+
+  // libyaml counts characters.
+  std::size_t offset_of(std::size_t character) {
+    if (ascii_) return std::min(character, text_.size());
+    if (character < character_) character_ = offset_ = 0;
+    for (; character_ < character && offset_ < text_.size(); ++character_) {
+      do ++offset_;
+      while (offset_ < text_.size() && (static_cast<unsigned char>(text_[offset_]) & 0xC0) == 0x80);
+    }
+    return offset_;
+  }
+
+ private:
+  std::string_view text_;
+  FileName file_;
+  std::vector<std::size_t> lines_{0};  // where they begin
+  std::size_t line_ = 0;               // the one of the last place
+  bool ascii_ = false;
+  std::size_t character_ = 0;  // the one that begins at offset_
+  std::size_t offset_ = 0;
+};
+
+// Why libyaml stopped.
+YamlStop stop_of(const yaml_parser_t& parser, std::string_view text, YamlPlaces& places);
+
+// The first character that libyaml takes for the end of a line or leaves out, unlike whoever wrote the text:
+// what is in a comment for an editor could be a key.
+std::optional<YamlStop> find_misleading(std::string_view text, YamlPlaces& places);
+
+}  // namespace plughost

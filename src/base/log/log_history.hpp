@@ -1,0 +1,68 @@
+#pragma once
+// The newest changes of state, as they were logged. Thread-safe.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log/log_line.hpp"
+#include "base/system/readers.hpp"
+#include "base/text/json.hpp"
+
+namespace plughost {
+
+class LogHistory {
+ public:
+  static constexpr std::size_t kMost = 500;
+  static constexpr std::size_t kMostText =
+      64 * 1024;  // bytes; of one that is longer than 16 KiB the rest is left out
+
+  struct Record {
+    std::uint64_t number = 0;  // from 1; none is left out
+    std::chrono::system_clock::time_point time;
+    LogLevel level = LogLevel::kInfo;
+    std::string words;
+    std::vector<std::pair<std::string, std::string>> fields;
+
+    Json json() const;
+  };
+
+  // text: what packed() made.
+  void add(LogLevel level, std::string_view text, std::chrono::system_clock::time_point time);
+  // The oldest one that is kept and has a greater number; nullopt: there is none yet.
+  std::optional<Record> after(std::uint64_t number) const;
+  // The number of the newest; 0: there was none.
+  std::uint64_t newest() const;
+
+  Readers& readers() { return readers_; }
+
+ private:
+  // So many bytes of text_.
+  struct Kept {
+    std::chrono::system_clock::time_point time;
+    LogLevel level{};
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+
+  const Kept& kept(std::uint64_t number) const { return kept_[number % kMost]; }
+  std::size_t make_room(std::size_t size);
+
+  mutable std::mutex mutex_;
+  // What stays for long, and comes in the middle of a burst, would keep glibc from giving back what that has
+  // needed: so both are rings of their own.
+  std::vector<Kept> kept_ = std::vector<Kept>(kMost);
+  std::unique_ptr<char[]> text_ = std::make_unique_for_overwrite<char[]>(kMostText);
+  std::uint64_t oldest_ = 1;
+  std::uint64_t newest_ = 0;
+  Readers readers_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,129 @@
+#include "base/system/event_loop.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <vector>
+
+namespace plughost {
+
+namespace {
+
+constexpr std::uint64_t kMailbox = 0;
+
+void add_to_epoll(int epoll, int fd, std::uint32_t events, std::uint64_t number) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = number;
+  check(::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
+}
+
+}  // namespace
+
+struct EventLoop::Poster::Mailbox {
+  std::mutex mutex;
+  std::vector<Task> tasks;
+  bool closed = false;
+  UniqueFd wake{check(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")};
+};
+
+void EventLoop::Poster::operator()(Task task) const {
+  const std::lock_guard lock(mailbox_->mutex);
+  if (mailbox_->closed) return;
+  mailbox_->tasks.push_back(std::move(task));
+  // Cannot fail but for a full counter, and then the loop wakes up anyway.
+  if (mailbox_->tasks.size() == 1) ::eventfd_write(mailbox_->wake.get(), 1);
+}
+
+EventLoop::EventLoop()
+    : epoll_(check(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      poster_(std::make_shared<Poster::Mailbox>()) {
+  add_to_epoll(epoll_.get(), poster_.mailbox_->wake.get(), EPOLLIN, kMailbox);
+}
+
+EventLoop::~EventLoop() {
+  std::vector<Task> dropped;  // destroyed after the lock: a task may own what posts
+  const std::lock_guard lock(poster_.mailbox_->mutex);
+  poster_.mailbox_->closed = true;
+  dropped.swap(poster_.mailbox_->tasks);
+}
+
+void EventLoop::run() {
+  stopped_ = false;
+  std::array<epoll_event, 64> events;
+  while (!stopped_) {
+    const int ready = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                   milliseconds_to_next_timer());
+    if (ready < 0 && errno != EINTR) throw_errno("epoll_wait");
+    for (int i = 0; i < ready && !stopped_; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      const std::uint64_t number = event.data.u64;  // the kernel's struct is packed: no reference into it
+      if (number == kMailbox) {
+        eventfd_t ignored = 0;
+        ::eventfd_read(poster_.mailbox_->wake.get(), &ignored);
+        std::vector<Task> tasks;
+        {
+          const std::lock_guard lock(poster_.mailbox_->mutex);
+          tasks.swap(poster_.mailbox_->tasks);
+        }
+        for (const Task& task : tasks) task();
+      } else if (const auto watch = watches_.find(number); watch != watches_.end()) {
+        const auto callback = watch->second->callback_;  // a copy: the callback may destroy its watch
+        callback(event.events);
+      }
+    }
+    run_due_timers();
+  }
+}
+
+void EventLoop::run_due_timers() {
+  const auto now = Clock::now();
+  while (!timers_.empty() && timers_.begin()->first <= now && !stopped_) {
+    Timer* timer = timers_.begin()->second;
+    timer->cancel();
+    const auto callback = timer->callback_;  // a copy: the callback may destroy its timer
+    callback();
+  }
+}
+
+int EventLoop::milliseconds_to_next_timer() const {
+  if (timers_.empty()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first - Clock::now());
+  return left.count() > 0 ? static_cast<int>(left.count()) : 0;
+}
+
+IoWatch::IoWatch(EventLoop& loop, int fd, std::uint32_t events, Callback callback)
+    : loop_(loop), fd_(fd), number_(loop.next_watch_++), callback_(std::move(callback)) {
+  add_to_epoll(loop_.epoll_.get(), fd_, events, number_);
+  loop_.watches_.emplace(number_, this);
+}
+
+IoWatch::~IoWatch() {
+  loop_.watches_.erase(number_);
+  ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
+}
+
+// Takes nothing of the kernel that the watch has not already.
+void IoWatch::want(std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = number_;
+  ::epoll_ctl(loop_.epoll_.get(), EPOLL_CTL_MOD, fd_, &event);
+}
+
+void Timer::arm_at(EventLoop::Clock::time_point due) {
+  cancel();
+  due_ = due;
+  armed_ = true;
+  loop_.timers_.emplace(due_, this);
+}
+
+void Timer::cancel() {
+  if (armed_) loop_.timers_.erase({due_, this});
+  armed_ = false;
+}
+
+}  // namespace plughost

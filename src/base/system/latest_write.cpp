@@ -1,0 +1,76 @@
+#include "base/system/latest_write.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace plughost {
+
+LatestWrite::LatestWrite(EventLoop& loop, Workers& workers, Told changed, std::string hangs,
+                         std::chrono::milliseconds deadline)
+    : workers_(workers),
+      changed_(std::move(changed)),
+      hangs_(std::move(hangs)),
+      deadline_(deadline),
+      retry_(loop, [this] { start(); }) {}
+
+void LatestWrite::write(Write write, Told told) {
+  newest_ = std::move(write);
+  newer_ = true;
+  if (told && hung_) return told(trouble_);
+  if (told) waiting_.push_back(std::move(told));
+  if (!busy_) start();
+}
+
+void LatestWrite::start() {
+  retry_.cancel();
+  busy_ = true;
+  newer_ = false;
+  answered_ = std::exchange(waiting_, {});
+  const auto trouble = std::make_shared<std::string>();
+  workers_.run([trouble, write = newest_] { *trouble = write(); },
+               lifetime_.bound([this, trouble] { on_written(*trouble); }), deadline_,
+               lifetime_.bound([this] { on_overdue(); }));
+}
+
+void LatestWrite::on_written(const std::string& trouble) {
+  busy_ = hung_ = false;
+  note(trouble);
+  answer(trouble);
+  if (busy_) return;  // who was answered wants something else
+  if (newer_) return start();
+  if (trouble.empty())
+    pause_.reset();
+  else if (!finishing_)
+    retry_.arm(pause_.next());
+  end();
+}
+
+void LatestWrite::on_overdue() {
+  hung_ = true;
+  note(hangs_);
+  // Those who wait for what is newer wait for the same file system.
+  for (Told& told : std::exchange(waiting_, {})) answered_.push_back(std::move(told));
+  answer(hangs_);
+  end();
+}
+
+void LatestWrite::finish(std::function<void()> done) {
+  finishing_ = true;
+  retry_.cancel();
+  done_ = std::move(done);
+  if (!busy_ || hung_) end();
+}
+
+void LatestWrite::end() {
+  if (const auto done = std::exchange(done_, nullptr)) done();
+}
+
+void LatestWrite::note(const std::string& trouble) {
+  if (std::exchange(trouble_, trouble) != trouble) changed_(trouble);
+}
+
+void LatestWrite::answer(const std::string& trouble) {
+  for (const Told& told : std::exchange(answered_, {})) told(trouble);
+}
+
+}  // namespace plughost

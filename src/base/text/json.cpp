@@ -1,0 +1,303 @@
+#include "base/text/json.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "base/text/ascii.hpp"
+#include "base/text/text.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// Each handler returns false where reading ends early: `trouble` has the reason then.
+class Builder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit Builder(const JsonTerms& terms) : terms_(terms) {}
+
+  // Closes what is still open.
+  JsonPart take() {
+    unwanted_ = 0;
+    while (!open_.empty()) close();
+    return {.value = std::move(root_), .bytes = bytes_, .trouble = std::move(trouble_)};
+  }
+
+  bool null() override { return add({}); }
+  bool boolean(bool truth) override { return add(truth); }
+  bool number_integer(number_integer_t number) override { return add(number); }
+  bool number_unsigned(number_unsigned_t number) override {
+    return std::in_range<std::int64_t>(number) ? add(number) : add_other_number(std::to_string(number));
+  }
+  bool number_float(number_float_t /*number*/, const string_t& text) override {
+    return add_other_number(text);
+  }
+  bool string(string_t& text) override { return add(std::move(text)); }
+  bool binary(binary_t& /*bytes*/) override { return false; }
+  bool start_object(std::size_t /*size*/) override { return open(Json::Object()); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::Array()); }
+  bool key(string_t& text) override {
+    if (unwanted_ > 0) return true;
+    Level& level = open_.back();
+    skip_next_ = (!terms_.left_out.empty() && text == terms_.left_out) || !enter(level, text);
+    if (!skip_next_) level.key = std::move(text);
+    return true;
+  }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  // What the exception says has the text in it, however long, and with its ends of lines.
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    return fail("this is no JSON: byte " + std::to_string(position) + " does not fit");
+  }
+
+ private:
+  // A value's place, as JsonTerms::kept has it.
+  struct Place {
+    std::string path;
+    bool kept = false;  // with everything below it
+  };
+  struct Level {
+    std::variant<Json::Object, Json::Array> values;
+    std::string key;  // of an object's next value
+    Place place;
+    Place next;  // the next value's
+  };
+
+  bool fail(std::string trouble) {
+    trouble_ = std::move(trouble);
+    return false;
+  }
+
+  // Returns false if the member is to be left out.
+  bool enter(Level& level, const std::string& key) const {
+    level.next = {.path = {}, .kept = level.place.kept};
+    if (level.next.kept) return true;
+    level.next.path = level.place.path.empty() ? key : level.place.path + '.' + key;
+    const std::string& path = level.next.path;
+    level.next.kept = std::ranges::find(terms_.kept, path) != terms_.kept.end();
+    return level.next.kept || std::ranges::any_of(terms_.kept, [&](const std::string& each) {
+             return each.size() > path.size() && each[path.size()] == '.' && each.starts_with(path);
+           });
+  }
+
+  // What is left out counts, too: it costs time.
+  bool count() {
+    if (++values_ <= terms_.most_values) return true;
+    return fail("this JSON has more than " + std::to_string(terms_.most_values) + " values");
+  }
+
+  bool add_other_number(const std::string& text) {
+    if (!terms_.other_numbers_as_text) return fail(text + " is no integer of 64 bits");
+    return add(text);
+  }
+  bool add(Json value) {
+    if (!count()) return false;
+    if (unwanted_ > 0 || std::exchange(skip_next_, false)) return true;
+    if (!weigh(value.text().size())) return false;
+    put(std::move(value));
+    return true;
+  }
+  // Adds what the next value takes.
+  bool weigh(std::size_t text) {
+    bytes_ += sizeof(Json::Member) + text + (open_.empty() ? 0 : open_.back().key.size());
+    if (bytes_ <= terms_.most_kept) return true;
+    return fail("what is read of this JSON takes more than " + std::to_string(terms_.most_kept) + " bytes");
+  }
+  void put(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return;
+    }
+    Level& level = open_.back();
+    if (auto* const object = std::get_if<Json::Object>(&level.values))
+      object->emplace_back(std::move(level.key), std::move(value));
+    else
+      std::get<Json::Array>(level.values).push_back(std::move(value));
+  }
+
+  // Whoever goes through a value goes as deep as it is nested.
+  template <typename Values>
+  bool open(Values values) {
+    if (!count()) return false;
+    if (open_.size() + unwanted_ >= Json::kDeepest)
+      return fail("this JSON is nested more than " + std::to_string(Json::kDeepest) + " deep");
+    if (unwanted_ > 0 || std::exchange(skip_next_, false)) {
+      ++unwanted_;
+      return true;
+    }
+    if (!weigh(0)) return false;
+    const Place place = open_.empty() ? Place{.path = {}, .kept = terms_.kept.empty()} : open_.back().next;
+    open_.push_back({.values = std::move(values), .key = {}, .place = place, .next = place});
+    return true;
+  }
+  bool close() {
+    if (unwanted_ > 0) {
+      --unwanted_;
+      return true;
+    }
+    Level level = std::move(open_.back());
+    open_.pop_back();
+    std::visit([this](auto& values) { put(std::move(values)); }, level.values);
+    return true;
+  }
+
+  const JsonTerms& terms_;
+  Json root_;
+  std::vector<Level> open_;
+  std::size_t unwanted_ = 0;  // levels that are left out
+  bool skip_next_ = false;    // the next value is left out
+  std::size_t values_ = 0;
+  std::size_t bytes_ = 0;
+  std::string trouble_;
+};
+
+void append_character(std::string& text, char32_t code, std::string_view character) {
+  static constexpr std::string_view kShort = "\b\t\n\f\r\"\\";
+  static constexpr std::string_view kShortNames = "btnfr\"\\";
+  const char c = character[0];
+  if (const std::size_t at = kShort.find(c); at != std::string_view::npos) {
+    text += '\\';
+    text += kShortNames[at];
+  } else if (is_unsafe(code)) {
+    text += unicode_escape(code);
+  } else {
+    text += character;
+  }
+}
+
+void append_string(std::string& text, std::string_view value) {
+  text += '"';
+  while (!value.empty()) {
+    const auto [code, length] = first_character(value);
+    if (length == 0)
+      text += kReplacement;
+    else
+      append_character(text, code, value.substr(0, length));
+    value.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  text += '"';
+}
+
+// Values, each on a line of its own if there is a depth.
+class Writer {
+ public:
+  explicit Writer(std::optional<std::size_t> depth) : depth_(depth) {}
+
+  void write(const Json& value) { value.visit(*this); }
+  std::string take() { return std::move(text_); }
+
+  void operator()(std::nullptr_t) { text_ += "null"; }
+  void operator()(bool truth) { text_ += truth ? "true" : "false"; }
+  void operator()(std::int64_t number) { text_ += std::to_string(number); }
+  void operator()(const std::string& text) { append_string(text_, text); }
+  void operator()(const Json::Array& array) {
+    all('[', array, ']', [this](const Json& value) { write(value); });
+  }
+  void operator()(const Json::Object& object) {
+    all('{', object, '}', [this](const Json::Member& member) {
+      append_string(text_, member.first);
+      text_ += depth_ ? ": " : ":";
+      write(member.second);
+    });
+  }
+
+ private:
+  template <typename Values, typename WriteOne>
+  void all(char open, const Values& values, char close, WriteOne write_one) {
+    text_ += open;
+    if (depth_) ++*depth_;
+    for (const auto& value : values) {
+      if (&value != &values.front()) text_ += ',';
+      new_line();
+      write_one(value);
+    }
+    if (depth_) --*depth_;
+    if (!values.empty()) new_line();
+    text_ += close;
+  }
+  void new_line() {
+    constexpr std::size_t kIndent = 2;
+    if (depth_) text_ += '\n' + std::string(*depth_ * kIndent, ' ');
+  }
+
+  std::optional<std::size_t> depth_;
+  std::string text_;
+};
+
+std::string written(const Json& value, std::optional<std::size_t> depth) {
+  Writer writer(depth);
+  writer.write(value);
+  return writer.take();
+}
+
+// The value if it is of that type, or what such a value is by default.
+template <typename Value, typename Variant>
+const Value& value_or_none(const Variant& value) {
+  static const Value kNone{};
+  const Value* const found = std::get_if<Value>(&value);
+  return found != nullptr ? *found : kNone;
+}
+
+// Null becomes a value of that type.
+template <typename Value, typename Variant>
+Value& made(Variant& value) {
+  if (std::holds_alternative<std::nullptr_t>(value)) value = Value{};
+  return std::get<Value>(value);
+}
+
+}  // namespace
+
+Json Json::parse(std::string_view text, const JsonTerms& terms) {
+  JsonPart part = parse_json_part(text, terms);
+  if (!part.trouble.empty()) throw std::runtime_error(part.trouble);
+  return std::move(part.value);
+}
+
+JsonPart parse_json_part(std::string_view text, const JsonTerms& terms) {
+  Builder builder(terms);
+  nlohmann::json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+std::string Json::dump() const { return written(*this, std::nullopt); }
+
+std::string Json::dump_indented() const { return written(*this, 0); }
+
+const std::string& Json::text() const { return value_or_none<std::string>(value_); }
+
+std::int64_t Json::number() const { return value_or_none<std::int64_t>(value_); }
+
+bool Json::truth() const { return value_or_none<bool>(value_); }
+
+const Json::Array& Json::array() const { return value_or_none<Array>(value_); }
+
+const Json::Object& Json::object() const { return value_or_none<Object>(value_); }
+
+const Json& Json::operator[](std::string_view name) const {
+  static const Json kNull;
+  const auto found = std::ranges::find(object(), name, &Member::first);
+  return found == object().end() ? kNull : found->second;
+}
+
+Json& Json::operator[](std::string_view name) {
+  Object& object = made<Object>(value_);
+  const auto found = std::ranges::find(object, name, &Member::first);
+  return found == object.end() ? object.emplace_back(name, Json()).second : found->second;
+}
+
+Json& Json::push_back(Json value) { return made<Array>(value_).emplace_back(std::move(value)); }
+
+std::string json_string(std::string_view text) {
+  std::string quoted;
+  append_string(quoted, text);
+  return quoted;
+}
+
+Json time_json(std::optional<WallTime> time) {
+  if (!time || *time == WallTime()) return {};
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count());
+}
+
+}  // namespace plughost

@@ -1,0 +1,125 @@
+#include "daemon/devices/held_devices.hpp"
+
+#include <utility>
+
+#include "model/device/inventory.hpp"
+
+namespace plughost {
+namespace {
+
+std::string name_of(const Holder& holder) {
+  return holder.pod_namespace.empty() ? "pod " + holder.pod : holder.pod_namespace + '/' + holder.pod;
+}
+
+// A share stands for its device: what the entry shares has no units, and if it is shared no more, whoever
+// holds a share of it has it whole.
+Ledger::Holds holds_of(const Holdings& holdings) {
+  Ledger::Holds holds;
+  for (const auto& [resource, holders] : holdings) {
+    std::string_view last;  // the shares of a device are side by side, and may be 48,000
+    for (const auto& [id, holder] : holders) {
+      const std::string_view device = device_behind(id);
+      if (std::exchange(last, device) != device)
+        holds.try_emplace({resource, std::string(device)}, name_of(*holder));
+    }
+  }
+  return holds;
+}
+
+Ledger::Holds holds_of(const Checkpoint& checkpoint) {
+  Ledger::Holds holds;
+  for (const Checkpoint::PodDevices& some : checkpoint.pod_devices) {
+    const std::string name = name_of(*some.holder());
+    for (const auto& [node, ids] : some.ids) {
+      std::string_view last;
+      for (const std::string& id : ids) {
+        const std::string_view device = device_behind(id);
+        if (std::exchange(last, device) != device)
+          holds.try_emplace({some.resource, std::string(device)}, name);
+      }
+    }
+  }
+  return holds;
+}
+
+}  // namespace
+
+HeldDevices::HeldDevices(EventLoop& loop, Log& log, std::function<void(HoldingsReader::Done done)> read,
+                         std::function<void()> changed)
+    : log_(log),
+      read_(std::move(read)),
+      changed_(std::move(changed)),
+      again_(loop, [this] { ask(); }),
+      relay_(loop, [this] { look(); }),
+      ledger_(std::make_shared<Ledger>([poster = loop.poster(), given = lifetime_.bound([this] {
+        pause_.reset();
+        again_.arm(kFirstPause);
+        look();
+      })] { poster(given); })) {}
+
+void HeldDevices::list(const std::string& resource, std::span<const Device> devices,
+                       const std::map<std::string, std::vector<std::string>>& units_elsewhere) {
+  ledger_->list(resource, devices, Clock::now());
+  ledger_->lead(resource, units_elsewhere, Clock::now());
+  // Not from within: whoever lists lays its own anew.
+  if (ledger_->version() != version_) relay_.arm(std::chrono::milliseconds(0));
+}
+
+void HeldDevices::learn_first(const Checkpoint& checkpoint, bool reloaded) {
+  if (std::exchange(told_, true) && !reloaded) return;
+  ledger_->learn(holds_of(checkpoint), Clock::time_point::min(), Clock::now());
+  again_.arm(kFirstPause);
+}
+
+bool HeldDevices::held(const std::string& resource, const std::string& id) {
+  if (!ledger_->held({resource, id})) return false;
+  if (!again_.armed()) again_.arm(kFirstPause);
+  return true;
+}
+
+void HeldDevices::ask() {
+  if (std::exchange(asking_, true)) return;
+  read_(lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
+}
+
+void HeldDevices::on_answer(const PodResources::Answer& answer) {
+  asking_ = false;
+  // Queries again soon: the answer is complete once the kubelet has settled.
+  if (!answer.complete) pause_.reset();
+  if (answer.holdings) {
+    told_ = true;
+    ledger_->learn(holds_of(*answer.holdings), answer.complete ? answer.asked : Clock::time_point::min(),
+                   Clock::now());
+    tell_doubles(*answer.holdings);
+  } else {
+    ledger_->look(Clock::now());
+  }
+  if (!ledger_->open()) pause_.reset();
+  look();
+}
+
+void HeldDevices::look() {
+  if (ledger_->open() && !again_.armed() && !asking_) again_.arm(pause_.next());
+  if (std::exchange(version_, ledger_->version()) != version_) changed_();
+}
+
+void HeldDevices::tell_doubles(const Holdings& holdings) {
+  std::set<Ledger::Name> doubles;
+  for (const auto& [resource, holders] : holdings) {
+    const HoldersOfIds::Held* one = nullptr;
+    for (const HoldersOfIds::Held& other : holders) {
+      const HoldersOfIds::Held* const former = std::exchange(one, &other);
+      if (!former || former->id != other.id) continue;
+      const auto [name, added] = doubles.insert({resource, std::string(other.id)});
+      if (!added || doubles_.contains(*name)) continue;
+      log_.warn("the kubelet gave one device to two pods: delete one of them",
+                {{"resource", resource},
+                 {"device", name->id},
+                 {"pod", name_of(*former->holder)},
+                 {"other", name_of(*other.holder)}});
+    }
+  }
+  doubles_ = std::move(doubles);
+}
+
+}  // namespace plughost

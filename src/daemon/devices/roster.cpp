@@ -1,0 +1,152 @@
+#include "daemon/devices/roster.hpp"
+
+#include <algorithm>
+
+#include "model/device/assembly.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Returns the ids of the list's Unhealthy devices that a pod holds, or may hold.
+std::set<std::string> held_devices(const Inventory& listed, const std::string& resource,
+                                   const PodResources::Answer& answer) {
+  std::set<std::string> held;
+  for (const Device& device : listed.devices()) {
+    if (!device.healthy() && (!answer.complete || !held_ids(*answer.holdings, resource, device).empty()))
+      held.insert(device.id);
+  }
+  return held;
+}
+
+// One that says the same is the same.
+Inventory newer(const Inventory& former, Inventory list) {
+  if (list == former) return former;
+  return list;
+}
+
+}  // namespace
+
+std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Clock::time_point now,
+                                          const Terms& terms) {
+  for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
+  complete_ = true;
+  crowded_ = false;
+  next_change_ = kNever;
+  question_.reset();
+  std::vector<Listing> listings;
+  for (auto& [resource, there] : seen) {
+    next_change_ = std::min(next_change_, there.waits_until);
+    if (there.waits_until != kNever && !rows_.contains(resource)) {
+      complete_ = false;
+      continue;
+    }
+    if (rows_.size() >= kMostResources && !rows_.contains(resource)) {
+      crowded_ = true;
+      continue;
+    }
+    Row& row = rows_[resource];
+    row.bare = newer(row.bare, Inventory(settle(resource, row, std::move(there.devices), now, terms)));
+    listings.push_back(list(resource, row));
+  }
+  return listings;
+}
+
+std::vector<Roster::Listing> Roster::lay_anew() {
+  std::vector<Listing> listings;
+  for (auto& [resource, row] : rows_) {
+    Listing listing = list(resource, row);
+    if (listing.now != listing.before) listings.push_back(std::move(listing));
+  }
+  return listings;
+}
+
+Roster::Listing Roster::list(const std::string& resource, Row& row) const {
+  Inventory list = row.bare;
+  if (std::ranges::any_of(overlays_, [&](const Overlay* overlay) { return overlay->touches(resource); })) {
+    std::vector<Device> devices(list.devices().begin(), list.devices().end());
+    for (const Overlay* overlay : overlays_) overlay->lay(resource, devices);
+    list = newer(row.bare, Inventory(std::move(devices)));
+  }
+  Inventory before = row.listed;
+  row.listed = newer(before, std::move(list));
+  return {resource, std::move(before), row.listed};
+}
+
+std::vector<Device> Roster::settle(const std::string& resource, Row& row, std::vector<Device> devices,
+                                   Clock::time_point now, const Terms& terms) {
+  const auto before = row.bare.devices();
+  // The pod that has it may have got it into its network namespace.
+  for (Device& device : devices)
+    if (device.away && terms.held && terms.held(resource, device.id)) device.trouble.clear();
+  const bool at_once = terms.named_after_devices && devices.empty() && !row.ever_held;
+  const std::chrono::seconds forget_after = at_once ? 0s : terms.forget_after;
+  const std::chrono::seconds later = at_once ? terms.forget_after : 0s;
+  devices = row.remembered.merge(
+      before, std::move(devices), now, forget_after,
+      [&](const Device& device, Clock::time_point due) { return stays(row, device, due, later, now); });
+  // Whoever holds a share of a device does not have it alone: others must not get one while it flaps.
+  row.damping.apply(before, devices, now, [&](const std::string& id) {
+    const Device* const device = device_of_id(devices, id);
+    return (!device || device->replicas == 1) && terms.held && terms.held(resource, id);
+  });
+  next_change_ = std::min({next_change_, row.remembered.next_forgetting(), row.damping.next_release()});
+  return devices;
+}
+
+bool Roster::stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
+                   Clock::time_point now) {
+  if (asked_ >= due && !told_ && later > 0s) {
+    due = Remembered::forget_at(due, later);
+    if (now < due) {
+      next_change_ = std::min(next_change_, due);
+      return true;
+    }
+  }
+  if (asked_ >= due && now < ask_again_) {
+    const bool held = row.held.contains(device.id);
+    if (held) next_change_ = std::min(next_change_, ask_again_);
+    return held;
+  }
+  const auto since = ask_again_ <= now ? std::max(due, ask_again_) : due;
+  question_ = std::max(question_.value_or(since), since);
+  return true;
+}
+
+void Roster::note_held(const std::string& resource) {
+  if (const auto row = rows_.find(resource); row != rows_.end()) row->second.ever_held = true;
+}
+
+void Roster::drop(const std::string& resource) { rows_.erase(resource); }
+
+const Inventory& Roster::listed(const std::string& resource) const {
+  static const Inventory kNothing;
+  const auto row = rows_.find(resource);
+  return row == rows_.end() ? kNothing : row->second.listed;
+}
+
+std::map<std::string, Inventory> Roster::lists() const {
+  std::map<std::string, Inventory> lists;
+  for (const auto& [resource, row] : rows_) lists.emplace(resource, row.listed);
+  return lists;
+}
+
+void Roster::learn(const PodResources::Answer& answer, Clock::time_point now) {
+  asking_ = false;
+  question_.reset();
+  asked_ = answer.asked;
+  told_ = answer.holdings != nullptr;
+  bool some_held = false;
+  for (auto& [resource, row] : rows_) {
+    if (told_) row.held = held_devices(row.bare, resource, answer);
+    if (told_ && answer.holdings->contains(resource)) row.ever_held = true;
+    some_held = some_held || !row.held.empty();
+  }
+  if (!some_held) pause_.reset();
+  // Queries again soon: the answer is complete once the kubelet has settled.
+  if (told_ && !answer.complete) pause_.reset();
+  ask_again_ = some_held ? now + pause_.next() : kNever;
+}
+
+}  // namespace plughost

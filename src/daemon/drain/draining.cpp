@@ -1,0 +1,202 @@
+#include "daemon/drain/draining.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/system/files.hpp"
+#include "base/system/unique_fd.hpp"
+#include "base/text/text.hpp"
+#include "host/hardware/machine_files.hpp"
+
+namespace plughost {
+
+Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Hooks hooks)
+    : log_(log),
+      hooks_(std::move(hooks)),
+      file_(std::move(file)),
+      latest_(
+          loop, workers,
+          [&log, path = file_->path().string()](const std::string& trouble) {
+            if (trouble.empty())
+              log.info("drained devices saved", {{"file", path}});
+            else
+              log.error("cannot save drained devices: a restart loses them", {{"why", trouble}});
+          },
+          file_->path().string() + " does not answer: its file system hangs"),
+      timer_(loop, [this] { on_time(); }) {
+  Drains::Parsed parsed = file_->read();
+  drains_ = std::move(parsed.drains);
+  if (!parsed.troubles.empty())
+    log_.error("cannot read all drained devices: some may be offered again",
+               {{"file", file_->path().string()}, {"why", joined(parsed.troubles, "; ")}});
+  if (drains_.count() > 0)
+    log_.info("devices still drained from before the start", {{"count", std::to_string(drains_.count())}});
+  // What was understood of a broken file is in no file now.
+  if (expire() || !parsed.troubles.empty()) save(nullptr);
+  arm();
+}
+
+void Draining::carry_out(const DrainOrder& order, Done done) {
+  const auto offers = hooks_.offers();
+  const Device* const device = device_named(offers, order.resource, order.device);
+  DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
+  const Drains::Name name = answer.name;
+  answer.error = why_not(order, name, drains_, offers);
+  if (!answer.error.empty()) return done(answer);
+  if (order.terms) {
+    const auto now = Drain::Clock::now();
+    answer.drain = Drain{.reason = order.terms->reason, .since = now};
+    if (order.terms->duration) answer.drain->until = now + *order.terms->duration;
+  }
+  if (!order.terms && device && device->lasting) hooks_.forgive(name);
+  if (!answer.drain && !drains_.find(name)) return this->answer(std::move(answer), done);
+  const std::optional<Drain> drain = answer.drain;
+  if (drain)
+    drains_.set(name, *drain);
+  else
+    drains_.remove(name);
+  change([this, answer = std::move(answer), done = std::move(done)](const std::string& unsaved) mutable {
+    answer.unsaved = unsaved;
+    this->answer(std::move(answer), done);
+  });
+  if (drain)
+    log_.info("device drained",
+              {{"resource", name.resource}, {"device", name.device}, {"why", drain->text()}});
+  else
+    log_.info("device undrained", {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
+}
+
+void Draining::answer(DrainAnswer answer, const Done& done) {
+  hooks_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
+    const auto offers = hooks_.offers();
+    if (const Device* const device = device_named(offers, answer.name.resource, answer.name.device))
+      answer.device = *device;
+    // It is listed so until the next look.
+    if (answer.device.lasting && !answer.drain) {
+      answer.device.trouble.clear();
+      std::erase_if(answer.device.reasons,
+                    [](const Reason& reason) { return reason.who == Reason::Who::kDrain; });
+    }
+    answer.holdings = told.holdings;
+    answer.holders_unknown = told.why;
+    done(answer);
+  });
+}
+
+bool Draining::expire() {
+  const std::vector<Drains::Name> over = drains_.expire(Drain::Clock::now());
+  for (const Drains::Name& name : over)
+    log_.info("device undrained",
+              {{"resource", name.resource}, {"device", name.device}, {"why", "its time is over"}});
+  return !over.empty();
+}
+
+void Draining::on_time() {
+  if (expire()) change(nullptr);
+  arm();
+}
+
+void Draining::change(LatestWrite::Told saved) {
+  save(std::move(saved));
+  hooks_.changed();
+  arm();
+}
+
+void Draining::save(LatestWrite::Told saved) {
+  latest_.write([file = file_, text = drains_.text()] { return file->write(text); }, std::move(saved));
+}
+
+void Draining::arm() {
+  const auto end = drains_.next_end();
+  if (!end) return timer_.cancel();
+  timer_.arm(wait_for(*end, Drain::Clock::now()));
+}
+
+Drain::Clock::duration Draining::wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now) {
+  return std::clamp<Drain::Clock::duration>(end - now, Drain::Clock::duration::zero(), kLongestWait);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A node has some hundred devices, and a drain has some hundred bytes.
+constexpr std::size_t kMostBytes = 16u << 20;
+constexpr int kMostBroken = 100;
+
+void sync_directory(const fs::path& directory) {
+  const UniqueFd fd{check(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), "open")};
+  check(::fsync(fd.get()), "fsync");
+}
+
+// Whoever reads it, and whenever the machine stops, there is the old text or the new one.
+void replace(const fs::path& file, const std::string& text) {
+  const fs::path temporary = file.string() + ".tmp";
+  ::unlink(temporary.c_str());
+  {
+    const UniqueFd fd{
+        check(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), "open")};
+    write_all(fd.get(), text);
+    check(::fsync(fd.get()), "fsync");
+  }
+  fs::rename(temporary, file);
+  sync_directory(file.parent_path());
+}
+
+}  // namespace
+
+Drains::Parsed DrainFile::read() {
+  errno = 0;
+  const std::optional<std::string> text = file_text(path_, kMostBytes);
+  const std::error_code error(errno, std::generic_category());
+  if (!text && error == std::errc::no_such_file_or_directory) return {};
+  Drains::Parsed parsed;
+  if (!text)
+    parsed.troubles = {error.message()};
+  else if (text->size() >= kMostBytes)
+    parsed.troubles = {"it is larger than " + std::to_string(kMostBytes >> 20) + " MiB"};
+  else
+    parsed = Drains::parse(*text);
+  if (parsed.troubles.empty()) return parsed;
+  broken_ = true;
+  try {
+    parsed.troubles.push_back("the file is kept as " + set_aside().string());
+  } catch (const std::system_error& failure) {
+    parsed.troubles.push_back("the file cannot be set aside: " + failure.code().message());
+  }
+  return parsed;
+}
+
+fs::path DrainFile::set_aside() {
+  fs::path aside = path_.string() + ".broken";
+  for (int n = 2; n <= kMostBroken && fs::exists(aside); ++n)
+    aside = path_.string() + ".broken-" + std::to_string(n);
+  int renamed = ::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE);
+  // Not every file system can promise that.
+  if (renamed < 0 && errno == EINVAL && !fs::exists(aside)) renamed = ::rename(path_.c_str(), aside.c_str());
+  check(renamed, "rename");
+  broken_ = false;
+  return aside;
+}
+
+std::string DrainFile::write(const std::string& text) {
+  try {
+    if (!fs::exists(path_.parent_path())) {
+      fs::create_directories(path_.parent_path());
+      fs::permissions(path_.parent_path(), fs::perms(0700));
+    }
+    if (broken_) set_aside();
+    replace(path_, text);
+    return {};
+  } catch (const std::system_error& error) {
+    return path_.string() + " cannot be written: " + error.code().message();
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,61 @@
+#include "daemon/platform/scan_schedule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plughost {
+
+void ScanSchedule::hint(Clock::time_point now) {
+  if (scanning_) {
+    hinted_meanwhile_ = true;
+    return;
+  }
+  if (hinted_ <= now) return;
+  if (hinted_ == kNever) {
+    first_hint_ = now;
+    if (may_begin(now)) {
+      hinted_ = now;
+      return;
+    }
+  }
+  hinted_ = std::min(now + kQuiet, first_hint_ + kLongestWait);
+}
+
+void ScanSchedule::begin(Clock::time_point now) {
+  scanning_ = true;
+  began_ = now;
+  const bool storm = hinted_ == first_hint_ + kLongestWait;  // which goes on
+  spent_until_ = storm ? now + kAtOnce * kCost : std::max(spent_until_, now) + kCost;
+  hinted_ = timed_ = kNever;
+}
+
+void ScanSchedule::succeed(Clock::time_point now, std::chrono::seconds look_again) {
+  retry_.reset();
+  if (look_again > look_again.zero()) timed_ = now + look_again;
+  end(now);
+}
+
+void ScanSchedule::change_at(Clock::time_point then) {
+  // What was due before the scan began would have been seen by it, if it had anything to say.
+  if (then > began_) timed_ = std::min(timed_, std::max(then, began_ + kQuiet));
+}
+
+void ScanSchedule::fail(Clock::time_point now) {
+  timed_ = now + retry_.next();
+  end(now);
+}
+
+void ScanSchedule::replace(Clock::time_point now) {
+  scanning_ = false;
+  hinted_meanwhile_ = false;
+  retry_.reset();
+  hinted_ = now;
+}
+
+void ScanSchedule::end(Clock::time_point now) {
+  scanning_ = false;
+  stalled_ = false;
+  if (std::exchange(hinted_meanwhile_, false)) hint(now);
+}
+
+}  // namespace plughost

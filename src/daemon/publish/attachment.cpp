@@ -1,0 +1,279 @@
+#include "daemon/publish/attachment.hpp"
+
+#include <utility>
+
+namespace plughost::attachment {
+
+namespace {
+
+using Result = RegistrationClient::Result;
+
+// One step under way: the state as it becomes, and what is to be done.
+class Course {
+ public:
+  Course(const State& state, Time now) : s_(state), now_(now) {}
+
+  void on(const KubeletSeen& event);
+  void on(const Listening& event);
+  void on(const NotListening& event) { fail_refused(event.why); }
+  void on(const Asked& event);
+  void on(const Registered& event);
+  void on(const Dialed& event);
+  void on(const StreamOpened& event);
+  void on(const StreamClosed& event);
+  void on(const RegistryRefused& event);
+  void on(const KubeletProcess& event);
+  void on(const SocketGone& event);
+  void on(const TimeUp& event);
+
+  Step result() && { return {s_, std::move(actions_)}; }
+
+ private:
+  // Another kubelet is there than before, or none, and nothing is under way to it.
+  void meet_kubelet();
+  void on_found(const Caller& by);
+  void attach();
+  void enter(Phase phase, std::optional<Time> due = std::nullopt) {
+    s_.phase = phase;
+    s_.due = due;
+    s_.was_late = false;
+  }
+  // A stream is open. If another kubelet's socket is there than was asked: is it that kubelet's?
+  void enter_attached() {
+    if (s_.registers && s_.kubelet && s_.kubelet != s_.asked) return enter(Phase::kLingering, now_ + kGrace);
+    enter(Phase::kAttached);
+  }
+  bool is_kubelets(const Caller& caller) const {
+    return caller.incarnation == s_.incarnation && caller.process == s_.process;
+  }
+  void fail_refused(std::string why);
+  void fail_unreachable(std::string why);
+
+  State s_;
+  Time now_;
+  std::vector<Action> actions_;
+};
+
+void Course::on(const KubeletSeen& event) {
+  if (s_.kubelet == event.kubelet) return;  // a late event of a kubelet that we know
+  s_.kubelet = event.kubelet;
+  s_.unreachable.reset();
+  s_.refused.reset();
+  // Who is being asked may be this very kubelet, by another identity: two requests would cost it its stream.
+  // A kubelet that is gone does not leave the question open.
+  if (s_.phase == Phase::kAsking) return;
+  // The same of one that has said yes, or has dialed, and may be about to open its stream.
+  if (s_.phase == Phase::kExpecting || (s_.phase == Phase::kBackingOff && s_.dialed))
+    return enter(Phase::kExpecting, now_ + kGrace);
+  meet_kubelet();
+}
+
+void Course::meet_kubelet() {
+  if (!s_.kubelet) return enter(s_.streams == 0 ? Phase::kWaiting : Phase::kAttached);
+  s_.searching_since = now_;
+  // Never register while a stream to this kubelet lives. Is it this kubelet's?
+  if (s_.streams > 0) return enter(Phase::kLingering, now_ + kGrace);
+  attach();
+}
+
+void Course::attach() {
+  if (!s_.kubelet) return enter(Phase::kWaiting);
+  if (now_ < s_.not_before) return enter(Phase::kPostponed, s_.not_before);
+  enter(Phase::kBinding);
+  actions_.push_back(Listen{.new_name = s_.name_spent});
+}
+
+void Course::on(const Listening& event) {
+  if (s_.incarnation != event.incarnation) {
+    s_.incarnation = event.incarnation;
+    s_.streams = 0;  // the former listener's streams belong to a kubelet that is gone
+    if (!s_.registers) s_.dialed = false;
+    s_.successor = 0;
+  }
+  if (!s_.registers) {
+    s_.name_spent = true;  // the kubelet looks for it by itself, whenever it comes
+    return enter(Phase::kAnnounced);
+  }
+  enter(Phase::kAsking);
+  s_.stream_lost = false;
+  s_.asked = *s_.kubelet;
+  actions_.push_back(Register{s_.asked});
+}
+
+void Course::on(const Asked& event) {
+  if (s_.process == event.process) return;
+  s_.process = event.process;
+  s_.streams = 0;
+}
+
+void Course::on(const Registered& event) {
+  s_.name_spent = event.result != Result::kNobodyListens;
+  const bool another = s_.kubelet != s_.asked;  // its socket's identity changed meanwhile
+  const bool gone = event.result == Result::kNobodyListens || event.result == Result::kWentAway;
+  if (gone || event.result == Result::kRefused) s_.dialed = false;
+  if (another && (gone || s_.streams > 0 || s_.stream_lost)) return meet_kubelet();
+  if (s_.streams > 0) return enter(Phase::kAttached);  // whatever the answer says
+  if (s_.stream_lost) return fail_refused("the kubelet ended the stream at once");
+  switch (event.result) {
+    case Result::kAccepted:
+      if (another) s_.searching_since = now_;
+      if (another) return enter(Phase::kExpecting, now_ + kGrace);
+      return enter(Phase::kExpecting,
+                   now_ + (s_.dialed ? Time::duration(kStreamAfterDial) : kStreamWatchdog));
+    case Result::kNobodyListens:
+    case Result::kWentAway:
+      return fail_unreachable(event.why);
+    case Result::kRefused:
+      return fail_refused("the kubelet refuses it: " + event.why);
+    case Result::kSilent:
+      s_.dialed = true;  // it may have, by the time that we hear this
+      return fail_refused("the kubelet does not answer: " + event.why);
+  }
+}
+
+void Course::on(const Dialed& event) {
+  if (!s_.registers) return on_found(event.by);
+  if (s_.streams > 0 || !is_kubelets(event.by)) return;
+  s_.dialed = true;
+  // Late, but it is here: what was to be tried next would cost it the stream that it is about to open.
+  if (s_.phase == Phase::kExpecting || s_.phase == Phase::kBackingOff)
+    enter(Phase::kExpecting, now_ + kStreamAfterDial);
+}
+
+// By the kubelet's plugin registry; nobody else looks there.
+void Course::on_found(const Caller& by) {
+  // The end of the one before, or of this one's former stream, may be heard later.
+  if (s_.streams > 0) {
+    s_.dialed = true;
+    if (by.process != s_.process) s_.successor = by.process;
+    return;
+  }
+  s_.process = by.process;
+  // As late as above.
+  if (s_.phase == Phase::kBackingOff && by.incarnation == s_.incarnation)
+    enter(Phase::kBackingOff, now_ + kStreamAfterDial);
+}
+
+void Course::on(const StreamOpened& event) {
+  if (s_.successor != 0 && event.by == Caller{s_.incarnation, s_.successor}) {
+    s_.process = std::exchange(s_.successor, 0);
+    s_.streams = 0;
+  }
+  if (!is_kubelets(event.by)) return;
+  s_.dialed = false;
+  if (++s_.streams > 1) return;
+  if (s_.phase != Phase::kAsking) enter_attached();
+  s_.attached_since = now_;
+  actions_.push_back(Attached{});
+}
+
+void Course::on(const StreamClosed& event) {
+  if (!is_kubelets(event.by) || s_.streams == 0 || --s_.streams > 0) return;
+  actions_.push_back(StreamEnded{});
+  s_.searching_since = now_;
+  const auto lived = now_ - s_.attached_since;
+  if (lived >= kSettled) s_.refused.reset();
+  if (!s_.registers && s_.dialed) {
+    s_.dialed = false;
+    if (s_.successor != 0) s_.process = std::exchange(s_.successor, 0);
+    return enter(Phase::kBackingOff, now_ + kStreamAfterDial);
+  }
+  // A lost stream is the one sign of a kubelet's plight that comes without a new socket. One that belonged to
+  // the kubelet before this says nothing about this one.
+  if (s_.phase == Phase::kAsking) {
+    s_.stream_lost = true;
+  } else if (s_.phase == Phase::kLingering || !s_.kubelet) {
+    attach();
+  } else if (lived >= kFlapping) {
+    enter(Phase::kBackingOff, now_ + kSettling);
+  } else {
+    fail_refused("the kubelet ended the stream at once");
+  }
+}
+
+void Course::on(const RegistryRefused& event) {
+  if (s_.streams > 0 || !is_kubelets(event.by)) return;  // a former one, heard late
+  fail_refused("the kubelet refuses it: " + event.why);
+}
+
+void Course::on(const KubeletProcess& event) {
+  if (s_.phase == Phase::kExpecting) {
+    if (event.process.value_or(0) == 0 || event.process != s_.process) return attach();
+    s_.asked = *s_.kubelet;  // by another identity
+    return enter(Phase::kExpecting, now_ + kStreamWatchdog);
+  }
+  if (!event.process) return enter(Phase::kLingering, now_ + kGrace);
+  if (*event.process != s_.process) return attach();
+  s_.asked = *s_.kubelet;
+  enter(Phase::kAttached);
+  actions_.push_back(StreamKept{});
+}
+
+void Course::on(const SocketGone&) {
+  if (!s_.registers) {
+    // The kubelet's registry ends the stream of a socket that is gone, and that is when a new one is made. A
+    // socket that came before would be registered while the stream lives.
+    if (s_.phase == Phase::kAnnounced) attach();
+    return;
+  }
+  // The kubelet knows this name, or is just being told it: it must find us there, now or when it dials.
+  const bool told = s_.phase == Phase::kAsking || s_.phase == Phase::kExpecting;
+  const bool known = s_.phase == Phase::kAttached || s_.phase == Phase::kLingering;
+  if (told || (known && s_.kubelet)) actions_.push_back(ListenAgain{});
+}
+
+void Course::on(const TimeUp&) {
+  if (!s_.due || now_ < *s_.due) return;
+  if (now_ - *s_.due >= kLate && !std::exchange(s_.was_late, true)) {
+    s_.due = now_ + kLate;
+    return;
+  }
+  const bool expects = s_.phase == Phase::kExpecting;
+  const bool another = s_.kubelet && s_.kubelet != s_.asked;
+  if (s_.phase == Phase::kLingering || (expects && another && !s_.dialed))
+    return actions_.push_back(FindKubeletProcess{});
+  s_.dialed = false;
+  if (expects && s_.kubelet == s_.asked) return fail_refused("the kubelet accepted it, but opened no stream");
+  attach();
+}
+
+void Course::fail_refused(std::string why) {
+  enter(Phase::kBackingOff, now_ + s_.refused.next());
+  actions_.push_back(Failed{.why = std::move(why)});
+}
+
+void Course::fail_unreachable(std::string why) {
+  enter(Phase::kBackingOff, now_ + s_.unreachable.next());
+  actions_.push_back(Failed{.why = std::move(why), .unreachable = true});
+}
+
+}  // namespace
+
+Stage stage_of(const State& state) {
+  switch (state.phase) {
+    case Phase::kWaiting:
+      return Stage::kWaiting;
+    case Phase::kExpecting:
+      return state.kubelet ? Stage::kRegistering : Stage::kWaiting;
+    case Phase::kPostponed:
+    case Phase::kBinding:
+    case Phase::kAnnounced:
+      return Stage::kRegistering;
+    case Phase::kAsking:
+      return state.streams > 0 ? Stage::kAttached : Stage::kRegistering;
+    case Phase::kAttached:
+    case Phase::kLingering:
+      return Stage::kAttached;
+    case Phase::kBackingOff:
+      return Stage::kBackingOff;
+  }
+  return Stage::kWaiting;
+}
+
+Step step(const State& state, const Event& event, Time now) {
+  Course course(state, now);
+  std::visit([&](const auto& what) { course.on(what); }, event);
+  return std::move(course).result();
+}
+
+}  // namespace plughost::attachment

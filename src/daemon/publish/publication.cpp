@@ -1,0 +1,197 @@
+#include "daemon/publish/publication.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/device/device_changes.hpp"
+
+namespace plughost {
+namespace {
+
+void tell_changes(Log& log, const std::string& resource, const std::vector<DeviceChange>& changes) {
+  using enum DeviceChange::Kind;
+  const auto count = [](const ChangedGroup& group) { return std::to_string(group.count); };
+  if (const auto group = group_of(changes, kAppeared); group.count > 0)
+    log.info("devices appeared", {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kGone); group.count > 0)
+    log.warn("devices are gone", {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kUnhealthy); group.count > 0)
+    log.warn("devices turned Unhealthy",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}, {"why", group.why}});
+  if (const auto group = group_of(changes, kHealthy); group.count > 0)
+    log.info("devices are Healthy again",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+  if (const auto group = group_of(changes, kForgotten); group.count > 0)
+    log.info("devices forgotten",
+             {{"resource", resource}, {"devices", group.names}, {"count", count(group)}});
+}
+
+void tell_specification(Log& log, const std::string& resource, const std::string& before,
+                        const std::string& now) {
+  if (now == before) return;
+  if (now.empty())
+    log.info("CDI specification written", {{"resource", resource}});
+  else
+    log.error("cannot write the CDI specification: Allocate is refused",
+              {{"resource", resource}, {"why", now}});
+}
+
+}  // namespace
+
+Publication::Publication(const Means& means, const ResourceConfig& config, PublicationOwner& entry)
+    : means_(means),
+      config_(config),
+      entry_(entry),
+      retry_(means.platform.loop, [this] { entry_.look_again(); }) {}
+
+Publication::~Publication() {
+  for (auto& [name, served] : served_) {
+    served.resource.reset();
+    if (served.owner.empty()) means_.owner.removed(name, entry_name());
+  }
+}
+
+void Publication::publish(Finding finding) {
+  const bool names = finding.by_cdi && !finding.listings.empty();
+  if (findings_.empty() && !names && finding.files.empty()) return go_out(finding, {});
+  findings_.push_back(std::move(finding));
+  if (findings_.size() == 1) specify_next();
+}
+
+void Publication::specify_next() {
+  const Finding& next = findings_.front();
+  std::vector<Offer> offers;
+  for (const Roster::Listing& listing : next.listings)
+    if (claim(served_[listing.resource], listing.resource)) offers.push_back(offer_of(next, listing));
+  means_.cdi.present().write(next.files, std::move(offers),
+                             lifetime_.bound([this](const CdiWriter::Outcome& outcome) {
+                               const Finding specified = std::move(findings_.front());
+                               findings_.pop_front();
+                               go_out(specified, outcome);
+                               if (!findings_.empty()) specify_next();
+                             }));
+}
+
+void Publication::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
+  for (const Roster::Listing& listing : finding.listings)
+    go_out(listing, offer_of(finding, listing), specified.trouble_of(listing.resource));
+  if (findings_.empty()) entry_.all_published();
+  arm_retry();
+  means_.owner.changed();
+}
+
+Offer Publication::offer_of(const Finding& finding, const Roster::Listing& listing) const {
+  return {.resource = listing.resource,
+          .inventory = listing.now,
+          .recipe = finding.recipe,
+          .near = neighbours_,
+          .given = given_,
+          .joined = joined_,
+          .ledger = means_.held.ledger(),
+          .free = finding.recipe->shares == SharesOf::kAny ? nullptr : free_};
+}
+
+void Publication::go_out(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {
+  Served& served = served_[listing.resource];
+  const bool ends = listing.now.empty() && !config_.recipe->name.literal();
+  if (!claim(served, listing.resource)) {
+    if (ends) drop(listing.resource);
+    return;
+  }
+  const std::string former_trouble = std::exchange(served.cdi_trouble, cdi_trouble);
+  offer.stalls = stalls(served);
+  const std::shared_ptr<const Offer> before = served.resource ? served.resource->offer() : nullptr;
+  serve(served, std::move(offer));
+  tell_specification(means_.platform.log, listing.resource, former_trouble, served.cdi_trouble);
+  // Its first list is told with the resource's attachment.
+  const auto now = listing.now.devices();
+  tell_changes(means_.platform.log, listing.resource,
+               before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
+  if (served.resource) means_.owner.offered(*served.resource->offer());
+  if (!ends) return;
+  if (before && !before->inventory.empty()) means_.owner.emptied(*before);
+  drop(listing.resource);
+}
+
+void Publication::arm_retry() {
+  const auto serves = [](const auto& item) { return item.second.resource || !item.second.owner.empty(); };
+  const auto specified = [](const auto& item) { return item.second.cdi_trouble.empty(); };
+  if (!std::ranges::all_of(served_, serves)) return retry_.arm(serve_again_.next());
+  serve_again_.reset();
+  if (std::ranges::all_of(served_, specified))
+    retry_.cancel();
+  else
+    retry_.arm(kCdiRetry);
+}
+
+bool Publication::claim(Served& served, const std::string& name) {
+  std::string owner = means_.owner.claim(name, entry_name());
+  if (owner == served.owner) return owner.empty();
+  served.owner = std::move(owner);
+  if (served.owner.empty()) return true;
+  entry_.note(name + ": " + served.owner);
+  means_.platform.log.error(
+      "two entries name the same resource: the first one serves it",
+      {{"resource", name}, {"entry", entry_name()}, {"at", config_.where}, {"other", served.owner}});
+  return false;
+}
+
+void Publication::serve(Served& served, Offer offer) {
+  if (served.resource) return served.resource->publish(std::move(offer));
+  const std::string name = offer.resource;
+  try {
+    served.resource = std::make_unique<Resource>(
+        means_.platform, means_.link, means_.assuming, std::move(offer), options_of(*config_.recipe),
+        std::max(means_.owner.not_before(name), means_.link.not_before()),
+        [this] { means_.owner.changed(); });
+    served.serve_trouble.clear();
+  } catch (const std::runtime_error& error) {
+    if (std::exchange(served.serve_trouble, error.what()) == error.what()) return;
+    means_.platform.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
+  }
+}
+
+void Publication::drop(const std::string& name) {
+  const bool was_served = served_.at(name).owner.empty();
+  served_.erase(name);
+  entry_.dropped(name);
+  means_.owner.removed(name, entry_name());
+  if (was_served) means_.platform.log.info("resource removed with its last device", {{"resource", name}});
+}
+
+void Publication::set_stalls(std::vector<Stall> stalls) {
+  if (stalls == stalls_) return;
+  stalls_ = std::move(stalls);
+  offer_anew();
+}
+
+void Publication::set_neighbours(Neighbours neighbours) {
+  if (neighbours == neighbours_) return;
+  neighbours_ = std::move(neighbours);
+  offer_anew();
+}
+
+void Publication::set_joined(std::shared_ptr<GivenCards> joined) {
+  if (joined == joined_) return;
+  joined_ = std::move(joined);
+  offer_anew();
+}
+
+std::vector<Stall> Publication::stalls(const Served& served) const {
+  std::vector<Stall> all = stalls_;
+  if (!served.cdi_trouble.empty()) all.push_back({.terms = nullptr, .why = served.cdi_trouble});
+  return all;
+}
+
+void Publication::offer_anew() {
+  for (auto& [name, served] : served_) {
+    if (!served.resource) continue;
+    Offer offer = *served.resource->offer();
+    offer.near = neighbours_;
+    offer.joined = joined_;
+    offer.stalls = stalls(served);
+    served.resource->publish(std::move(offer));
+  }
+}
+
+}  // namespace plughost

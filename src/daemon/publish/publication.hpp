@@ -1,0 +1,143 @@
+#pragma once
+// What an entry publishes: from its lists to the kubelet's streams, and container runtimes come first. Loop
+// thread only.
+
+#include <chrono>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/system/event_loop.hpp"
+#include "base/system/rate.hpp"
+#include "config/config.hpp"
+#include "daemon/devices/held_devices.hpp"
+#include "daemon/devices/roster.hpp"
+#include "daemon/platform/kubelet_link.hpp"
+#include "daemon/publish/cdi_places.hpp"
+#include "daemon/publish/resource.hpp"
+
+namespace plughost {
+
+// Whose the entries are: what they may not decide alone.
+class EntryOwner {
+ public:
+  virtual ~EntryOwner() = default;
+
+  // Why another entry has the resource; empty: it is this one's from now on, until it is removed.
+  virtual std::string claim(const std::string& resource, const std::string& entry) = 0;
+  // When the resource may register first: the kubelet may still be forgetting it.
+  virtual EventLoop::Clock::time_point not_before(const std::string& resource) const = 0;
+  // Its stream has just been ended.
+  virtual void removed(const std::string& resource, const std::string& entry) = 0;
+  // A resource offers this from now on.
+  virtual void offered(const Offer& offer) = 0;
+  // A resource that was named after its devices goes with the last of them: what it offered before.
+  virtual void emptied(const Offer& last) = 0;
+  // A stage, a list, or the set of resources.
+  virtual void changed() = 0;
+};
+
+// The entry that a publication is of.
+class PublicationOwner {
+ public:
+  virtual ~PublicationOwner() = default;
+
+  // Something could not be done that the next look tries again.
+  virtual void look_again() = 0;
+  // All that was to be published is.
+  virtual void all_published() = 0;
+  // Nothing is offered of it any more.
+  virtual void dropped(const std::string& resource) = 0;
+  virtual void note(const std::string& trouble) = 0;
+};
+
+class Publication {
+ public:
+  // A CDI specification that could not be written is tried again after this.
+  static constexpr std::chrono::seconds kCdiRetry{5};
+
+  // What all entries share. It outlives them.
+  struct Means {
+    Platform& platform;
+    KubeletLink& link;
+    CdiPlaces& cdi;
+    Assuming& assuming;
+    HeldDevices& held;
+    EntryOwner& owner;
+  };
+  // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody
+  // is told them.
+  struct Finding {
+    std::shared_ptr<const Recipe> recipe;
+    bool by_cdi = false;  // some of its devices have a name in a specification of ours
+    std::vector<CdiFile> files;
+    std::vector<Roster::Listing> listings;
+  };
+
+  // config is the entry's as it is then. All outlive it.
+  Publication(const Means& means, const ResourceConfig& config, PublicationOwner& entry);
+  ~Publication();
+  Publication& operator=(Publication&&) = delete;
+
+  void publish(Finding finding);
+  // Has everything been published?
+  bool idle() const { return findings_.empty(); }
+  bool empty() const { return served_.empty(); }
+
+  // Which looks at the devices hang; see Recipe::near and Offer::joined.
+  void set_stalls(std::vector<Stall> stalls);
+  void set_neighbours(Neighbours neighbours);
+  void set_joined(std::shared_ptr<GivenCards> joined);
+  const std::shared_ptr<LastGiven>& given() const { return given_; }
+
+  template <typename Visit>
+  void for_each_resource(Visit visit) const {
+    for (const auto& [name, served] : served_) {
+      if (served.resource) visit(*served.resource);
+    }
+  }
+
+ private:
+  struct Served {
+    std::string cdi_trouble;    // why what its names stand for is not written; empty: it is
+    std::string owner;          // the other entry that serves it
+    std::string serve_trouble;  // why there is no resource, although it is this one's
+    std::unique_ptr<Resource> resource;
+  };
+
+  const std::string& entry_name() const { return config_.recipe->name.text(); }
+  void specify_next();
+  void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
+  void go_out(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble);
+  Offer offer_of(const Finding& finding, const Roster::Listing& listing) const;
+  // What could not be done is tried again.
+  void arm_retry();
+  // Is the resource this entry's?
+  bool claim(Served& served, const std::string& name);
+  // Has the resource offer this, and makes it if need be.
+  void serve(Served& served, Offer offer);
+  // A resource that was named after its devices goes with the last of them.
+  void drop(const std::string& name);
+  // Why its devices cannot be promised now.
+  std::vector<Stall> stalls(const Served& served) const;
+  // Offers the resources' lists with what else there is to say of them now.
+  void offer_anew();
+
+  const Means means_;
+  const ResourceConfig& config_;
+  PublicationOwner& entry_;
+  std::map<std::string, Served> served_;  // by resource
+  std::list<Finding> findings_;           // the first one is being specified
+  Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};
+  Timer retry_;
+  std::vector<Stall> stalls_;
+  Neighbours neighbours_;
+  std::shared_ptr<GivenCards> joined_;
+  const std::shared_ptr<FreeShares> free_ = std::make_shared<FreeShares>();
+  const std::shared_ptr<LastGiven> given_ = std::make_shared<LastGiven>();
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

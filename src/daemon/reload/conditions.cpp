@@ -1,0 +1,110 @@
+#include "daemon/reload/conditions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+const NodeLabels kAwaited{.trouble = "the API server has not answered yet", .awaited = true};
+
+}  // namespace
+
+Conditions::Conditions(Platform& platform, std::function<void(Config part)> changed,
+                       std::chrono::milliseconds deadline)
+    : platform_(platform),
+      changed_(std::move(changed)),
+      deadline_(deadline),
+      directories_(platform.directories, platform.host, [this] { hint(); }),
+      timer_(platform.loop, [this] { look(); }) {}
+
+void Conditions::ask(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
+                     std::function<void(Selection)> done) {
+  struct Asking {
+    Selection selection;
+    std::function<void(Selection)> done;
+    void answer(Selection told) {
+      if (auto once = std::exchange(done, nullptr)) once(std::move(told));
+    }
+  };
+  const auto asking = std::make_shared<Asking>();
+  asking->done = std::move(done);
+  const Selection former = not_asked_yet(*config, running);
+  // What is known of the node has come from the API server of the configuration in force.
+  const bool same = config->api_server == platform_.api_server.config();
+  platform_.workers.run(
+      [asking, config, host = platform_.host, applied = former.applies,
+       labels = same ? labels_told() : kAwaited] {
+        asking->selection = select(*config, host, applied, labels);
+      },
+      lifetime_.bound([asking] { asking->answer(std::move(asking->selection)); }), deadline_,
+      lifetime_.bound([asking, former] { asking->answer(former); }));
+}
+
+void Conditions::follow(std::shared_ptr<const Config> config, Selection selection) {
+  following_.renew();
+  selection_ = std::move(selection);
+  config_ = has_conditions(*config) ? std::move(config) : nullptr;
+  tell_troubles(selection_.troubles);
+  schedule_.replace(Clock::now());
+  if (!config_ || !asks_for_node(*config_))
+    node_.reset();
+  else if (!node_)
+    node_ = platform_.node_watch.follow([this] { hint(); });
+  if (config_) return look();
+  directories_.follow({});
+  timer_.cancel();
+}
+
+void Conditions::hint() {
+  schedule_.hint(Clock::now());
+  arm();
+}
+
+void Conditions::arm() {
+  const auto due = schedule_.due();
+  if (due == ScanSchedule::kNever)
+    timer_.cancel();
+  else
+    timer_.arm_at(due);
+}
+
+void Conditions::look() {
+  schedule_.begin(Clock::now());
+  arm();
+  const auto found = std::make_shared<Selection>();
+  platform_.workers.run([found, config = config_, host = platform_.host, applied = selection_.applies,
+                         labels = labels_told()] { *found = select(*config, host, applied, labels); },
+                        following_.bound([this, found] { on_looked(std::move(*found)); }), deadline_,
+                        following_.bound([this] {
+                          schedule_.overdue();
+                          tell_troubles({"looking takes too long: a file system hangs"});
+                        }));
+}
+
+void Conditions::on_looked(Selection found) {
+  schedule_.succeed(Clock::now(), found.look_again ? Selection::kLookAgain : kSafetyInterval);
+  directories_.follow(found.watch);
+  arm();
+  tell_troubles(found.troubles);
+  std::swap(selection_, found);
+  if (selection_.applies != found.applies) changed_(applying(*config_, selection_));
+}
+
+NodeLabels Conditions::labels_told() const {
+  const NodeObject* const node = platform_.node_watch.node();
+  if (node) return {.node = node->name, .labels = node->labels};
+  const std::string trouble = platform_.node_watch.trouble();
+  return trouble.empty() ? kAwaited : NodeLabels{.trouble = trouble};
+}
+
+void Conditions::tell_troubles(const std::vector<std::string>& troubles) {
+  for (const std::string& trouble : troubles) {
+    if (std::ranges::find(told_, trouble) == told_.end())
+      platform_.log.error("cannot evaluate a when condition: its entries stay as they are",
+                          {{"reason", trouble}});
+  }
+  told_ = troubles;
+}
+
+}  // namespace plughost

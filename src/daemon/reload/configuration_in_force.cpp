@@ -1,0 +1,294 @@
+#include "daemon/reload/configuration_in_force.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace plughost {
+namespace {
+
+// A configuration on a file system that hangs is a thing to know of.
+constexpr std::chrono::seconds kLoadDeadline{10};
+// When the configuration before the one on trial cannot be had back.
+constexpr std::chrono::seconds kGiveUpAgain{10};
+constexpr std::size_t kMostErrors = 10;  // that the status has; the log has all
+
+std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
+  std::vector<std::string> texts;
+  for (const Diagnostic& diagnostic : diagnostics) texts.push_back(diagnostic.text());
+  return texts;
+}
+
+}  // namespace
+
+ConfigurationWatch::ConfigurationWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host,
+                                       std::function<void()> changed)
+    : quiet_(loop,
+             [this, changed = std::move(changed)] {
+               first_.reset();
+               changed();
+             }),
+      directories_(watcher, host, [this] { on_event(); }) {}
+
+void ConfigurationWatch::follow(std::span<const WatchedDirectory> sources) {
+  directories_.follow(sources);
+  if (!sources.empty()) return;
+  first_.reset();
+  quiet_.cancel();
+}
+
+void ConfigurationWatch::on_event() {
+  const auto now = Clock::now();
+  if (!first_) first_ = now;
+  quiet_.arm_at(std::min(now + kQuiet, *first_ + kLongestWait));
+}
+
+// What a worker brings back.
+struct ConfigurationInForce::Loaded {
+  std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
+  ConfigurationFiles files;
+};
+
+ConfigurationInForce::ConfigurationInForce(Platform& platform, const Notifier& notifier, Running& running,
+                                           Source source, const std::shared_ptr<const Config>& config,
+                                           Selection first, std::function<void()> changed)
+    : platform_(platform),
+      notifier_(notifier),
+      running_(running),
+      source_(std::move(source)),
+      changed_(std::move(changed)),
+      trial_timer_(platform_.loop, [this] { on_trial_time(); }),
+      files_(config->files),
+      watch_(platform_.loop, platform_.directories, platform_.host, [this] { on_files_changed(); }),
+      conditions_(platform_, [this](Config part) { on_conditions(std::move(part)); }) {
+  conditions_.follow(config, std::move(first));
+  follow_files();
+}
+
+ConfigurationStatus ConfigurationInForce::status() const {
+  const ConfigurationFiles& files = running_.config().files;
+  ConfigurationStatus told{.hash = files.hash,
+                           .loaded_at = loaded_at_,
+                           .others = conditions_.selection().others,
+                           .refused_at = refused_at_,
+                           .errors = errors_,
+                           .given_up_at = given_up_at_,
+                           .given_up_why = given_up_why_,
+                           .reloads_applied = applied_,
+                           .reloads_refused = refused_};
+  for (const auto& file : files.paths) told.files.push_back(file.string());
+  if (trial_) told.trial_until = trial_until_;
+  return told;
+}
+
+void ConfigurationInForce::configure_log(const Config& config) {
+  platform_.log.configure(asked_level_.value_or(source_.level.value_or(config.log.level)), config.log.format);
+}
+
+void ConfigurationInForce::reload(ReloadOrder order, ReloadDone done) {
+  queue_.ask(order, std::move(done));
+  if (queue_.begin()) load();
+}
+
+void ConfigurationInForce::load() {
+  notifier_.send(reloading_message());
+  const auto loaded = std::make_shared<Loaded>();
+  platform_.workers.run(
+      [loaded, file = source_.file, overrides = source_.overrides] {
+        try {
+          loaded->result = load_config(file, overrides);
+        } catch (const ConfigError& error) {
+          loaded->files = error.files;
+          loaded->result = texts_of(error.diagnostics);
+        } catch (const std::exception& error) {
+          loaded->result = std::vector<std::string>{error.what()};
+        }
+      },
+      [this, loaded] { on_loaded(*loaded); }, kLoadDeadline,
+      [this] {
+        platform_.log.error("reading the configuration takes too long", {{"config", source_.file}});
+      });
+}
+
+void ConfigurationInForce::on_files_changed() {
+  queue_.ask_if_changed();
+  if (queue_.begin()) load();
+}
+
+void ConfigurationInForce::on_loaded(Loaded& loaded) {
+  if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
+    return finish(std::move(loaded.files), [&](Confirm) { return refuse(std::move(*errors)); });
+  const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
+  ask_conditions(config, [this, config](Selection selection) {
+    finish(config->files, [&](Confirm confirm) { return apply(config, std::move(selection), confirm); });
+  });
+}
+
+// Those of a configuration that is to be in force.
+void ConfigurationInForce::ask_conditions(const std::shared_ptr<const Config>& config,
+                                          std::function<void(Selection)> done) {
+  const std::vector<ResourceConfig>& running = running_.config().resources;
+  if (!has_conditions(*config)) return done(not_asked_yet(*config, running));
+  conditions_.ask(config, running, std::move(done));
+}
+
+void ConfigurationInForce::finish(ConfigurationFiles files,
+                                  const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse) {
+  const ReloadQueue::Batch reload = queue_.end();
+  const bool is_needed = !reload.waiting.empty() || !files.same_as(files_);
+  files_ = std::move(files);
+  std::optional<ReloadAnswer> answer;
+  if (is_needed) {
+    asked_level_ = reload.order.level;
+    answer = stopping_ ? refuse({"plughost is stopping"}) : apply_or_refuse(confirm_of(reload));
+    changed_();
+  }
+  notifier_.send("READY=1");
+  follow_files();
+  for (const ReloadDone& done : reload.waiting) done(*answer);
+  if (queue_.begin()) return load();
+  running_.end_former();  // those who asked them are answered
+}
+
+// Who asks for a reload says whether it is on trial. Nobody has asked for what the watch has seen: the
+// configuration in force says it, and a trial goes on with what takes its place, unless that is what it began
+// with.
+ConfigurationInForce::Confirm ConfigurationInForce::confirm_of(const ReloadQueue::Batch& reload) const {
+  if (!reload.waiting.empty()) return reload.order.confirm;
+  const Config& trusted = trial_ ? *trial_->before().config : running_.config();
+  if (files_.same_as(trusted.files)) return std::nullopt;
+  return trial_ ? trial_->duration() : trusted.confirm;
+}
+
+void ConfigurationInForce::follow_files() {
+  const Config& config = running_.config();
+  // Those of a file that was given up may be left out: it would not be followed.
+  const auto& sources = files_.sources.empty() ? config.files.sources : files_.sources;
+  watch_.follow(config.watch ? std::span<const WatchedDirectory>(sources)
+                             : std::span<const WatchedDirectory>());
+}
+
+ReloadAnswer ConfigurationInForce::refuse(std::vector<std::string> errors) {
+  ++refused_;
+  refused_at_ = std::chrono::system_clock::now();
+  errors_.assign(errors.begin(),
+                 errors.begin() + static_cast<std::ptrdiff_t>(std::min(errors.size(), kMostErrors)));
+  configure_log(running_.config());
+  for (const std::string& error : errors) platform_.log.error(error);
+  platform_.log.error("configuration not reloaded: the old one stays in force",
+                      {{"errors", std::to_string(errors.size())}});
+  if (!stopping_) running_.note_refusal(errors);
+  return {.errors = std::move(errors)};
+}
+
+ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& config, Selection selection,
+                                         Confirm confirm) {
+  ReloadAnswer answer{.warnings = texts_of(config->warnings)};
+  std::optional<Trial> trial;
+  if (confirm) trial.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
+  configure_log(*config);
+  Running::Move move;
+  try {
+    move = running_.prepare(config->telemetry);
+    answer.changes = running_.apply(applying(*config, selection));
+  } catch (const std::runtime_error& error) {
+    return refuse({error.what()});
+  }
+  conditions_.follow(config, std::move(selection));
+  platform_.log.info("configuration reloaded", {{"added", std::to_string(answer.changes.added.size())},
+                                                {"changed", std::to_string(answer.changes.changed.size())},
+                                                {"removed", std::to_string(answer.changes.removed.size())},
+                                                {"unchanged", std::to_string(answer.changes.unchanged)}});
+  for (const std::string& warning : answer.warnings) platform_.log.warn(warning);
+  ++applied_;
+  loaded_at_ = std::chrono::system_clock::now();
+  refused_at_.reset();
+  errors_.clear();
+  given_up_at_.reset();
+  given_up_why_.clear();
+  set_trial(std::move(trial));
+  if (trial_) {
+    answer.trial_until = trial_until_;
+    platform_.log.info("configuration on trial: rolled back unless it is confirmed",
+                       {{"seconds", std::to_string(confirm->count())}});
+  }
+  for (std::string& trouble : move()) answer.warnings.push_back(std::move(trouble));
+  return answer;
+}
+
+// What is in force now; while that is on trial, what was before.
+Trial::Before ConfigurationInForce::way_back() const {
+  if (trial_) return trial_->before();
+  const std::shared_ptr<const Config>& whole = conditions_.config();
+  return {.config = whole ? whole : std::make_shared<const Config>(running_.config()),
+          .loaded_at = loaded_at_,
+          .resources = running_.attachments().resources};
+}
+
+void ConfigurationInForce::set_trial(std::optional<Trial> trial) {
+  trial_life_.renew();
+  giving_up_ = false;
+  trial_ = std::move(trial);
+  if (!trial_) return trial_timer_.cancel();
+  trial_until_ = std::chrono::system_clock::now() + trial_->duration();
+  trial_timer_.arm_at(trial_->due());
+}
+
+void ConfigurationInForce::on_trial_time() {
+  if (!trial_ || stopping_) return;
+  const std::string why = trial_->look(running_.attachments(), EventLoop::Clock::now());
+  if (!why.empty()) return give_up(why);
+  giving_up_ = false;
+  trial_timer_.arm_at(trial_->due());
+}
+
+// A reload that is under way does not hold it up: its file system may hang.
+void ConfigurationInForce::give_up(const std::string& why) {
+  giving_up_ = true;
+  trial_timer_.cancel();
+  const std::shared_ptr<const Config> config = trial_->before().config;
+  ask_conditions(config, trial_life_.bound([this, config, why](Selection selection) {
+    go_back(config, std::move(selection), why);
+  }));
+}
+
+void ConfigurationInForce::go_back(const std::shared_ptr<const Config>& config, Selection selection,
+                                   const std::string& why) {
+  if (stopping_) return;
+  const WallTime loaded_at = trial_->before().loaded_at;
+  if (const ReloadAnswer answer = apply(config, std::move(selection), std::nullopt); !answer.errors.empty())
+    return trial_timer_.arm(kGiveUpAgain);
+  loaded_at_ = loaded_at;
+  given_up_at_ = std::chrono::system_clock::now();
+  given_up_why_ = why;
+  platform_.log.error("configuration on trial rolled back: the previous one is in force", {{"reason", why}});
+  follow_files();
+  if (queue_.idle()) running_.end_former();  // else its end is their end
+  changed_();
+}
+
+void ConfigurationInForce::keep(const KeepDone& done) {
+  if (giving_up_) return done("the configuration is being given up");
+  if (!trial_ && given_up_at_)
+    return done("no configuration is on trial: the last one was given up: " + given_up_why_);
+  if (!trial_) return done("no configuration is on trial");
+  set_trial(std::nullopt);
+  platform_.log.info("configuration on trial confirmed");
+  changed_();
+  done("");
+}
+
+// The entries of a configuration that is in force: neither the kubelet's directory nor a server moves.
+void ConfigurationInForce::on_conditions(Config part) {
+  if (stopping_) return;
+  const Changes changes = running_.apply(std::move(part));
+  for (const std::string& name : changes.added)
+    platform_.log.info("entry applies to this node now", {{"entry", name}});
+  for (const std::string& name : changes.removed) {
+    const auto& others = conditions_.selection().others;
+    const auto its = std::ranges::find(others, name, &NotHere::name);
+    platform_.log.info("entry no longer applies to this node",
+                       {{"entry", name}, {"reason", its == others.end() ? "" : its->why}});
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,59 @@
+#include "daemon/report/announcer.hpp"
+
+#include <memory>
+
+namespace plughost {
+
+Announcer::Announcer(Platform& platform, const Config& config, const AskHolders& ask_holders)
+    : platform_(platform),
+      labels_(platform.loop, platform.workers, platform.log, feature_directory(config)),
+      node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
+      events_(platform.loop, platform.log, platform.api_server, ask_holders),
+      removals_(platform.programs, platform.log),
+      unhealthy_(platform.programs, platform.log, ask_holders) {}
+
+FeatureDirectory Announcer::feature_directory(const Config& config) const {
+  return {platform_.host, config.labels.directory, config.kubelet.files_owner()};
+}
+
+void Announcer::use(const Config& config, const Subjects& now) {
+  labels_.use(feature_directory(config));
+  events_.use(config.events);
+  // Whatever they are: what a killed process has counted is ours from now on.
+  node_capacity_.follow(now.counts);
+  // A pending farewell belongs to the former configuration: its end would drop the API server of this one.
+  node_capacity_.abandon_settling();
+  const auto use = [&server = platform_.api_server, access = config.api_server] { server.use(access); };
+  if (config.api_server || node_capacity_.idle())
+    use();
+  else
+    node_capacity_.settle(kFarewellLimit, use);
+}
+
+void Announcer::follow(const Subjects& now) {
+  labels_.follow(now.labels);
+  node_capacity_.follow(now.counts);
+}
+
+void Announcer::follow(const Offer& offer) {
+  unhealthy_.follow(offer);
+  events_.follow(offer);
+}
+
+void Announcer::end(const Offer& last) {
+  unhealthy_.forget(last.resource);
+  events_.forget(last.resource);
+  removals_.run(last);
+}
+
+void Announcer::finish(std::chrono::milliseconds limit, const std::function<void()>& done) {
+  const auto ended = [done, left = std::make_shared<int>(3)] {
+    if (--*left == 0) done();
+  };
+  removals_.finish(limit, ended);
+  node_capacity_.follow({});
+  node_capacity_.settle(limit, ended);
+  events_.finish(limit, ended);
+}
+
+}  // namespace plughost

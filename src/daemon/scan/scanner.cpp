@@ -1,0 +1,199 @@
+#include "daemon/scan/scanner.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "host/hardware/device_nodes.hpp"
+
+namespace plughost {
+namespace {
+
+std::vector<Ledger::Name> others_than(const std::map<std::string, Inventory>& listed,
+                                      const DevicesOf& resources) {
+  std::vector<Ledger::Name> others;
+  for (const auto& [resource, devices] : resources) {
+    const auto before = listed.find(resource);
+    if (before == listed.end()) continue;
+    for_each_pair(before->second.devices(), devices,
+                  [&, &name = resource](const Device* old, const Device* now) {
+                    const bool has_gone = old && !now && !old->gone;
+                    if (has_gone || (old && now && is_elsewhere(*old, *now)))
+                      others.push_back({name, old->id});
+                  });
+  }
+  return others;
+}
+
+// Adds what was listed and is away now: its hardware is there, with its driver, while another network
+// namespace has its interface or RDMA device. One that was renamed is there by its new name.
+void add_away(const HostRoot& host, const std::map<std::string, Inventory>& listed, DevicesOf& resources) {
+  const auto is_empty = [&](const std::string& directory) {
+    return host.glob(directory + "/*").paths.empty() &&
+           host.exists((std::filesystem::path(directory).parent_path() / "driver").string());
+  };
+  for (auto& [resource, devices] : resources) {
+    const auto before = listed.find(resource);
+    if (before == listed.end()) continue;
+    std::vector<Device> away;
+    for_each_pair(before->second.devices(), devices, [&](const Device* old, const Device* now) {
+      if (now || std::ranges::none_of(old->hardware->in_namespace, is_empty)) return;
+      Device& device = away.emplace_back(*old);
+      device.reasons.clear();
+      device.gone = false;
+      device.away = true;
+      device.trouble = "another network namespace has it, or its interface";
+    });
+    if (away.empty()) continue;
+    std::ranges::move(away, std::back_inserter(devices));
+    sort_by_id(devices);
+  }
+}
+
+// What all entries of the resource have found, with what this one has found now.
+void join_with(Scanner::Parts parts, const std::map<std::string, Inventory>& listed, Scanner::Found& found) {
+  found.version = parts.version;
+  if (parts.found.empty()) return;
+  found.own = std::make_shared<const DevicesOf>(std::move(found.assembly.resources));
+  parts.found[parts.own].devices = found.own;
+  Assembly joint = join(parts.found, listed);
+  found.assembly.resources = std::move(joint.resources);
+  found.joint_remarks = std::move(joint.remarks);
+}
+
+}  // namespace
+
+// What a worker brings back.
+struct Scanner::Outcome {
+  std::variant<Found, std::string> found;  // or why it could not look
+  Clock::duration took{};
+};
+
+Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, ScanSchedule former,
+                 std::chrono::milliseconds deadline)
+    : platform_(platform),
+      source_(entry.source),
+      recipe_(entry.recipe),
+      hooks_(std::move(hooks)),
+      schedule_(former),
+      deadline_(deadline),
+      directories_(platform.directories, platform.host, [this] { hint(); }),
+      timer_(platform.loop, [this] { look(); }),
+      watch_(source_->watch(platform.programs, [this] { hint(); })) {
+  source_->rest(false);  // the entry may have been there before
+  schedule_.replace(Clock::now());
+  look();
+}
+
+void Scanner::rest(bool at_rest) {
+  if (std::exchange(at_rest_, at_rest) == at_rest) return;
+  source_->rest(at_rest);
+  hint();
+}
+
+void Scanner::hint() {
+  schedule_.hint(Clock::now());
+  arm();
+}
+
+void Scanner::arm() {
+  const auto due = schedule_.due();
+  if (due == ScanSchedule::kNever)
+    timer_.cancel();
+  else
+    timer_.arm_at(due);
+}
+
+void Scanner::forgive(const Device& device) {
+  source_->forgive(device);
+  hint();
+}
+
+void Scanner::look() {
+  schedule_.begin(Clock::now());
+  arm();
+  if (watch_)
+    watch_->before_scan(lifetime_.bound([this] { prepare(); }));
+  else
+    prepare();
+}
+
+void Scanner::prepare() {
+  hooks_.prepare(lifetime_.bound([this](HeldIds held) { look_on_worker(std::move(held)); }));
+}
+
+void Scanner::look_on_worker(HeldIds held) {
+  const auto outcome = std::make_shared<Outcome>();
+  platform_.workers.run(
+      [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed(),
+       parts = hooks_.parts(), held = std::move(held)] {
+        const auto began = Clock::now();
+        try {
+          Scan seen = source->look(host, *recipe);
+          const Paths paths{[&](const std::string& path) { return node_behind(host, path); },
+                            [&](const std::string& path) { return unit_of(host, path); }};
+          const auto was_given_it = [&](const std::string& resource, const std::string& id,
+                                        const Device& device) {
+            return held.checkpoint ? was_given(*held.checkpoint, resource, id, device, paths)
+                                   : GivenBy::kNothing;
+          };
+          Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
+          for (auto& [resource, devices] : assembly.resources) {
+            ReasonsToCheck again = check_devices(host, resource, *recipe, seen.numbers, devices);
+            std::ranges::move(again.directories, std::back_inserter(seen.watch));
+            std::ranges::move(again.subsystems, std::back_inserter(seen.subsystems));
+            find_units(host, *recipe, devices);
+          }
+          add_away(host, listed, assembly.resources);
+          Found found{.scan = std::move(seen), .assembly = std::move(assembly)};
+          join_with(parts, listed, found);
+          found.adoptions = adopt(*recipe, found.assembly.resources, listed, held, paths);
+          found.others = others_than(listed, found.assembly.resources);
+          outcome->found = std::move(found);
+        } catch (const std::exception& error) {
+          outcome->found = std::string(error.what());
+        }
+        outcome->took = Clock::now() - began;
+      },
+      lifetime_.bound([this, outcome] { on_ended(*outcome); }), deadline_,
+      lifetime_.bound([this] { on_overdue(); }));
+}
+
+void Scanner::on_overdue() {
+  schedule_.overdue();
+  hooks_.stalled();
+}
+
+void Scanner::on_ended(Outcome& outcome) {
+  platform_.tallies.scans.add(outcome.took);
+  const auto now = Clock::now();
+  if (const auto* why = std::get_if<std::string>(&outcome.found)) {
+    schedule_.fail(now);
+    hooks_.failed(*why);
+  } else {
+    auto& found = std::get<Found>(outcome.found);
+    schedule_.succeed(now, found.scan.look_again);
+    schedule_.change_at(hooks_.found(found));
+    if (follow(found.scan)) schedule_.follow_more(now);
+  }
+  arm();
+}
+
+bool Scanner::follow(const Scan& scan) {
+  directories_.follow(scan.watch);
+  bool more = false;
+  std::erase_if(subsystems_, [&](const auto& item) {
+    return std::ranges::find(scan.subsystems, item.first) == scan.subsystems.end();
+  });
+  for (const std::string& subsystem : scan.subsystems) {
+    std::unique_ptr<UdevWatch>& watch = subsystems_[subsystem];
+    if (watch) continue;
+    watch = platform_.devices.watch(subsystem, [this] { hint(); });
+    more = true;
+  }
+  return more;
+}
+
+}  // namespace plughost

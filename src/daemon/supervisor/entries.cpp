@@ -1,0 +1,151 @@
+#include "daemon/supervisor/entries.hpp"
+
+#include <set>
+#include <utility>
+
+namespace plughost {
+
+using Clock = EventLoop::Clock;
+
+Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
+                 const Drains& drains, Announcer& announcer, std::function<void()> changed)
+    : platform_(platform),
+      cdi_(cdi),
+      assuming_(assuming),
+      held_(held),
+      drains_(drains),
+      announcer_(announcer),
+      changed_(std::move(changed)) {}
+
+void Entries::add(Entry::Configs entry, KubeletLink& link) {
+  const std::shared_ptr<const Recipe> recipe = entry.front().recipe;
+  const Template& name = recipe->name;
+  // What is known before anybody has looked belongs to the entry that says it.
+  if (name.literal() && !recipe->rename_shared) names_.claim(name.text(), name.text());
+  entries_[name.text()] = std::make_unique<Entry>(Publication::Means{.platform = platform_,
+                                                                     .link = link,
+                                                                     .cdi = cdi_,
+                                                                     .assuming = assuming_,
+                                                                     .held = held_,
+                                                                     .owner = *this},
+                                                  drains_, std::move(entry));
+}
+
+void Entries::end(const std::string& name) {
+  entries_.erase(name);
+  names_.release_all(name);
+}
+
+void Entries::retire(const std::string& name) {
+  std::vector<std::shared_ptr<const Offer>> offers;
+  at(name).publication().for_each_resource([&](Resource& resource) {
+    offers.push_back(resource.offer());
+    resource.end_for_good();
+  });
+  end(name);
+  for (const auto& offer : offers) announcer_.end(*offer);
+}
+
+void Entries::retire_all() {
+  while (!entries_.empty()) retire(std::string(entries_.begin()->first));
+}
+
+void Entries::tell_hopeful() {
+  for (const std::string& name : names_.take_hopeful()) at(name).hint();
+}
+
+// Before each entry has looked nobody knows which resources there are.
+void Entries::forget_specifications() {
+  std::set<std::string> specified;
+  bool late = false;
+  for (const auto& [name, entry] : entries_) {
+    if (!entry->names_by_cdi()) continue;
+    const Recipe& recipe = *entry->config().recipe;
+    if (!entry->settled()) return;
+    entry->publication().for_each_resource(
+        [&](const Resource& resource) { specified.insert(resource.name()); });
+    late = late || (recipe.assume && recipe.assume->late());
+  }
+  if (!late) cdi_.present().keep_late({});  // otherwise it is for those to say
+  cdi_.keep(std::move(specified));
+}
+
+void Entries::forget_ended() {
+  std::erase_if(ended_,
+                [](const auto& item) { return item.second + KubeletLink::kForgetting < Clock::now(); });
+}
+
+Entry* Entries::find(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : found->second.get();
+}
+
+std::vector<std::shared_ptr<const Offer>> Entries::offers() const {
+  std::vector<std::shared_ptr<const Offer>> offers;
+  for_each_resource([&](const Resource& resource, const Entry&) { offers.push_back(resource.offer()); });
+  return offers;
+}
+
+Announcer::Subjects Entries::subjects() const {
+  Announcer::Subjects subjects;
+  for (const auto& [name, entry] : entries_) {
+    const ResourceConfig& config = entry->config();
+    if (config.labels.empty() && config.node_resources.empty()) continue;
+    std::vector<Inventory> lists;
+    entry->publication().for_each_resource(
+        [&](const Resource& resource) { lists.push_back(resource.offer()->inventory); });
+    if (!config.labels.empty())
+      subjects.labels.push_back({.entry = name,
+                                 .where = config.where,
+                                 .labels = config.labels,
+                                 .lists = lists,
+                                 .settled = entry->settled()});
+    if (!config.node_resources.empty())
+      subjects.counts.push_back(
+          {.counts = config.node_resources, .lists = lists, .settled = entry->settled()});
+  }
+  return subjects;
+}
+
+void Entries::by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const {
+  std::vector<std::pair<std::string, AssumedCards::HoldersByCard>> chosen;
+  for_each_resource([&](const Resource& resource, const Entry&) {
+    if (const AssumedCards* const cards = resource.assumed_cards())
+      chosen.emplace_back(resource.name(), cards->by_annotation(resource.offer()->inventory));
+  });
+  if (!answer.holdings || chosen.empty()) return done(answer);
+  const auto known = std::make_shared<Holdings>(*answer.holdings);
+  const auto open = std::make_shared<HoldingsReader::Done>(std::move(done));
+  platform_.computations.run(
+      [chosen = std::move(chosen), known] {
+        for (const auto& [resource, by_card] : chosen) {
+          const auto held = known->find(resource);
+          if (held != known->end()) held->second = by_card(held->second);
+        }
+      },
+      lifetime_.bound([answer, known, open] {
+        PodResources::Answer told = answer;
+        told.holdings = known;
+        if (const auto done = std::exchange(*open, nullptr)) done(told);
+      }),
+      HoldingsReader::kMergeDeadline,
+      lifetime_.bound([open] { std::exchange(*open, nullptr)(HoldingsReader::too_late()); }));
+}
+
+std::string Entries::claim(const std::string& resource, const std::string& entry) {
+  const std::string& owner = names_.claim(resource, entry);
+  if (owner == entry) return {};
+  return owner + " (" + at(owner).config().where + ") serves it already";
+}
+
+Clock::time_point Entries::not_before(const std::string& resource) const {
+  const auto found = ended_.find(resource);
+  return found == ended_.end() ? Clock::time_point{} : found->second + KubeletLink::kForgetting;
+}
+
+void Entries::removed(const std::string& resource, const std::string& entry) {
+  ended_[resource] = Clock::now();
+  names_.release(resource, entry);
+}
+
+}  // namespace plughost

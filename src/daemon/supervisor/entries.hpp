@@ -1,0 +1,81 @@
+#pragma once
+// The entries that run, and what they have in common: one resource has one entry. Loop thread only.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/publish/cdi_places.hpp"
+#include "daemon/publish/resource_names.hpp"
+#include "daemon/report/announcer.hpp"
+#include "daemon/supervisor/entry.hpp"
+
+namespace plughost {
+
+class Entries final : private EntryOwner {
+ public:
+  // changed: a stage, a list, or the set of resources. All outlive it.
+  Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held, const Drains& drains,
+          Announcer& announcer, std::function<void()> changed);
+  ~Entries() override = default;
+  Entries& operator=(Entries&&) = delete;
+
+  // Those of one name. link outlives the entry.
+  void add(Entry::Configs entry, KubeletLink& link);
+  // Another one of its name may begin.
+  void end(const std::string& name);
+  // It ends for good: whoever wants to be told is.
+  void retire(const std::string& name);
+  void retire_all();
+  // One that was refused a resource's name looks again when that is free.
+  void tell_hopeful();
+  // Those of resources that are no more go.
+  void forget_specifications();
+  // When resources' streams were ended long ago does not matter any more.
+  void forget_ended();
+
+  Entry& at(const std::string& name) { return *entries_.at(name); }
+  // nullptr: there is none.
+  Entry* find(const std::string& name) const;
+  // Visits name and Entry&.
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [name, entry] : entries_) visit(name, *entry);
+  }
+  // Visits the resource and its entry.
+  template <typename Visit>
+  void for_each_resource(Visit visit) const {
+    for (const auto& [name, entry] : entries_)
+      entry->publication().for_each_resource(
+          [&, &its = *entry](Resource& resource) { visit(resource, its); });
+  }
+  std::vector<std::shared_ptr<const Offer>> offers() const;
+  Announcer::Subjects subjects() const;
+  // Replaces the kubelet's ids by those of the cards that the pods' annotations name, on a worker, where a
+  // scheduler chooses the cards. done runs in the loop, maybe at once; never, if this is gone by then.
+  void by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const;
+
+ private:
+  std::string claim(const std::string& resource, const std::string& entry) override;
+  EventLoop::Clock::time_point not_before(const std::string& resource) const override;
+  void removed(const std::string& resource, const std::string& entry) override;
+  void offered(const Offer& offer) override { announcer_.follow(offer); }
+  void emptied(const Offer& last) override { announcer_.end(last); }
+  void changed() override { changed_(); }
+
+  Platform& platform_;
+  CdiPlaces& cdi_;
+  Assuming& assuming_;
+  HeldDevices& held_;
+  const Drains& drains_;
+  Announcer& announcer_;
+  const std::function<void()> changed_;
+  std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
+  ResourceNames names_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,181 @@
+#include "daemon/supervisor/entry.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plughost {
+
+Entry::Entry(const Publication::Means& means, const Drains& drains, Configs configs)
+    : platform_(means.platform),
+      link_(means.link),
+      held_(means.held),
+      config_(configs.front()),
+      checks_(platform_.programs, platform_.log, [this] { hint(); }),
+      adopting_(platform_, link_, [this] { on_overlay(); }),
+      roster_({&drains, &adopting_.devices(), held_.ledger().get()}),
+      publication_(means, config_, *this),
+      parts_(platform_, *this, std::move(configs)) {
+  config_ = parts_.whole();
+  parts_.begin();
+}
+
+Entry::~Entry() {
+  for (const auto& [resource, list] : roster_.lists()) {
+    held_.ledger()->keep(resource);
+    held_.list(resource, {});
+  }
+}
+
+void Entry::update(Configs configs) {
+  const std::map<std::string, Inventory> listed = roster_.lists();
+  for (const auto& [resource, list] : listed) held_.ledger()->keep(resource);
+  adopting_.on_reload(listed);
+  parts_.update(std::move(configs), listed);
+  config_ = parts_.whole();
+  on_trouble();
+}
+
+void Entry::set_where(const Configs& configs) {
+  parts_.set_where(configs);
+  config_.where = configs.front().where;
+}
+
+void Entry::prepare(const std::function<void(HeldIds held)>& then) {
+  const Recipe& recipe = *config_.recipe;
+  adopting_.prepare(!recipe.name.literal() || recipe.rename_shared, [this, then](HeldIds held) {
+    if (held.checkpoint) held_.learn_first(*held.checkpoint, held.reloaded);
+    then(std::move(held));
+  });
+}
+
+void Entry::on_kubelet() {
+  publication_.for_each_resource([](Resource& resource) { resource.on_kubelet(); });
+}
+
+void Entry::on_sockets() {
+  publication_.for_each_resource([](Resource& resource) { resource.on_sockets(); });
+}
+
+void Entry::specify_anew() {
+  std::vector<Roster::Listing> listings;
+  for (const auto& [resource, list] : roster_.lists()) listings.push_back({resource, list, list});
+  publish(std::move(listings));
+  hint();
+}
+
+void Entry::forgive(const Drains::Name& name) {
+  const Inventory& listed = roster_.listed(name.resource);
+  if (const Device* const device = device_of_id(listed.devices(), name.device)) parts_.forgive(*device);
+}
+
+// Without a look at the machine: a driver that hangs is a reason to drain.
+void Entry::on_overlay() {
+  std::vector<Roster::Listing> listings = roster_.lay_anew();
+  parts_.rest_drained(roster_.lists());
+  if (!listings.empty())
+    publish(std::move(listings));
+  else if (publication_.idle())
+    adopting_.tell();
+}
+
+void Entry::publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files) {
+  publication_.publish({.recipe = config_.recipe,
+                        .by_cdi = parts_.names_by_cdi(),
+                        .files = std::move(files),
+                        .listings = std::move(listings)});
+}
+
+void Entry::dropped(const std::string& resource) {
+  if (!roster_.listed(resource).empty()) return;  // they may be back by now
+  roster_.drop(resource);
+  held_.list(resource, {});
+}
+
+Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
+  std::vector<Roster::Listing> listings;
+  if (parts_.counts(part, found) && !found.scan.undecided) {
+    // What is listed already has to be listed on.
+    const bool first = parts_.several() ? !part.devices() : publication_.empty();
+    if (first && !found.scan.not_yet.empty()) {
+      found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
+    } else if (auto devices = parts_.take(part, found, roster_.lists())) {
+      adopting_.take(std::move(found.adoptions));
+      listings = take(std::move(*devices));
+      look_for_drift(found.others);
+    }
+    part.tell(found.scan, found.assembly);
+    remark(std::move(found.joint_remarks));
+  }
+  publish(std::move(listings), std::move(found.scan.cdi));
+  take_what_is_due();
+  return roster_.next_change();
+}
+
+void Entry::on_trouble() {
+  publication_.set_stalls(parts_.stalls());
+  take_what_is_due();
+}
+
+void Entry::take_what_is_due() {
+  if (!parts_.is_due()) return;
+  if (auto devices = parts_.take_what_is_due(roster_.lists())) publish(take(std::move(*devices)));
+}
+
+void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
+  const bool drifts =
+      std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
+  // A source that says something else each time is looked at twice, and not on and on: the second look has
+  // read what was given.
+  if (std::exchange(drifts_, drifts) || !drifts) return;
+  adopting_.read_anew();
+  hint();
+}
+
+std::vector<Roster::Listing> Entry::take(DevicesOf resources) {
+  checks_.follow(*config_.recipe, resources);
+  std::map<std::string, Roster::Seen> seen;
+  for (auto& resource : resources) {
+    const std::string& name = resource.first;
+    checks_.apply(name, roster_.listed(name).devices(), resource.second);
+    held_.list(name, resource.second, adopting_.devices().units_elsewhere(name));
+    seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
+  }
+  publication_.for_each_resource([&](const Resource& resource) {
+    if (!seen.contains(resource.name()) && resource.has_given()) roster_.note_held(resource.name());
+  });
+  const Roster::Terms terms{
+      .forget_after = config_.recipe->forget_after,
+      .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
+      .named_after_devices = !config_.recipe->name.literal()};
+  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
+  parts_.rest_drained(roster_.lists());
+  ask_for_holders();
+  return listings;
+}
+
+void Entry::ask_for_holders() {
+  const auto since = roster_.question();
+  if (!since) return;
+  roster_.ask();
+  link_.holdings().read(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
+    roster_.learn(answer, Clock::now());
+    hint();
+    link_.note_answer(answer);
+  }));
+}
+
+void Entry::remark(std::vector<std::string> texts) {
+  if (roster_.crowded())
+    texts.push_back("the name " + config_.recipe->name.text() + " has given " +
+                    std::to_string(kMostResources) +
+                    " resources that are not forgotten yet: further ones wait; name the resources by "
+                    "something coarser");
+  std::set<std::string> now(texts.begin(), texts.end());
+  for (const std::string& text : now) {
+    if (!remarked_.contains(text))
+      platform_.log.warn(text, {{"entry", config_.recipe->name.text()}, {"at", config_.where}});
+  }
+  remarked_ = std::move(now);
+}
+
+}  // namespace plughost

@@ -1,0 +1,93 @@
+#pragma once
+// The entries of one name, running: what they find becomes the lists of a resource, or of several, and these
+// are published. Loop thread only.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/system/event_loop.hpp"
+#include "config/config.hpp"
+#include "daemon/adoption/adopting.hpp"
+#include "daemon/devices/roster.hpp"
+#include "daemon/hooks/health_checks.hpp"
+#include "daemon/publish/publication.hpp"
+#include "daemon/status/status.hpp"
+#include "daemon/supervisor/parts.hpp"
+#include "model/device/drains.hpp"
+
+namespace plughost {
+
+class Entry final : private PublicationOwner, private PartOwner {
+ public:
+  using Clock = EventLoop::Clock;
+  using Configs = Parts::Configs;
+
+  // Resources appear when each part has looked once, or could not. What means and drains name outlives it.
+  Entry(const Publication::Means& means, const Drains& drains, Configs configs);
+  ~Entry() override;
+  Entry& operator=(Entry&&) = delete;
+
+  // See Parts::whole().
+  const ResourceConfig& config() const { return config_; }
+  // Takes the new devices and terms without touching a stream; a part that says the same as before goes on.
+  // The options are the same (see PluginOptions).
+  void update(Configs configs);
+  // The same entries stand elsewhere in the file.
+  void set_where(const Configs& configs);
+  void on_kubelet();
+  void on_sockets();
+  // Look at the machine: at once, or after a quiet moment.
+  void hint() { parts_.hint(); }
+  // There is another directory of CDI specifications: those of what is listed are written there, and what a
+  // look finds to be written beside them.
+  void specify_anew();
+  // What is wrong with the device of ours is over: see Device::lasting.
+  void forgive(const Drains::Name& name);
+  // An overlay is another.
+  void on_overlay();
+  Publication& publication() { return publication_; }
+  const Publication& publication() const { return publication_; }
+  // Are all resources there that the machine's devices make?
+  bool settled() const { return roster_.complete() && publication_.idle(); }
+  bool names_by_cdi() const { return parts_.names_by_cdi(); }
+
+  std::vector<EntryStatus> status() const { return parts_.status(); }
+
+ private:
+  void look_again() override { hint(); }
+  void all_published() override { adopting_.tell(); }
+  void dropped(const std::string& resource) override;
+  void note(const std::string& trouble) override { parts_.first().note(trouble); }
+
+  std::map<std::string, Inventory> listed() const override { return roster_.lists(); }
+  Scanner::Parts others_of(const Part& part) const override { return parts_.others_of(part); }
+  void prepare(const std::function<void(HeldIds held)>& then) override;
+  Clock::time_point found(Part& part, Scanner::Found& found) override;
+  void on_trouble() override;
+
+  void take_what_is_due();
+  // Reads anew what pods were given for devices that are others now, and looks again.
+  void look_for_drift(const std::vector<Ledger::Name>& others);
+  std::vector<Roster::Listing> take(DevicesOf resources);
+  void ask_for_holders();
+  void publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files = {});
+  // Of the resources as a whole.
+  void remark(std::vector<std::string> texts);
+
+  Platform& platform_;
+  KubeletLink& link_;
+  HeldDevices& held_;
+  ResourceConfig config_;
+  HealthChecks checks_;
+  Adopting adopting_;
+  Roster roster_;
+  std::set<std::string> remarked_;
+  bool drifts_ = false;  // the last look had held devices that were others
+  Lifetime lifetime_;
+  Publication publication_;
+  Parts parts_;  // which publish what they find
+};
+
+}  // namespace plughost

@@ -1,0 +1,155 @@
+#pragma once
+// The entries of one name, and what all of them have found. Loop thread only.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+#include "daemon/scan/scanner.hpp"
+#include "daemon/status/status.hpp"
+#include "model/allocate/offer.hpp"
+
+namespace plughost {
+
+class Part;
+
+// The resource, or the resources, of which it is a part.
+class PartOwner {
+ public:
+  using Clock = Scanner::Clock;
+
+  virtual ~PartOwner() = default;
+
+  virtual std::map<std::string, Inventory> listed() const = 0;
+  virtual Scanner::Parts others_of(const Part& part) const = 0;
+  // See Scanner::Hooks.
+  virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
+  virtual Clock::time_point found(Part& part, Scanner::Found& found) = 0;
+  // It could not look, or its look hangs, or one that hung has ended.
+  virtual void on_trouble() = 0;
+};
+
+// One entry of the configuration, as far as it looks at the machine: its scanner, and what there is to say of
+// its looks. Loop thread only.
+class Part {
+ public:
+  using Clock = Scanner::Clock;
+
+  // owner and platform outlive it.
+  Part(Platform& platform, PartOwner& owner, ResourceConfig config);
+  Part& operator=(Part&&) = delete;
+
+  // Looks at once, and again and again. former: of the entry that it takes the place of.
+  void begin(ScanSchedule former = {});
+
+  const ResourceConfig& config() const { return config_; }
+  // The same entry stands elsewhere in the file.
+  void set_where(std::string where) { config_.where = std::move(where); }
+  void hint() { scanner_->hint(); }
+  void forgive(const Device& device) { scanner_->forgive(device); }
+  void rest(bool at_rest) { scanner_->rest(at_rest); }
+  const ScanSchedule& schedule() const { return scanner_->schedule(); }
+
+  // What is said of a look that has ended: what it could not take, and what matches nothing.
+  void tell(const Scan& scan, const Assembly& assembly);
+  // What it has found last, where the resource has several; nullptr: nothing yet.
+  const std::shared_ptr<const DevicesOf>& devices() const { return devices_; }
+  // Is it something else than before?
+  bool set_devices(std::shared_ptr<const DevicesOf> devices);
+  // Has a look ended that counts, or failed, or been found to hang?
+  bool has_looked() const { return has_looked_; }
+  void note_look() { has_looked_ = true; }
+  // Why its devices cannot be promised; nothing: no look hangs.
+  std::optional<std::string> stall() const;
+  // Something that is not of a look, and is for its status.
+  void note(const std::string& trouble);
+  EntryStatus status() const;
+
+ private:
+  Clock::time_point on_found(Scanner::Found& found);
+  void on_failed(const std::string& why);
+  void on_stalled();
+  void on_recovered();
+  // Those that have waited for udev for too long are remarks.
+  std::vector<std::string> unfinished(const std::vector<std::string>& names);
+
+  Platform& platform_;
+  PartOwner& owner_;
+  ResourceConfig config_;
+  std::shared_ptr<const DevicesOf> devices_;
+  std::set<std::string> remarked_;                       // by the last scan
+  std::set<std::string> unmatched_;                      // in the last scan
+  std::map<std::string, Clock::time_point> unfinished_;  // since when they wait for udev
+  std::string scan_trouble_;                             // of the last scan; empty: it has ended well
+  std::uint64_t scans_completed_ = 0;
+  std::uint64_t scans_failed_ = 0;
+  std::string last_trouble_;  // even when it is over
+  std::optional<WallTime> last_trouble_at_;
+  bool has_looked_ = false;
+  bool stalled_ = false;
+  std::unique_ptr<Scanner> scanner_;  // nullptr: it has not begun
+};
+
+class Parts {
+ public:
+  // Of one name, in the order in which they stand; never empty.
+  using Configs = std::vector<ResourceConfig>;
+  using Lists = std::map<std::string, Inventory>;
+
+  // They outlive it.
+  Parts(Platform& platform, PartOwner& owner, Configs configs);
+
+  // Each looks at once.
+  void begin();
+  // One that says the same as before goes on; another looks at once, and has until then what the one in whose
+  // place it stands had. listed: by the only one that there was.
+  void update(Configs configs, const Lists& listed);
+  // The same entries stand elsewhere in the file.
+  void set_where(const Configs& configs);
+  // What is said of the whole: the first one's words, with the labels and counts of all.
+  ResourceConfig whole() const;
+
+  bool several() const { return parts_.size() > 1; }
+  Part& first() { return *parts_.front(); }
+  void hint();
+  void forgive(const Device& device);
+  // Lets the entries rest whose devices are all drained, so that their driver can be replaced.
+  void rest_drained(const Lists& listed);
+  // Is a specification of ours written for some of the devices?
+  bool names_by_cdi() const;
+  std::vector<Stall> stalls() const;
+  std::vector<EntryStatus> status() const;
+  Scanner::Parts others_of(const Part& part) const;
+
+  // Does the look, which has ended, know the entries that there are? One that began before an update does
+  // not, and another has been asked for.
+  bool counts(Part& part, const Scanner::Found& found) const;
+  // The devices of all, with what the part has found; nothing: one of them has not looked yet, and the
+  // kubelet would take the devices of running pods away.
+  std::optional<DevicesOf> take(Part& part, Scanner::Found& found, const Lists& listed);
+  // Are the devices of all to be taken without a look? After an update that begins none, or when the last one
+  // that the others have waited for could not look.
+  bool is_due() const { return !taken_ && all_have_looked(); }
+  // If they are. Each looks again: who holds what, they know then.
+  std::optional<DevicesOf> take_what_is_due(const Lists& listed);
+
+ private:
+  Part* make(ResourceConfig config);
+  bool all_have_looked() const;
+  std::vector<PartFound> found() const;
+
+  Platform& platform_;
+  PartOwner& owner_;
+  std::vector<std::unique_ptr<Part>> parts_;
+  std::uint64_t version_ = 0;  // see Scanner::Parts
+  std::uint64_t updated_ = 0;  // the version since which the parts are these
+  bool taken_ = false;         // the devices of all, since then
+};
+
+}  // namespace plughost

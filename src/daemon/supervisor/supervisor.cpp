@@ -1,0 +1,330 @@
+#include "daemon/supervisor/supervisor.hpp"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/text.hpp"
+#include "config/selection.hpp"
+
+namespace plughost {
+namespace {
+
+using Clock = EventLoop::Clock;
+
+// Each socket of ours that comes or goes is an event: they are looked at once for many.
+constexpr std::chrono::milliseconds kSocketsBurst{50};
+// A kubelet that is well takes some milliseconds.
+constexpr std::chrono::milliseconds kHoldersSoon{500};
+// What is done once for a burst of new lists and connections.
+constexpr std::chrono::seconds kAfterBurst{1};
+
+}  // namespace
+
+void Relations::join(const std::vector<ResourceConfig>& entries) {
+  std::vector<const Recipe*> recipes;
+  for (const ResourceConfig& entry : entries) recipes.push_back(entry.recipe.get());
+  std::map<std::string, std::size_t> groups = same_card_groups(recipes);
+  if (groups != card_groups_) given_cards_.clear();
+  card_groups_ = std::move(groups);
+  entries_.for_each([&](const std::string& name, Entry& entry) {
+    const auto group = card_groups_.find(name);
+    if (group == card_groups_.end()) return entry.publication().set_joined(nullptr);
+    std::shared_ptr<GivenCards>& given = given_cards_[group->second];
+    if (!given) given = std::make_shared<GivenCards>();
+    entry.publication().set_joined(given);
+  });
+}
+
+void Relations::look() {
+  look_for_shared_ids();
+  tell_neighbours();
+}
+
+void Relations::tell_neighbours() {
+  entries_.for_each([&](const std::string&, Entry& entry) {
+    const Entry* const other = entries_.find(entry.config().recipe->near);
+    if (!other) return;
+    Neighbours neighbours{.given = other->publication().given()};
+    other->publication().for_each_resource([&](const Resource& resource) {
+      for (const Device& device : resource.offer()->inventory.devices()) {
+        const std::string* const path = device.attribute("pciPath");
+        if (device.healthy() && path) neighbours.healthy.push_back(*path);
+      }
+    });
+    std::ranges::sort(neighbours.healthy);
+    entry.publication().set_neighbours(std::move(neighbours));
+  });
+}
+
+void Relations::look_for_shared_ids() {
+  std::vector<ListedIds> lists;
+  entries_.for_each_resource([&](const Resource& resource, const Entry& entry) {
+    lists.push_back({resource.offer(), entry.config().where});
+  });
+  const SharedIds shared = shared_ids(lists);
+  if (shared.count > shared_ids_)
+    log_.warn(
+        "two entries list the same id: if it is one device, keep one of them; "
+        "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
+        "alone",
+        {{"id", shared.first},
+         {"resource", shared.one->offer->resource},
+         {"at", shared.one->where},
+         {"other", shared.other->offer->resource},
+         {"other_at", shared.other->where},
+         {"ids", std::to_string(shared.count)}});
+  shared_ids_ = shared.count;
+}
+
+std::string Supervisor::Summary::text() const {
+  if (!kubelet) return counted(resources, "resource") + ", waiting for the kubelet";
+  return std::to_string(attached) + " of " + counted(resources, "resource") + " attached";
+}
+
+Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drains,
+                       std::function<void()> on_change)
+    : platform_(platform),
+      config_(std::move(config)),
+      on_change_(std::move(on_change)),
+      safety_(platform.loop, [this] { on_safety(); }),
+      sockets_timer_(
+          platform.loop,
+          [this] { entries_.for_each([](const std::string&, Entry& entry) { entry.on_sockets(); }); }),
+      burst_timer_(platform.loop, [this] { after_burst(); }),
+      link_(make_link(config_.kubelet, nullptr)),
+      cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
+      announcer_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
+      draining_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
+      allocatable_(platform, allocatable_hooks()),
+      assuming_(means_of_assuming(), config_.kubelet.pods_api()),
+      held_(
+          platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
+          [this] { on_overlay(); }),
+      entries_(platform, cdi_, assuming_, held_, draining_.drains(), announcer_, [this] { on_changed(); }),
+      relations_(platform.log, entries_) {
+  safety_.arm(kSafetyInterval);
+  if (link_->watcher().current()) platform_.tallies.kubelets.add();
+  for (EntriesOfName& entry : by_name(config_.resources)) entries_.add(copies_of(entry), *link_);
+  relations_.join(config_.resources);
+  announcer_.use(config_, entries_.subjects());
+  if (!link_->watcher().current())
+    platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
+}
+
+Supervisor::~Supervisor() = default;
+
+std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, const KubeletLink* former) {
+  return std::make_unique<KubeletLink>(
+      platform_, config, former, [this] { on_kubelet(); },
+      [this] {
+        if (!sockets_timer_.armed()) sockets_timer_.arm(kSocketsBurst);
+      });
+}
+
+Assuming::Means Supervisor::means_of_assuming() {
+  return {.loop = platform_.loop,
+          .log = platform_.log,
+          .api_server = platform_.api_server,
+          .node_watch = platform_.node_watch,
+          .checkpoint = [this]() -> CheckpointReader& { return link_->checkpoint(); },
+          .write_late =
+              [this](std::string name, std::string text,
+                     const std::function<void(const std::string& trouble)>& done) {
+                cdi_.present().write_late(std::move(name), std::move(text), done);
+              },
+          .keep_late = [this](std::set<std::string> names) { cdi_.present().keep_late(std::move(names)); }};
+}
+
+AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
+  return {.subjects =
+              [this] {
+                std::vector<AllocatableCheck::Subject> subjects;
+                entries_.for_each_resource([&](const Resource& resource, const Entry&) {
+                  subjects.push_back({.resource = resource.name(),
+                                      .sent = resource.offer()->inventory,
+                                      .attached_since = resource.attached_since()});
+                });
+                return subjects;
+              },
+          .register_anew =
+              [this](const std::string& name) {
+                entries_.for_each_resource([&](Resource& resource, const Entry&) {
+                  if (resource.name() == name) resource.register_anew();
+                });
+              },
+          .changed = [this] { on_change_(); }};
+}
+
+Draining::Hooks Supervisor::drain_hooks() {
+  return {.offers = [this] { return entries_.offers(); },
+          .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
+          .changed = [this] { on_overlay(); },
+          .forgive =
+              [this](const Drains::Name& name) {
+                entries_.for_each([&](const std::string&, Entry& entry) { entry.forgive(name); });
+              }};
+}
+
+void Supervisor::on_overlay() {
+  entries_.for_each([](const std::string&, Entry& entry) { entry.on_overlay(); });
+}
+
+void Supervisor::read_holdings(HoldingsReader::Done done) {
+  link_->holdings().read(Clock::now(), [this, done = std::move(done)](const PodResources::Answer& answer) {
+    entries_.by_chosen_card(answer, done);
+  });
+}
+
+void Supervisor::stop(const std::function<void()>& done) {
+  entries_.retire_all();
+  cdi_.end_former();
+  burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
+  announcer_.finish(kRemovalLimit, done);
+}
+
+Changes Supervisor::apply(Config config) {
+  Reconciliation plan = reconcile(config_, config);
+  std::unique_ptr<KubeletLink> link = plan.changes.kubelet ? make_link(config.kubelet, link_.get()) : nullptr;
+  for (const std::string& name : plan.changes.removed) entries_.retire(name);
+  for (const std::string& name : plan.ended) entries_.end(name);
+  if (link) {
+    link_->holdings().abandon();
+    allocatable_.forget();
+    link_ = std::move(link);
+    assuming_.pods().on_kubelet(config.kubelet.pods_api());
+  }
+  if (plan.cdi) {
+    cdi_.move(config.cdi.directory, config.kubelet.files_owner());
+    entries_.for_each([](const std::string&, Entry& entry) { entry.specify_anew(); });
+  }
+  for (const EntriesOfName& entry : plan.kept) entries_.at(name_of(entry)).set_where(copies_of(entry));
+  for (const EntriesOfName& entry : plan.updated) entries_.at(name_of(entry)).update(copies_of(entry));
+  for (const EntriesOfName& entry : plan.begun) entries_.add(copies_of(entry), *link_);
+  config_ = std::move(config);
+  announcer_.use(config_, entries_.subjects());
+  relations_.join(config_.resources);
+  if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
+  on_change_();
+  for (const std::string& name : plan.changes.removed)
+    platform_.log.warn(
+        "resource removed: the node shows its name with a count of 0 until the Node object is deleted "
+        "(kubernetes/kubernetes#52510)",
+        {{"resource", name}});
+  return std::move(plan.changes);
+}
+
+Supervisor::Summary Supervisor::summary() const {
+  Summary summary;
+  summary.kubelet = link_->watcher().current().has_value();
+  entries_.for_each_resource([&](const Resource& resource, const Entry&) {
+    ++summary.resources;
+    if (resource.stage() == Stage::kAttached) ++summary.attached;
+  });
+  return summary;
+}
+
+Attachments Supervisor::attachments() const {
+  Attachments seen;
+  seen.kubelet = kubelet_status().present;
+  entries_.for_each([&](const std::string& name, const Entry& entry) {
+    seen.entries.insert(name);
+    entry.publication().for_each_resource([&](const Resource& resource) {
+      if (resource.stage() == Stage::kAttached) seen.resources.emplace(resource.name(), name);
+    });
+  });
+  return seen;
+}
+
+KubeletStatus Supervisor::kubelet_status() const {
+  KubeletStatus status{.directory = link_->config().directory.string()};
+  const std::optional<pid_t> process = link_->registration().listening_process();
+  const bool there = link_->watcher().current().has_value();
+  // A kubelet that was killed leaves its socket.
+  status.present = there && (process || !link_->registers());
+  if (there == status.present) status.since = kubelet_since_;
+  if (process && *process != 0) status.process = process;
+  status.unverified = allocatable_.unknown();
+  return status;
+}
+
+DaemonStatus Supervisor::status() const {
+  DaemonStatus status;
+  status.kubelet = kubelet_status();
+  status.api_server = api_server_status(platform_.api_server);
+  status.drains = draining_.drains();
+  entries_.for_each([&](const std::string& name, const Entry& entry) {
+    const std::vector<EntryStatus> parts = entry.status();
+    status.entries.insert(status.entries.end(), parts.begin(), parts.end());
+    const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::trouble_at);
+    entry.publication().for_each_resource([&](const Resource& resource) {
+      ResourceStatus& told = status.resources.emplace_back(resource.status());
+      told.entry = name;
+      told.disagreement = allocatable_.disagreement(told.name);
+      if (its_entry.trouble_at > told.trouble_at) {  // nullopt is before every time
+        told.trouble = its_entry.trouble;
+        told.trouble_at = its_entry.trouble_at;
+      }
+    });
+  });
+  std::ranges::sort(status.resources, {}, &ResourceStatus::name);
+  return status;
+}
+
+void Supervisor::ask_status(WithHolders with, StatusDone done) {
+  if (with == WithHolders::kNo) return done(status());
+  const auto told = [this, done = std::move(done)](const PodResources::Answer& answer) {
+    entries_.by_chosen_card(answer, [this, done](const PodResources::Answer& known) {
+      DaemonStatus status = this->status();
+      status.holdings = known.holdings;
+      status.holders_unknown = known.why;
+      done(std::move(status));
+    });
+  };
+  link_->holdings().read(Clock::now() - HoldingsReader::kShown, told,
+                         with == WithHolders::kIfToldSoon ? std::optional(kHoldersSoon) : std::nullopt);
+}
+
+void Supervisor::on_kubelet() {
+  const bool present = link_->watcher().current().has_value();
+  kubelet_since_ = std::chrono::system_clock::now();
+  if (present) platform_.tallies.kubelets.add();
+  entries_.for_each([](const std::string&, Entry& entry) { entry.on_kubelet(); });
+  assuming_.pods().on_kubelet(link_->config().pods_api());
+  on_change_();
+  const std::string directory = link_->config().directory;
+  if (present)
+    platform_.log.info("kubelet found", {{"directory", directory}});
+  else
+    platform_.log.info("kubelet socket is gone: waiting for a new one", {{"directory", directory}});
+}
+
+void Supervisor::on_changed() {
+  if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
+  on_change_();
+}
+
+void Supervisor::on_safety() {
+  safety_.arm(kSafetyInterval);
+  entries_.forget_ended();
+  platform_.directories.refresh();
+  link_->watcher().look();
+  allocatable_.look(*link_);
+  entries_.for_each([](const std::string&, Entry& entry) {
+    entry.on_sockets();
+    entry.hint();
+  });
+}
+
+void Supervisor::after_burst() {
+  allocatable_.look(*link_);
+  relations_.look();
+  entries_.forget_specifications();
+  announcer_.follow(entries_.subjects());
+  entries_.tell_hopeful();
+  // glibc keeps what a burst has needed until it is asked for it, which takes milliseconds.
+  platform_.computations.run([] { ::malloc_trim(0); }, [] {}, HoldingsReader::kMergeDeadline, [] {});
+}
+
+}  // namespace plughost

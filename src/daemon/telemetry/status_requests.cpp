@@ -1,0 +1,127 @@
+#include "daemon/telemetry/status_requests.hpp"
+
+#include <utility>
+
+namespace plughost {
+namespace {
+
+using Clock = SnapshotTimes::Clock;
+
+// No text takes so long; should one, the next ones are made by another thread.
+constexpr std::chrono::seconds kTextDeadline{10};
+
+bool same(const std::shared_ptr<const Holdings>& one, const std::shared_ptr<const Holdings>& other) {
+  return one == other || (one && other && *one == *other);
+}
+
+}  // namespace
+
+StatusRequests::StatusRequests(EventLoop& loop, LogHistory& history, Daemon daemon)
+    : history_(history),
+      daemon_(std::move(daemon)),
+      post_(loop.poster()),
+      due_(loop, [this] { on_due(); }),
+      texts_(loop, 1) {
+  // Its thread is there from the start: whoever asks when the machine has none left wants to know why.
+  make_text([] {});
+}
+
+void StatusRequests::changed() {
+  times_.changed(Clock::now(), !readers().empty());
+  arm();
+}
+
+void StatusRequests::close() {
+  open_.renew();
+  due_.cancel();
+  asking_.clear();
+  readers().close();
+  history_.readers().close();
+}
+
+void StatusRequests::post(std::function<void()> task) {
+  post_([task = std::move(task), if_open = if_open_] { if_open(task); });
+}
+
+void StatusRequests::make_text(std::function<void()> job) {
+  texts_.run(
+      std::move(job), [] {}, kTextDeadline, [] {});
+}
+
+void StatusRequests::ask_status(WithHolders with, StatusDone done) {
+  post([this, with, done = std::move(done)] {
+    ask(with,
+        [this, done](const SnapshotPointer& snapshot) { make_text([done, snapshot] { done(snapshot); }); });
+  });
+}
+
+void StatusRequests::ask_reload(ReloadOrder order, ReloadDone done) {
+  post([this, order, done = std::move(done)] { daemon_.reload(order, done); });
+}
+
+void StatusRequests::ask_keep(KeepDone done) {
+  post([this, done = std::move(done)] { daemon_.keep(done); });
+}
+
+void StatusRequests::ask_drain(DrainOrder order, DrainDone done) {
+  post([this, order = std::move(order), done = std::move(done)] {
+    daemon_.drain(order, open_.bound([this, done](const DrainAnswer& answer) {
+      make_text([done, answer] { done(answer); });
+    }));
+  });
+}
+
+void StatusRequests::watch() {
+  post([this] {
+    times_.joined(Clock::now());
+    arm();
+  });
+}
+
+StatusRequests::Newest StatusRequests::newest() const {
+  const std::lock_guard lock(told_->mutex);
+  return told_->newest;
+}
+
+void StatusRequests::ask(WithHolders with, StatusDone handed) {
+  std::vector<StatusDone>& asking = asking_[with];
+  asking.push_back(std::move(handed));
+  if (asking.size() > 1) return;
+  daemon_.status(with,
+                 open_.bound([this, with](DaemonStatus status) { on_status(with, std::move(status)); }));
+}
+
+void StatusRequests::on_status(WithHolders with, DaemonStatus status) {
+  const auto snapshot = std::make_shared<const Snapshot>(std::move(status));
+  for (const StatusDone& handed : std::exchange(asking_[with], {})) handed(snapshot);
+}
+
+void StatusRequests::on_due() {
+  if (times_.begin(Clock::now(), !readers().empty()))
+    ask(WithHolders::kYes, [this](const SnapshotPointer& snapshot) { publish(snapshot); });
+  arm();
+}
+
+void StatusRequests::arm() {
+  if (const auto due = times_.due())
+    due_.arm_at(*due);
+  else
+    due_.cancel();
+}
+
+void StatusRequests::publish(const SnapshotPointer& snapshot) {
+  const SnapshotPointer& former = published_.snapshot;
+  const bool other = !former || !same(former->status().holdings, snapshot->status().holdings);
+  if (!times_.arrived(other)) return;
+  published_ = {snapshot, published_.number + 1};
+  make_text([told = told_, newest = published_] {
+    newest.snapshot->json();
+    {
+      const std::lock_guard lock(told->mutex);
+      told->newest = newest;
+    }
+    told->readers.tell();
+  });
+}
+
+}  // namespace plughost

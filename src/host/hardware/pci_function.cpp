@@ -1,0 +1,113 @@
+#include "host/hardware/pci_function.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text/ascii.hpp"
+#include "base/text/json.hpp"
+#include "base/text/text.hpp"
+
+namespace plughost {
+namespace {
+
+// As the kernel writes it: "0x15b3".
+std::string id_in(const SysDevice& device, std::string_view attribute) {
+  const std::string text = device.attribute(attribute).value_or("");
+  return text.starts_with("0x") ? text.substr(2) : text;
+}
+
+// What is above a host bridge, such as a platform, says nothing of who is near.
+std::string path_from_host_bridge(const SysDevice& device) {
+  const std::size_t bridge = device.path().find("/pci");
+  return bridge == std::string::npos ? "" : device.path().substr(bridge + 1);
+}
+
+std::string number_of_virtual_functions(const SysDevice& device) {
+  std::string number = device.attribute("sriov_numvfs").value_or("");
+  return number == "0" ? "" : number;
+}
+
+// The kernel links each from the physical one, by its number.
+std::string number_of(const std::string& address, const SysDevice& physical) {
+  for (unsigned n = 0;; ++n) {
+    const auto found = physical.attribute("virtfn" + std::to_string(n));
+    if (!found) return {};
+    if (*found == address) return std::to_string(n);
+  }
+}
+
+// As the kernel's drivers name a port: p0, and p0s1 where it is split. Representors have pf0vf1, c1pf0sf88 ….
+bool is_port(std::string_view name) {
+  if (!name.starts_with('p')) return false;
+  name.remove_prefix(1);
+  const std::size_t split = name.find('s');
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, is_digit);
+  };
+  return is_number(name.substr(0, split)) && (split == name.npos || is_number(name.substr(split + 1)));
+}
+
+bool one_of(const std::vector<std::string>& words, const std::string& word) {
+  return words.empty() || std::ranges::find(words, word) != words.end();
+}
+
+}  // namespace
+
+PciFunction pci_function(const SysDevice& device) {
+  const std::string whole = device.attribute("physfn").value_or("");
+  const auto physical = whole.empty() ? std::nullopt : device.linked("physfn");
+  PciFunction function{.address = device.name(),
+                       .vendor = id_in(device, "vendor"),
+                       .device = id_in(device, "device"),
+                       .class_code = id_in(device, "class"),
+                       .driver = device.driver(),
+                       .path = path_from_host_bridge(device),
+                       .physical_function = whole,
+                       .virtual_number = physical ? number_of(device.name(), *physical) : "",
+                       .virtual_functions = number_of_virtual_functions(device)};
+  if (function.is_network())
+    function.physical_name = joined(own_interfaces(physical ? *physical : device), ",");
+  return function;
+}
+
+std::vector<std::string> own_interfaces(const SysDevice& device) {
+  std::vector<std::string> names = device.names_in("net");
+  std::erase_if(names, [&](const std::string& name) {
+    const std::string port = device.attribute("net/" + name + "/phys_port_name").value_or("");
+    return !port.empty() && !is_port(port);
+  });
+  return names;
+}
+
+bool PciSelectors::take(const PciFunction& function) const {
+  const bool of_class = classes.empty() || std::ranges::any_of(classes, [&](const std::string& beginning) {
+                          return function.class_code.starts_with(beginning);
+                        });
+  return of_class && one_of(vendors, function.vendor) && one_of(devices, function.device) &&
+         one_of(drivers, function.driver);
+}
+
+std::vector<Attribute> attributes_of(const PciFunction& function) {
+  std::vector<Attribute> attributes = {{.name = "pci", .value = function.address},
+                                       {.name = "vendor", .value = function.vendor},
+                                       {.name = "device", .value = function.device},
+                                       {.name = "class", .value = function.class_code},
+                                       {.name = "driver", .value = function.driver},
+                                       {.name = "pciPath", .value = function.path},
+                                       {.name = "physfn", .value = function.physical_function},
+                                       {.name = "vf", .value = function.virtual_number},
+                                       {.name = "vfs", .value = function.virtual_functions},
+                                       {.name = "pfName", .value = function.physical_name}};
+  std::erase_if(attributes, [](const Attribute& attribute) { return attribute.value.empty(); });
+  return attributes;
+}
+
+std::string pci_info(const std::string& address, const std::string& section,
+                     const std::map<std::string, std::string>& facts) {
+  Json info;
+  info["generic"]["deviceID"] = address;
+  if (!facts.empty()) info[section] = facts;
+  return json_string(address) + ':' + info.dump();
+}
+
+}  // namespace plughost

@@ -1,0 +1,219 @@
+#include "kubernetes/apiserver/api_watch.hpp"
+
+#include <random>
+#include <utility>
+
+#include "base/document/diagnostics.hpp"
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
+#include "kubernetes/apiserver/api_request.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr unsigned kPage = 500;  // objects
+constexpr std::chrono::seconds kListDeadline{60};
+constexpr std::chrono::seconds kWatchDeadline{10};  // until it begins
+
+}  // namespace
+
+std::variant<WatchEvent, std::string> watch_event_of(JsonPart line) {
+  using Type = WatchEvent::Type;
+  static constexpr Word<Type> kTypes[] = {{"ADDED", Type::kAdded},
+                                          {"MODIFIED", Type::kModified},
+                                          {"DELETED", Type::kDeleted},
+                                          {"BOOKMARK", Type::kBookmark},
+                                          {"ERROR", Type::kError}};
+  const Json& json = line.value;
+  if (!line.trouble.empty() && json["object"]["metadata"]["name"].text().empty())
+    return "an event of the watch cannot be read: " + line.trouble;
+  const std::string& word = json["type"].text();
+  const auto type = value_of(kTypes, word);
+  if (!type) return "an event of the watch is of the type " + quote(word);
+  if (json["object"].object().empty()) return "an event of the watch has no object";
+  WatchEvent event{
+      .type = *type, .object = std::move(line.value["object"]), .trouble = std::move(line.trouble)};
+  const Json& object = event.object;
+  event.resource_version = object["metadata"]["resourceVersion"].text();
+  if (*type == Type::kError) {
+    event.code = static_cast<int>(object["code"].number());
+    event.message = object["message"].text();
+  }
+  return event;
+}
+
+ApiWatch::ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks)
+    : client_(client),
+      collection_(std::move(collection)),
+      hooks_(std::move(hooks)),
+      reflector_(std::random_device()(), client.options_.silence),
+      next_(client.loop(), [this] { go_on(); }),
+      lived_(client.loop(),
+             [this] {
+               reflector_.lived(EventLoop::Clock::now());
+               note();
+             }),
+      silence_(client.loop(), [this] {
+        fail({.trouble = "the watch of " + collection_.path + " has said nothing for too long"});
+      }) {
+  number_ = client_.tally().watch(0, {.collection = collection_.path});
+  next_.arm(std::chrono::milliseconds(0));
+}
+
+ApiWatch::~ApiWatch() { client_.tally().forget(number_); }
+
+void ApiWatch::go_on() {
+  const Reflector::Step step = reflector_.next(EventLoop::Clock::now());
+  if (const auto* const wait = std::get_if<Reflector::Wait>(&step)) next_.arm_at(wait->until);
+  if (const auto* const page = std::get_if<Reflector::List>(&step)) list(page->continue_token);
+  if (const auto* const watch = std::get_if<Reflector::Watch>(&step)) follow(*watch);
+}
+
+void ApiWatch::list(const std::string& continue_token) {
+  if (continue_token.empty()) {
+    objects_.clear();
+    bytes_ = 0;
+    pages_ = 0;
+  }
+  if (++pages_ > kMostPages) {
+    return fail({.trouble = "the list of " + collection_.path + " has more than " +
+                            std::to_string(kMostPages) + " pages"});
+  }
+  std::string query = "limit=" + std::to_string(kPage);
+  if (!continue_token.empty()) query += "&continue=" + url_encoded(continue_token);
+  stream_ = std::make_unique<ObjectStream>(
+      client_, collection_, ApiVerb::kList, query, kListDeadline,
+      ObjectStream::Hooks{
+          .began = {},
+          .objects = [this](std::vector<JsonPart> objects) { on_objects(std::move(objects)); },
+          .ended = [this](const ApiAnswer& answer, const Json& page) { on_page(answer, page); }});
+}
+
+void ApiWatch::on_objects(std::vector<JsonPart> objects) {
+  for (JsonPart& object : objects) {
+    if (object.trouble.empty() && bytes_ + object.bytes > kMostKept)
+      object.trouble = "the objects before it take " + std::to_string(kMostKept) + " bytes";
+    if (!object.trouble.empty()) {
+      leave_out(object.value, object.trouble);
+      continue;
+    }
+    bytes_ += object.bytes;
+    objects_.push_back(std::move(object.value));
+  }
+}
+
+void ApiWatch::on_page(const ApiAnswer& answer, const Json& page) {
+  if (!answer.ok()) return fail(answer);
+  const std::string& version = page["metadata"]["resourceVersion"].text();
+  const std::string& more = page["metadata"]["continue"].text();
+  if (version.empty()) return fail({.trouble = "what came is no list: it has no resourceVersion"});
+  reflector_.page(version, more, EventLoop::Clock::now());
+  next_.arm(std::chrono::milliseconds(0));
+  const bool is_last = more.empty();
+  stream_.reset();
+  if (!is_last) return;
+  told_list_ = true;
+  count_ = objects_.size();
+  const auto hook = hooks_.listed;
+  const auto alive = alive_.bound([this] { note(); });
+  hook(std::exchange(objects_, {}));
+  alive();
+}
+
+void ApiWatch::follow(const Reflector::Watch& watch) {
+  const std::string query =
+      "watch=true&allowWatchBookmarks=true&resourceVersion=" + url_encoded(watch.resource_version) +
+      "&timeoutSeconds=" + std::to_string(watch.timeout.count());
+  stream_ = std::make_unique<ObjectStream>(
+      client_, collection_, ApiVerb::kWatch, query, kWatchDeadline,
+      ObjectStream::Hooks{.began =
+                              [this] {
+                                reflector_.began(EventLoop::Clock::now());
+                                lived_.arm(Reflector::kLived);
+                                note();
+                              },
+                          .objects = [this](std::vector<JsonPart> lines) { on_lines(std::move(lines)); },
+                          .ended = [this](const ApiAnswer& answer, const Json&) { on_end(answer); }});
+  listen();
+}
+
+void ApiWatch::on_lines(std::vector<JsonPart> lines) {
+  // An event may be the last one of the stream, or the last one that is wanted.
+  const auto take = in_stream_.bound([this](JsonPart line) { on_line(std::move(line)); });
+  const auto finish = in_stream_.bound([this] {
+    listen();
+    note();
+  });
+  for (JsonPart& line : lines) take(std::move(line));
+  finish();
+}
+
+void ApiWatch::on_line(JsonPart line) {
+  auto parsed = watch_event_of(std::move(line));
+  if (auto* const why = std::get_if<std::string>(&parsed)) {
+    reflector_.relist();
+    return fail({.trouble = std::move(*why)});
+  }
+  WatchEvent& event = std::get<WatchEvent>(parsed);
+  using Type = WatchEvent::Type;
+  if (event.type == Type::kError) {
+    return fail({.code = event.code,
+                 .trouble = "the watch of " + collection_.path + " has ended: " + printable(event.message)});
+  }
+  reflector_.event(event.resource_version, EventLoop::Clock::now());
+  if (event.type == Type::kAdded) ++count_;
+  if (event.type == Type::kDeleted && count_ > 0) --count_;
+  // An object that has become too large counts as gone: its former fields are outdated.
+  const bool is_left_out = !event.trouble.empty() && event.type != Type::kDeleted;
+  if (is_left_out) leave_out(event.object, event.trouble);
+  const auto hook = is_left_out || event.type == Type::kDeleted ? hooks_.gone : hooks_.changed;
+  if (event.type != Type::kBookmark) hook(std::move(event.object));
+}
+
+void ApiWatch::leave_out(const Json& object, const std::string& why) {
+  const Json& metadata = object["metadata"];
+  std::string name = metadata["name"].text();
+  if (const std::string& name_space = metadata["namespace"].text(); !name_space.empty())
+    name = name_space + '/' + name;
+  if (name.empty()) name = "(its beginning has no name)";
+  if (left_out_.size() == kMostNamed || !left_out_.insert(name).second) return;
+  client_.log_.warn("object of the API server left out: make it smaller, or delete it",
+                    {{"collection", collection_.path}, {"object", printable(name)}, {"why", why}});
+}
+
+void ApiWatch::on_end(const ApiAnswer& answer) {
+  if (!answer.ok()) return fail(answer);
+  reflector_.ended(EventLoop::Clock::now());
+  go_on_anew();
+}
+
+void ApiWatch::listen() {
+  if (const auto at = reflector_.silent_at()) silence_.arm_at(*at);
+}
+
+void ApiWatch::fail(const ApiAnswer& fault) {
+  reflector_.failed(fault, EventLoop::Clock::now());  // before the call goes, whose words these may be
+  in_stream_.renew();
+  go_on_anew();
+}
+
+void ApiWatch::go_on_anew() {
+  stream_.reset();
+  silence_.cancel();
+  next_.arm(std::chrono::milliseconds(0));
+  note();
+}
+
+void ApiWatch::note() {
+  client_.tally().watch(number_, {.collection = collection_.path,
+                                  .listed = told_list_,
+                                  .objects = count_,
+                                  .heard = reflector_.heard(),
+                                  .trouble = reflector_.trouble()});
+  if (told_trouble_ == reflector_.trouble()) return;
+  told_trouble_ = reflector_.trouble();
+  const auto hook = hooks_.trouble;
+  hook(told_trouble_);
+}
+
+}  // namespace plughost

@@ -1,0 +1,97 @@
+#pragma once
+// The objects of a collection, as they are and as they change. Loop thread only.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/system/event_loop.hpp"
+#include "base/text/json.hpp"
+#include "kubernetes/apiserver/api_server.hpp"
+#include "kubernetes/apiserver/object_stream.hpp"
+#include "kubernetes/apiserver/reflector.hpp"
+
+namespace plughost {
+
+struct WatchEvent {
+  enum class Type { kAdded, kModified, kDeleted, kBookmark, kError };
+
+  Type type = Type::kAdded;
+  Json object;
+  std::string resource_version;  // of the object
+  int code = 0;                  // of kError: as HTTP's
+  std::string message;           // likewise
+  std::string trouble;           // why the object is not whole; it has a name
+};
+
+// Returns the event in a line of a watch, or a sentence that says why the line has none.
+std::variant<WatchEvent, std::string> watch_event_of(JsonPart line);
+
+// Lists, then watches, for as long as it lives; after what was missed it lists again. Once a list is complete
+// it keeps no object. An object that is too large is left out, with a warning that names it.
+class ApiWatch {
+ public:
+  // Bytes of memory of a list's objects; those that come after are left out.
+  static constexpr std::size_t kMostKept = std::size_t{16} << 20u;
+  // Each of 500 objects: a server that always has one more page has no list.
+  static constexpr unsigned kMostPages = 1000;
+  // So many objects are named in the log.
+  static constexpr std::size_t kMostNamed = 100;
+
+  // None is called from within the constructor, and any may end the watch. Objects have the collection's
+  // fields, and those that ObjectStream adds; a number that is no integer of 64 bits is a text.
+  struct Hooks {
+    std::function<void(std::vector<Json> objects)>
+        listed;                                // all that there are: what was known before is void
+    std::function<void(Json object)> changed;  // it is new, or another
+    std::function<void(Json object)> gone;     // as it was last
+    std::function<void(const std::string& sentence)> trouble;  // what is known grows old; empty: that is over
+  };
+
+  // client must outlive the watch.
+  ApiWatch(ApiClient& client, ApiCollection collection, Hooks hooks);
+  ~ApiWatch();
+  ApiWatch& operator=(ApiWatch&&) = delete;
+
+ private:
+  void go_on();
+  void list(const std::string& continue_token);
+  void on_objects(std::vector<JsonPart> objects);
+  void on_page(const ApiAnswer& answer, const Json& page);
+  void follow(const Reflector::Watch& watch);
+  void on_lines(std::vector<JsonPart> lines);
+  void on_line(JsonPart line);
+  void on_end(const ApiAnswer& answer);
+  void leave_out(const Json& object, const std::string& why);
+  void listen();
+  void fail(const ApiAnswer& fault);
+  void go_on_anew();
+  // What others see of it. The hook may end the watch.
+  void note();
+
+  ApiClient& client_;
+  ApiCollection collection_;
+  Hooks hooks_;
+  Reflector reflector_;
+  std::uint64_t number_ = 0;
+  std::vector<Json> objects_;  // of the pages that have come
+  std::size_t bytes_ = 0;      // of memory: theirs
+  unsigned pages_ = 0;
+  std::set<std::string> left_out_;  // the objects that the log names
+  bool told_list_ = false;
+  std::uint64_t count_ = 0;
+  std::string told_trouble_;
+  std::unique_ptr<ObjectStream> stream_;
+  Timer next_;
+  Timer lived_;
+  Timer silence_;
+  Lifetime in_stream_;
+  Lifetime alive_;
+};
+
+}  // namespace plughost

@@ -1,0 +1,90 @@
+#include "kubernetes/apiserver/node_watch.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace plughost {
+namespace {
+
+// Node Feature Discovery writes some hundred labels.
+constexpr std::size_t kMostKept = std::size_t{1} << 20u;
+
+std::map<std::string, std::string> texts_of(const Json& map) {
+  std::map<std::string, std::string> texts;
+  for (const auto& [key, value] : map.object()) {
+    if (value == Json(value.text())) texts[key] = value.text();
+  }
+  return texts;
+}
+
+}  // namespace
+
+NodeObject node_object_of(const Json& node) {
+  const Json& metadata = node["metadata"];
+  return {.name = metadata["name"].text(),
+          .uid = metadata["uid"].text(),
+          .labels = texts_of(metadata["labels"]),
+          .capacity = texts_of(node["status"]["capacity"])};
+}
+
+NodeWatch::NodeWatch(ApiServer& server)
+    : server_(server), user_(server.users(), [this] {
+        forget();
+        begin();
+        followers_.tell();
+      }) {}
+
+std::unique_ptr<Subscription> NodeWatch::follow(std::function<void()> changed) {
+  auto subscription = std::make_unique<Subscription>(followers_, std::move(changed));
+  begin();
+  return subscription;
+}
+
+std::string NodeWatch::trouble() const {
+  if (!watch_trouble_.empty() || !missing_) return watch_trouble_;
+  return "the API server has no Node of our name";
+}
+
+void NodeWatch::begin() {
+  ApiClient* const client = watch_ || followers_.empty() ? nullptr : server_.client();
+  if (!client) return;
+  watch_ = std::make_unique<ApiWatch>(
+      *client,
+      ApiCollection{.path = "/api/v1/nodes",
+                    .selector = "metadata.name={node}",
+                    .fields = {"metadata.uid", "metadata.labels", "status.capacity"},
+                    .most_kept = kMostKept},
+      ApiWatch::Hooks{.listed =
+                          [this](const std::vector<Json>& nodes) {
+                            if (nodes.empty()) return take(std::nullopt);
+                            take(node_object_of(nodes.front()));
+                          },
+                      .changed = [this](const Json& node) { take(node_object_of(node)); },
+                      .gone = [this](const Json&) { take(std::nullopt); },
+                      .trouble =
+                          [this](const std::string& sentence) {
+                            if (std::exchange(watch_trouble_, sentence) != sentence) tell();
+                          }});
+}
+
+void NodeWatch::forget() {
+  watch_.reset();
+  node_.reset();
+  missing_ = false;
+  watch_trouble_.clear();
+}
+
+void NodeWatch::take(std::optional<NodeObject> node) {
+  if (node_ == node && missing_ == !node) return;
+  missing_ = !node;
+  node_ = std::move(node);
+  tell();
+}
+
+// Whoever has followed may have gone meanwhile.
+void NodeWatch::tell() {
+  if (followers_.empty()) return forget();
+  followers_.tell();
+}
+
+}  // namespace plughost

@@ -1,0 +1,69 @@
+#pragma once
+// A job that blocks, such as opening libcurl, and the callers that wait for it. Loop thread only.
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/system/event_loop.hpp"
+#include "base/system/workers.hpp"
+
+namespace plughost {
+
+template <typename Value>
+class SharedJob {
+ public:
+  using Result = std::variant<Value, std::string>;                // or why there is no value, as a sentence
+  using Ready = std::function<void(const std::string& trouble)>;  // empty: there is a value
+
+  // workers must outlive it. A job that takes longer than deadline stalls.
+  SharedJob(Workers& workers, std::chrono::milliseconds deadline) : workers_(workers), deadline_(deadline) {}
+  SharedJob& operator=(SharedJob&&) = delete;
+
+  // Runs body on a worker unless a job runs already, then take with its value and ready in the loop. body may
+  // outlive this, and must not throw. If it stalls, ready gets `stalled`, and so does every later caller, at
+  // once, until body returns: it keeps one worker only.
+  void run(std::function<Result()> body, std::function<void(Value)> take, const std::string& stalled,
+           Ready ready) {
+    if (stalls_) return ready(stalled);
+    waiting_.push_back(std::move(ready));
+    if (std::exchange(running_, true)) return;
+    const auto result = std::make_shared<Result>();
+    const auto done = [this, result, take = std::move(take)] {
+      running_ = stalls_ = false;
+      if (result->index() == 0) take(std::get<0>(*result));
+      end(result->index() == 0 ? "" : std::get<1>(*result));
+    };
+    const auto overdue = [this, stalled] {
+      stalls_ = true;
+      end(stalled);
+    };
+    workers_.run([result, body = std::move(body)] { *result = body(); }, lifetime_.bound(done), deadline_,
+                 lifetime_.bound(overdue));
+  }
+
+  // Ignores the result of the job that runs. Its callers get `trouble`.
+  void abandon(const std::string& trouble) {
+    lifetime_.renew();
+    running_ = stalls_ = false;
+    end(trouble);
+  }
+
+ private:
+  void end(const std::string& trouble) {
+    for (const Ready& each : std::exchange(waiting_, {})) each(trouble);
+  }
+
+  Workers& workers_;
+  const std::chrono::milliseconds deadline_;
+  bool running_ = false;
+  bool stalls_ = false;
+  std::vector<Ready> waiting_;
+  Lifetime lifetime_;
+};
+
+}  // namespace plughost

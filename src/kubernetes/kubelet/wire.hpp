@@ -1,0 +1,24 @@
+#pragma once
+// Between our values and the bytes of the device-plugin API. Thread-safe.
+
+#include <optional>
+#include <string_view>
+
+#include "model/allocate/allocation.hpp"
+
+namespace v1beta1 {
+class ContainerAllocateResponse;
+class ListAndWatchResponse;
+}  // namespace v1beta1
+
+namespace plughost {
+
+void write_allocation(const Allocation& allocation, v1beta1::ContainerAllocateResponse& out);
+void write_list(const Inventory& inventory, v1beta1::ListAndWatchResponse& out);
+
+Allocation read_allocation(const v1beta1::ContainerAllocateResponse& message);
+
+// Of a ContainerAllocateResponse as the kubelet stores it in its checkpoint. nullopt: the bytes are none.
+std::optional<Allocation> parse_allocation(std::string_view bytes);
+
+}  // namespace plughost

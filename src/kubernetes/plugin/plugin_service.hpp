@@ -1,0 +1,121 @@
+#pragma once
+// The DevicePlugin service of one resource. Thread-safe: gRPC's callback threads run it. It reads snapshots
+// and never waits, so an answer takes microseconds whatever the hardware does; but where a program of the
+// entry has a part in it, it is given when that has ended.
+
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "deviceplugin/v1beta1/deviceplugin.grpc.pb.h"
+#include "kubernetes/plugin/endpoint_owner.hpp"
+#include "kubernetes/plugin/served_resource.hpp"
+#include "model/allocate/allocation.hpp"
+
+namespace plughost {
+
+// The ids of Allocate calls that have no answer yet. Thread-safe.
+//
+// Kubelets up to 1.37 can ask for one id for two pods at the same time (kubernetes/kubernetes#137534). The
+// ids of a resource are claimed by one call at a time, for as long as its caller waits.
+class UnansweredIds {
+ public:
+  using Cancelled = std::function<bool()>;
+  using Ids = std::vector<std::string_view>;
+
+  // One call's ids, until it is destroyed, which is cheap: the loop does it.
+  class Claim {
+   public:
+    Claim(UnansweredIds& of, Ids ids, Cancelled cancelled)
+        : of_(of), ids_(std::move(ids)), cancelled_(std::move(cancelled)) {}
+    ~Claim() {
+      const std::lock_guard lock(of_.mutex_);
+      std::erase(of_.claims_, this);
+    }
+    Claim& operator=(Claim&&) = delete;
+
+   private:
+    friend class UnansweredIds;
+    UnansweredIds& of_;
+    const Ids ids_;  // sorted
+    const Cancelled cancelled_;
+  };
+
+  // Returns the claim, or the first of the ids that another call has claimed whose caller still waits.
+  // cancelled: whether this call's caller has gone, as a kubelet that was restarted; called from any thread,
+  // until the claim is destroyed. The claim must not outlive this, nor the texts of the ids.
+  std::variant<std::unique_ptr<Claim>, std::string> claim(Ids ids, Cancelled cancelled) {
+    std::ranges::sort(ids);
+    const std::lock_guard lock(mutex_);
+    for (const Claim* const other : claims_) {
+      const std::string_view id = first_common(ids, other->ids_);
+      if (!id.empty() && !other->cancelled_()) return std::string(id);
+    }
+    auto claim = std::make_unique<Claim>(*this, std::move(ids), std::move(cancelled));
+    claims_.push_back(claim.get());
+    return claim;
+  }
+
+ private:
+  // Both are sorted. Empty: there is none.
+  static std::string_view first_common(const Ids& some, const Ids& others) {
+    auto other = others.begin();
+    for (const std::string_view id : some) {
+      while (other != others.end() && *other < id) ++other;
+      if (other != others.end() && *other == id) return id;
+    }
+    return {};
+  }
+
+  std::mutex mutex_;
+  std::vector<const Claim*> claims_;
+};
+
+class PluginService final : public v1beta1::DevicePlugin::CallbackService {
+ public:
+  // callers outlives it.
+  PluginService(ServedResource resource, OwnerInLoop owner, const Callers& callers);
+
+  grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
+                                                   const v1beta1::Empty* request,
+                                                   v1beta1::DevicePluginOptions* response) override;
+  grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* ListAndWatch(grpc::CallbackServerContext* context,
+                                                                        const v1beta1::Empty*) override;
+  grpc::ServerUnaryReactor* GetPreferredAllocation(grpc::CallbackServerContext* context,
+                                                   const v1beta1::PreferredAllocationRequest* request,
+                                                   v1beta1::PreferredAllocationResponse* response) override;
+  grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
+                                     const v1beta1::AllocateRequest* request,
+                                     v1beta1::AllocateResponse* response) override;
+  grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
+                                              const v1beta1::PreStartContainerRequest* request,
+                                              v1beta1::PreStartContainerResponse*) override;
+
+ private:
+  struct AllocateCall;
+  void go_on(const std::shared_ptr<AllocateCall>& call) const;
+  void end(AllocateCall& call, const grpc::Status& status) const;
+  void tell(AnsweredAllocate call) const;
+
+  const ServedResource resource_;
+  const OwnerInLoop owner_;
+  const Callers& callers_;
+  UnansweredIds unanswered_;
+};
+
+// A ListAndWatch call: the newest list, whenever it is another. Thread-safe: gRPC's callback threads run it.
+
+// At most one write is in flight; a slow reader gets the next list when it is ready for one, and costs
+// nothing until then. It owns itself until gRPC says OnDone; on_done is called once then.
+grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* open_list_stream(std::shared_ptr<InventoryFeed> feed,
+                                                                          std::function<void()> on_done);
+
+}  // namespace plughost

@@ -1,0 +1,246 @@
+// Cards that are found while the kubelet waits for its Allocate, from the pods alone. Loop thread only.
+//
+// Before Kubernetes 1.37 nothing says for which pod an Allocate is: the pod is a guess, until the kubelet's
+// checkpoint names the holder of the ids. The kubelet admits pods in another order than their scheduler
+// assumed them, so a guess can be wrong, and then a container has a card on which the scheduler has counted
+// another pod. Such a container does not start: PreStartContainer compares the card of the answer, which the
+// checkpoint has, with the first card that the holder's own annotation was seen with (see PodBook). A wrong
+// guess among pods on one card is harmless. Nothing is written into a pod but its own mark: an earlier design
+// gave each of two pods the other's card in its annotation, and so let the owner of one edit the other.
+//
+// After a restart of plughost the first card seen may be an edited one. An edit cannot be told apart from a
+// wrong guess of the former process: where card and annotation differ the start is refused, for otherwise
+// memory that the scheduler has promised to another pod might be used.
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "kubernetes/pods/assumed_cards.hpp"
+#include "model/assume/dialects.hpp"
+#include "model/assume/holders.hpp"
+#include "model/assume/match.hpp"
+#include "model/assume/pod.hpp"
+
+namespace plughost {
+namespace {
+
+class GuessedCards final : public AssumedCards {
+ public:
+  // Where a node has one card, and it is that: a pod that its scheduler has chosen for may be seen a bit
+  // later.
+  static constexpr std::chrono::milliseconds kOnlyCardPatience{300};
+  // The kubelet writes its checkpoint when it has our answer: it is read so often, and for so long without
+  // another Allocate.
+  static constexpr std::chrono::milliseconds kSettling{100};
+  static constexpr std::chrono::seconds kUnsettled{10};
+  using Time = EventLoop::Clock::time_point;
+
+  GuessedCards(Assuming& assuming, const Offer& offer);
+
+  void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
+  void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
+
+ private:
+  struct Ask;
+  struct Answer {
+    Guess guess;
+    std::string card;  // as the annotation names it
+    Time at;
+    bool wrong = false;  // another pod holds the ids
+  };
+
+  void look_for_pod(const std::shared_ptr<Ask>& ask);
+  std::chrono::milliseconds patience_of(const Offer& offer) const;
+  // Has the ask been answered, well or not?
+  bool try_to_answer(Ask& ask);
+  void answer_without_pod(Ask& ask, const std::string& trouble);
+  void settle_later();
+  // Marks the pods that hold their units by the checkpoint, and makes a pod a candidate again whose units
+  // another pod holds, or none that was guessed until `old`.
+  void settle(const std::vector<HeldUnits>& held, Time old);
+  // Refuses the start of a container that has been given another card than its pod's own.
+  void check_card(const Offer& offer, const std::string& uid, const std::set<std::string>& given,
+                  const StartDone& done);
+  void on_pods() override;
+
+  AnsweredContainers answered_;            // of pods that are Pending still
+  std::map<std::string, Answer> guesses_;  // open and wrong ones, by the name of the ids
+  Timer settling_;
+};
+
+struct GuessedCards::Ask {
+  std::shared_ptr<const Offer> offer;
+  IdSet ids;
+  AllocationDone done;
+  EventLoop::Clock::time_point asked = EventLoop::Clock::now();
+  std::vector<HeldUnits> held;  // by the checkpoint
+  std::string why;              // why it is none of the pods; empty: nobody has told them
+  bool refused = false;         // a pod is found, and its card cannot be given
+};
+
+GuessedCards::GuessedCards(Assuming& assuming, const Offer& offer)
+    : AssumedCards(assuming, offer), settling_(assuming.loop(), [this] { settle_later(); }) {}
+
+void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
+  const auto ask = std::make_shared<Ask>(Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done)});
+  assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
+    if (checkpoint) {
+      ask->held = held_units(*checkpoint, resource_);
+      // The kubelet writes its checkpoint after an answer, and before it asks for another container: what was
+      // answered before and is not written will not be.
+      settle(ask->held, ask->asked);
+    }
+    look_for_pod(ask);
+  }));
+}
+
+void GuessedCards::look_for_pod(const std::shared_ptr<Ask>& ask) {
+  // A checkpoint that hangs has cost some of it.
+  const auto spent = std::chrono::ceil<std::chrono::milliseconds>(EventLoop::Clock::now() - ask->asked);
+  const auto patience = patience_of(*ask->offer) - spent;
+  pods_.until(
+      "", [this, ask] { return try_to_answer(*ask); },
+      [this, ask](const std::string& trouble) { answer_without_pod(*ask, trouble); },
+      std::max(patience, std::chrono::milliseconds(0)));
+}
+
+// A kubelet that tells its pods learns nothing new while it waits for the answer.
+std::chrono::milliseconds GuessedCards::patience_of(const Offer& offer) const {
+  if (assuming_.pods().by_kubelet()) return std::chrono::milliseconds(0);
+  return terms_.only_card && only_card(offer.inventory) ? kOnlyCardPatience : PodSearch::kPatience;
+}
+
+bool GuessedCards::try_to_answer(Ask& ask) {
+  AnsweredContainers known = answered_;
+  known.merge(containers_of(ask.held));
+  const auto found = match(pods_.book().all(), ask.ids.count, known, terms_, ask.offer->inventory);
+  if (const auto* const why = std::get_if<std::string>(&found)) {
+    ask.why = *why;
+    ask.refused = false;
+    return false;
+  }
+  const PodMatch& it = std::get<PodMatch>(found);
+  const AskingPod& pod = *it.pod;
+  const auto card = card_of(terms_, pod, ask.offer->inventory);
+  if (const auto* const trouble = std::get_if<std::string>(&card)) {
+    // The pod that is meant may not be shown yet.
+    ask.why = *trouble;
+    ask.refused = true;
+    return false;
+  }
+  auto outcome = answer_on_card(*ask.offer, *ask.offer->recipe, *std::get<const Device*>(card), ask.ids.count,
+                                &pod, false, without_isolation());
+  if (std::holds_alternative<Allocation>(outcome)) {
+    for (const std::string& container : it.containers) answered_.emplace(pod.uid, container);
+    guesses_[ask.ids.name] = {.guess = {.ids = ask.ids,
+                                        .pod = pod.uid,
+                                        .containers = it.containers,
+                                        .former = holders_of(ask.held, ask.ids)},
+                              .card = card_text(terms_, *std::get<const Device*>(card)),
+                              .at = EventLoop::Clock::now()};
+    settling_.arm(kSettling);
+  }
+  ask.done(std::move(outcome));
+  return true;
+}
+
+void GuessedCards::answer_without_pod(Ask& ask, const std::string& trouble) {
+  std::string why = ask.why;
+  if (ask.refused) return ask.done(why);
+  if (why.empty())
+    why = "nobody tells which pods this node has: " + trouble;
+  else if (!trouble.empty())
+    why += "; and what is known may be old: " + trouble;
+  ask.done(plughost::answer_without_pod(*ask.offer, ask.ids.count, why, without_isolation()));
+}
+
+// Without the checkpoint no start is allowed, as with `late`: the kubelet retries.
+void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
+  assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
+                                                const std::shared_ptr<const Checkpoint>& checkpoint) {
+    if (!checkpoint)
+      return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+    const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
+    settle(held, EventLoop::Clock::now() - kUnsettled);
+    const auto holder = holder_of(held, ids);
+    if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+    const HeldUnits& its = *std::get<const HeldUnits*>(holder);
+    // Containers of one pod may hold the same ids, one after the other. PreStartContainer names none of them.
+    std::set<std::string> given;
+    for (const HeldUnits& each : held) {
+      const bool asked = each.pod_uid == its.pod_uid && each.ids == its.ids;
+      const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
+      if (answer) given.insert(card_in(terms_, answer->env));
+    }
+    given.erase("");  // an answer without a card, or one that does not name it
+    const auto known = guesses_.find(ids.name);
+    if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
+    check_card(*offer, its.pod_uid, given, done);
+  }));
+}
+
+void GuessedCards::check_card(const Offer& offer, const std::string& uid, const std::set<std::string>& given,
+                              const StartDone& done) {
+  // `onlyCard` gives a node's one card to pods that are not known, too; no other pod can have another card.
+  if (given.empty() || (terms_.only_card && offer.inventory.devices().size() == 1)) return done("");
+  const auto decide = [this, uid, given, done] {
+    const AskingPod* const pod = pods_.book().find(uid);
+    if (!pod) return false;
+    std::string why;
+    for (const std::string& card : given) {
+      if (why.empty()) why = why_not_on(terms_, *pod, card);
+    }
+    done(why);
+    return true;
+  };
+  // What is known of the pod's card does not change: nobody has to be asked for it.
+  if (decide()) return;
+  pods_.until(uid, decide, [uid, done](const std::string& trouble) {
+    const std::string why = "no pod on this node has the UID " + uid + ", as far as is known";
+    done(trouble.empty() ? why : why + ": " + trouble);
+  });
+}
+
+void GuessedCards::settle_later() {
+  assuming_.read_checkpoint(lifetime_.bound([this](const std::shared_ptr<const Checkpoint>& checkpoint) {
+    const Time old = EventLoop::Clock::now() - kUnsettled;
+    if (checkpoint) settle(held_units(*checkpoint, resource_), old);
+    // Without a checkpoint the next Allocate or start that can read it settles what is older.
+    const bool young = std::ranges::any_of(
+        guesses_, [&](const auto& item) { return !item.second.wrong && item.second.at > old; });
+    if (young && !settling_.armed()) settling_.arm(kSettling);
+  }));
+}
+
+void GuessedCards::settle(const std::vector<HeldUnits>& held, Time old) {
+  for (auto next = guesses_.begin(); next != guesses_.end();) {
+    const auto each = next++;
+    Answer& answer = each->second;
+    const Guess& guess = answer.guess;
+    const GuessIs it = settled(guess, held, answer.wrong || answer.at <= old);
+    if (!answer.wrong && (it == GuessIs::kWrong || it == GuessIs::kVoid)) {
+      for (const std::string& container : guess.containers) answered_.erase({guess.pod, container});
+    }
+    answer.wrong = it == GuessIs::kWrong;
+    if (it == GuessIs::kRight || it == GuessIs::kVoid) guesses_.erase(each);
+  }
+  mark(held);
+}
+
+// A pod that is not Pending, or is gone, is no candidate whether answered or not.
+void GuessedCards::on_pods() {
+  std::erase_if(answered_, [this](const auto& answered) {
+    const AskingPod* const pod = pods_.book().find(answered.first);
+    return !pod || pod->phase != "Pending";
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const Offer& offer) {
+  return std::make_unique<GuessedCards>(assuming, offer);
+}
+
+}  // namespace plughost

@@ -1,0 +1,106 @@
+// Cards that are found when the container starts, by the kubelet's checkpoint: nothing is guessed. Loop
+// thread only.
+
+#include <utility>
+
+#include "kubernetes/pods/assumed_cards.hpp"
+#include "model/allocate/cdi.hpp"
+#include "model/assume/holders.hpp"
+
+namespace plughost {
+namespace {
+
+Allocation named(const Recipe& recipe, const std::string& resource, const std::string& device) {
+  KindRecipe names;
+  add_cdi_names(names, recipe.cdi, "plughost", Template::escape(cdi_qualified_name(resource, device)));
+  const auto lookup = [&](std::string_view placeholder) -> std::optional<std::string> {
+    if (placeholder == "allocation") return device;
+    return std::nullopt;
+  };
+  Allocation answer;
+  for (const Template& name : names.cdi) answer.cdi.push_back(name.expand(lookup).value_or(""));
+  for (const auto& [key, value] : names.annotations)
+    answer.annotations[key.expand(lookup).value_or("")] = value.expand(lookup).value_or("");
+  return answer;
+}
+
+class LateCards final : public AssumedCards {
+ public:
+  LateCards(Assuming& assuming, const Offer& offer) : AssumedCards(assuming, offer) {}
+
+  // At once, and without the API server: a CDI name.
+  void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
+  // Writes what the name stands for. A start that comes too early fails, and the kubelet tries it again.
+  void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
+
+ private:
+  struct Start;
+
+  void find_pod(const std::shared_ptr<const Start>& start, const std::string& uid);
+  void specify(const std::shared_ptr<const Start>& start, const AskingPod& pod);
+  void on_pods() override { assuming_.tidy_later(); }
+};
+
+struct LateCards::Start {
+  std::shared_ptr<const Offer> offer;
+  IdSet ids;
+  std::vector<HeldUnits> held;
+  StartDone done;
+};
+
+void LateCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
+  done(named(*offer->recipe, resource_, late_device(ids)));
+}
+
+void LateCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
+  assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
+                                                const std::shared_ptr<const Checkpoint>& checkpoint) {
+    if (!checkpoint)
+      return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+    const auto start = std::make_shared<const Start>(
+        Start{.offer = offer, .ids = ids, .held = held_units(*checkpoint, resource_), .done = done});
+    const auto holder = holder_of(start->held, ids);
+    if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+    find_pod(start, std::get<const HeldUnits*>(holder)->pod_uid);
+  }));
+}
+
+void LateCards::find_pod(const std::shared_ptr<const Start>& start, const std::string& uid) {
+  pods_.until(
+      uid,
+      [this, start, uid] {
+        const AskingPod* const pod = pods_.book().find(uid);
+        if (!pod || !pod->card) return false;
+        specify(start, *pod);
+        return true;
+      },
+      [this, start, uid](const std::string& trouble) {
+        const AskingPod* const pod = pods_.book().find(uid);
+        const std::string why = pod ? std::get<std::string>(card_of(terms_, *pod, start->offer->inventory))
+                                    : "no pod on this node has the UID " + uid + ", as far as is known";
+        start->done(trouble.empty() ? why : why + ", and what is known may be old: " + trouble);
+      });
+}
+
+void LateCards::specify(const std::shared_ptr<const Start>& start, const AskingPod& pod) {
+  const auto card = card_of(terms_, pod, start->offer->inventory);
+  if (const auto* const trouble = std::get_if<std::string>(&card)) return start->done(*trouble);
+  const auto edits =
+      late_edits(*start->offer, *std::get<const Device*>(card), start->ids.count, pod, without_isolation());
+  if (const auto* const trouble = std::get_if<std::string>(&edits)) return start->done(*trouble);
+  const std::string device = late_device(start->ids);
+  assuming_.specify(
+      device, cdi_specification(resource_, device, std::get<CdiEdits>(edits), *std::get<const Device*>(card)),
+      lifetime_.bound([this, start](const std::string& trouble) {
+        start->done(trouble);
+        if (trouble.empty()) mark(start->held);
+      }));
+}
+
+}  // namespace
+
+std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const Offer& offer) {
+  return std::make_unique<LateCards>(assuming, offer);
+}
+
+}  // namespace plughost

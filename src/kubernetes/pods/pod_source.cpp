@@ -1,0 +1,238 @@
+#include "kubernetes/pods/pod_source.hpp"
+
+#include <utility>
+
+#include "base/log/log.hpp"
+#include "base/system/workers.hpp"
+#include "base/text/text.hpp"
+#include "host/programs/programs.hpp"
+#include "kubernetes/apiserver/api_request.hpp"
+#include "kubernetes/apiserver/object_stream.hpp"
+
+namespace plughost {
+namespace {
+
+using Outcome = std::variant<std::vector<Pod>, std::string>;
+
+constexpr std::chrono::seconds kListDeadline{10};
+
+// A pod that has ended holds nothing, and a node may have thousands of them.
+constexpr const char* kLive = "spec.nodeName={node},status.phase!=Succeeded,status.phase!=Failed";
+constexpr const char* kPending = "spec.nodeName={node},status.phase=Pending";
+
+// The fields are what pod_of() reads.
+ApiCollection pods_where(const char* selector) {
+  return {.path = "/api/v1/pods",
+          .selector = selector,
+          .fields = {"metadata.uid", "metadata.creationTimestamp", "metadata.deletionTimestamp",
+                     "metadata.annotations", "status.phase", "spec.initContainers.name",
+                     "spec.initContainers.resources.limits", "spec.containers.name",
+                     "spec.containers.resources.limits"}};
+}
+
+std::vector<Pod> pods_of(const std::vector<Json>& objects) {
+  std::vector<Pod> pods;
+  pods.reserve(objects.size());
+  for (const Json& object : objects) pods.push_back(pod_of(object));
+  return pods;
+}
+
+// One list of pods by the API server. One that is too large is left out: the watch warns of it.
+class PodList {
+ public:
+  // done comes once, not from within the constructor, and may end the list.
+  PodList(ApiClient& client, const char* selector, std::chrono::milliseconds deadline,
+          std::function<void(const Outcome& outcome)> done)
+      : done_(std::move(done)),
+        stream_(client, pods_where(selector), ApiVerb::kList, "", deadline,
+                {.began = {},
+                 .objects = [this](const std::vector<JsonPart>& objects) { add(objects); },
+                 .ended =
+                     [this](const ApiAnswer& answer, const Json&) {
+                       const auto done = std::move(done_);
+                       if (!answer.ok()) return done(answer.trouble);
+                       done(std::move(pods_));
+                     }}) {}
+
+ private:
+  void add(const std::vector<JsonPart>& objects) {
+    for (const JsonPart& object : objects) {
+      if (!object.trouble.empty() || bytes_ + object.bytes > ApiWatch::kMostKept) continue;
+      bytes_ += object.bytes;
+      pods_.push_back(pod_of(object.value));
+    }
+  }
+
+  std::function<void(const Outcome& outcome)> done_;
+  std::vector<Pod> pods_;
+  std::size_t bytes_ = 0;
+  ObjectStream stream_;
+};
+
+}  // namespace
+
+// No hook makes a follower or ends one: both come with a resource, whose lists are made elsewhere.
+template <typename Call>
+void PodSource::tell(Call call) {
+  if (followers_.empty()) return watch_.reset();
+  for (const auto& [number, hooks] : followers_) call(hooks);
+}
+
+// First the kubelet, then the API server.
+class PodSource::Asking final : public Question {
+ public:
+  Asking(PodSource& source, const std::string& uid, std::function<void(const std::string& trouble)> done)
+      : source_(source), done_(std::move(done)) {
+    const auto told = lifetime_.bound([this, one = !uid.empty()](const PodsApi::Answer& answer) {
+      source_.note(answer);
+      if (answer.outcome != PodsApi::Outcome::kTold) return ask_server(answer);
+      const auto end = ending();
+      source_.tell([&](const Hooks& to) {
+        if (!one) return to.listed(answer.pods);
+        for (const Pod& pod : answer.pods) to.changed(pod);
+      });
+      end("");
+    });
+    if (uid.empty())
+      source_.kubelet_->list(told);
+    else
+      source_.kubelet_->get(uid, told);
+  }
+
+ private:
+  void ask_server(const PodsApi::Answer& kubelet) {
+    if (kubelet.outcome != PodsApi::Outcome::kNotServed)
+      kubelet_trouble_ = "the kubelet: " + kubelet.why + "; ";
+    ApiClient* const client = source_.server_.client();
+    if (!client) return finish("the configuration names no API server any more");
+    list_ = std::make_unique<PodList>(*client, kPending, kLastList,
+                                      [this](const Outcome& outcome) { on_list(outcome); });
+  }
+  void on_list(const Outcome& outcome) {
+    const std::unique_ptr<PodList> list = std::move(list_);
+    if (const auto* const trouble = std::get_if<std::string>(&outcome)) return finish(*trouble);
+    const auto end = ending();
+    PodSource& source = source_;
+    for (const Pod& pod : std::get<std::vector<Pod>>(outcome))
+      source.tell([&](const Hooks& to) { to.changed(pod); });
+    end(source.trouble());
+  }
+  // Who hears of pods may have enough then, and drop the question.
+  std::function<void(const std::string& trouble)> ending() {
+    return lifetime_.bound([this](const std::string& trouble) { finish(trouble); });
+  }
+  void finish(const std::string& trouble) {
+    const auto done = std::move(done_);
+    done(trouble.empty() ? "" : kubelet_trouble_ + trouble);
+  }
+
+  PodSource& source_;
+  std::function<void(const std::string& trouble)> done_;
+  std::string kubelet_trouble_;
+  std::unique_ptr<PodList> list_;
+  Lifetime lifetime_;
+};
+
+PodSource::PodSource(EventLoop& loop, ApiServer& server, std::filesystem::path kubelet)
+    : loop_(loop),
+      server_(server),
+      kubelet_(std::make_unique<PodsApi>(loop, std::move(kubelet))),
+      again_(loop, [this] { look(); }),
+      user_(server.users(), [this] {
+        watch_.reset();
+        trouble_.clear();
+        look();
+      }) {}
+
+PodSource::~PodSource() = default;
+
+void PodSource::on_kubelet(const std::filesystem::path& socket) {
+  // Its questions are never answered: nobody may have any.
+  if (kubelet_->socket() != socket) kubelet_ = std::make_unique<PodsApi>(loop_, socket);
+  look();
+}
+
+std::unique_ptr<PodSource::Follower> PodSource::follow(Hooks hooks) {
+  const std::uint64_t number = next_++;
+  followers_.emplace(number, std::move(hooks));
+  watch_.reset();
+  look();
+  return std::unique_ptr<Follower>(new Follower(*this, number));
+}
+
+std::unique_ptr<PodSource::Question> PodSource::ask(const std::string& uid,
+                                                    std::function<void(const std::string& trouble)> done) {
+  return std::make_unique<Asking>(*this, uid, std::move(done));
+}
+
+void PodSource::look() {
+  again_.cancel();
+  if (followers_.empty()) return watch_.reset();
+  kubelet_->list([this](const PodsApi::Answer& answer) {
+    note(answer);
+    if (answer.outcome == PodsApi::Outcome::kTold) tell([&](const Hooks& to) { to.listed(answer.pods); });
+  });
+}
+
+void PodSource::note(const PodsApi::Answer& answer) {
+  using enum PodsApi::Outcome;
+  by_kubelet_ = answer.outcome == kTold || answer.outcome == kNotYet;
+  Log& log = server_.log();
+  for (const std::string& pod : answer.left_out) {
+    if (left_out_.size() < ApiWatch::kMostNamed && left_out_.insert(pod).second)
+      log.warn("pod of the kubelet left out: make its annotations smaller, or delete it",
+               {{"pod", printable(pod)}});
+  }
+  if (!by_kubelet_) return watch();
+  watch_.reset();
+  trouble_.clear();
+  if (answer.outcome == kNotYet && !again_.armed()) again_.arm(kNotYetPause);
+}
+
+void PodSource::watch() {
+  ApiClient* const client = watch_ || followers_.empty() ? nullptr : server_.client();
+  if (!client) return;
+  watch_ = std::make_unique<ApiWatch>(
+      *client, pods_where(kLive),
+      ApiWatch::Hooks{.listed =
+                          [this](const std::vector<Json>& objects) {
+                            const std::vector<Pod> pods = pods_of(objects);
+                            tell([&](const Hooks& to) { to.listed(pods); });
+                          },
+                      .changed =
+                          [this](const Json& object) {
+                            const Pod pod = pod_of(object);
+                            tell([&](const Hooks& to) { to.changed(pod); });
+                          },
+                      .gone =
+                          [this](const Json& object) {
+                            const std::string uid = object["metadata"]["uid"].text();
+                            tell([&](const Hooks& to) { to.gone(uid); });
+                          },
+                      .trouble = [this](const std::string& sentence) { trouble_ = sentence; }});
+}
+
+Outcome pods_now(const std::filesystem::path& pods_api, const std::optional<ApiServerConfig>& server) {
+  Outcome outcome = "`apiServer` is not there: nobody is asked for pods";
+  EventLoop loop;
+  Log log(LogLevel::kError, LogFormat::kAuto);
+  Workers workers(loop, 1);
+  Programs programs(loop);
+  ApiServer api_server(loop, workers, programs, log);
+  api_server.use(server);
+  PodsApi kubelet(loop, pods_api);
+  std::optional<PodList> list;
+  kubelet.list([&](const PodsApi::Answer& answer) {
+    ApiClient* const client = api_server.client();
+    if (answer.outcome == PodsApi::Outcome::kTold) outcome = answer.pods;
+    if (answer.outcome == PodsApi::Outcome::kTold || !client) return loop.stop();
+    list.emplace(*client, kLive, kListDeadline, [&](const Outcome& told) {
+      outcome = told;
+      loop.stop();
+    });
+  });
+  loop.run();
+  return outcome;
+}
+
+}  // namespace plughost

@@ -1,0 +1,396 @@
+#include "model/allocate/allocation.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/text/ascii.hpp"
+#include "base/text/text.hpp"
+#include "model/allocate/cdi.hpp"
+#include "model/allocate/one_container.hpp"
+#include "model/allocate/placeholders.hpp"
+#include "model/device/names.hpp"
+
+namespace plughost {
+namespace {
+
+// Decides what {n} is in the container paths of the devices' own nodes and mounts: the position of the
+// device; or, where a device has several of one pattern, as a modem with four ports, the position among all
+// of these.
+class Numbering {
+ public:
+  explicit Numbering(const std::vector<const Device*>& devices) {
+    for (const Device* const device : devices) {
+      std::set<PositionText> seen;
+      const auto note = [&](const auto& place) {
+        if (place.container_path.has_position() && !seen.insert(place.container_path).second)
+          next_[place.container_path] = 0;
+      };
+      std::ranges::for_each(device->nodes, note);
+      std::ranges::for_each(device->mounts, note);
+    }
+  }
+
+  // Returns the number for the next node or mount of the pattern; nullopt: it is the device's position.
+  std::optional<std::size_t> next(const PositionText& pattern) {
+    const auto found = next_.find(pattern);
+    return found == next_.end() ? std::nullopt : std::optional(found->second++);
+  }
+
+ private:
+  std::map<PositionText, std::size_t> next_;
+};
+
+// Collects what the container gets. The first problem is kept; what is added after it does not matter.
+class AllocationDraft {
+ public:
+  // recipe: of devices without terms of their own.
+  AllocationDraft(Placeholders placeholders, const Recipe& recipe)
+      : expand_(std::move(placeholders)), recipe_(recipe) {
+    for (const Device* device : expand_.devices()) {
+      const Recipe* const its = &terms_of(*device, recipe_);
+      if (std::ranges::find(terms_, its) == terms_.end()) terms_.push_back(its);
+    }
+    if (terms_.empty()) terms_.push_back(&recipe_);
+  }
+
+  void add_devices() {
+    Numbering numbering(expand_.devices());
+    for (std::size_t n = 0; n < expand_.devices().size(); ++n) {
+      for (const DeviceNode& node : expand_.devices()[n]->nodes) {
+        add_node(expand_.checked(node.host_path, node.host_path),
+                 expand_.position(node.container_path, n, numbering.next(node.container_path)),
+                 node.permissions, by_cdi(n, node.container_path));
+      }
+      for (const Mount& mount : expand_.devices()[n]->mounts) {
+        add_mount(expand_.checked(mount.host_path, mount.host_path),
+                  expand_.position(mount.container_path, n, numbering.next(mount.container_path)),
+                  mount.read_only, by_cdi(n, mount.container_path));
+      }
+      for (const Variable& variable : expand_.devices()[n]->env) {
+        Text name = expand_.position(variable.name, n);
+        if (name && by_cdi(n, variable.name)) env_by_cdi_.insert(*name);
+        put_pair("environment variable", allocation_.env, std::move(name),
+                 expand_.checked(variable.value, variable.name.pattern()));
+      }
+    }
+  }
+
+  // What the entries of the devices say, each of its own.
+  void add_terms() {
+    for (const Recipe* const terms : terms_) {
+      with([&](const Device* device) { return &terms_of(*device, recipe_) == terms; },
+           [&] {
+             for (const NodeRecipe& node : terms->nodes) add(node);
+             for (const MountRecipe& mount : terms->mounts) add(mount);
+           });
+    }
+    add_pairs("environment variable", allocation_.env, &Recipe::env);
+    for (const auto& [name, value] : allocation_.env) {
+      if (name.empty() || name.find('=') != std::string::npos)
+        expand_.refuse(in_quotes(name) + " cannot be an environment variable's name");
+    }
+    add_pairs("annotation", allocation_.annotations, &Recipe::annotations);
+  }
+
+  // Once for all devices that share one. After what the entry says: that wins.
+  void add_kind_recipes() {
+    std::vector<const KindRecipe*> done;
+    for (const Device* device : std::vector(expand_.devices())) {
+      const KindRecipe* const recipe = device->recipe.get();
+      const auto is_it = [&](const KindRecipe* other) { return same(recipe, other); };
+      if (!recipe || std::ranges::any_of(done, is_it)) continue;
+      done.push_back(recipe);
+      with([&](const Device* each) { return is_it(each->recipe.get()); }, [&] { add(*recipe); });
+    }
+  }
+
+  // The names of the devices of which our specification says something. Last of all.
+  void add_names() {
+    for (const CdiNames way : {CdiNames::kCri, CdiNames::kAnnotations}) {
+      const auto has_one = [&](const Device* device) {
+        return named_.contains(device) && terms_of(*device, recipe_).cdi == way;
+      };
+      if (std::ranges::none_of(expand_.devices(), has_one)) continue;
+      with(has_one, [&] {
+        if (const std::string trouble = cdi_kind_trouble(expand_.resource()); !trouble.empty())
+          expand_.refuse(trouble);
+        KindRecipe names;
+        add_cdi_names(names, way, "plughost", "{cdiName}");
+        add(names);
+      });
+    }
+    for (const std::string& name : env_by_cdi_) allocation_.by_cdi.env.insert(allocation_.env.extract(name));
+  }
+
+  // What somebody says who does not know what the configuration does.
+  void add_more(const Allocation& more, std::string_view whose) {
+    whose_ = whose;
+    for (const ContainerNode& node : more.nodes)
+      add_node(node.host_path, node.container_path, node.permissions, false);
+    for (const ContainerMount& mount : more.mounts)
+      add_mount(mount.host_path, mount.container_path, mount.read_only, false);
+    for (const auto& [name, value] : more.env) put_pair("environment variable", allocation_.env, name, value);
+    for (const auto& [key, value] : more.annotations)
+      put_pair("annotation", allocation_.annotations, key, value);
+    for (const std::string& name : more.cdi) add_cdi(name);
+    whose_ = {};
+  }
+
+  std::variant<Allocation, Refusal> finish() && {
+    if (expand_.trouble().empty()) return std::move(allocation_);
+    return Refusal{.reason = Refusal::Reason::kConflict, .text = expand_.trouble()};
+  }
+
+ private:
+  using Text = Placeholders::Text;
+
+  // Of those of the devices alone.
+  template <typename Which, typename Do>
+  void with(Which which, Do what) {
+    std::vector<const Device*> all = expand_.devices();
+    std::vector<const Device*> those;
+    std::ranges::copy_if(all, std::back_inserter(those), which);
+    expand_.use(std::move(those));
+    what();
+    expand_.use(std::move(all));
+  }
+
+  static bool same(const KindRecipe* one, const KindRecipe* other) {
+    return one == other || (one && other && *one == *other);
+  }
+
+  // What several entries say in the same words is said of all of their devices.
+  void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
+                 Recipe::Pairs Recipe::*which) {
+    for (const Recipe* const terms : terms_) {
+      for (const auto& pair : terms->*which) {
+        std::vector<const Recipe*> those;  // that say it
+        std::ranges::copy_if(terms_, std::back_inserter(those), [&](const Recipe* other) {
+          return std::ranges::find(other->*which, pair) != (other->*which).end();
+        });
+        if (those.front() != terms) continue;
+        const auto is_theirs = [&](const Device* device) {
+          return std::ranges::find(those, &terms_of(*device, recipe_)) != those.end();
+        };
+        with(is_theirs, [&] { add_pair(what, pairs, pair.first, pair.second); });
+      }
+    }
+  }
+
+  void add(const NodeRecipe& node) {
+    for_each_place(node.host_path, node.container_path, [&](Text host, Text container, bool named) {
+      add_node(std::move(host), std::move(container), node.permissions, named);
+    });
+  }
+
+  void add(const MountRecipe& mount) {
+    for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container, bool named) {
+      add_mount(std::move(host), std::move(container), mount.read_only, named);
+    });
+  }
+
+  void add(const KindRecipe& recipe) {
+    for (const NodeRecipe& node : recipe.nodes) add(node);
+    for (const MountRecipe& mount : recipe.mounts) add(mount);
+    for (const auto& [name, value] : recipe.env) add_if_new(allocation_.env, name, value);
+    for (const auto& [key, value] : recipe.annotations) add_if_new(allocation_.annotations, key, value);
+    for (const Template& name : recipe.cdi) {
+      if (!expand_.belongs_to_a_device(name)) {
+        add_cdi(expand_.all(name));
+        continue;
+      }
+      for (std::size_t n = 0; n < expand_.devices().size(); ++n) add_cdi(expand_.one(name, n));
+    }
+  }
+
+  void add_cdi(Text name) {
+    if (name && std::ranges::find(allocation_.cdi, *name) == allocation_.cdi.end())
+      allocation_.cdi.push_back(std::move(*name));
+  }
+
+  void add_if_new(std::map<std::string, std::string>& pairs, const Template& key,
+                  const Template& value_pattern) {
+    Text name = expand_.all(key);
+    if (!name || pairs.contains(*name)) return;
+    if (Text text = expand_.all(value_pattern)) pairs.emplace(std::move(*name), std::move(*text));
+  }
+
+  // One place for all devices, or one for each, if the paths tell them apart.
+  template <typename Add>
+  void for_each_place(const Template& host, const Template& container, Add add_place) {
+    expand_.check_path(host);
+    expand_.check_path(container);
+    bool named = false;
+    for (std::size_t n = 0; n < expand_.devices().size(); ++n) named = by_cdi(n, host, container);
+    if (!expand_.belongs_to_a_device(host) && !expand_.belongs_to_a_device(container)) {
+      return add_place(expand_.all(host), expand_.all(container), named);
+    }
+    for (std::size_t n = 0; n < expand_.devices().size(); ++n)
+      add_place(expand_.one(host, n), expand_.one(container, n), named);
+  }
+
+  // Is what these say of the device at position n a matter of our CDI specification? Then the device has a
+  // name there. It is written before there is an allocation.
+  bool by_cdi(std::size_t n, const Template& one, const Template& other) {
+    if (terms_of(*expand_.devices()[n], recipe_).cdi == CdiNames::kNone ||
+        expand_.depends_on_the_allocation(one) || expand_.depends_on_the_allocation(other))
+      return false;
+    named_.insert(expand_.devices()[n]);
+    return true;
+  }
+  bool by_cdi(std::size_t n, const PositionText& text) { return !text.has_position() && by_cdi(n, {}, {}); }
+
+  void add_node(Text host, Text container, const std::string& permissions, bool named) {
+    if (!host || !container || !is_new(*container, "device " + *host + " (" + permissions + ")")) return;
+    (named ? allocation_.by_cdi.nodes : allocation_.nodes)
+        .push_back({.host_path = std::move(*host),
+                    .container_path = std::move(*container),
+                    .permissions = permissions});
+  }
+
+  void add_mount(Text host, Text container, bool read_only, bool named) {
+    const auto what = [&] { return "mount " + *host + (read_only ? " (read-only)" : " (read-write)"); };
+    if (!host || !container || !is_new(*container, what())) return;
+    (named ? allocation_.by_cdi.mounts : allocation_.mounts)
+        .push_back(
+            {.host_path = std::move(*host), .container_path = std::move(*container), .read_only = read_only});
+  }
+
+  // Where two things want one place.
+  std::string advice(const std::string& where) const {
+    return !whose_.empty() ? std::string(whose_) + " contradicts what is there without it"
+                           : "put {n} into " + where + ", so that each has its own";
+  }
+
+  // false: the same thing stands at that path already. Refuses if another does.
+  bool is_new(const std::string& container_path, const std::string& what) {
+    const auto [place, added] = places_.try_emplace(container_path, what);
+    if (!added && place->second != what) {
+      expand_.refuse(container_path + " in the container would be both " + place->second + " and " + what +
+                     "; " + advice("the container path"));
+    }
+    return added;
+  }
+
+  void put_pair(std::string_view what, std::map<std::string, std::string>& pairs, Text name, Text text) {
+    if (!name || !text) return;
+    const auto [pair, added] = pairs.try_emplace(std::move(*name), *text);
+    if (!added && pair->second != *text) {
+      expand_.refuse("the " + std::string(what) + ' ' + pair->first + " would be both " +
+                     in_quotes(pair->second) + " and " + in_quotes(*text) + "; " + advice("its name"));
+    }
+  }
+
+  void add_pair(std::string_view what, std::map<std::string, std::string>& pairs, const Template& key,
+                const Template& value_pattern) {
+    if (!expand_.belongs_to_a_device(key))
+      return put_pair(what, pairs, expand_.all(key), expand_.all(value_pattern));
+    for (std::size_t n = 0; n < expand_.devices().size(); ++n) {
+      Text name = expand_.one(key, n);
+      if (name && &pairs == &allocation_.env && by_cdi(n, key, value_pattern)) env_by_cdi_.insert(*name);
+      put_pair(what, pairs, std::move(name), expand_.one(value_pattern, n));
+    }
+  }
+
+  Placeholders expand_;
+  const Recipe& recipe_;
+  std::vector<const Recipe*> terms_;         // of the devices, each once
+  std::unordered_set<const Device*> named_;  // of which our CDI specification says something
+  std::set<std::string> env_by_cdi_;
+  Allocation allocation_;
+  std::unordered_map<std::string, std::string> places_;  // container path → what stands there
+  std::string_view whose_;  // what is being added, if it is not the configuration's
+};
+
+std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe& recipe,
+                                         std::vector<const Device*> devices, const UnitCounts& units,
+                                         const Allocation& more) {
+  AllocationDraft draft({resource, std::move(devices), recipe.units ? std::optional(units) : std::nullopt,
+                         recipe.assume.has_value()},
+                        recipe);
+  draft.add_devices();
+  draft.add_terms();
+  draft.add_more(more, recipe.assume ? "what the dialect of assume sets" : "the program of allocate");
+  draft.add_kind_recipes();
+  draft.add_names();
+  return std::move(draft).finish();
+}
+
+// What a container's shares have to be, and what to do where they cannot.
+std::pair<std::string_view, std::string_view> promise(const Recipe& recipe) {
+  if (recipe.units)
+    return {"the units of a container are one card's",
+            "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a "
+            "container may have several cards"};
+  if (recipe.shares == SharesOf::kOneDevice)
+    return {"the shares of a container are one device's (`shares: oneDevice`)",
+            "ask for no more than one device has free"};
+  return {"the shares of a container are of different devices (`shares: differentDevices`)",
+          "ask for no more than there are devices that have one free"};
+}
+
+// shares: how many ids of each device a container is to get, in the order that the kubelet asked.
+Refusal of_other_devices(std::string_view resource, const Recipe& recipe,
+                         const std::vector<const Device*>& devices,
+                         const std::unordered_map<const Device*, std::size_t>& shares) {
+  std::string cards;
+  for (const Device* const device : devices) {
+    const CardName card = card_of(*device);
+    cards += (cards.empty() ? "" : ", ") + std::to_string(shares.at(device)) + " of " + names_of({&card, 1});
+  }
+  const auto [rule, advice] = promise(recipe);
+  return {.reason = Refusal::Reason::kOtherShares,
+          .text = std::string(rule) + ", and of " + std::string(resource) + " it would get " + cards + "; " +
+                  std::string(advice)};
+}
+
+}  // namespace
+
+std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
+                                           const Inventory& inventory, std::span<const std::string> ids,
+                                           const Allocation& more) {
+  std::vector<const Device*> devices;
+  std::unordered_map<const Device*, std::size_t> shares;
+  for (const std::string& id : ids) {
+    const Device* device = inventory.find(id);
+    if (!device) {
+      const std::size_t count = inventory.id_count();
+      return Refusal{.reason = Refusal::Reason::kUnknownDevice,
+                     .text = "resource " + std::string(resource) + " has no device " + in_quotes(id) +
+                             "; it lists " + counted(count, "device") + " now"};
+    }
+    if (!device->healthy_share(share_of(*device, id))) {
+      return Refusal{.reason = Refusal::Reason::kUnhealthyDevice,
+                     .text = "device " + in_quotes(id) + " of " + std::string(resource) +
+                             " is Unhealthy: " + device->reason()};
+    }
+    if (recipe.one_share_only && device->replicas > 1 && ids.size() > 1) {
+      return Refusal{.reason = Refusal::Reason::kTooMany,
+                     .text = "a container may have one share of " + std::string(resource) +
+                             ", and this one asks for " + std::to_string(ids.size())};
+    }
+    if (++shares[device] == 1) devices.push_back(device);
+  }
+  if (!fulfils(recipe.shares, devices.size(), ids.size()))
+    return of_other_devices(resource, recipe, devices, shares);
+  return expand(resource, recipe, std::move(devices),
+                {.of_container = ids.size(), .total = inventory.id_count()}, more);
+}
+
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+                                                  const Device& device, const UnitCounts& units,
+                                                  const Allocation& more) {
+  return expand(resource, recipe, {&device}, units, more);
+}
+
+CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
+  auto expanded = expand(resource, recipe, {&device}, {.pod = UnitsPod{}}, {});
+  auto* const allocation = std::get_if<Allocation>(&expanded);
+  return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
+}
+
+}  // namespace plughost

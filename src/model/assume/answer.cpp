@@ -1,0 +1,148 @@
+#include "model/assume/answer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/text.hpp"
+
+namespace plughost {
+namespace {
+
+std::string attribute_of(const Device& device, std::string_view name) {
+  const std::string* const value = device.attribute(name);
+  return value ? *value : "";
+}
+
+bool names_card(const AssumeTerms& terms, const std::string& text, const Device& device) {
+  if (terms.card_is == CardIs::kUuid) return !text.empty() && text == uuid_of(device);
+  const auto asked = number_in<unsigned>(text);
+  return asked && std::to_string(*asked) == index_of(device);
+}
+
+const Device* find_card(const AssumeTerms& terms, const std::string& text, const Inventory& inventory) {
+  const auto devices = inventory.devices();
+  const auto found =
+      std::ranges::find_if(devices, [&](const Device& device) { return names_card(terms, text, device); });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+std::string all_cards(const AssumeTerms& terms, const Inventory& inventory) {
+  constexpr std::size_t kMostShown = 16;
+  std::string text;
+  std::size_t shown = 0;
+  for (const Device& device : inventory.devices()) {
+    if (shown++ == kMostShown) return text + ", …";
+    text += (text.empty() ? "" : ", ") + card_text(terms, device);
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::optional<UnitsPod> pod_of(const AskingPod* pod) {
+  if (!pod) return std::nullopt;
+  const std::size_t slash = pod->name.find('/');
+  return UnitsPod{
+      .name_space = pod->name.substr(0, slash), .name = pod->name.substr(slash + 1), .units = pod->units()};
+}
+
+}  // namespace
+
+std::string uuid_of(const Device& device) {
+  const std::string uuid = attribute_of(device, "uuid");
+  return uuid.empty() ? device.id : uuid;
+}
+
+std::string index_of(const Device& device) { return attribute_of(device, "index"); }
+
+AssumedCard assumed_card(const Device& device, const Inventory& inventory) {
+  return {.uuid = uuid_of(device),
+          .index = index_of(device),
+          .units = device.replicas,
+          .memory = number_in<std::uint64_t>(attribute_of(device, "memory")).value_or(0),
+          .total_units = inventory.id_count()};
+}
+
+std::string card_text(const AssumeTerms& terms, const Device& device) {
+  return terms.card_is == CardIs::kUuid ? uuid_of(device) : index_of(device);
+}
+
+const Device* card_named(const AssumeTerms& terms, const AskingPod& pod, const Inventory& inventory) {
+  return pod.card ? find_card(terms, *pod.card, inventory) : nullptr;
+}
+
+std::variant<const Device*, std::string> card_of(const AssumeTerms& terms, const AskingPod& pod,
+                                                 const Inventory& inventory) {
+  const std::string who = "pod " + printable(pod.name);
+  if (!pod.card)
+    return who + " has no annotation " + pod.names.card + ": its scheduler has not said which card it is";
+  const std::string what =
+      who + ": its annotation " + pod.names.card + " is \"" + printable(*pod.card) + "\"";
+  if (terms.card_is == CardIs::kIndexes && pod.card->find(',') != std::string::npos)
+    return what + ", and a container's units are of one card";
+  const Device* const device = find_card(terms, *pod.card, inventory);
+  if (!device) return what + ", and no card of this node is that; there are " + all_cards(terms, inventory);
+  if (!device->trouble.empty()) return what + ", and that card is Unhealthy: " + device->trouble;
+  return device;
+}
+
+std::string why_not_on(const AssumeTerms& terms, const AskingPod& pod, const std::string& given) {
+  if (given == pod.card) return {};
+  if (pod.card && terms.card_is != CardIs::kUuid) {
+    const auto own = number_in<unsigned>(*pod.card);
+    if (own && own == number_in<unsigned>(given)) return {};
+  }
+  const std::string chosen = pod.card ? "chose card " + printable(*pod.card) : "chose none";
+  return "the container was given card " + printable(given) + ", but the scheduler " + chosen +
+         " for its pod " + printable(pod.name) + " (annotation " + pod.names.card +
+         "): plughost took its Allocate for another pod's, or the annotation has changed since. Delete the "
+         "pod; its controller creates another";
+}
+
+const Device* only_card(const Inventory& inventory) {
+  const auto devices = inventory.devices();
+  return devices.size() == 1 && devices.front().trouble.empty() ? &devices.front() : nullptr;
+}
+
+std::variant<Allocation, std::string> answer_on_card(const Offer& offer, const Recipe& recipe,
+                                                     const Device& device, std::uint64_t units,
+                                                     const AskingPod* pod, bool by_uuid,
+                                                     bool without_isolation) {
+  Allocation more;
+  const std::uint64_t pod_units = pod ? pod->units() : units;
+  more.env =
+      card_env(*offer.recipe->assume, assumed_card(device, offer.inventory), units, pod_units, by_uuid);
+  if (without_isolation) more.env["CGPU_DISABLE"] = "true";
+  auto outcome =
+      allocate_device(offer.resource, recipe, device,
+                      {.of_container = units, .total = offer.inventory.id_count(), .pod = pod_of(pod)}, more);
+  if (auto* const refusal = std::get_if<Refusal>(&outcome)) {
+    const std::string who = "resource " + offer.resource + ": ";  // whoever tells it says it, too
+    return refusal->text.starts_with(who) ? refusal->text.substr(who.size()) : std::move(refusal->text);
+  }
+  return std::get<Allocation>(std::move(outcome));
+}
+
+std::variant<Allocation, std::string> answer_without_pod(const Offer& offer, std::uint64_t units,
+                                                         const std::string& why, bool without_isolation) {
+  const AssumeTerms& terms = *offer.recipe->assume;
+  if (const Device* const card = terms.only_card ? only_card(offer.inventory) : nullptr)
+    // gpushare's plugin names it by its UUID then.
+    return answer_on_card(offer, *offer.recipe, *card, units, nullptr, terms.dialect == Dialect::kGpushare,
+                          without_isolation);
+  if (!terms.answer_without_card) return why;
+  const auto cards = offer.inventory.devices();
+  Allocation answer;
+  answer.env = no_card_env(terms, units, cards.empty() ? 0 : cards.front().replicas);
+  return answer;
+}
+
+std::variant<CdiEdits, std::string> late_edits(const Offer& offer, const Device& device, std::uint64_t units,
+                                               const AskingPod& pod, bool without_isolation) {
+  Recipe recipe = *offer.recipe;
+  recipe.cdi = CdiNames::kNone;  // all of it is the name's
+  auto outcome = answer_on_card(offer, recipe, device, units, &pod, false, without_isolation);
+  if (auto* const trouble = std::get_if<std::string>(&outcome)) return std::move(*trouble);
+  Allocation& all = std::get<Allocation>(outcome);
+  return CdiEdits{.env = std::move(all.env), .mounts = std::move(all.mounts), .nodes = std::move(all.nodes)};
+}
+
+}  // namespace plughost

@@ -1,0 +1,104 @@
+#pragma once
+// A pod, whoever shows it: the API server, or the kubelet; what of it asks for units of a card; and what is
+// written into its annotations. Values and pure functions, thread-safe.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text/json.hpp"
+#include "model/device/assume_terms.hpp"
+
+namespace plughost {
+
+struct Pod {
+  struct Container {
+    std::string name;
+    bool init = false;
+    std::map<std::string, std::string, std::less<>> limits;  // quantities, by resource
+
+    bool operator==(const Container&) const = default;
+  };
+
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  std::string created;   // RFC 3339, in UTC: such texts are in the order of their times
+  bool deleted = false;  // it is being deleted
+  std::string phase;
+  std::map<std::string, std::string, std::less<>> annotations;
+  std::vector<Container> containers;  // in the order of the kubelet's calls: init containers first
+
+  bool operator==(const Pod&) const = default;
+};
+
+// Of a v1 Pod. What is not there, or is something else, is left out.
+Pod pod_of(const Json& pod);
+
+struct AskingContainer {
+  std::string name;
+  std::uint64_t units = 0;
+  bool init = false;
+
+  bool operator==(const AskingContainer&) const = default;
+};
+
+// The containers of pods that have been answered, or hold units, by the pod's UID and their own name.
+using AnsweredContainers = std::set<std::pair<std::string, std::string>>;
+
+struct AskingPod {
+  // What a cluster's API lets through is shorter; what is longer is cut.
+  static constexpr std::size_t kLongestText = 256;
+  static constexpr std::size_t kMostContainers = 256;
+
+  std::string uid;
+  std::string name;  // "namespace/name"
+  std::string phase;
+  std::string created;                      // RFC 3339: such texts are in the order of their times
+  bool deleted = false;                     // it is being deleted
+  std::vector<AskingContainer> containers;  // that ask for units, in the order of the kubelet's calls
+  AssumeNames names;                        // the set that its annotations are of
+  std::optional<std::string> time;
+  std::optional<std::string> assigned;
+  std::optional<std::string> card;
+
+  // Of its containers that are no init containers: what the schedulers count.
+  std::uint64_t units() const;
+  // Over for good: nothing of it runs any more, or will.
+  bool ended() const { return phase == "Succeeded" || phase == "Failed"; }
+  // Returns the scheduler's time, in nanoseconds since 1970, or that of the pod's creation if that is later:
+  // an owner can write any time. An unreadable time, and none, is the last of all.
+  std::uint64_t assumed_at() const;
+  // The first of its containers that is not among these; nullptr: all are.
+  const AskingContainer* next(const AnsweredContainers& answered) const;
+
+  bool operator==(const AskingPod&) const = default;
+};
+
+// nullopt: it does not ask for the resource, or has no UID.
+std::optional<AskingPod> asking_pod(const Pod& pod, std::string_view resource, const AssumeTerms& terms);
+
+// By the time of the scheduler's choice as in assumed_at(), then by that of creation, then by the scheduler's
+// time as it is written, whose clock may be behind the API server's; then by UID.
+bool earlier(const AskingPod& one, const AskingPod& other);
+
+// Has the last of its containers been answered? Before that it is not marked: it would be nobody's candidate.
+bool all_answered(const AskingPod& pod, const AnsweredContainers& answered);
+// Does its annotation say already that it is?
+bool marked(const AskingPod& pod);
+
+// That the pod has its card. now: nanoseconds since 1970.
+std::string mark_patch(const AssumeTerms& terms, const AskingPod& pod, std::int64_t now);
+
+// Those that hold their units, by the kubelet's checkpoint, and are not marked: whoever had answered them did
+// not come to that. A pod that no scheduler has assumed is none of them.
+std::vector<const AskingPod*> to_be_marked(std::span<const AskingPod* const> pods,
+                                           const AnsweredContainers& holding);
+
+}  // namespace plughost

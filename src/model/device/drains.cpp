@@ -1,0 +1,123 @@
+#include "model/device/drains.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "base/text/json.hpp"
+#include "base/text/text.hpp"
+#include "model/device/names.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr int kVersion = 1;
+
+std::string utc_of(Drain::Clock::time_point time) {
+  return utc_text(std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count());
+}
+
+std::optional<Drain::Clock::time_point> time_of(const Json& text) {
+  // What the clock can hold: to the year 2262.
+  constexpr auto kLatest = std::chrono::duration_cast<std::chrono::microseconds>(
+      Drain::Clock::time_point::max().time_since_epoch());
+  const std::optional<std::int64_t> microseconds = microseconds_of(text.text());
+  if (!microseconds || *microseconds < 0 || *microseconds > kLatest.count()) return std::nullopt;
+  return Drain::Clock::time_point(std::chrono::microseconds(*microseconds));
+}
+
+// Empty, or why the item is none of a document's.
+std::string read_item(const Json& item, Drains& drains) {
+  const Drains::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
+  if (name.resource.empty() || name.device.empty()) return "it names no resource and device";
+  const std::optional<Drain::Clock::time_point> since = time_of(item["since"]);
+  if (!since) return "its 'since' is no time";
+  Drain drain{.reason = item["reason"].text(), .since = *since, .until = time_of(item["until"])};
+  if (!drain.until && !item["until"].is_null()) return "its 'until' is no time";
+  if (std::string trouble = reason_trouble(drain.reason); !trouble.empty()) return trouble;
+  drains.set(name, std::move(drain));
+  return {};
+}
+
+}  // namespace
+
+std::string Drain::text() const {
+  std::string text = "drained";
+  if (until) text += " until " + utc_of(*until).substr(0, 19) + 'Z';
+  return reason.empty() ? text : text + ": " + reason;
+}
+
+std::string reason_trouble(std::string_view reason) {
+  if (reason.size() > kLongestReason)
+    return "the reason has " + std::to_string(reason.size()) + " bytes; " + std::to_string(kLongestReason) +
+           " are the most";
+  if (!valid_utf8(reason)) return "the reason is not UTF-8";
+  if (printable(reason) != reason) return "the reason is one line, without control characters";
+  return {};
+}
+
+std::vector<Drains::Name> Drains::expire(Drain::Clock::time_point now) {
+  std::vector<Name> over;
+  std::erase_if(all_, [&](const auto& item) {
+    if (!item.second.until || *item.second.until > now) return false;
+    over.push_back(item.first);
+    return true;
+  });
+  return over;
+}
+
+std::optional<Drain::Clock::time_point> Drains::next_end() const {
+  std::optional<Drain::Clock::time_point> first;
+  for (const auto& [name, drain] : all_) {
+    if (drain.until) first = std::min(first.value_or(*drain.until), *drain.until);
+  }
+  return first;
+}
+
+const Drain* Drains::find(const Name& name) const {
+  const auto found = all_.find(name);
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+bool Drains::touches(const std::string& resource) const {
+  const auto first = all_.lower_bound({.resource = resource, .device = {}});
+  return first != all_.end() && first->first.resource == resource;
+}
+
+void Drains::lay(const std::string& resource, std::vector<Device>& devices) const {
+  for (Device& device : devices)
+    if (const Drain* const drain = find({.resource = resource, .device = device.id}))
+      device.reasons.push_back(Reason::drain(drain->text()));
+}
+
+std::string Drains::text() const {
+  Json items = Json::Array();
+  for (const auto& [name, drain] : all_) {
+    Json item{{"resource", name.resource},
+              {"device", name.device},
+              {"reason", drain.reason},
+              {"since", utc_of(drain.since)}};
+    if (drain.until) item["until"] = utc_of(*drain.until);
+    items.push_back(std::move(item));
+  }
+  return Json{{"version", kVersion}, {"drains", std::move(items)}}.dump_indented() + '\n';
+}
+
+Drains::Parsed Drains::parse(std::string_view text) {
+  Parsed parsed;
+  try {
+    const Json document = Json::parse(text);
+    if (document["version"] != Json(kVersion))
+      throw std::runtime_error("its 'version' is not " + std::to_string(kVersion));
+    const Json& items = document["drains"];
+    if (items != Json(items.array())) throw std::runtime_error("its 'drains' is no list");
+    for (std::size_t i = 0; i < items.array().size(); ++i) {
+      const std::string trouble = read_item(items.array()[i], parsed.drains);
+      if (!trouble.empty()) parsed.troubles.push_back("drains[" + std::to_string(i) + "]: " + trouble);
+    }
+  } catch (const std::runtime_error& error) {
+    parsed.troubles.emplace_back(error.what());
+  }
+  return parsed;
+}
+
+}  // namespace plughost

@@ -1,0 +1,182 @@
+#include "model/device/label.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text/text.hpp"
+#include "model/device/names.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr std::size_t kLongestPrefix = 253;
+constexpr std::size_t kLongestName = 63;
+constexpr std::size_t kLongestValue = 63;
+constexpr std::string_view kUsualPrefix = "feature.node.kubernetes.io";
+constexpr std::string_view kProfilePrefix = "profile.node.kubernetes.io";
+
+// The domain itself, or one below it.
+bool is_in(std::string_view domain, std::string_view above) {
+  if (!domain.ends_with(above)) return false;
+  domain.remove_suffix(above.size());
+  return domain.empty() || domain.ends_with('.');
+}
+
+std::string prefix_trouble(std::string_view prefix) {
+  if (prefix.size() > kLongestPrefix)
+    return "The prefix before '/' has " + std::to_string(prefix.size()) +
+           " characters; at most 253 are allowed.";
+  if (!is_domain(prefix))
+    return "The prefix before '/' must consist of lower-case letters, digits, '-' and '.', and each of its "
+           "labels must begin and end with a letter or a digit, as in vendor.example.";
+  if (is_in(prefix, "kubernetes.io") && !is_in(prefix, kUsualPrefix) && !is_in(prefix, kProfilePrefix))
+    return "Of the prefixes in kubernetes.io, Node Feature Discovery takes feature.node.kubernetes.io and "
+           "profile.node.kubernetes.io, and those below them; use one of these, a domain of your own, or "
+           "none.";
+  return {};
+}
+
+// Of the lists, those that are there.
+using Present = std::vector<const Device*>;
+
+struct Value {
+  std::string text;
+  std::string trouble;  // why there is none; empty: there is
+};
+
+Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t count) {
+  std::string missing;
+  const auto text = recipe.value.expand(
+      [&](std::string_view placeholder) -> std::optional<std::string> {
+        if (placeholder == "count") return std::to_string(count);
+        const std::string* const attribute = device.attribute(placeholder);
+        return attribute ? std::optional(*attribute) : std::nullopt;
+      },
+      &missing);
+  if (!text) return {.trouble = '{' + missing + "} is not known of " + device.id};
+  // What the configuration says itself was checked when it was read.
+  if (recipe.value.literal()) return {.text = *text};
+  Value value{.text = label_value(*text)};
+  if (value.text.empty()) value.trouble = "nothing of \"" + *text + "\" may stand in a label's value";
+  if (const std::string trouble = label_value_trouble(value.text); !trouble.empty())
+    value.trouble = '"' + value.text + "\": " + trouble;
+  return value;
+}
+
+Value value_of(const LabelRecipe& recipe, const Present& present) {
+  Value value = value_for(recipe, *present.front(), present.size());
+  const std::vector<std::string_view> placeholders = recipe.value.placeholders();
+  if (std::ranges::all_of(placeholders, [](std::string_view name) { return name == "count"; })) return value;
+  for (const Device* const device : present) {
+    if (!value.trouble.empty()) break;
+    const Value its = value_for(recipe, *device, present.size());
+    value.trouble = its.trouble;
+    if (its.trouble.empty() && its.text != value.text)
+      value.trouble = "the devices differ: \"" + value.text + "\" of " + present.front()->id + ", \"" +
+                      its.text + "\" of " + device->id;
+  }
+  return value;
+}
+
+constexpr std::string_view kHead = "# plughost writes this file. What others write into it is lost.\n";
+constexpr std::string_view kExpiry = "# +expiry-time=";
+
+std::optional<FeatureTime> expiry_of(const std::string& text) {
+  const std::size_t at = text.find(kExpiry);
+  if (at == std::string::npos) return std::nullopt;
+  const std::size_t begin = at + kExpiry.size();
+  const auto time = microseconds_of(text.substr(begin, text.find('\n', begin) - begin));
+  if (!time) return std::nullopt;
+  return FeatureTime(std::chrono::microseconds(*time));
+}
+
+}  // namespace
+
+std::string label_name(std::string_view key) {
+  if (key.find('/') != std::string_view::npos) return std::string(key);
+  return std::string(kUsualPrefix) + '/' + std::string(key);
+}
+
+std::string label_key_trouble(std::string_view key) {
+  const std::size_t slash = key.find('/');
+  if (slash != std::string_view::npos) {
+    if (std::string trouble = prefix_trouble(key.substr(0, slash)); !trouble.empty()) return trouble;
+    key.remove_prefix(slash + 1);
+  }
+  if (key.size() > kLongestName)
+    return "A label's name has at most 63 characters after its prefix; this one has " +
+           std::to_string(key.size()) + '.';
+  if (!is_name_part(key))
+    return "A label's name must consist of letters, digits, '-', '_' and '.', and must begin and end with a "
+           "letter or a digit; before it there may be a prefix and one '/'.";
+  return {};
+}
+
+std::string label_value_trouble(std::string_view value) {
+  if (value.size() > kLongestValue)
+    return "A label's value has at most 63 characters; this one has " + std::to_string(value.size()) + '.';
+  if (!value.empty() && !is_name_part(value))
+    return "A label's value must consist of letters, digits, '-', '_' and '.', and must begin and end with a "
+           "letter or a digit.";
+  return {};
+}
+
+std::string label_value(std::string_view text) {
+  std::string value;
+  for (const char c : text) {
+    const char written = c == ' ' || c == '\t' ? '-' : c;
+    if (!is_name_part(std::string{'x', written, 'x'})) continue;
+    // Several spaces are as good as one.
+    const bool again = written != c && value.ends_with('-');
+    if (!again) value += written;
+  }
+  const auto is_end = [](char c) { return !is_name_part({&c, 1}); };
+  while (!value.empty() && is_end(value.back())) value.pop_back();
+  value.erase(value.begin(), std::ranges::find_if_not(value, is_end));
+  return value;
+}
+
+Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory> lists) {
+  Present present;
+  for (const Inventory& list : lists) {
+    for (const Device& device : list.devices()) {
+      if (!device.gone) present.push_back(&device);
+    }
+  }
+  Labels labels;
+  if (present.empty()) return labels;
+  for (const LabelRecipe& recipe : recipes) {
+    const Value value = value_of(recipe, present);
+    if (value.trouble.empty())
+      labels.pairs.emplace_back(label_name(recipe.key), value.text);
+    else
+      labels.remarks.push_back(label_name(recipe.key) + ": " + value.trouble);
+  }
+  return labels;
+}
+
+std::string feature_file_name(std::string_view owner, std::string_view entry) {
+  const std::string part = resource_name_part(entry.substr(entry.find('/') + 1));
+  return std::string(owner) + '-' + part + '-' + hex_digits(fnv1a(entry));
+}
+
+bool is_feature_file(std::string_view owner, std::string_view file) {
+  if (file.starts_with('.')) file.remove_prefix(1);
+  return file.starts_with(std::string(owner) + '-');
+}
+
+std::string feature_file_text(const Labels::Pairs& labels, FeatureTime expiry) {
+  std::string text(kHead);
+  text.append(kExpiry).append(utc_text(expiry.time_since_epoch().count())).append("\n");
+  for (const auto& [key, value] : labels) text.append(key).append("=").append(value).append("\n");
+  return text;
+}
+
+bool is_fresh(const std::string& text, const Labels::Pairs& labels, FeatureTime now) {
+  const auto expiry = expiry_of(text);
+  // A clock that was set back makes it last for too long.
+  return expiry && *expiry >= now + kFeaturesRenewed && *expiry <= now + kFeaturesLast &&
+         text == feature_file_text(labels, *expiry);
+}
+
+}  // namespace plughost

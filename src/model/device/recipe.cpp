@@ -1,0 +1,95 @@
+#include "model/device/recipe.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+
+#include "base/text/text.hpp"
+
+namespace plughost {
+namespace {
+
+// Attributes that list several things, with commas: a pattern may be for one of them.
+constexpr std::string_view kLists[] = {"linkType", "netdevs", "pfName"};
+
+bool fits(const std::string& pattern, std::string_view name, const std::string& value) {
+  const auto fits_one = [&](const std::string& one) { return pattern == one || matches(pattern, one); };
+  if (fits_one(value)) return true;
+  if (std::ranges::find(kLists, name) == std::end(kLists)) return false;
+  std::istringstream list(value);
+  for (std::string one; std::getline(list, one, ',');) {
+    if (fits_one(one)) return true;
+  }
+  return false;
+}
+
+// Which of the devices match one of the patterns. Each pattern is tried on all of them: does it match any?
+std::vector<bool> matching(const std::vector<DevicePattern>& patterns, const std::vector<Device>& devices,
+                           std::vector<std::string>& unmatched) {
+  std::vector<bool> matched(devices.size());
+  for (const DevicePattern& pattern : patterns) {
+    bool any = false;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      if (pattern.matches(devices[i])) any = matched[i] = true;
+    }
+    if (!any) unmatched.push_back(pattern.where);
+  }
+  return matched;
+}
+
+}  // namespace
+
+bool DevicePattern::matches(const Device& device) const {
+  return std::ranges::all_of(attributes, [&](const auto& wanted) {
+    const auto has = [&](const std::string* value) {
+      return value && !value->empty() && std::ranges::any_of(wanted.second, [&](const std::string& pattern) {
+               return fits(pattern, wanted.first, *value);
+             });
+    };
+    return has(device.attribute(wanted.first)) || has(device.attribute_at_place(wanted.first));
+  });
+}
+
+bool ReplicaRule::matches(const Device& device) const {
+  return std::ranges::any_of(devices, [&](const DevicePattern& each) { return each.matches(device); });
+}
+
+std::string_view disagreement(const Recipe& one, const Recipe& other) {
+  if (one.rename_shared != other.rename_shared) return "renameByDefault";
+  if (one.one_share_only != other.one_share_only) return "failRequestsGreaterThanOne";
+  if (one.policy != other.policy) return "allocationPolicy";
+  if (one.near != other.near) return "near";
+  if (one.same_card != other.same_card) return "sameCard";
+  if (one.shares != other.shares) return "shares";
+  if (one.units != other.units) return "unit";
+  // Which cards a scheduler means is asked of the entry that has them all.
+  if (one.assume || other.assume) return "assume";
+  if (one.empty_at_stop != other.empty_at_stop) return "emptyAtStop";
+  if (one.required != other.required) return "required";
+  if (one.forget_after != other.forget_after) return "forgetAfter";
+  // The kubelet asks the whole resource once whether it is to be told of starts.
+  if (one.pre_start.has_value() != other.pre_start.has_value()) return "preStart";
+  return {};
+}
+
+Chosen choose(const Choice& choice, std::vector<Device>& devices) {
+  Chosen chosen;
+  const std::vector<bool> only = matching(choice.only, devices, chosen.unmatched);
+  const std::vector<bool> except = matching(choice.except, devices, chosen.unmatched);
+  // An entry that leaves out what hangs from a card means the card.
+  const bool named = !choice.only.empty() || std::ranges::any_of(choice.except, [](const auto& pattern) {
+    return pattern.attributes.contains("physfn");
+  });
+  std::size_t i = 0;
+  std::erase_if(devices, [&](const Device& device) {
+    const std::size_t at = i++;
+    if (except[at] || (!choice.only.empty() && !only[at])) return true;
+    const bool not_named = device.if_named && !named;
+    if (not_named) chosen.not_named.push_back(device.id);
+    return not_named;
+  });
+  return chosen;
+}
+
+}  // namespace plughost

@@ -1,0 +1,78 @@
+#include "model/device/twins.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace plughost {
+namespace {
+
+using Ids = Hardware::Ids;
+
+const Ids& ids_of(const Device& device) { return device.hardware->ids; }
+
+class Twins {
+ public:
+  Twins(std::vector<Device>& devices, const Inventory& listed) : listed_(listed) {
+    for (Device& device : devices) {
+      if (ids_of(device).by_place.empty()) continue;
+      open_.push_back(&device);
+      ++of_name_[ids_of(device).by_name];
+    }
+  }
+
+  bool none() const { return open_.empty(); }
+
+  // by_place, by_name: does the device go by it?
+  template <typename ByPlace, typename ByName>
+  void decide(const ByPlace& by_place, const ByName& by_name) {
+    std::erase_if(open_, [&](Device* device) {
+      const Ids& ids = ids_of(*device);
+      if (by_place(*device)) {
+        device->go_by_place();
+        return true;
+      }
+      return by_name(*device) && taken_.insert(ids.by_name).second;
+    });
+  }
+
+  // Was it listed so, where it is now?
+  bool was_listed(const std::string& id, const Device& device) const {
+    const Device* const former = device_of_id(listed_.devices(), id);
+    return former && ids_of(*former) == ids_of(device);
+  }
+
+  bool has_twin(const Device& device) const {
+    const Ids& ids = ids_of(device);
+    return of_name_.at(ids.by_name) > 1 || std::ranges::any_of(listed_.devices(), [&](const Device& other) {
+             return ids_of(other).by_name == ids.by_name && other.id == ids_of(other).by_place;
+           });
+  }
+
+ private:
+  const Inventory& listed_;
+  std::vector<Device*> open_;
+  std::map<std::string, unsigned> of_name_;
+  std::set<std::string> taken_;  // names
+};
+
+}  // namespace
+
+void tell_twins_apart(const std::string& resource, std::vector<Device>& devices, const Inventory& listed,
+                      const WasGiven& was_given) {
+  Twins twins(devices, listed);
+  if (twins.none()) return;
+  twins.decide([&](const Device& each) { return twins.was_listed(ids_of(each).by_place, each); },
+               [&](const Device& each) { return twins.was_listed(ids_of(each).by_name, each); });
+  for (const GivenBy least : {GivenBy::kPath, GivenBy::kName, GivenBy::kLink}) {
+    if (!was_given) break;
+    twins.decide(
+        [&](const Device& each) { return was_given(resource, ids_of(each).by_place, each) >= least; },
+        [&](const Device& each) { return was_given(resource, ids_of(each).by_name, each) >= least; });
+  }
+  twins.decide([&](const Device& each) { return twins.has_twin(each); }, [](const Device&) { return true; });
+  // Its name is another's.
+  twins.decide([](const Device&) { return true; }, [](const Device&) { return false; });
+}
+
+}  // namespace plughost

@@ -1,0 +1,89 @@
+// plughost check: is a configuration right?
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/system/event_loop.hpp"
+#include "base/system/workers.hpp"
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "config/selection.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/doctor/api_permissions.hpp"
+#include "tools/survey/survey.hpp"
+
+namespace plughost {
+namespace {
+
+// What a look at the machine starts nothing for, and opens no device: its files alone.
+Config to_be_looked_at(Config config) {
+  std::erase_if(config.resources,
+                [](const ResourceConfig& entry) { return entry.source->sandbox_needs() != SandboxNeeds{}; });
+  return config;
+}
+
+// A directory may be a server's that does not answer; whoever checks a file does not wait for it.
+constexpr std::chrono::seconds kPatience{3};
+
+struct Remarks {
+  std::vector<std::string> said;
+  bool hangs = false;  // a thread is still with the directory
+};
+
+Remarks remarks_on(Config config, const HostRoot& host) {
+  EventLoop loop;
+  Workers workers(loop, 1);
+  Remarks result;
+  const auto remarks = std::make_shared<std::vector<std::string>>();
+  const auto look = [remarks, host, config = to_be_looked_at(std::move(config))] {
+    *remarks = mount_remarks(host, survey(config, host).offers);
+  };
+  const auto done = [&] {
+    result.said = std::move(*remarks);
+    loop.stop();
+  };
+  const auto overdue = [&] {
+    result.hangs = true;
+    result.said = {
+        "mounts were not looked at: " + std::to_string(kPatience.count()) +
+        " s were not enough to list the devices; is there a directory whose server does not answer?"};
+    loop.stop();
+  };
+  workers.run(look, done, kPatience, overdue);
+  loop.run();
+  return result;
+}
+
+}  // namespace
+
+int check(const CheckOptions& options) {
+  const Config config = load_config(options.file);
+  const HostRoot host;
+  // Whoever writes a file elsewhere need not have a node's credentials.
+  const std::string trouble = access_trouble(config, host);
+  const bool is_node = host.exists(config.kubelet.directory / "kubelet.sock");
+  for (const Diagnostic& warning : config.warnings) std::cerr << "warning: " << warning.text() << '\n';
+  if (!trouble.empty()) std::cerr << (is_node ? "" : "warning: ") << trouble << '\n';
+  const bool warned = !config.warnings.empty() || !trouble.empty();
+  if ((is_node && !trouble.empty()) || (options.strict && warned)) return 1;
+  std::cout << options.file << ": " << counted(config.resources.size(), "entry") << " in "
+            << counted(config.files.paths.size(), "file") << ", no errors\n";
+  const Selection selection = select(config, host);
+  for (const NotHere& other : selection.others) std::cout << other.text() << '\n';
+  const Remarks remarks = remarks_on(applying(config, selection), host);
+  for (const std::string& remark : remarks.said) std::cerr << "note: " << remark << '\n';
+  std::cout << "next: plughost discover --config " << options.file << '\n';
+  // What exit() takes down must not go under the thread that hangs, and whoever waits for that one (a leak
+  // checker) waits for ever.
+  if (remarks.hangs) {
+    std::cout.flush();
+    std::_Exit(0);
+  }
+  return 0;
+}
+
+}  // namespace plughost

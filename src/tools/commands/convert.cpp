@@ -1,0 +1,112 @@
+// plughost convert: another plugin's configuration in plughost's words.
+
+#include "tools/convert/convert.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <set>
+
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/convert/manifests/read_files.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr int kNotWhole = 3;
+
+// Writes one line about the input, in which names and texts are a stranger's.
+void tell(const std::string& line) { std::cerr << printable(line) << '\n'; }
+
+void tell_unread(const ReadFiles& files) {
+  for (const UnreadFile& unread : files.unread) tell(unread.file + ": not read: " + unread.why);
+}
+
+// What was found where, and where nothing was.
+void tell_files(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
+  std::set<std::string> with_something;
+  for (const Conversion::Found& found : conversion.found) {
+    with_something.insert(found.file);
+    const bool told = !found.what.empty() || files.files.size() > 1;
+    if (told)
+      tell((found.file.empty() ? source : found.file) + ": " +
+           (found.what.empty() ? "a configuration" : found.what));
+  }
+  tell_unread(files);
+  if (files.files.size() < 2) return;
+  std::vector<std::string> others;
+  std::ranges::copy_if(files.files, std::back_inserter(others),
+                       [&](const std::string& file) { return !with_something.contains(file); });
+  constexpr std::size_t kMostNamed = 20;
+  const std::size_t named = std::min(others.size(), kMostNamed);
+  std::string line = source + ": " + counted(files.files.size(), "file") +
+                     " read; without a configuration: " + std::to_string(others.size());
+  for (std::size_t i = 0; i < named; ++i) line += (i == 0 ? " (" : ", ") + others[i];
+  tell(line + (others.size() > named ? ", …)" : named > 0 ? ")" : ""));
+}
+
+int print(const Conversion& conversion, const ReadFiles& files, const std::string& source) {
+  tell_files(conversion, files, source);
+  const std::vector<Diagnostic> errors = errors_of(conversion.text, "what it becomes");
+  if (!errors.empty()) {
+    for (const Diagnostic& error : errors) std::cerr << error.text() << '\n';
+    if (!files.language.empty()) tell(source + ": " + files.language);
+    tell(source + ": plughost would refuse what it becomes, at the places above; mend it here first");
+    std::cerr << conversion.text;
+    return 1;
+  }
+  std::cout << conversion.text;
+  tell(source + ": taken for the configuration of " + conversion.from +
+       "; comments on what differs: " + std::to_string(conversion.notes) +
+       (conversion.left_out == 0
+            ? ""
+            : "; entries that are comments only: " + std::to_string(conversion.left_out)));
+  for (const std::string& doubt : conversion.doubts) tell(source + ": not certain: " + doubt);
+  for (const std::string& loss : conversion.losses) tell(source + ": not kept: " + loss);
+  if (conversion.entries == 0) {
+    const bool empty = conversion.left_out == 0 && conversion.losses.empty();
+    tell(source + (empty ? ": it has no resource" : ": nothing of it can be kept as it is"));
+    return 1;
+  }
+  std::cerr << "next: plughost check FILE, with what stands on standard output in FILE\n";
+  const bool whole = conversion.losses.empty() && std::ranges::none_of(files.unread, &UnreadFile::may_matter);
+  return whole ? 0 : kNotWhole;
+}
+
+std::vector<NearPair> pairs_of(const std::vector<std::string>& texts, Diagnostics& diagnostics) {
+  std::vector<NearPair> pairs;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos)
+      diagnostics.error({.file = "--near"}, "",
+                        quote(text) + " is no pair of resources, as in a.example/gpu=a.example/audio");
+    else
+      pairs.push_back({.one = text.substr(0, equals), .other = text.substr(equals + 1)});
+  }
+  return pairs;
+}
+
+}  // namespace
+
+int convert(const ConvertOptions& options) {
+  const auto& [file, arguments, near] = options;
+  Diagnostics diagnostics;
+  const ReadFiles files = file.empty() ? ReadFiles{} : read_files(file, diagnostics);
+  const auto conversion = convert(files.documents, arguments, diagnostics, pairs_of(near, diagnostics));
+  const std::string source = file.empty() ? "--args" : file == kStandardInput ? "standard input" : file;
+  if (conversion) {
+    for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
+    return print(*conversion, files, source);
+  }
+  tell_unread(files);
+  // A template may be YAML, but not the one that is meant.
+  if (!files.language.empty())
+    tell(source + ": " + files.language);
+  else
+    for (const Diagnostic& error : diagnostics.all()) std::cerr << error.text() << '\n';
+  return 1;
+}
+
+}  // namespace plughost

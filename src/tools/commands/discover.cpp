@@ -1,0 +1,78 @@
+// plughost discover: what each resource would advertise now.
+
+#include <iostream>
+
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "model/allocate/allocation.hpp"
+#include "model/allocate/allocation_text.hpp"
+#include "model/allocate/cdi.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/survey/survey.hpp"
+
+namespace plughost {
+namespace {
+
+std::string paths_of(const Device& device) {
+  std::string text;
+  for (const DeviceNode& node : device.nodes) text += (text.empty() ? "" : " ") + node.host_path;
+  for (const Mount& mount : device.mounts) text += (text.empty() ? "" : " ") + mount.host_path;
+  return text;
+}
+
+void print_offers(const Survey& found) {
+  std::vector<TableRow> rows;
+  for (const Offer& offer : found.offers) {
+    if (offer.inventory.empty()) rows.push_back({offer.resource, "", "no devices", "", ""});
+    for (const Device& device : offer.inventory.devices()) {
+      rows.push_back({offer.resource, id_text(device.id, device.replicas), health_text(device.trouble),
+                      joined(device.numa_nodes, ","), paths_of(device)});
+    }
+  }
+  print_table(std::cout, {"RESOURCE", "DEVICE", "HEALTH", "NUMA", "PATHS"}, rows);
+}
+
+Json json_of_offers(const Survey& found) {
+  Json json = Json::Array();
+  for (const Offer& offer : found.offers) {
+    Json& resource = json.push_back(Json{{"resource", offer.resource}, {"devices", Json::Array()}});
+    for (const Device& device : offer.inventory.devices()) {
+      Json& entry = resource["devices"].push_back(
+          Json{{"id", device.id}, {"health", device.healthy() ? "Healthy" : "Unhealthy"}});
+      if (!device.healthy()) entry["reason"] = device.trouble;
+      if (device.replicas > 1) entry["replicas"] = device.replicas;
+      if (!device.numa_nodes.empty()) entry["numa"] = device.numa_nodes;
+      for (const DeviceNode& node : device.nodes)
+        entry["nodes"].push_back(
+            json_of(ContainerNode{node.host_path, node.container_path.pattern(), node.permissions}));
+      for (const Mount& mount : device.mounts)
+        entry["mounts"].push_back(
+            json_of(ContainerMount{mount.host_path, mount.container_path.pattern(), mount.read_only}));
+      for (const Variable& variable : device.env) entry["env"][variable.name.pattern()] = variable.value;
+      if (!cdi_edits(offer.resource, *offer.recipe, device).empty())
+        entry["cdi"] = cdi_qualified_name(offer.resource, device.id);
+      for (const Attribute& attribute : device.attributes)
+        entry["attributes"][attribute.name] = attribute.value;
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+int discover(const DiscoverOptions& options) {
+  const HostRoot host;
+  const Survey found = survey(load_config(options.file), host);
+  if (options.format == OutputFormat::kTable)
+    print_offers(found);
+  else
+    print(std::cout, json_of_offers(found), options.format);
+  for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
+  for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
+  for (const std::string& remark : mount_remarks(host, found.offers)) std::cerr << "note: " << remark << '\n';
+  for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
+  for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
+  return found.troubles.empty() ? 0 : 1;
+}
+
+}  // namespace plughost

@@ -1,0 +1,85 @@
+// plughost drain and undrain: a device out of service, and back in it.
+
+#include <iostream>
+#include <utility>
+
+#include "base/document/fields.hpp"
+#include "base/text/text.hpp"
+#include "daemon/telemetry/control_client.hpp"
+#include "tools/commands/command.hpp"
+
+namespace plughost {
+namespace {
+
+void print_holders(const Json& answer) {
+  if (const std::string& why = answer["holdersUnknown"].text(); !why.empty()) {
+    std::cout << "which pods hold it is not known: " << why << '\n';
+    return;
+  }
+  std::vector<TableRow> rows;
+  for (const Json& holder : answer["holders"].array())
+    rows.push_back(
+        {holder["namespace"].text(), holder["pod"].text(), holder["container"].text(), holder["id"].text()});
+  if (rows.empty()) {
+    std::cout << "no pod holds it\n";
+    return;
+  }
+  std::cout << "these hold it, and go on:\n";
+  print_table(std::cout, {"NAMESPACE", "POD", "CONTAINER", "ID"}, rows);
+}
+
+void print_drained(const Json& answer) {
+  std::cout << printable(answer["resource"].text() + '=' + answer["device"].text()) << " is "
+            << printable(answer["drained"].truth() ? answer["what"].text() : "back in service") << '\n';
+  if (const std::string& why = answer["unsaved"].text(); !why.empty())
+    std::cerr << "warning: a restart of plughost would not know of it: " << why << '\n';
+  if (!answer["drained"].truth() && !answer["trouble"].text().empty())
+    std::cout << "and " << health_text(answer["trouble"].text()) << '\n';
+  if (answer["drained"].truth()) print_holders(answer);
+}
+
+int carry_out(DrainOrder order, const std::string& what, const std::string& control, OutputFormat format) {
+  const std::size_t equals = what.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == what.size()) {
+    std::cerr << what
+              << " does not name a device: write NAME=ID, as in example.com/gpu=gpu-0; `plughost status "
+              << "NAME` shows the ids\n";
+    return kUsedWrongly;
+  }
+  order.resource = what.substr(0, equals);
+  order.device = what.substr(equals + 1);
+  if (const std::string trouble = trouble_of(order); !trouble.empty()) {
+    std::cerr << trouble << '\n';
+    return kUsedWrongly;
+  }
+  const Json answer = ControlClient(control).carry_out(order);
+  const std::string& error = answer["error"].text();
+  if (format != OutputFormat::kTable)
+    print(std::cout, answer, format);
+  else if (error.empty())
+    print_drained(answer);
+  else
+    std::cerr << printable(error) << '\n';
+  return error.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int drain(const DrainOptions& options) {
+  DrainOrder order{.resource = {}, .device = {}, .terms = DrainOrder::Terms{.reason = options.reason}};
+  if (!options.duration.empty()) {
+    const auto duration = duration_of(options.duration);
+    if (!duration) {
+      std::cerr << options.duration << " is no duration: write it as 90s, 2h30m or 3d\n";
+      return kUsedWrongly;
+    }
+    order.terms->duration = std::chrono::duration_cast<std::chrono::seconds>(*duration);
+  }
+  return carry_out(std::move(order), options.what, options.control, options.format);
+}
+
+int undrain(const UndrainOptions& options) {
+  return carry_out({}, options.what, options.control, options.format);
+}
+
+}  // namespace plughost

@@ -1,0 +1,58 @@
+// plughost facts: what this node is, for a look at it elsewhere.
+
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "base/document/fields.hpp"
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "kinds/gpu/nvml_cards.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/plan/recording.hpp"
+
+namespace plughost {
+namespace {
+
+// To the second.
+std::string now() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  const std::string text = utc_text(std::chrono::duration_cast<std::chrono::microseconds>(since).count());
+  return text.substr(0, text.find('.')) + 'Z';
+}
+
+// That of the usual place need not be there, nor be right: what the machine is does not depend on it.
+std::optional<Config> configuration(const std::string& file) {
+  if (!file.empty()) return load_config(file);
+  std::error_code failed;
+  if (!std::filesystem::exists(kConfigFile, failed)) return std::nullopt;
+  try {
+    return load_config(kConfigFile);
+  } catch (const ConfigError& error) {
+    std::cerr << error.what() << "\nnote: what the configuration looks at is not recorded\n";
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+int facts(const FactsOptions& options) {
+  for (const std::string& pattern : options.paths) {
+    if (const std::string trouble = path_trouble(pattern); !trouble.empty()) {
+      std::cerr << "--path " << pattern << ": " << trouble << '\n';
+      return kUsedWrongly;
+    }
+  }
+  const HostRoot host;
+  const std::optional<Config> config = configuration(options.config);
+  const Recording recording = record(host, {.config = config ? &*config : nullptr,
+                                            .paths = options.paths,
+                                            .now = now(),
+                                            .nvml = look_at_nvml(host)});
+  std::cout << text_of(recording.facts) << '\n';
+  for (const std::string& remark : recording.remarks) std::cerr << "note: " << remark << '\n';
+  return 0;
+}
+
+}  // namespace plughost

@@ -1,0 +1,159 @@
+// plughost preset: ready-made entries, which of them are linked, and which find something on this machine.
+
+#include <fstream>
+#include <iostream>
+#include <utility>
+
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "config/presets.hpp"
+#include "model/device/inventory.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/survey/survey.hpp"
+
+namespace plughost {
+namespace {
+
+struct Row {
+  Preset preset;
+  Survey found;  // by `here`
+};
+
+std::size_t device_count(const Survey& found) {
+  std::size_t count = 0;
+  for (const Offer& offer : found.offers) count += offer.inventory.devices().size();
+  return count;
+}
+
+// "dri/render: renderD128, renderD129"
+std::string devices_text(const Survey& found) {
+  std::string text;
+  for (const Offer& offer : found.offers) {
+    if (offer.inventory.empty()) continue;
+    std::vector<std::string> ids;
+    for (const Device& device : offer.inventory.devices())
+      ids.push_back(device.id + (device.healthy() ? "" : " (Unhealthy: " + device.trouble + ')'));
+    text += (text.empty() ? "" : "; ") + offer.resource + ": " + joined(ids, ", ");
+  }
+  return text;
+}
+
+// What the preset would offer on this machine. What only its own text says is there, as with `count`, is not
+// found.
+Survey look(const Preset& preset) {
+  try {
+    Config config = load_config(preset.file);
+    std::erase_if(config.resources,
+                  [](const ResourceConfig& entry) { return !entry.source->fixed_devices().empty(); });
+    return survey(config, HostRoot());
+  } catch (const ConfigError& error) {
+    Survey nothing;
+    nothing.troubles = {error.what()};
+    return nothing;
+  }
+}
+
+// All presets; or, if that is asked, those that find something here.
+std::vector<Row> rows_of(const Presets& presets, bool here) {
+  std::vector<Row> rows;
+  for (Preset& preset : presets.list()) {
+    Row row{std::move(preset), {}};
+    if (here && row.preset.there) row.found = look(row.preset);
+    for (const std::string& trouble : row.found.troubles) std::cerr << "error: " << trouble << '\n';
+    if (!here || device_count(row.found) > 0) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string enabled_text(const Preset& preset) {
+  switch (preset.link) {
+    case Preset::Link::kNone:
+      return "";
+    case Preset::Link::kOurs:
+      return preset.there ? "yes" : "yes, but it is gone";
+    case Preset::Link::kOther:
+      break;
+  }
+  return "another file";
+}
+
+Json json_of(const Row& row, bool here) {
+  const Preset& preset = row.preset;
+  Json json{{"name", preset.name},
+            {"file", preset.file.string()},
+            {"what", preset.what},
+            {"enabled", preset.link == Preset::Link::kOurs}};
+  if (!here) return json;
+  json["devices"] = Json::Array();
+  for (const Offer& offer : row.found.offers) {
+    for (const Device& device : offer.inventory.devices())
+      json["devices"].push_back(
+          Json{{"resource", offer.resource}, {"id", device.id}, {"reason", device.trouble}});
+  }
+  return json;
+}
+
+void list(const Presets& presets, const PresetOptions& options) {
+  const std::vector<Row> rows = rows_of(presets, options.here);
+  if (options.format != OutputFormat::kTable) {
+    Json json = Json::Array();
+    for (const Row& row : rows) json.push_back(json_of(row, options.here));
+    return print(std::cout, json, options.format);
+  }
+  std::vector<TableRow> cells;
+  for (const Row& row : rows)
+    cells.push_back({row.preset.name, enabled_text(row.preset),
+                     options.here ? devices_text(row.found) : row.preset.what});
+  print_table(std::cout, {"PRESET", "ENABLED", options.here ? "FINDS HERE" : "WHAT"}, cells);
+}
+
+void show(const Presets& presets, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const Preset preset = presets.get(name);
+    std::ifstream file(preset.file);
+    if (!file) throw PresetError(preset.file.string() + " cannot be read");
+    std::cout << "# " << preset.file.string() << '\n' << file.rdbuf();
+  }
+}
+
+// changed: of those that were asked for.
+void tell(const std::vector<Preset>& changed, const std::vector<std::string>& names, const char* done) {
+  std::vector<std::string> told;
+  for (const Preset& preset : changed) told.push_back(preset.name);
+  if (changed.empty()) {
+    std::cout << "nothing to do: " << joined(names, ", ") << (names.size() == 1 ? " is " : " are ") << done
+              << " already\n";
+  } else {
+    std::cout << done << ": " << joined(told, ", ") << "; `plughost reload` makes the daemon read it\n";
+  }
+}
+
+}  // namespace
+
+int preset(const PresetOptions& options) {
+  try {
+    const Presets presets(options.presets, options.config);
+    switch (options.action) {
+      case PresetAction::kList:
+        list(presets, options);
+        break;
+      case PresetAction::kShow:
+        show(presets, options.names);
+        break;
+      case PresetAction::kEnable:
+        tell(presets.enable(options.names), options.names, "enabled");
+        break;
+      case PresetAction::kDisable:
+        tell(presets.disable(options.names), options.names, "disabled");
+        break;
+    }
+    return 0;
+  } catch (const PresetError& error) {
+    std::cerr << error.what() << '\n';
+  } catch (const ConfigError& error) {
+    std::cerr << error.what() << "\nnothing was changed\n";
+  }
+  return 1;
+}
+
+}  // namespace plughost

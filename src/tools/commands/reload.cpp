@@ -1,0 +1,66 @@
+// plughost reload: SIGHUP with an answer.
+
+#include <iostream>
+
+#include "base/document/fields.hpp"
+#include "config/config.hpp"
+#include "daemon/telemetry/control_client.hpp"
+#include "tools/commands/command.hpp"
+
+namespace plughost {
+namespace {
+
+void print_answer(const Json& answer) {
+  const auto each = [&](const char* what, std::ostream& out, const char* before) {
+    for (const Json& text : answer[what].array()) out << before << text.text() << '\n';
+  };
+  each("warnings", std::cerr, "warning: ");
+  each("errors", std::cerr, "");
+  if (!answer["errors"].array().empty()) {
+    std::cerr << "nothing has changed: the old configuration stays in force\n";
+    return;
+  }
+  if (answer["kubeletChanged"].truth())
+    std::cout << "another kubelet is meant: every resource is served anew\n";
+  each("added", std::cout, "added      ");
+  each("changed", std::cout, "changed    ");
+  each("removed", std::cout, "removed    ");
+  std::cout << "unchanged  " << answer["unchanged"].number() << '\n';
+  if (!answer["trialUntil"].is_null())
+    std::cout << "on trial until " << answer["trialUntil"].text() << ": `plughost reload --keep` keeps it\n";
+}
+
+int keep(const ReloadOptions& options) {
+  const Json answer = ControlClient(options.control).carry_out(KeepOrder());
+  const std::string& error = answer["error"].text();
+  if (options.format != OutputFormat::kTable)
+    print(std::cout, answer, options.format);
+  else if (error.empty())
+    std::cout << "the configuration is kept\n";
+  else
+    std::cerr << error << '\n';
+  return error.empty() ? 0 : 1;
+}
+
+}  // namespace
+
+int reload(const ReloadOptions& options) {
+  ReloadOrder order{.level = options.log_level};
+  if (!options.confirm.empty()) {
+    const auto duration = duration_of(options.confirm);
+    if (!duration || *duration < kShortestTrial || *duration > kLongestTrial) {
+      std::cerr << options.confirm << " is no duration from a second to a day: write it as 90s, 5m or 2h\n";
+      return kUsedWrongly;
+    }
+    order.confirm = std::chrono::floor<std::chrono::seconds>(*duration);
+  }
+  if (options.keep) return keep(options);
+  const Json answer = ControlClient(options.control).carry_out(order);
+  if (options.format == OutputFormat::kTable)
+    print_answer(answer);
+  else
+    print(std::cout, answer, options.format);
+  return answer["errors"].array().empty() ? 0 : 1;
+}
+
+}  // namespace plughost

@@ -1,0 +1,48 @@
+// plughost run: the daemon.
+
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <iostream>
+
+#include "base/log/log_line.hpp"
+#include "base/system/signals.hpp"
+#include "config/config.hpp"
+#include "daemon/daemon.hpp"
+#include "kubernetes/kubelet/grpc_setup.hpp"
+#include "tools/commands/command.hpp"
+
+namespace plughost {
+namespace {
+
+// Each resource takes a few descriptors, and the soft limit is for programs that use select(2).
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  raise_descriptor_limit();
+  // One heap: a dozen threads that seldom do anything need no arena each.
+  ::mallopt(M_ARENA_MAX, 1);
+  lock_without_graph();
+  // Before the first other thread: gRPC's threads inherit the mask.
+  block_signals({SIGHUP, SIGTERM, SIGINT});
+  try {
+    const Overrides overrides{.plugin_directory = options.plugin_directory, .control = options.control};
+    Daemon({.file = options.config, .overrides = overrides, .level = options.log_level},
+           options.state_directory, load_config(options.config, overrides))
+        .run();
+    return 0;
+  } catch (const DirectoryHeld& error) {
+    std::cerr << "plughost: " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace plughost

@@ -1,0 +1,253 @@
+// plughost simulate: the exact Allocate answer, before any pod asks.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "daemon/hooks/container_programs.hpp"
+#include "host/hardware/device_nodes.hpp"
+#include "host/hardware/host_root.hpp"
+#include "kubernetes/pods/held_units.hpp"
+#include "kubernetes/pods/pod_source.hpp"
+#include "model/allocate/allocation_text.hpp"
+#include "model/allocate/offer.hpp"
+#include "model/allocate/preferred.hpp"
+#include "model/assume/answer.hpp"
+#include "model/assume/match.hpp"
+#include "model/assume/pod.hpp"
+#include "tools/commands/command.hpp"
+#include "tools/survey/survey.hpp"
+
+namespace plughost {
+namespace {
+
+std::vector<AskingPod> asking_pods(const Config& config, const Offer& offer) {
+  const auto found = pods_now(config.kubelet.pods_api(), config.api_server);
+  if (const auto* const why = std::get_if<std::string>(&found)) throw std::runtime_error(*why);
+  std::vector<AskingPod> pods;
+  for (const Pod& pod : std::get<std::vector<Pod>>(found)) {
+    if (auto asking = asking_pod(pod, offer.resource, *offer.recipe->assume))
+      pods.push_back(std::move(*asking));
+  }
+  return pods;
+}
+
+const AskingPod& named(const std::vector<AskingPod>& pods, const std::string& name, const Offer& offer) {
+  const auto found = std::ranges::find(pods, name, &AskingPod::name);
+  if (found != pods.end()) return *found;
+  std::string known;
+  for (const AskingPod& pod : pods) known += (known.empty() ? "" : ", ") + printable(pod.name);
+  throw std::runtime_error("no pod " + name + " of this node asks for " + offer.resource + "; there are " +
+                           (known.empty() ? "none" : known));
+}
+
+// Returns the containers that hold units by now; none if the checkpoint cannot be read.
+AnsweredContainers holding(const Config& config, const Offer& offer) {
+  try {
+    const Checkpoint checkpoint = Checkpoint::read(config.kubelet.directory / kCheckpointName);
+    return containers_of(held_units(checkpoint, offer.resource));
+  } catch (const std::runtime_error&) {
+    return {};
+  }
+}
+
+std::variant<Allocation, std::string> answer_on(const Offer& offer, const Device& card, const AskingPod& pod,
+                                                std::uint64_t units) {
+  if (!offer.recipe->assume->late())
+    return answer_on_card(offer, *offer.recipe, card, units, &pod, false, false);
+  auto edits = late_edits(offer, card, units, pod, false);
+  if (auto* const trouble = std::get_if<std::string>(&edits)) return std::move(*trouble);
+  Allocation answer;
+  answer.by_cdi = std::get<CdiEdits>(std::move(edits));
+  return answer;
+}
+
+// One container and what it gets.
+struct Told {
+  const AskingContainer* container;
+  std::string card;                              // the device's id; empty: none
+  std::variant<Allocation, std::string> answer;  // or why there is none
+  std::string other;  // the pod that an Allocate would be taken for; empty: this one
+};
+
+Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>& pods, const AskingPod& pod,
+          const AskingContainer& container, const AnsweredContainers& held) {
+  const AssumeTerms& terms = *offer.recipe->assume;
+  Told told{.container = &container, .card = {}, .answer = {}, .other = {}};
+  const auto card = card_of(terms, pod, offer.inventory);
+  if (const auto* const trouble = std::get_if<std::string>(&card)) {
+    told.answer = *trouble;
+    return told;
+  }
+  const Device& device = *std::get<const Device*>(card);
+  told.card = device.id;
+  told.answer = answer_on(offer, device, pod, container.units);
+  const auto* const answer = std::get_if<Allocation>(&told.answer);
+  if (std::string missing = answer ? missing_device_node(host, *answer) : ""; !missing.empty())
+    told.answer = std::move(missing);
+  if (terms.late() || held.contains({pod.uid, container.name})) return told;
+  std::vector<const AskingPod*> all;
+  for (const AskingPod& each : pods) all.push_back(&each);
+  const auto found = match(all, container.units, held, terms, offer.inventory);
+  if (const auto* const why = std::get_if<std::string>(&found))
+    told.answer = *why;
+  else if (std::get<PodMatch>(found).pod != &pod)
+    told.other = std::get<PodMatch>(found).pod->name;
+  return told;
+}
+
+// nullptr: it is marked already.
+Json mark_of(const Offer& offer, const AskingPod& pod) {
+  if (marked(pod)) return {};
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return Json::parse(mark_patch(*offer.recipe->assume, pod,
+                                std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
+}
+
+Json json_of(const Told& told) {
+  Json json{{"container", told.container->name}, {"units", told.container->units}};
+  if (!told.card.empty()) json["card"] = told.card;
+  if (const auto* const why = std::get_if<std::string>(&told.answer)) json["refused"] = *why;
+  if (const auto* const answer = std::get_if<Allocation>(&told.answer)) json["answer"] = json_of(*answer);
+  if (!told.other.empty()) json["takenFor"] = told.other;
+  return json;
+}
+
+std::string text_of(const Told& told) {
+  std::string text = "  container   " + printable(told.container->name) + '\n';
+  text += "    units       " + std::to_string(told.container->units) + '\n';
+  if (!told.card.empty()) text += "    card        " + told.card + '\n';
+  if (const auto* const why = std::get_if<std::string>(&told.answer))
+    text += "    refused     " + *why + '\n';
+  if (const auto* const answer = std::get_if<Allocation>(&told.answer)) text += text_of(*answer, "    ");
+  if (!told.other.empty())
+    text += "    taken for   " + printable(told.other) + ", which was assumed before it\n";
+  return text;
+}
+
+// Prints what the containers of the pod get, and returns the exit code. The offer's recipe has an assume.
+// name: "namespace/name". units: of a container; nullopt: of whichever. Throws std::runtime_error: there is
+// no answer, and why.
+int simulate_pod(const HostRoot& host, const Config& config, const Offer& offer, const std::string& name,
+                 std::optional<std::uint64_t> units, OutputFormat format) {
+  const std::vector<AskingPod> pods = asking_pods(config, offer);
+  const AskingPod& pod = named(pods, name, offer);
+  AnsweredContainers held = holding(config, offer);
+  std::vector<Told> all;
+  for (const AskingContainer& container : pod.containers) {
+    if (container.units == units.value_or(container.units))
+      all.push_back(tell(host, offer, pods, pod, container, held));
+    held.emplace(pod.uid, container.name);
+  }
+  if (all.empty())
+    throw std::runtime_error("no container of pod " + name + " asks for " + std::to_string(*units) + " of " +
+                             offer.resource);
+  const bool refused = std::ranges::any_of(
+      all, [](const Told& told) { return std::holds_alternative<std::string>(told.answer); });
+  const Json mark = refused ? Json() : mark_of(offer, pod);
+  if (format == OutputFormat::kTable) {
+    std::cout << offer.resource << (refused ? " refuses pod " : " gives pod ") << printable(pod.name) << '\n';
+    for (const Told& told : all) std::cout << text_of(told);
+    if (!mark.is_null()) std::cout << "  mark        " << mark.dump() << '\n';
+  } else {
+    Json containers = Json::Array();
+    for (const Told& told : all) containers.push_back(json_of(told));
+    print(std::cout,
+          {{"resource", offer.resource},
+           {"pod", pod.name},
+           {"uid", pod.uid},
+           {"containers", std::move(containers)},
+           {"mark", mark}},
+          format);
+  }
+  return refused ? 1 : 0;
+}
+
+std::vector<std::string> healthy_ids(const Inventory& inventory) {
+  std::vector<std::string> ids;
+  inventory.for_each_share([&](std::string id, const Device& /*device*/, bool is_healthy) {
+    if (is_healthy) ids.push_back(std::move(id));
+  });
+  return ids;
+}
+
+std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which) {
+  const auto count = number_in<std::size_t>(which);
+  if (count && offer.inventory.find(which) == nullptr) {
+    const std::vector<std::string> free = healthy_ids(offer.inventory);
+    if (*count == 0) throw std::runtime_error("a container asks for at least one device");
+    if (*count > free.size())
+      throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
+                               " healthy devices, not " + which);
+    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count, {},
+                     {.of = offer.recipe->shares, .same = {}});
+  }
+  std::vector<std::string> ids;
+  std::istringstream list(which);
+  for (std::string id; std::getline(list, id, ',');) ids.push_back(id);
+  return ids;
+}
+
+const Offer& offer_of(const Survey& found, const std::string& name) {
+  for (const Offer& offer : found.offers)
+    if (offer.resource == name) return offer;
+  std::string known;
+  for (const Offer& offer : found.offers) known += (known.empty() ? "" : ", ") + offer.resource;
+  throw std::runtime_error("there is no resource " + name + "; there are " +
+                           (known.empty() ? "none" : known));
+}
+
+// nullopt: was not said.
+std::optional<std::uint64_t> units_asked(const Offer& offer, const std::string& what) {
+  if (!offer.recipe->assume)
+    throw std::runtime_error(offer.resource + ": --pod is for an entry with `assume`");
+  const std::size_t equals = what.find('=');
+  if (equals == std::string::npos) return std::nullopt;
+  const auto units = number_in<std::uint64_t>(what.substr(equals + 1));
+  if (units && *units > 0) return units;
+  throw std::runtime_error("with --pod a number of units is wanted, as in " + offer.resource + "=2");
+}
+
+}  // namespace
+
+int simulate(const SimulateOptions& options) {
+  const HostRoot host;
+  const Config config = load_config(options.file);
+  const Survey found = survey(config, host);
+  const std::size_t equals = options.what.find('=');
+  const Offer& offer = offer_of(found, options.what.substr(0, equals));
+  if (!options.pod.empty())
+    return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
+  if (offer.recipe->assume)
+    throw std::runtime_error(offer.resource +
+                             ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "
+                             "in --pod default/trainer");
+  const std::vector<std::string> ids =
+      chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
+  const auto outcome = allocate_with_program(offer, ids);
+  if (const auto* why = std::get_if<std::string>(&outcome)) throw std::runtime_error(*why);
+  const auto& allocation = std::get<Allocation>(outcome);
+  if (const std::string missing = missing_device_node(host, allocation); !missing.empty())
+    throw std::runtime_error(offer.resource + ": " + missing);
+
+  if (options.format != OutputFormat::kTable) {
+    print(std::cout, {{"resource", offer.resource}, {"devices", ids}, {"answer", json_of(allocation)}},
+          options.format);
+    return 0;
+  }
+  std::cout << offer.resource << " gives a container\n";
+  for (const std::string& id : ids) std::cout << "  device      " << id << '\n';
+  std::cout << text_of(allocation, "  ");
+  return 0;
+}
+
+}  // namespace plughost

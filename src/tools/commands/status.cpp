@@ -1,0 +1,233 @@
+// plughost status: the running daemon, its resources, their devices, and who holds them.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <optional>
+#include <utility>
+
+#include "base/text/text.hpp"
+#include "daemon/status/readiness.hpp"
+#include "daemon/telemetry/control_client.hpp"
+#include "tools/commands/command.hpp"
+
+namespace plughost {
+namespace {
+
+// "4s", "12m", "3h", "9d": how long ago, or until then. time: as time_json() writes it.
+std::string age(const Json& time) {
+  const std::optional<std::int64_t> microseconds = microseconds_of(time.text());
+  if (!microseconds) return "";
+  using namespace std::chrono;
+  const auto now = duration_cast<std::chrono::microseconds>(system_clock::now().time_since_epoch()).count();
+  const std::int64_t seconds = std::abs(now - *microseconds) / 1'000'000;
+  if (seconds < 120) return std::to_string(seconds) + "s";
+  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + "m";
+  if (seconds < 2 * 86400) return std::to_string(seconds / 3600) + "h";
+  return std::to_string(seconds / 86400) + "d";
+}
+
+std::string joined_words(const Json& words, const char* between) {
+  std::string text;
+  for (const Json& word : words.array()) {
+    if (!text.empty()) text += between;
+    text += word.text();
+  }
+  return text;
+}
+
+std::string joined_numbers(const Json& numbers) {
+  std::vector<std::int64_t> all;
+  for (const Json& number : numbers.array()) all.push_back(number.number());
+  return joined(all, ",");
+}
+
+std::string trouble_of(const Json& resource) {
+  if (!resource["disagreement"].text().empty())
+    return "the kubelet disagrees: " + resource["disagreement"].text();
+  if (resource["trouble"].text().empty()) return "";
+  std::string text = resource["trouble"].text() + " (" + age(resource["troubleAt"]) + " ago)";
+  if (!resource["nextTry"].is_null()) text += ", again in " + age(resource["nextTry"]);
+  return text;
+}
+
+std::string holders_of(const Json& device) {
+  std::string text;
+  for (const Json& holder : device["holders"].array()) {
+    if (!text.empty()) text += ' ';
+    if (device["replicas"].number() > 1) text += holder["id"].text() + '=';
+    const std::string& name_space = holder["namespace"].text();
+    text += (name_space.empty() ? "pod " : name_space + '/') + holder["pod"].text();
+    text += '/' + holder["container"].text();
+  }
+  return text;
+}
+
+// A device of which some shares are taken is Healthy, and has a reason.
+std::string health_of(const Json& device) {
+  const std::string& reason = device["reason"].text();
+  if (device["health"].text() == "Healthy" && !reason.empty()) return "Healthy; " + reason;
+  return health_text(reason);
+}
+
+void print_api_server(const Json& server) {
+  if (server.is_null()) return;
+  std::cout << "API server: "
+            << (server["server"].text().empty() ? "not asked yet" : printable(server["server"].text()));
+  if (!server["identity"].text().empty()) std::cout << " as " << printable(server["identity"].text());
+  if (!server["node"].text().empty()) std::cout << ", node " << printable(server["node"].text());
+  if (!server["heardAt"].is_null()) std::cout << ", heard " << age(server["heardAt"]) << " ago";
+  if (!server["trouble"].text().empty()) std::cout << ": " << printable(server["trouble"].text());
+  std::cout << '\n';
+  for (const Json& watch : server["watches"].array()) {
+    if (!watch["trouble"].text().empty())
+      std::cout << "API server: " << printable(watch["collection"].text()) << ": "
+                << printable(watch["trouble"].text()) << '\n';
+  }
+  for (const Json& warning : server["warnings"].array())
+    std::cout << "API server: " << printable(warning.text()) << '\n';
+}
+
+void print_head(const Json& status) {
+  const Json& kubelet = status["kubelet"];
+  const Json& configuration = status["configuration"];
+  std::cout << "plughost " << status["version"].text() << ", up " << age(status["startedAt"]) << '\n'
+            << "kubelet: " << (kubelet["present"].truth() ? "there" : "not there");
+  if (!kubelet["since"].is_null()) std::cout << " for " << age(kubelet["since"]);
+  if (!kubelet["process"].is_null()) std::cout << ", process " << kubelet["process"].number();
+  std::cout << ", " << kubelet["directory"].text() << '\n';
+  print_api_server(status["apiServer"]);
+  std::cout << "configuration: " << joined_words(configuration["files"], " ") << ", loaded "
+            << age(configuration["loadedAt"]) << " ago, hash " << configuration["hash"].text() << '\n';
+  if (!configuration["refusedAt"].is_null())
+    std::cout << "the last reload, " << age(configuration["refusedAt"])
+              << " ago, was refused, and the configuration before it is in force\n";
+  if (!configuration["trialUntil"].is_null())
+    std::cout << "on trial: it is given up in " << age(configuration["trialUntil"])
+              << " for the one before it, unless `plughost reload --keep` comes\n";
+  if (!configuration["givenUpAt"].is_null())
+    std::cout << "a configuration was given up " << age(configuration["givenUpAt"])
+              << " ago: " << configuration["givenUpWhy"].text() << '\n';
+  for (const Json& error : configuration["errors"].array()) std::cout << "error: " << error.text() << '\n';
+  for (const Json& other : configuration["notHere"].array())
+    std::cout << "not here: " << other["entry"].text() << " (" << other["where"].text()
+              << "): " << other["why"].text() << '\n';
+  for (const Json& pattern : status["unmatched"].array())
+    std::cout << "no device matches: " << pattern["pattern"].text() << " of " << pattern["entry"].text()
+              << " (" << pattern["where"].text() << ")\n";
+  if (!status["holdersUnknown"].text().empty())
+    std::cout << "which pods hold devices is not known: " << status["holdersUnknown"].text() << '\n';
+  if (!status["problems"].array().empty()) std::cout << "not ready: " << readiness_of(status).line << '\n';
+  for (const Json& drain : status["drains"].array()) {
+    std::cout << printable(drain["resource"].text() + '=' + drain["device"].text()) << " is drained for "
+              << age(drain["since"]);
+    if (!drain["until"].is_null()) std::cout << ", and for " << age(drain["until"]) << " more";
+    if (!drain["reason"].text().empty()) std::cout << ": " << printable(drain["reason"].text());
+    std::cout << '\n';
+  }
+  if (!kubelet["unverified"].text().empty())
+    std::cout << "which devices the kubelet counts is not verified: " << kubelet["unverified"].text() << '\n';
+}
+
+void print_resources(const Json& status) {
+  print_head(status);
+  std::cout << '\n';
+  std::vector<TableRow> rows;
+  for (const Json& resource : status["resources"].array()) {
+    const Json& counts = resource["devices"];
+    rows.push_back({resource["name"].text(), resource["stage"].text(), age(resource["since"]),
+                    std::to_string(counts["healthy"].number()), std::to_string(counts["unhealthy"].number()),
+                    status["holdersUnknown"].text().empty() ? std::to_string(counts["held"].number()) : "?",
+                    trouble_of(resource)});
+  }
+  print_table(std::cout, {"RESOURCE", "STAGE", "SINCE", "HEALTHY", "UNHEALTHY", "HELD", "LAST TROUBLE"},
+              rows);
+}
+
+void print_devices(const Json& status, const Json& resource) {
+  std::cout << resource["name"].text() << ": " << resource["stage"].text() << " for "
+            << age(resource["since"]);
+  if (const std::string trouble = trouble_of(resource); !trouble.empty())
+    std::cout << "\nlast trouble: " << trouble;
+  if (!status["holdersUnknown"].text().empty())
+    std::cout << "\nwhich pods hold devices is not known: " << status["holdersUnknown"].text();
+  std::cout << "\n\n";
+  std::vector<TableRow> rows;
+  for (const Json& device : resource["list"].array()) {
+    rows.push_back({id_text(device["id"].text(), static_cast<unsigned>(device["replicas"].number())),
+                    health_of(device), age(device["since"]), joined_numbers(device["numa"]),
+                    joined_words(device["nodes"], " "), holders_of(device)});
+  }
+  print_table(std::cout, {"DEVICE", "HEALTH", "SINCE", "NUMA", "NODES", "HELD BY"}, rows);
+}
+
+// Keeps what is asked for. False: there is no such resource.
+bool select(Json& status, const std::string& name) {
+  if (name.empty()) return true;
+  const Json::Array& resources = std::as_const(status)["resources"].array();
+  const auto found =
+      std::ranges::find_if(resources, [&](const Json& resource) { return resource["name"].text() == name; });
+  if (found == resources.end()) return false;
+  status["resources"] = Json::Array{*found};
+  return true;
+}
+
+void show(const Json& status, const StatusOptions& options) {
+  if (options.format == OutputFormat::kTable) {
+    // A terminal is cleared, so that the table stands still.
+    constexpr std::string_view kClear = "\x1b[H\x1b[2J\x1b[3J";
+    if (options.watch && ::isatty(STDOUT_FILENO) == 1)
+      (void)!::write(STDOUT_FILENO, kClear.data(), kClear.size());
+    if (options.name.empty())
+      print_resources(status);
+    else
+      print_devices(status, status["resources"].array().front());
+    if (options.watch) std::cout << '\n';
+  } else if (options.watch && options.format == OutputFormat::kJson) {
+    std::cout << status.dump() << '\n';  // one a line
+  } else {
+    if (options.watch) std::cout << "---\n";
+    print(std::cout, status, options.format);
+  }
+  std::cout.flush();
+}
+
+// A custom plugin of node-problem-detector has 5 s, unless it is told otherwise.
+constexpr std::chrono::seconds kCheckDeadline{4};
+
+int check_node(const std::string& control) {
+  Readiness check;
+  try {
+    check = readiness_of(ControlClient(control).status(kCheckDeadline));
+  } catch (const NotThere&) {
+    check = {Readiness::Verdict::kProblem, "plughost does not run"};
+  } catch (const NoAnswer& error) {
+    check = unknown_readiness(error.what());
+  }
+  std::cout << check.line << '\n';
+  return static_cast<int>(check.verdict);
+}
+
+}  // namespace
+
+int status(const StatusOptions& options) {
+  if (options.check) return check_node(options.control);
+  bool known = true;
+  const auto tell = [&](Json status) {
+    known = select(status, options.name);
+    if (known) show(status, options);
+    return known && std::cout.good();
+  };
+  const ControlClient client(options.control);
+  if (options.watch)
+    client.watch_status(tell);
+  else
+    tell(client.status());
+  if (known) return 0;
+  std::cerr << "there is no resource " << options.name << "; `plughost status` lists those there are\n";
+  return 1;
+}
+
+}  // namespace plughost

@@ -1,0 +1,358 @@
+#include "tools/convert/convert.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/text/template.hpp"
+#include "base/text/text.hpp"
+#include "config/other_plugin.hpp"
+#include "tools/convert/converters/converter.hpp"
+#include "tools/convert/manifests/manifests.hpp"
+#include "tools/convert/manifests/running_plugin.hpp"
+
+namespace plughost {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+struct Converter {
+  OtherPlugin plugin;
+  Convert* convert;
+};
+
+using enum OtherPlugin;
+constexpr Converter kConverters[] = {
+    {kAkri, convert_akri},
+    {kGenericDevicePlugin, convert_generic},
+    {kGpushare, convert_gpushare},
+    {kIntelGpu, convert_intel_gpu},
+    {kKubeVirt, convert_kubevirt},
+    {kMicroShift, convert_microshift},
+    {kMini, convert_mini},
+    {kNvidia, convert_nvidia},
+    {kRdmaShared, convert_rdma_shared},
+    {kRocm, convert_rocm},
+    {kSmarter, convert_smarter},
+    {kSriov, convert_sriov},
+    {kVolcano, convert_volcano},
+};
+
+std::string all_plugins() {
+  Texts names;
+  for (const Converter& each : kConverters) names.emplace_back(name_of(each.plugin));
+  return joined(names, ", ");
+}
+
+std::string first_of(const Texts& texts) {
+  constexpr std::size_t kMost = 5;
+  const std::size_t count = texts.size();
+  const Texts some(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(std::min(count, kMost)));
+  return joined(some, ", ") + (count > kMost ? " and " + std::to_string(count - kMost) + " more" : "");
+}
+
+// Where nothing was found.
+void refuse(const std::vector<Node>& documents, const Manifests& manifests, Diagnostics& diagnostics) {
+  const Mark mark = documents.empty() ? Mark{.file = "--args"} : documents.front().mark;
+  const Texts& ways = manifests.advice.empty() ? manifests.hints : manifests.advice;
+  for (const std::string& way : ways) diagnostics.error({.file = mark.file}, "", way);
+  if (!ways.empty()) return;
+  if (documents.empty()) {
+    diagnostics.error(
+        mark, "",
+        "this is no command line of a plugin that plughost knows without a file; give the file, too, or the "
+        "whole of it with the program: `plughost convert FILE --args \"...\"`");
+    return;
+  }
+  const bool ours = documents.front().find("resources") != nullptr;
+  const std::string what =
+      manifests.objects.empty()
+          ? std::string("there is no device plugin's configuration in this") +
+                (ours ? " (plughost's own has `resources`, too: `plughost check` reads it)" : "")
+          : "this is " + first_of(manifests.objects) +
+                ", and there is no device plugin's configuration in it";
+  diagnostics.error(mark, "", what + "; plughost knows those of " + all_plugins());
+}
+
+std::size_t notes_of(const YamlDraft& draft) {
+  std::size_t count = draft.notes.size();
+  for (const YamlDraft& item : draft.items) count += notes_of(item);
+  for (const auto& [key, value] : draft.members) count += notes_of(value);
+  return count;
+}
+
+class Telling {
+ public:
+  explicit Telling(Conversion& conversion) : conversion_(conversion) {}
+
+  // What is said at one place is one sentence. whose: "a.example/b: ", or nothing.
+  void tell(const Notes& notes, const std::string& whose) {
+    for (auto& [weight, to] : {std::pair{Note::Weight::kLoss, &conversion_.losses},
+                               std::pair{Note::Weight::kDoubt, &conversion_.doubts}}) {
+      Texts texts;
+      for (const Note& note : notes) {
+        if (note.weight == weight) texts.push_back(note.text);
+      }
+      const std::string line = whose + joined(texts, " ");
+      if (!texts.empty() && std::ranges::find(*to, line) == to->end()) to->push_back(line);
+    }
+  }
+  void tell(const YamlDraft& draft, const std::string& whose) {
+    tell(draft.notes, whose);
+    for (const YamlDraft& item : draft.items) tell(item, whose);
+    for (const auto& [key, value] : draft.members) tell(value, whose);
+  }
+
+ private:
+  Conversion& conversion_;
+};
+
+void tell(const ConfigDraft& draft, Conversion& conversion) {
+  Telling telling(conversion);
+  for (const Note& note : draft.notes) telling.tell(Notes{note}, "");
+  telling.tell(draft.top, "");
+  for (const YamlDraft& entry : draft.resources.items) {
+    const YamlDraft* const name = entry.find("name");
+    telling.tell(entry, name ? name->scalar.text() + ": " : "");
+  }
+}
+
+// several: files.
+std::string text_of(const ConfigDraft& draft, const Conversion& conversion, bool several) {
+  std::string text = comment("Written by plughost convert, which took its input for the configuration of " +
+                             conversion.from + ".");
+  for (const Conversion::Found& found : conversion.found) {
+    if (several)
+      text += comment(found.file + ": " + (found.what.empty() ? "the configuration." : found.what + '.'));
+    else if (!found.what.empty())
+      text += comment(found.what + '.');
+  }
+  for (const Note& note : draft.notes) text += comment(note.text);
+  text += '\n';
+  if (!draft.top.empty()) text += to_text(draft.top) + '\n';
+  const bool kept =
+      std::ranges::any_of(draft.resources.items, [](const YamlDraft& entry) { return !entry.disabled; });
+  text += kept ? "resources:\n" : "resources: []\n";
+  for (std::size_t i = 0; i < draft.resources.items.size(); ++i) {
+    text += (i == 0 ? "" : "\n") + to_text(YamlDraft::list({draft.resources.items[i]}));
+  }
+  return text;
+}
+
+std::string place_of(const FoundPlugin& found) {
+  if (!found.place.empty()) return found.place;
+  return found.starter.empty() ? found.file : found.starter;
+}
+
+// "ConfigMap a/b, key c: the configuration of X, started by DaemonSet d"; empty: the file is it, and nothing
+// more.
+std::string sentence_of(const FoundPlugin& found) {
+  const std::string whose(name_of(found.plugin));
+  if (!found.configuration)
+    return found.starter.empty() ? "" : found.starter + ": the command line of " + whose;
+  if (found.place.empty() && found.starter.empty()) return {};
+  return (found.place.empty() ? "" : found.place + ": ") + "the configuration of " + whose +
+         (found.starter.empty() ? "" : ", started by " + found.starter);
+}
+
+void tell_found(const Manifests& manifests, Conversion& conversion) {
+  std::set<std::string> starters;
+  for (const FoundPlugin& found : manifests.plugins) {
+    const std::string from(name_of(found.plugin));
+    if (conversion.from.find(from) == std::string::npos)
+      conversion.from += (conversion.from.empty() ? "" : " and of ") + from;
+    conversion.found.push_back({.file = found.file, .what = sentence_of(found)});
+    const bool elsewhere = !found.starter_file.empty() && found.starter_file != found.file;
+    if (elsewhere && starters.insert(found.starter_file + found.starter).second)
+      conversion.found.push_back({.file = found.starter_file, .what = found.starter + " starts " + from});
+  }
+  for (const auto& [file, place] : manifests.values)
+    conversion.found.push_back({.file = file, .what = "values of " + place});
+}
+
+std::optional<ConfigDraft> draft_of(const FoundPlugin& found, const Texts& words, Diagnostics& diagnostics) {
+  static const Node kNothing = [] {
+    Node node;
+    node.kind = Node::Kind::kMap;
+    node.mark.file = "--args";
+    return node;
+  }();
+  const std::size_t errors = diagnostics.error_count();
+  PluginCommand line = found.line;
+  line.words.insert(line.words.end(), words.begin(), words.end());
+  Arguments given(line, found.starter.empty() ? "--args" : found.starter, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  ConfigDraft draft;
+  const Converter& converter = *std::ranges::find(kConverters, found.plugin, &Converter::plugin);
+  converter.convert(found.configuration ? *found.configuration : kNothing, given, draft, diagnostics);
+  for (const std::string& flag : given.unused())
+    draft.notes.push_back(
+        loss("The flag " + quote("--" + flag) + " has no counterpart in plughost; left out."));
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  return draft;
+}
+
+// Each name with its domain, which is no longer that of all entries.
+void spell_out_names(ConfigDraft& draft) {
+  const YamlDraft* const domain = draft.top.find("domain");
+  if (!domain) return;
+  for (YamlDraft& entry : draft.resources.items) {
+    YamlDraft* const name = entry.find("name");
+    if (name && name->scalar.text().find('/') == std::string::npos)
+      name->scalar = Template::escape(domain->scalar.text()) + '/' + name->scalar.text();
+  }
+  add_notes(draft.notes, domain->notes);
+  std::erase_if(draft.top.members, [](const YamlDraft::Member& each) { return each.first == "domain"; });
+}
+
+// A domain that nobody says is the one that pods ask for, if they do.
+void find_domain(const Manifests& manifests, ConfigDraft& draft) {
+  YamlDraft* const domain = draft.top.find("domain");
+  if (!domain || !draft.domain_is_a_guess) return;
+  std::set<std::string> domains;
+  for (const std::string& resource : manifests.requested) {
+    const std::size_t slash = resource.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string name = Template::escape(resource.substr(slash + 1));
+    const auto is_it = [&](const YamlDraft& entry) { return entry.find("name")->scalar.text() == name; };
+    if (std::ranges::any_of(draft.resources.items, is_it)) domains.insert(resource.substr(0, slash));
+  }
+  if (domains.size() != 1) return;
+  *domain = *domains.begin();
+  domain->notes.emplace_back("It is not said; pods here ask for it.");
+}
+
+using Drafts = std::vector<std::pair<std::string, ConfigDraft>>;
+
+bool is_of(const YamlDraft& entry, const YamlDraft& name) {
+  const YamlDraft* const its = entry.find("name");
+  return its && !entry.disabled && its->scalar == name.scalar;
+}
+
+// Is there an entry of that name after the n-th of a configuration, which would be the one that counts?
+bool comes_again(const Drafts& drafts, std::size_t configuration, std::size_t n, const YamlDraft& name) {
+  const auto is_it = [&](const YamlDraft& entry) { return is_of(entry, name); };
+  const ConfigDraft& own = drafts[configuration].second;
+  const auto after = own.resources.items.begin() + static_cast<std::ptrdiff_t>(n) + 1;
+  if (!own.names_join && std::any_of(after, own.resources.items.end(), is_it)) return true;
+  return std::any_of(drafts.begin() + static_cast<std::ptrdiff_t>(configuration) + 1, drafts.end(),
+                     [&](const auto& later) {
+                       return !(own.joins_others && later.second.joins_others) &&
+                              std::ranges::any_of(later.second.resources.items, is_it);
+                     });
+}
+
+// Two configurations are of two kinds of nodes, or of two plugins on one node: then the last one to register
+// a name has it with the kubelet.
+void keep_last_of_each_name(Drafts& drafts) {
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    std::vector<YamlDraft>& entries = drafts[i].second.resources.items;
+    for (std::size_t n = 0; n < entries.size(); ++n) {
+      YamlDraft& entry = entries[n];
+      const YamlDraft* const name = entry.find("name");
+      if (entry.disabled || !name || entry.find("when") || !comes_again(drafts, i, n, *name)) continue;
+      // The label by which NVIDIA's plugin chooses among its configurations.
+      const std::string label = name->scalar.text().starts_with("nvidia.com/")
+                                    ? "nvidia.com/device-plugin.config"
+                                    : "example.com/pool";
+      entry.disabled = true;
+      entry.notes.push_back(
+          loss("An entry below has the name " + name->scalar.text() +
+               ", too, and with theirs the last one counts. Without the `#` both are one resource here; for "
+               "nodes of their own give both a `when`, as in `when: {label: {" +
+               label + ": a}}`."));
+    }
+  }
+}
+
+// Several configurations as one: what is said of one of them stands before its entries.
+ConfigDraft merged(Drafts& drafts) {
+  ConfigDraft all;
+  std::set<std::string> told;
+  for (auto& [place, draft] : drafts) {
+    for (auto& [key, value] : draft.top.members) {
+      const YamlDraft* const other = all.top.find(key);
+      if (!other)
+        all.top.add(key, std::move(value));
+      else if (to_text(*other) != to_text(value))
+        draft.notes.push_back(loss("Its `" + key + "` is another one, and left out."));
+    }
+    Notes notes = {"From " + place + ':'};
+    for (Note& note : draft.notes) {
+      if (told.insert(note.text).second) notes.push_back(std::move(note));
+    }
+    if (draft.resources.items.empty()) {
+      add_notes(all.notes, std::move(notes));
+      continue;
+    }
+    Notes& first = draft.resources.items.front().notes;
+    first.insert(first.begin(), notes.begin(), notes.end());
+    for (YamlDraft& entry : draft.resources.items) all.resources.add(std::move(entry));
+  }
+  return all;
+}
+
+// Either may be asked first.
+void set_near(const NearPair& pair, ConfigDraft& draft, Diagnostics& diagnostics) {
+  for (const auto& [name, other] : {std::pair{pair.one, pair.other}, std::pair{pair.other, pair.one}}) {
+    bool is_there = false;
+    for (YamlDraft& entry : draft.resources.items) {
+      if (entry.disabled || entry.find("name")->scalar.text() != Template::escape(name)) continue;
+      is_there = true;
+      if (!entry.find("near")) entry.add("near", other);
+    }
+    if (!is_there)
+      diagnostics.error({.file = "--near"}, "", "there is no resource " + quote(name) + " in it");
+  }
+}
+
+}  // namespace
+
+std::optional<Conversion> convert(const std::vector<Node>& documents, std::string_view arguments,
+                                  Diagnostics& diagnostics, const std::vector<NearPair>& near) {
+  if (diagnostics.has_errors()) return std::nullopt;
+  const std::size_t errors = diagnostics.error_count();
+  const Texts words = words_of(arguments, "--args", diagnostics);
+  Manifests manifests = look_through(documents, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  if (documents.empty()) {
+    if (const auto plugin = running_plugin({.words = words}))
+      manifests.plugins.push_back({.plugin = *plugin});
+  }
+  if (manifests.plugins.empty()) {
+    refuse(documents, manifests, diagnostics);
+    return std::nullopt;
+  }
+  Conversion conversion;
+  Drafts drafts;
+  for (const FoundPlugin& found : manifests.plugins) {
+    if (auto draft = draft_of(found, words, diagnostics)) {
+      set_nodes(found, *draft);
+      find_domain(manifests, *draft);
+      drafts.emplace_back(place_of(found), *std::move(draft));
+    }
+  }
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  if (drafts.size() > 1) {
+    for (auto& [place, its] : drafts) spell_out_names(its);
+  }
+  tell_found(manifests, conversion);
+  keep_last_of_each_name(drafts);
+  ConfigDraft draft = drafts.size() == 1 ? std::move(drafts.front().second) : merged(drafts);
+  for (const NearPair& pair : near) set_near(pair, draft, diagnostics);
+  if (diagnostics.error_count() > errors) return std::nullopt;
+  for (std::string& each : manifests.doubts) draft.notes.push_back(doubt(std::move(each) + '.'));
+  for (std::string& advice : manifests.advice) draft.notes.push_back(loss(std::move(advice) + '.'));
+  const auto is_of_first = [&](const Node& root) {
+    return root.mark.file.text() == documents.front().mark.file.text();
+  };
+  const bool several = !std::ranges::all_of(documents, is_of_first);
+  conversion.text = text_of(draft, conversion, several);
+  for (const YamlDraft& entry : draft.resources.items)
+    ++(entry.disabled ? conversion.left_out : conversion.entries);
+  conversion.notes = draft.notes.size() + notes_of(draft.top) + notes_of(draft.resources);
+  tell(draft, conversion);
+  return conversion;
+}
+
+}  // namespace plughost

@@ -1,0 +1,134 @@
+// generic-device-plugin: `domain`, `devices` or `device`, and the flags that say the same; and MicroShift,
+// which has it as `genericDevicePlugin: {status, domain, devices}` in its configuration.
+
+#include <algorithm>
+
+#include "base/document/yaml.hpp"
+#include "base/text/ascii.hpp"
+#include "base/text/text.hpp"
+#include "base/text/words.hpp"
+#include "tools/convert/converters/generic_devices.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr const char* kDefaultDomain = "devic.es";
+constexpr const char* kDomainBefore = "squat.ai";
+constexpr unsigned kMinorWithDefault = 2;  // 0.2.0 changed it
+
+// Is the form of a --device one that the versions before 0.1 had?
+enum class Form { kNow, kOld };
+
+// There theirs takes an id without quotes as it is written.
+void read_as_texts(Node& node) {
+  node.quoted = node.quoted || node.kind == Node::Kind::kScalar;
+  for (Node& item : node.items) read_as_texts(item);
+  for (auto& [key, value] : node.members) read_as_texts(value);
+}
+
+Form add_flag_device(const std::string& text, std::size_t index, ConfigDraft& draft,
+                     Diagnostics& diagnostics) {
+  const std::string path = "device[" + std::to_string(index) + ']';
+  const std::size_t errors = diagnostics.error_count();
+  auto node = parse_yaml(text, "--device", diagnostics);
+  if (!node || diagnostics.error_count() > errors) return Form::kNow;
+  if (node->kind != Node::Kind::kMap) {
+    add_short_device(text, draft, diagnostics);
+    return Form::kOld;
+  }
+  read_as_texts(*node);
+  add_devices({*node}, path, draft, diagnostics);
+  return node->find("name") ? Form::kNow : Form::kOld;
+}
+
+void add_log_level(const std::string& theirs, ConfigDraft& draft) {
+  static constexpr Word<std::string_view> kLevels[] = {{"all", "debug"},   {"debug", "debug"},
+                                                       {"info", "info"},   {"warn", "warn"},
+                                                       {"error", "error"}, {"none", "error"}};
+  const auto level = value_of(kLevels, theirs);
+  if (!level) return draft.notes.push_back("The log level " + quote(theirs) + " is not known; left out.");
+  YamlDraft& log = draft.top.add("log", YamlDraft::map({{"level", *level}}));
+  if (*level != theirs) log.notes.push_back("It was " + theirs + '.');
+}
+
+// The tag's minor version, as 1 in "example/generic-device-plugin:0.1.4"; nullopt: it has none.
+std::optional<unsigned> minor_version(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  std::string_view tag = image.substr(image.rfind(':') + 1);  // npos + 1 is 0
+  if (tag.starts_with('v')) tag.remove_prefix(1);
+  const std::size_t major = tag.find('.');
+  if (major == std::string_view::npos || !number_in<unsigned>(tag.substr(0, major))) return std::nullopt;
+  tag.remove_prefix(major + 1);
+  return number_in<unsigned>(tag.substr(0, tag.find('.')));
+}
+
+YamlDraft default_domain(Form form, const std::string& image, ConfigDraft& draft) {
+  const auto minor = minor_version(image);
+  // An image without a version is mostly one of before.
+  const bool before = form == Form::kOld || (minor ? *minor < kMinorWithDefault : !image.empty());
+  YamlDraft domain = before ? kDomainBefore : kDefaultDomain;
+  if (form == Form::kOld)
+    domain.notes.push_back("It is not said; " + domain.scalar.text() +
+                           " was the default when --device had this form.");
+  else if (minor)
+    domain.notes.push_back("It is not said; " + domain.scalar.text() + " is the default of this version, " +
+                           quote(image) + '.');
+  else {
+    draft.domain_is_a_guess = true;
+    domain.notes.push_back(doubt(std::string("The domain is a guess, because it is not said: ") +
+                                 kDefaultDomain + " is the default since 0.2.0, and " + kDomainBefore +
+                                 " was before. `kubectl describe node` shows which one is in use."));
+  }
+  return domain;
+}
+
+}  // namespace
+
+void convert_generic(const Node& root, Arguments& arguments, ConfigDraft& draft, Diagnostics& diagnostics) {
+  LenientFields top(root, "", diagnostics);
+  const auto domain = setting(top, "domain", arguments, "domain");
+  arguments.value("config");
+  const std::vector<std::string> flags =
+      arguments.has("device") ? arguments.values("device") : std::vector<std::string>{};
+  for (const char* key : {"devices", "device"}) {
+    const std::vector<Node>& devices = top.items(key);
+    if (flags.empty())
+      add_devices(devices, key, draft, diagnostics);
+    else if (!devices.empty())
+      draft.notes.emplace_back("The file's devices are left out, because --device on the command line wins.");
+  }
+  Form form = Form::kNow;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    if (add_flag_device(flags[i], i, draft, diagnostics) == Form::kOld) form = Form::kOld;
+  }
+  // A refusal would drop the notes, which say why no device can be kept.
+  if (draft.resources.empty() && draft.notes.empty())
+    diagnostics.error(root.mark, "", "there is no device in it");
+
+  draft.top.add("domain", domain ? *domain : default_domain(form, arguments.image(), draft));
+  const auto said = [&](const char* key) { return setting(top, key, arguments, key); };
+  if (const auto directory = said("plugin-directory"))
+    draft.top.add("kubelet", YamlDraft::map({{"directory", *directory}}));
+  if (const auto level = said("log-level")) add_log_level(*level, draft);
+  if (const auto listen = said("listen"))
+    draft.notes.push_back(doubt("It served metrics at " + quote(*listen) + "; that is left out here."));
+  add_notes(draft.notes, top.notes());
+  add_device_notes(draft);
+}
+
+void convert_microshift(const Node& root, Arguments&, ConfigDraft& draft, Diagnostics& diagnostics) {
+  constexpr const char* kSection = "genericDevicePlugin";
+  LenientFields section(*root.find(kSection), kSection, diagnostics);
+  if (section.text("status").value_or("Disabled") != "Enabled")
+    draft.notes.emplace_back("Its `status` is not Enabled: MicroShift does not serve these devices.");
+  if (root.members.size() > 1) draft.notes.emplace_back("Only the section `genericDevicePlugin` was read.");
+  draft.top.add("domain", section.text("domain").value_or("device.microshift.io"));
+  add_devices(section.items("devices"), section.path_of("devices"), draft, diagnostics);
+  if (draft.resources.empty())
+    draft.notes.push_back(
+        loss("It has no `devices`; MicroShift has some by default, which `microshift show-config` prints."));
+  add_notes(draft.notes, section.notes());
+  add_device_notes(draft);
+}
+
+}  // namespace plughost

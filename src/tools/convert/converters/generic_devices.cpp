@@ -1,0 +1,324 @@
+// The devices of generic-device-plugin, which MicroShift has, too.
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/document/fields.hpp"
+#include "base/text/ascii.hpp"
+#include "base/text/template.hpp"
+#include "base/text/text.hpp"
+#include "tools/convert/converters/generic_devices.hpp"
+
+namespace plughost {
+namespace {
+
+constexpr const char* kDefaultPermissions = "mrw";
+
+// Without "//", "." and "..", as the kernel reads a path without links.
+std::string plain_path(std::string_view path) {
+  std::string plain = std::filesystem::path(path).lexically_normal();
+  if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  return plain;
+}
+
+// In a pattern of Go's a class of other characters begins with '^' alone, and '!' is a character like any.
+std::string pattern_of(const std::string& theirs) {
+  std::string pattern = plain_path(theirs);
+  for (std::size_t at = 0; (at = pattern.find("[!", at)) != std::string::npos; at += 2)
+    pattern.insert(at + 1, 1, '\\');
+  return pattern;
+}
+
+// A path as plughost takes one; a note on the draft says if it is not as it was.
+YamlDraft path_value(const std::string& theirs, LenientFields& path, const char* key) {
+  if (!theirs.starts_with('/')) {
+    path.error(*path.node(key), key, path_trouble(theirs));
+    return theirs;
+  }
+  YamlDraft value = pattern_of(theirs);
+  if (theirs.find("..") != std::string::npos && value.scalar.text() != theirs)
+    value.notes.push_back("It was " + quote(theirs) + '.');
+  return value;
+}
+
+// The terms of a path that count for its type.
+void add_type(LenientFields& path, YamlDraft& draft) {
+  const Node* const node = path.node("type");
+  const std::string type = path.text("type").value_or("Device");
+  const auto permissions = path.text("permissions");
+  const bool read_only = path.flag("readOnly").value_or(false);
+  if (type == "Mount") {
+    draft.add("type", type);
+    if (read_only) draft.add("readOnly", true);
+    if (permissions && !permissions->empty())
+      draft.notes.emplace_back("`permissions` had no effect on a mount; left out.");
+    return;
+  }
+  if (type != "Device" && !type.empty())
+    path.error(*node, "type", quote(type) + " is neither Device nor Mount");
+  if (permissions && permissions->find_first_not_of("rwm") != std::string::npos)
+    path.error(*path.node("permissions"), "permissions", quote(*permissions) + " has others than r, w and m");
+  draft.add("permissions", permissions.value_or("").empty() ? kDefaultPermissions : *permissions);
+  if (read_only) draft.notes.emplace_back("`readOnly` had no effect on a device node; left out.");
+}
+
+// Directories that hold nodes, and that people name as one.
+bool is_known_directory(std::string_view path) {
+  static constexpr std::string_view kDirectories[] = {
+      "/dev/snd",  "/dev/dri",        "/dev/bus/usb", "/dev/input", "/dev/bus",   "/dev/dvb",
+      "/dev/vfio", "/dev/infiniband", "/dev/mapper",  "/dev/v4l",   "/dev/serial"};
+  return std::ranges::find(kDirectories, path) != std::end(kDirectories);
+}
+
+YamlDraft path_draft(const Node& node, const std::string& where, Diagnostics& diagnostics) {
+  // The first versions had a text in its place.
+  Node as_map;
+  if (node.kind == Node::Kind::kScalar) {
+    as_map.kind = Node::Kind::kMap;
+    as_map.mark = node.mark;
+    Node key = node;
+    key.scalar = "path";
+    as_map.members.push_back({std::move(key), node});
+  }
+  LenientFields path(node.kind == Node::Kind::kScalar ? as_map : node, where, diagnostics);
+  YamlDraft draft = YamlDraft::map();
+  const std::string host_path(without_blanks(path.require_text("path")));
+  if (!host_path.empty()) draft.add("path", path_value(host_path, path, "path"));
+  if (const std::string mount(without_blanks(path.text("mountPath").value_or(""))); !mount.empty()) {
+    if (!mount.starts_with('/')) path.error(*path.node("mountPath"), "mountPath", path_trouble(mount));
+    draft.add("mountPath", Template::escape(mount));
+    if (has_wildcards(host_path))
+      draft.notes.emplace_back(
+          "One place in the container for each device that matches: a pod that asks for two of them is "
+          "refused, unless the place has `{n}` in it.");
+  }
+  add_type(path, draft);
+  if (const auto limit = path.number("limit"); limit.value_or(1) > 1)
+    draft.add("limit", sharing_draft(*limit));
+  if (path.flag("optional").value_or(false)) {
+    draft.add("optional", true);
+    draft.notes.emplace_back(
+        "With fewer matches than others have, theirs made as many devices as it has matches; here the others "
+        "are devices without it.");
+  }
+  if (is_known_directory(plain_path(host_path)))
+    draft.notes.emplace_back(
+        "A directory: the container gets the nodes that are in it, and below, when it is admitted; theirs "
+        "those at each of its starts.");
+  add_notes(draft.notes, path.notes());
+  return draft;
+}
+
+bool is_empty_path(const Node& item) {
+  const Node* const path = item.find("path");
+  return item.kind == Node::Kind::kMap && path && path->kind == Node::Kind::kScalar && path->scalar.empty();
+}
+
+// Of what has only comments nothing is left: it is the comment, and they are what it was.
+void disable_if_nothing_is_left(YamlDraft& owner, YamlDraft& list) {
+  if (list.empty() || !std::ranges::all_of(list.items, &YamlDraft::disabled)) return;
+  for (YamlDraft& item : list.items) item.disabled = false;
+  owner.disabled = true;
+}
+
+YamlDraft group_draft(const Node& node, const std::string& path, Diagnostics& diagnostics) {
+  LenientFields group(node, path, diagnostics);
+  YamlDraft draft = YamlDraft::map();
+  if (const auto count = group.number("count"); count.value_or(1) > 1)
+    draft.add("count", sharing_draft(*count));
+  YamlDraft paths = YamlDraft::list();
+  for (std::size_t i = 0; const Node& item : group.items("paths")) {
+    const std::string place = group.path_of("paths") + '[' + std::to_string(i++) + ']';
+    // MicroShift prints an empty one where there is none.
+    if (!is_empty_path(item)) paths.add(path_draft(item, place, diagnostics));
+  }
+  YamlDraft usbs = usbs_of_group(group, draft.notes);
+  if (!paths.empty() && !usbs.empty())
+    draft.notes.emplace_back(
+        "Theirs refuses a group with paths and USB devices; here they are one device together.");
+  const bool has_paths = !paths.empty();
+  if (has_paths) draft.add("paths", std::move(paths));
+  if (!usbs.empty()) {
+    if (!has_paths) disable_if_nothing_is_left(draft, usbs);
+    draft.add("usb", std::move(usbs));
+  }
+  add_notes(draft.notes, group.notes());
+  return draft;
+}
+
+// The patterns of a group.
+std::vector<std::string> patterns_of(const YamlDraft& group) {
+  std::vector<std::string> patterns;
+  if (const YamlDraft* const paths = group.find("paths")) {
+    for (const YamlDraft& path : paths->items) {
+      const YamlDraft* const pattern = path.find("path");
+      patterns.push_back(pattern ? pattern->scalar.text() : "");
+    }
+  }
+  return patterns;
+}
+
+bool may_match_the_same(const std::string& one, const std::string& other) {
+  return ::fnmatch(one.c_str(), other.c_str(), FNM_PATHNAME) == 0 ||
+         ::fnmatch(other.c_str(), one.c_str(), FNM_PATHNAME) == 0;
+}
+
+// Are both of one path, and may these be the same device?
+bool may_be_the_same(const YamlDraft& a, const YamlDraft& b) {
+  const std::vector<std::string> one = patterns_of(a);
+  const std::vector<std::string> other = patterns_of(b);
+  return one.size() == 1 && other.size() == 1 && may_match_the_same(one[0], other[0]);
+}
+
+// Of a device that two groups match theirs gives what the last one says, and plughost what the first one
+// says.
+void put_last_first(YamlDraft& groups) {
+  for (std::size_t i = 0; i < groups.items.size(); ++i) {
+    for (std::size_t j = i + 1; j < groups.items.size(); ++j) {
+      if (!may_be_the_same(groups.items[i], groups.items[j])) continue;
+      std::ranges::reverse(groups.items);
+      groups.notes.emplace_back(
+          "In reverse order: of a device that two of these match theirs gave what the last one says, and "
+          "plughost gives what the first one says.");
+      return;
+    }
+  }
+}
+
+// Do two groups that are not the same begin with the same device?
+bool begin_with_the_same(const std::vector<std::string>& one, const std::vector<std::string>& other) {
+  return !one.empty() && !other.empty() && one != other && may_match_the_same(one[0], other[0]);
+}
+
+// The first path of a group that is always there and in no other group; nullopt: it has none.
+std::optional<std::size_t> own_path(const YamlDraft& groups, std::size_t group) {
+  const std::vector<std::string> patterns = patterns_of(groups.items[group]);
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    bool own = !groups.items[group].find("paths")->items[i].find("optional");
+    for (std::size_t other = 0; other < groups.items.size(); ++other) {
+      const auto is_it = [&](const std::string& each) { return may_match_the_same(each, patterns[i]); };
+      if (other != group && std::ranges::any_of(patterns_of(groups.items[other]), is_it)) own = false;
+    }
+    if (own) return i;
+  }
+  return std::nullopt;
+}
+
+// plughost makes a device's id of its first path, and theirs of all: with ids that are the same, one of two
+// devices would not be there.
+void put_own_paths_first(YamlDraft& groups) {
+  std::vector<std::size_t> alike;
+  for (std::size_t i = 0; i < groups.items.size(); ++i) {
+    const std::vector<std::string> patterns = patterns_of(groups.items[i]);
+    for (std::size_t j = 0; j < groups.items.size(); ++j) {
+      const std::vector<std::string> others = patterns_of(groups.items[j]);
+      if (i == j || patterns.size() + others.size() == 2 || !begin_with_the_same(patterns, others)) continue;
+      alike.push_back(i);
+      break;
+    }
+  }
+  for (const std::size_t i : alike) {
+    std::vector<YamlDraft>& paths = groups.items[i].find("paths")->items;
+    const std::optional<std::size_t> own = own_path(groups, i);
+    if (own && *own > 0) {
+      const auto first = paths.begin();
+      std::rotate(first, first + static_cast<std::ptrdiff_t>(*own),
+                  first + static_cast<std::ptrdiff_t>(*own) + 1);
+      groups.items[i].notes.emplace_back(
+          "In another order: ids are made of the first path, and another group has that, too.");
+    } else if (!own && paths.size() > 1) {
+      groups.items[i].notes.push_back(
+          loss("Ids are made of the first path, and other groups have all that are here: of devices with the "
+               "same id plughost offers one."));
+    }
+  }
+}
+
+YamlDraft group_of(YamlDraft path) { return YamlDraft::map({{"paths", YamlDraft::list({std::move(path)})}}); }
+
+// Before `groups` there were `paths`, each of them a group.
+void add_old_paths(LenientFields& device, YamlDraft& groups) {
+  for (std::size_t i = 0; const Node& item : device.items("paths")) {
+    const std::string place = device.path_of("paths") + '[' + std::to_string(i++) + ']';
+    groups.add(group_of(path_draft(item, place, device.diagnostics())));
+  }
+}
+
+bool has_items(const Node& group) {
+  return std::ranges::any_of(group.members,
+                             [](const Node::Member& each) { return !each.second.items.empty(); });
+}
+
+void add_device(const Node& node, const std::string& path, ConfigDraft& draft, Diagnostics& diagnostics) {
+  LenientFields device(node, path, diagnostics);
+  // `type` was the word for it until 2023.
+  const char* const key = device.node("name") || !device.node("type") ? "name" : "type";
+  const std::string name(without_blanks(device.require_text(key)));
+  YamlDraft groups = YamlDraft::list();
+  bool has_empty = false;  // with items that say nothing, which MicroShift prints
+  for (std::size_t i = 0; const Node& group : device.items("groups")) {
+    const std::string place = device.path_of("groups") + '[' + std::to_string(i++) + ']';
+    YamlDraft one = group_draft(group, place, diagnostics);
+    if (one.find("paths") || one.find("usb"))
+      groups.add(std::move(one));
+    else if (!has_items(group))
+      diagnostics.error(group.mark, place, "neither `paths` nor `usb` has an item");
+    else {
+      has_empty = true;
+      add_notes(draft.notes, std::move(one.notes));
+    }
+  }
+  add_old_paths(device, groups);
+  if (groups.empty() && has_empty)
+    return draft.notes.push_back(doubt(quote(name) + " is left out: nothing in it says what it is."));
+  if (groups.empty()) diagnostics.error(node.mark, path, "it has no group");
+  put_last_first(groups);
+  put_own_paths_first(groups);
+  YamlDraft entry = YamlDraft::map({{"name", Template::escape(name)}});
+  disable_if_nothing_is_left(entry, groups);
+  entry.add("groups", std::move(groups));
+  entry.notes = device.notes();
+  draft.resources.add(std::move(entry));
+}
+
+}  // namespace
+
+void add_devices(const std::vector<Node>& devices, const std::string& path, ConfigDraft& draft,
+                 Diagnostics& diagnostics) {
+  for (std::size_t i = 0; const Node& device : devices)
+    add_device(device, path + '[' + std::to_string(i++) + ']', draft, diagnostics);
+}
+
+void add_short_device(const std::string& text, ConfigDraft& draft, Diagnostics& diagnostics) {
+  YamlDraft groups = YamlDraft::list();
+  std::size_t comma = text.find(',');
+  const std::string name(without_blanks(text.substr(0, comma)));
+  while (comma != std::string::npos) {
+    const std::size_t next = text.find(',', comma + 1);
+    const std::string theirs(without_blanks(text.substr(comma + 1, next - comma - 1)));
+    if (!theirs.starts_with('/')) diagnostics.error({.file = "--device"}, "", path_trouble(theirs));
+    groups.add(
+        group_of(YamlDraft::map({{"path", pattern_of(theirs)}, {"permissions", kDefaultPermissions}})));
+    comma = next;
+  }
+  if (name.empty() || groups.empty())
+    diagnostics.error({.file = "--device"}, "",
+                      quote(text) + " is no device; it is JSON or YAML with a `name` and `groups`");
+  put_last_first(groups);
+  draft.resources.add(YamlDraft::map({{"name", Template::escape(name)}, {"groups", std::move(groups)}}));
+}
+
+void add_device_notes(ConfigDraft& draft) {
+  draft.notes.emplace_back(
+      "Ids are names such as ttyUSB0 in place of hashes, and a device that is unplugged is Unhealthy for "
+      "`forgetAfter` before it goes.");
+  draft.notes.emplace_back(
+      "`permissions: mrw` is what theirs gave by default; `rw` is enough unless a container makes device "
+      "nodes itself.");
+}
+
+}  // namespace plughost

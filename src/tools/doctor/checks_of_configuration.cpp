@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include "base/text/text.hpp"
+#include "tools/doctor/checks.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+
+Finding of_diagnostic(const Diagnostic& diagnostic, const fs::path& file) {
+  const bool error = diagnostic.severity == Diagnostic::Severity::kError;
+  return {.level = error ? Level::kProblem : Level::kWarning,
+          .where = diagnostic.mark.text(),
+          .what = (diagnostic.path.empty() ? "" : diagnostic.path + ": ") + diagnostic.what,
+          .why = error ? "plughost does not start with this file, and refuses a reload of it"
+                       : "the file is used, but a part of it may not do what it says",
+          .advice = "correct it; `plughost check --strict " + file.string() + "` says when it is right"};
+}
+
+bool is_read(const Config& config, const fs::path& file) {
+  return std::ranges::any_of(config.files.paths, [&](const fs::path& read) {
+    std::error_code failed;
+    return fs::equivalent(read, file, failed);
+  });
+}
+
+// What a ClusterRole has to have.
+std::string rule(const Right& right) {
+  return R"({apiGroups: [")" + right.group + R"("], resources: [)" + right.resource +
+         (right.subresource.empty() ? "" : '/' + right.subresource) + "], verbs: [" + right.verb + "]}";
+}
+
+}  // namespace
+
+Findings check_configuration(const HostRoot&, const Observed& observed) {
+  Findings found;
+  const auto& diagnostics = observed.config ? observed.config->warnings : observed.errors;
+  for (const Diagnostic& diagnostic : diagnostics) found.push_back(of_diagnostic(diagnostic, observed.file));
+  if (found.empty() && observed.config)
+    found.push_back({.where = observed.file,
+                     .what = counted(observed.config->resources.size(), "entry") + " in " +
+                             counted(observed.config->files.paths.size(), "file") + ", no errors"});
+  return found;
+}
+
+Findings check_drop_ins(const HostRoot&, const Observed& observed) {
+  if (!observed.config) return {};
+  const fs::path directory = observed.file.parent_path() / "plugins.d";
+  Findings found;
+  HostRoot().list(directory, [&](std::string_view name, FileType) {
+    const fs::path file = directory / name;
+    if ((file.extension() != ".yaml" && file.extension() != ".yml") || is_read(*observed.config, file))
+      return;
+    found.push_back({.level = Level::kWarning,
+                     .where = file,
+                     .what = "this file is not read",
+                     .why = "its resources are not offered, though it lies where drop-ins are looked for",
+                     .advice = "name it *.yaml, not hidden, or add its pattern to `include` in " +
+                               observed.file.string() + "; move it elsewhere if it is not meant to be used"});
+  });
+  std::ranges::sort(found, {}, &Finding::where);
+  return or_ok(std::move(found), directory, "nothing lies there that is not read");
+}
+
+Findings check_devices(const HostRoot&, const Observed& observed) {
+  if (!observed.config) return {};
+  Findings found;
+  for (const std::string& trouble : observed.devices.troubles) {
+    const std::size_t place = std::min(trouble.find(": "), trouble.size());  // "file:line:col: name: why"
+    found.push_back({.level = Level::kProblem,
+                     .where = trouble.substr(0, place),
+                     .what = trouble.substr(std::min(place + 2, trouble.size())),
+                     .why = "the entry's resources have no devices until this is over",
+                     .advice = "see to what it names; `plughost discover` tries again"});
+  }
+  for (const std::string& remark : observed.devices.remarks)
+    found.push_back({.level = Level::kNote,
+                     .where = observed.file,
+                     .what = remark,
+                     .why = "a device may not be offered as it was meant to be",
+                     .advice = "look at the entry; `plughost discover` says it again"});
+  std::string without;
+  for (const Offer& offer : observed.devices.offers) {
+    const auto devices = offer.inventory.devices();
+    const auto sick = std::ranges::count_if(devices, [](const Device& each) { return !each.healthy(); });
+    if (devices.empty()) {
+      without += (without.empty() ? "" : ", ") + offer.resource;
+    } else if (sick > 0) {
+      const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
+      found.push_back({.level = Level::kWarning,
+                       .where = offer.resource,
+                       .what = std::to_string(sick) + " of " + counted(devices.size(), "device") +
+                               " Unhealthy, the first: " + first->id + ": " + first->trouble,
+                       .why = "no new pod gets them",
+                       .advice = "`plughost discover` has the reason of each"});
+    } else {
+      found.push_back({.where = offer.resource, .what = counted(devices.size(), "device") + ", all healthy"});
+    }
+  }
+  if (!without.empty())
+    found.push_back({.level = Level::kNote,
+                     .where = observed.file,
+                     .what = "the machine has no device now for " + without,
+                     .why = "pods that ask for them wait until one comes",
+                     .advice =
+                         "plug one in, or compare the entry with what the machine shows: `udevadm info`, "
+                         "`lspci -nn`, `ls -l /dev`"});
+  return found;
+}
+
+Findings check_api_server(const HostRoot&, const Observed& observed) {
+  if (!observed.api_permissions) return {};
+  const ApiPermissions& access = *observed.api_permissions;
+  const std::string where = access.server.empty() ? "the API server" : access.server;
+  const std::string as = access.identity.empty() ? "" : " with the credentials of " + access.identity;
+  Findings found;
+  for (const std::string& warning : access.warnings)
+    found.push_back(
+        {.level = Level::kWarning,
+         .where = access.identity,
+         .what = warning,
+         .why = "whoever is between this node and the API server may read and answer what is asked",
+         .advice = "give the kubeconfig the cluster's certificate authority"});
+  if (!access.trouble.empty()) {
+    found.push_back({.level = Level::kProblem,
+                     .where = where,
+                     .what = "it cannot be asked" + as + ": " + access.trouble,
+                     .why = "what the configuration wants of it is not done, or stays as it was",
+                     .advice =
+                         "see to what it names; `apiServer.kubeconfig` says whose credentials are used, and "
+                         "the unit needs the drop-in apiserver.conf"});
+    return found;
+  }
+  for (const ApiPermissions::Answer& answer : access.answers) {
+    if (answer.allowed) continue;
+    const std::string needs_it = '`' + answer.right.key + "` needs it";
+    if (answer.trouble.empty())
+      found.push_back(
+          {.level = Level::kProblem,
+           .where = where,
+           .what = "we may not " + answer.right.text() + as,
+           .why = needs_it,
+           .advice = "use the kubelet's own credentials (`apiServer: {kubeconfig: auto}`), or bind a "
+                     "ClusterRole to the account with the rule " +
+                     rule(answer.right)});
+    else
+      found.push_back({.level = Level::kWarning,
+                       .where = where,
+                       .what = "whether we may " + answer.right.text() + " is not known: " + answer.trouble,
+                       .why = needs_it,
+                       .advice = "ask it by `kubectl auth can-i` with the same credentials"});
+  }
+  return or_ok(std::move(found), where, "all that is needed is allowed" + as);
+}
+
+}  // namespace plughost

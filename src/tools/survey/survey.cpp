@@ -1,0 +1,212 @@
+#include "tools/survey/survey.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "host/hardware/device_nodes.hpp"
+#include "model/allocate/allocation.hpp"
+#include "model/device/assembly.hpp"
+#include "model/device/inventory.hpp"
+
+namespace plughost {
+namespace {
+
+// Nothing if there is nothing to be told of its devices, with the reason in all.
+std::optional<DevicesOf> look(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
+  try {
+    Scan scan = entry.source->look(host, *entry.recipe);
+    std::ranges::transform(scan.unfinished, std::back_inserter(scan.remarks), unfinished_text);
+    std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
+    std::ranges::move(scan.cdi, std::back_inserter(all.cdi));
+    if (scan.undecided) {
+      all.undecided.push_back(entry.recipe->name.text());
+      return std::nullopt;
+    }
+    Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
+    std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
+    for (auto& [resource, devices] : assembly.resources)
+      check_devices(host, resource, *entry.recipe, scan.numbers, devices);
+    for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
+      for (const std::string& place : *places)
+        all.unmatched.push_back(entry.where + ": " + entry.recipe->name.text() + ": `" + place +
+                                "` matches no device that is here now");
+    }
+    return std::move(assembly.resources);
+  } catch (const std::exception& error) {
+    all.troubles.push_back(entry.where + ": " + entry.recipe->name.text() + ": " + error.what());
+    return std::nullopt;
+  }
+}
+
+DevicesOf look(const EntriesOfName& entries, const HostRoot& host, Survey& all) {
+  if (entries.size() == 1) return look(*entries.front(), host, all).value_or(DevicesOf());
+  std::vector<PartFound> parts;
+  for (const ResourceConfig* entry : entries) {
+    auto found = look(*entry, host, all);
+    if (!found) continue;
+    for (auto& [resource, devices] : *found) find_units(host, *entry->recipe, devices);
+    parts.push_back({entry->recipe, std::make_shared<const DevicesOf>(std::move(*found))});
+  }
+  Assembly joint = join(parts);
+  std::ranges::move(joint.remarks, std::back_inserter(all.remarks));
+  return std::move(joint.resources);
+}
+
+// Returns true if the container is given the node, if its number is unknown, or if runc lets every container
+// open it, by whatever way it comes. 10:200, tun, is missing in runc 1.2.0 to 1.2.3. Source: runc's
+// specconv.AllowedDevices.
+bool may_open(const HostRoot& host, const Allocation& allocation, const std::string& node, FileType type) {
+  static constexpr std::string_view kOpen[] = {"1:3", "1:5", "1:7", "1:8",   "1:9",
+                                               "5:0", "5:1", "5:2", "10:200"};
+  const auto number = host.device_number(node);
+  const auto is_it = [&](const ContainerNode& each) { return host.device_number(each.host_path) == number; };
+  return !number ||
+         (type == FileType::kCharacter &&
+          (number->starts_with("136:") || std::ranges::find(kOpen, *number) != std::end(kOpen))) ||
+         std::ranges::any_of(allocation.nodes, is_it) || std::ranges::any_of(allocation.by_cdi.nodes, is_it);
+}
+
+// Returns the first device node that a mount of the path shows and that the container may not open, or "".
+std::string closed_node_at(const HostRoot& host, const Allocation& allocation, const std::string& path,
+                           FileType type) {
+  std::string closed;
+  const auto look_at = [&](const std::string& node, FileType its) {
+    if (closed.empty() && is_device_node(its) && !may_open(host, allocation, node, its)) closed = node;
+  };
+  look_at(path, type);
+  if (type == FileType::kDirectory)
+    host.list(path,
+              [&](std::string_view name, FileType its) { look_at(path + '/' + std::string(name), its); });
+  return closed;
+}
+
+// Adds "vendor.com/class" of each name in "vendor.com/class=a,vendor.com/class=b", except the kind `own`. A
+// kind with a placeholder is not known.
+void add_kinds(const std::string& names, std::string_view own, std::set<std::string>& kinds) {
+  std::istringstream words(names);
+  for (std::string name; std::getline(words, name, ',');) {
+    std::string kind = name.substr(0, name.find('='));
+    if (kind.size() < name.size() && kind.find('{') == kind.npos && kind != own)
+      kinds.insert(std::move(kind));
+  }
+}
+
+constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
+
+// The part of a container's answer for one device that plughost knows.
+struct Answer {
+  const Recipe& terms;
+  const Allocation& allocation;
+  std::set<std::string> kinds;  // of the names of CDI devices that others specify
+
+  // Returns true if something else may give the container more device nodes: an `allocate` program, the
+  // specifications of others, or a hook of the runtime that a variable such as NVIDIA_VISIBLE_DEVICES tells.
+  bool others_add() const {
+    return terms.allocate || !kinds.empty() || std::ranges::any_of(allocation.env, [](const auto& variable) {
+             return variable.first.ends_with("_VISIBLE_DEVICES");
+           });
+  }
+};
+
+template <typename Use>
+void for_each_answer(const Offer& offer, Use use) {
+  for (const Device& device : offer.inventory.devices()) {
+    const auto outcome = allocate_device(offer.resource, *offer.recipe, device, {.pod = UnitsPod{}});
+    const auto* const allocation = std::get_if<Allocation>(&outcome);
+    if (!allocation) continue;
+    Answer answer{.terms = terms_of(device, *offer.recipe), .allocation = *allocation, .kinds = {}};
+    const std::string own = answer.terms.cdi == CdiNames::kNone ? "" : offer.resource;
+    for (const std::string& name : allocation->cdi) add_kinds(name, own, answer.kinds);
+    for (const auto& [key, value] : allocation->annotations)
+      if (key.starts_with(kCdiAnnotation)) add_kinds(value, own, answer.kinds);
+    use(answer);
+  }
+}
+
+// Adds what the entry, or its kind, says of CDI devices, whether it has devices or not.
+void add_use(const ResourceConfig& entry, CdiUse& use) {
+  const auto add_names = [&use](const auto& annotations) {
+    for (const auto& [key, value] : annotations) {
+      if (!key.text().starts_with(kCdiAnnotation)) continue;
+      use.any = true;
+      add_kinds(value.text(), {}, use.kinds);
+    }
+  };
+  add_names(entry.recipe->annotations);
+  for (const auto& recipe : entry.source->recipes()) {
+    add_names(recipe->annotations);
+    use.any = use.any || !recipe->cdi.empty();
+  }
+  if (entry.recipe->cdi != CdiNames::kNone) use.own.insert(entry.recipe->name.text());
+  use.any = use.any || !use.own.empty();
+  use.programs = use.programs || entry.recipe->allocate.has_value();
+}
+
+// Empty: there is nothing to say that was shown to be true.
+std::string remark_on(const HostRoot& host, const Answer& answer, const std::string& path) {
+  const FileType type = host.type(path);
+  if (type == FileType::kSocket)
+    return path +
+           " is a socket: if its server makes it again, a running container still has the old one; mount the "
+           "directory that it is in";
+  const std::string node = answer.others_add() ? "" : closed_node_at(host, answer.allocation, path, type);
+  if (node.empty()) return {};
+  return (node == path ? path + " is a device node" : path + " has device nodes, such as " + node) +
+         ": a mount gives a container no right to open it; give the node, by `nodes`, or by a path without "
+         "`type: Mount`";
+}
+
+void add_remarks(const HostRoot& host, const Offer& offer, std::vector<std::string>& remarks) {
+  std::set<std::string> seen;
+  for_each_answer(offer, [&](const Answer& answer) {
+    for (const auto* mounts : {&answer.allocation.mounts, &answer.allocation.by_cdi.mounts}) {
+      for (const ContainerMount& mount : *mounts) {
+        if (!seen.insert(mount.host_path).second) continue;
+        std::string remark = remark_on(host, answer, mount.host_path);
+        if (!remark.empty()) remarks.push_back(offer.resource + ": " + std::move(remark));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+Survey survey(const Config& config, const HostRoot& host) {
+  Survey all;
+  Selection selection = select(config, host);
+  const Config applies = applying(config, selection);
+  std::ranges::move(selection.troubles, std::back_inserter(all.troubles));
+  all.others = std::move(selection.others);
+  for (const EntriesOfName& entries : by_name(applies.resources)) {
+    for (auto& [name, devices] : look(entries, host, all))
+      all.offers.push_back({name, Inventory(std::move(devices)), entries.front()->recipe});
+  }
+  std::ranges::stable_sort(all.offers, {}, &Offer::resource);
+  return all;
+}
+
+CdiUse cdi_use(const Config& config, const Survey& found) {
+  CdiUse use;
+  for (const ResourceConfig& entry : config.resources) {
+    if (std::ranges::find(found.others, entry.where, &NotHere::where) == found.others.end())
+      add_use(entry, use);
+  }
+  for (const Offer& offer : found.offers)
+    for_each_answer(offer, [&](Answer& answer) { use.kinds.merge(answer.kinds); });
+  return use;
+}
+
+std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<Offer>& offers) {
+  std::vector<std::string> remarks;
+  for (const Offer& offer : offers) add_remarks(host, offer, remarks);
+  return remarks;
+}
+
+}  // namespace plughost

@@ -1,0 +1,121 @@
+// plughost-kubelet: a stand-in kubelet that takes registrations, shows lists live and allocates on request.
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cstring>
+#include <iostream>
+#include <thread>
+
+#include "base/system/event_loop.hpp"
+#include "base/system/signals.hpp"
+#include "kubelet/console.hpp"
+
+namespace plughost {
+namespace {
+
+// Lines of standard input until its end, run() says that it is enough, or wake becomes readable. epoll knows
+// no regular files: poll does.
+void read_commands(const UniqueFd& wake, const std::function<bool(const std::string&)>& run) {
+  std::string pending;
+  for (;;) {
+    std::array<pollfd, 2> ready{{{STDIN_FILENO, POLLIN, 0}, {wake.get(), POLLIN, 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0) continue;
+    if (ready[1].revents != 0) return;
+    std::array<char, 4096> buffer{};
+    const auto size = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    pending.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+    if (size <= 0 && !pending.empty()) pending += '\n';
+    for (std::size_t end = 0; (end = pending.find('\n')) != std::string::npos; pending.erase(0, end + 1)) {
+      if (!run(pending.substr(0, end))) return;
+    }
+    if (size <= 0) return;
+  }
+}
+
+bool somebody_listens(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.native().size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.c_str(), path.native().size());
+  const UniqueFd fd{check(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")};
+  return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+struct Options {
+  std::string directory = "/var/lib/kubelet/device-plugins";
+  std::string plugins_registry;  // empty: none
+  std::string pod_resources;     // likewise
+  bool json = false;
+  bool older = false;
+  bool stay = false;
+};
+
+int kubelet(const Options& options) {
+  // A start takes the socket's name and the plugins' sockets away from whoever has them.
+  const auto socket = std::filesystem::path(options.directory) / "kubelet.sock";
+  if (somebody_listens(socket)) {
+    std::cerr << "plughost-kubelet: a kubelet listens on " << socket.string() << " already\n";
+    return 1;
+  }
+  block_signals({SIGINT, SIGTERM});
+  EventLoop loop;
+  const SignalWatch signals(loop, {SIGINT, SIGTERM}, [&](int) { loop.stop(); });
+  const bool prompt = !options.json && ::isatty(STDIN_FILENO) != 0;
+  Screen screen(options.json, prompt);
+  StandInKubelet kubelet(
+      {.directory = options.directory,
+       .plugins_registry = options.plugins_registry,
+       .pod_resources = options.pod_resources,
+       .clearing = options.older ? StandInKubelet::Clearing::kEverything : StandInKubelet::Clearing::kSockets,
+       .registering = options.older ? StandInKubelet::Registering::kAnswersFirst
+                                    : StandInKubelet::Registering::kDialsBeforeAnswer},
+      [&](const KubeletEvent& event) { screen.show(event); });
+
+  const UniqueFd wake{check(::eventfd(0, EFD_CLOEXEC), "eventfd")};
+  std::thread reader([&, post = loop.poster()] {
+    Console console(kubelet, screen);
+    bool enough = false;
+    read_commands(wake, [&](const std::string& line) { return !(enough = !console.run(line)); });
+    if (enough || !options.stay) post([&] { loop.stop(); });
+  });
+  loop.run();
+  kubelet.stop();  // ends a call that a command waits for
+  ::eventfd_write(wake.get(), 1);
+  reader.join();
+  if (prompt) std::cout << '\n';
+  return 0;
+}
+
+}  // namespace
+}  // namespace plughost
+
+int main(int argc, char** argv) {
+  CLI::App app("a stand-in kubelet: registrations and lists live, allocations on request",
+               "plughost-kubelet");
+  plughost::Options options;
+  app.set_version_flag("--version", "plughost-kubelet " PLUGHOST_VERSION);
+  app.add_option("--plugin-directory", options.directory, "where plugins register")->capture_default_str();
+  app.add_option("--plugins-registry", options.plugins_registry,
+                 "where it looks for plugins (else: nowhere)");
+  app.add_option("--pod-resources", options.pod_resources,
+                 "the socket where it says which pod holds what (else: nowhere)");
+  app.add_flag("--json", options.json, "one JSON object per line");
+  app.add_flag("--older", options.older,
+               "as old kubelets: answers Register before it dials, clears all files");
+  app.add_flag("--stay", options.stay, "go on after the end of standard input");
+  try {
+    app.parse(argc, argv);
+    return plughost::kubelet(options);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception& error) {
+    std::cerr << "plughost-kubelet: " << error.what() << '\n';
+    return 1;
+  }
+}

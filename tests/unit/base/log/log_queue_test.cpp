@@ -1,0 +1,83 @@
+#include "base/log/log_sink.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace plughost;
+
+namespace {
+
+std::string line(std::size_t size, char letter = 'x') { return std::string(size, letter); }
+
+}  // namespace
+
+TEST_CASE("lines wait in their order") {
+  LogQueue queue;
+  CHECK(queue.empty());
+  CHECK_FALSE(queue.pop());
+  queue.push(line(1, 'a'));
+  queue.push(line(1, 'b'));
+  CHECK_FALSE(queue.empty());
+  for (const char* expected : {"a", "b"}) {
+    const auto next = queue.pop();
+    REQUIRE(next);
+    CHECK(next->left_out == 0);
+    CHECK(next->line.value() == expected);
+  }
+  CHECK(queue.empty());
+  CHECK_FALSE(queue.pop());
+}
+
+TEST_CASE("the last byte of the queue is used, and the line after it is left out") {
+  LogQueue queue;
+  queue.push(line(LogQueue::kMostBytes - 1));
+  queue.push(line(1, 'a'));
+  queue.push(line(1, 'b'));
+  queue.pop();
+  CHECK(queue.pop()->line.value() == "a");
+  const auto end = queue.pop();
+  REQUIRE(end);
+  CHECK(end->left_out == 1);
+  CHECK_FALSE(end->line);
+  CHECK(queue.empty());
+}
+
+TEST_CASE("a line that alone is longer than the queue is written") {
+  LogQueue queue;
+  queue.push(line(LogQueue::kMostBytes + 1));
+  queue.push(line(1));
+  CHECK(queue.pop()->line->size() == LogQueue::kMostBytes + 1);
+  CHECK(queue.pop()->left_out == 1);
+}
+
+TEST_CASE("what is left out is one gap until half of the queue is free, and it is told where it is") {
+  constexpr std::size_t kQuarter = LogQueue::kMostBytes / 4;
+  LogQueue queue;
+  for (int i = 0; i < 4; ++i) queue.push(line(kQuarter));
+  queue.push(line(1, 'a'));
+  queue.pop();
+  queue.push(line(1, 'b'));  // three quarters are in use
+  CHECK_FALSE(queue.empty());
+  queue.pop();
+  queue.push(line(1, 'c'));  // a half
+  queue.push(line(1, 'd'));
+  for (int i = 0; i < 2; ++i) CHECK(queue.pop()->left_out == 0);
+  const auto after = queue.pop();
+  CHECK(after->left_out == 2);
+  CHECK(after->line.value() == "c");
+  const auto next = queue.pop();
+  CHECK(next->left_out == 0);
+  CHECK(next->line.value() == "d");
+  CHECK_FALSE(queue.pop());
+}
+
+TEST_CASE("as long as a gap is not told, the queue is not empty") {
+  LogQueue queue;
+  queue.push(line(LogQueue::kMostBytes));
+  queue.push(line(1));
+  queue.pop();
+  CHECK_FALSE(queue.empty());
+  CHECK(queue.pop()->left_out == 1);
+  CHECK(queue.empty());
+}

@@ -1,0 +1,17 @@
+#include "base/system/rate.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+TEST_CASE("waiting times double up to the longest, and begin anew after a reset") {
+  Backoff backoff(100ms, 500ms);
+  CHECK(backoff.next() == 100ms);
+  CHECK(backoff.next() == 200ms);
+  CHECK(backoff.next() == 400ms);
+  CHECK(backoff.next() == 500ms);
+  CHECK(backoff.next() == 500ms);
+  backoff.reset();
+  CHECK(backoff.next() == 100ms);
+}

@@ -1,0 +1,234 @@
+#include "base/system/latest_write.hpp"
+
+#include <doctest/doctest.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "unit/run_until.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A disk of the test's own. Thread-safe.
+struct Disk {
+  std::mutex mutex;
+  std::condition_variable answers;
+  bool hangs = false;
+  std::string trouble;
+  std::vector<std::string> tried;  // each text
+
+  std::string write(const std::string& text) {
+    std::unique_lock lock(mutex);
+    tried.push_back(text);
+    answers.wait(lock, [this] { return !hangs; });
+    return trouble;
+  }
+  void set(bool hang, std::string with = {}) {
+    const std::lock_guard lock(mutex);
+    hangs = hang;
+    trouble = std::move(with);
+    answers.notify_all();
+  }
+  std::vector<std::string> all() {
+    const std::lock_guard lock(mutex);
+    return tried;
+  }
+};
+
+struct Rig {
+  std::shared_ptr<Disk> disk = std::make_shared<Disk>();
+  EventLoop loop;
+  Workers workers{loop, 2};
+  std::vector<std::string> told;
+  std::vector<std::string> answers;
+  unsigned finished = 0;
+  std::unique_ptr<LatestWrite> latest = std::make_unique<LatestWrite>(
+      loop, workers, [this](const std::string& trouble) { told.push_back(trouble); }, "/x hangs", 300ms);
+
+  ~Rig() { disk->set(false); }
+  void write(const std::string& text) {
+    latest->write([disk = disk, text] { return disk->write(text); });
+  }
+  // Who asks is answered.
+  void ask(const std::string& text) {
+    latest->write([disk = disk, text] { return disk->write(text); },
+                  [this](const std::string& trouble) { answers.push_back(trouble); });
+  }
+  bool answered(std::size_t count) {
+    return run_until(loop, [&] { return answers.size() == count; });
+  }
+  void finish() {
+    latest->finish([this] { ++finished; });
+  }
+  bool tried(const std::vector<std::string>& texts) {
+    return run_until(loop, [&] { return disk->all() == texts; });
+  }
+};
+
+// However much time passes. What a worker was given by then has been written when something else has run.
+void test_that_nothing_follows(Rig& rig) {
+  const std::size_t before = rig.disk->all().size();
+  pass(rig.loop, 1h);
+  bool ran = false;
+  rig.workers.run([] {}, [&] { ran = true; }, 1h, [] {});
+  REQUIRE(run_until(rig.loop, [&] { return ran; }));
+  CHECK(rig.disk->all().size() == before);
+}
+
+}  // namespace
+
+TEST_CASE("of what is asked for while something is written only the newest is written") {
+  Rig rig;
+  rig.disk->set(true);
+  rig.write("1");
+  REQUIRE(rig.tried({"1"}));
+  rig.write("2");
+  rig.write("3");
+  rig.disk->set(false);
+  REQUIRE(rig.tried({"1", "3"}));
+  CHECK(rig.told.empty());
+}
+
+TEST_CASE("what cannot be written is told once, and tried again until it is") {
+  Rig rig;
+  rig.disk->set(false, "full");
+  rig.write("1");
+  REQUIRE(rig.tried({"1", "1"}));
+  CHECK(rig.told == std::vector<std::string>{"full"});
+  rig.disk->set(false);
+  REQUIRE(run_until(rig.loop, [&] { return rig.told.size() == 2; }));
+  CHECK(rig.told.back().empty());
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "1", "1"});
+}
+
+TEST_CASE("something newer does not wait until a failure is tried again") {
+  Rig rig;
+  rig.disk->set(false, "full");
+  rig.write("1");
+  REQUIRE(run_until(rig.loop, [&] { return rig.told.size() == 1; }));
+  rig.disk->set(false);
+  rig.write("2");
+  REQUIRE(run_until(rig.loop, [&] { return rig.told.size() == 2; }));
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
+}
+
+TEST_CASE("a write that hangs is told, and the newest follows it when it ends, never beside it") {
+  Rig rig;
+  rig.disk->set(true);
+  rig.write("1");
+  REQUIRE(run_until(rig.loop, [&] { return !rig.told.empty(); }));
+  CHECK(rig.told == std::vector<std::string>{"/x hangs"});
+  rig.write("2");
+  run_once(rig.loop);
+  CHECK(rig.disk->all() == std::vector<std::string>{"1"});
+  rig.disk->set(false);
+  REQUIRE(rig.tried({"1", "2"}));
+  CHECK(rig.told == std::vector<std::string>{"/x hangs", ""});
+}
+
+TEST_CASE("the end waits for what was asked for last") {
+  Rig rig;
+  rig.disk->set(true);
+  rig.write("1");
+  REQUIRE(rig.tried({"1"}));
+  rig.write("2");
+  rig.finish();
+  run_once(rig.loop);
+  CHECK(rig.finished == 0);
+  rig.disk->set(false);
+  REQUIRE(run_until(rig.loop, [&] { return rig.finished == 1; }));
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
+}
+
+TEST_CASE("the end waits for nothing where nothing is written, and for no failure and nothing that hangs") {
+  Rig idle;
+  idle.finish();
+  CHECK(idle.finished == 1);
+
+  Rig failing;
+  failing.disk->set(false, "full");
+  failing.write("1");
+  failing.finish();
+  REQUIRE(run_until(failing.loop, [&] { return failing.finished == 1; }));
+
+  test_that_nothing_follows(failing);
+
+  Rig ending;  // in the middle of a write, which fails
+  ending.disk->set(true);
+  ending.write("1");
+  REQUIRE(ending.tried({"1"}));
+  ending.finish();
+  ending.disk->set(false, "full");
+  REQUIRE(run_until(ending.loop, [&] { return ending.finished == 1; }));
+  test_that_nothing_follows(ending);
+
+  Rig hanging;
+  hanging.disk->set(true);
+  hanging.write("1");
+  hanging.finish();
+  REQUIRE(run_until(hanging.loop, [&] { return hanging.finished == 1; }));
+  CHECK(hanging.told.size() == 1);
+
+  Rig hung;
+  hung.disk->set(true);
+  hung.write("1");
+  REQUIRE(run_until(hung.loop, [&] { return !hung.told.empty(); }));
+  hung.finish();
+  CHECK(hung.finished == 1);
+}
+
+TEST_CASE("who is answered that it is written finds it written, and the newest stands") {
+  Rig rig;
+  rig.disk->set(true);
+  for (const char* text : {"1", "2", "3"}) rig.ask(text);
+  run_once(rig.loop);
+  CHECK(rig.answers.empty());
+  rig.disk->set(false);
+  REQUIRE(rig.answered(3));
+  CHECK(rig.answers == std::vector<std::string>(3));
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "3"});
+}
+
+TEST_CASE("who asks hears each time that it cannot be written") {
+  Rig rig;
+  rig.disk->set(false, "no room");
+  rig.ask("1");
+  REQUIRE(rig.answered(1));
+  rig.ask("2");
+  REQUIRE(rig.answered(2));
+  CHECK(rig.answers == std::vector<std::string>{"no room", "no room"});
+  CHECK(rig.told == std::vector<std::string>{"no room"});
+  rig.disk->set(false);
+  CHECK(run_until(rig.loop, [&] { return rig.disk->all().back() == "2" && rig.told.back().empty(); }));
+  CHECK(rig.answers.size() == 2);
+}
+
+TEST_CASE(
+    "of a disk that hangs all hear after its deadline, at once from then on, and it is written to later") {
+  Rig rig;
+  rig.disk->set(true);
+  rig.ask("1");
+  rig.ask("2");
+  REQUIRE(rig.answered(2));
+  rig.ask("3");
+  CHECK(rig.answers == std::vector<std::string>(3, "/x hangs"));
+  rig.disk->set(false);
+  CHECK(run_until(rig.loop, [&] { return rig.disk->all() == std::vector<std::string>{"1", "3"}; }));
+  rig.ask("4");
+  REQUIRE(rig.answered(4));
+  CHECK(rig.answers.back().empty());
+}
+
+TEST_CASE("who is answered may ask for something else at once") {
+  Rig rig;
+  rig.latest->write([disk = rig.disk] { return disk->write("1"); },
+                    [&](const std::string&) { rig.ask("2"); });
+  REQUIRE(rig.answered(1));
+  CHECK(rig.disk->all() == std::vector<std::string>{"1", "2"});
+}

@@ -1,0 +1,39 @@
+#include "base/system/tally.hpp"
+
+#include <doctest/doctest.h>
+
+#include <thread>
+#include <vector>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+TEST_CASE("a duration counts in the first place whose bound it does not pass") {
+  Durations durations;
+  durations.add(100us);
+  durations.add(101us);
+  durations.add(11s);
+  const Durations::Reading reading = durations.read();
+  CHECK(reading.counts.front() == 1);
+  CHECK(reading.counts[1] == 1);
+  CHECK(reading.counts.back() == 1);
+  CHECK(reading.sum == doctest::Approx(11.000201));
+}
+
+TEST_CASE("what several threads count is all counted") {
+  Durations durations;
+  Counter counter;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 1000; ++n) {
+          counter.add();
+          durations.add(1ms);
+        }
+      });
+    }
+  }
+  CHECK(counter.count() == 4000);
+  CHECK(durations.read().sum == doctest::Approx(4.0));
+}

@@ -1,0 +1,255 @@
+#include "daemon/adoption/adopting.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+const std::string kA = "x.com/a";
+const std::string kB = "x.com/b";
+
+Adoption held(std::initializer_list<std::pair<const char*, const char*>> devices) {
+  Adoption adoption;
+  for (const auto& [device, id] : devices)
+    adoption.devices[device].push_back({.id = id, .pod_uid = "uid", .container = "main"});
+  return adoption;
+}
+
+Holdings holds(const std::string& resource, std::initializer_list<const char*> ids) {
+  HoldingsBuilder holdings;
+  const auto pod = std::make_shared<const Holder>(Holder{"default", "pod", "main"});
+  for (const char* id : ids) holdings.add(resource, id, pod);
+  return std::move(holdings).build();
+}
+
+IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
+
+// What becomes of a device.
+Device with(const AdoptedDevices& adopted, Device device, const std::string& resource = kA) {
+  std::vector<Device> devices{std::move(device)};
+  adopted.lay(resource, devices);
+  return devices[0];
+}
+
+TEST_CASE("a device that is adopted is Unhealthy, and says who holds it") {
+  AdoptedDevices adopted;
+  CHECK_FALSE(adopted.open());
+  const auto news = adopted.take({{kA, held({{"amy", "X"}})}});
+  REQUIRE(news.adopted.size() == 1);
+  CHECK(news.adopted[0].device == AdoptedDevices::Name{kA, "amy"});
+  CHECK(news.adopted[0].holder.id == "X");
+  CHECK(adopted.open());
+  CHECK(adopted.ids().at(kA) == std::set<std::string>{"X"});
+  Device amy = with(adopted, {.id = "amy"});
+  CHECK_FALSE(amy.healthy());
+  CHECK(amy.trouble.empty());
+  CHECK(amy.reason() == "held by uid since before plughost, as X");
+  CHECK(with(adopted, {.id = "bob"}).healthy());
+  CHECK(with(adopted, {.id = "amy"}, kB).healthy());
+  CHECK(with(adopted, {.id = "amy", .trouble = "sick"}).reason() ==
+        "held by uid since before plughost, as X; and by itself: sick");
+  // The kubelet knows the pod's name; by the checkpoint's word it has none.
+  CHECK(adopted.learn({{kA, {{"X", {.pod_namespace = "", .pod = "uid", .container = "main"}}}}}, true)
+            .over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X");
+  CHECK(adopted.learn(holds(kA, {"X"}), true).over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
+  // It is told once.
+  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
+}
+
+TEST_CASE("when nobody holds the id any more the device is as well as it is, whatever the checkpoint says") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
+  const auto news = adopted.learn(holds(kA, {"Y"}), true);
+  REQUIRE(news.over.size() == 1);
+  CHECK(news.over[0] == AdoptedDevices::Name{kA, "X"});
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK_FALSE(with(adopted, {.id = "bob"}).healthy());
+  CHECK(adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}}).adopted.empty());
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK(adopted.ids().at(kA) == std::set<std::string>{"Y"});
+  CHECK(adopted.learn(holds(kB, {"Y"}), true).over.size() == 1);
+  CHECK_FALSE(adopted.open());
+  CHECK(adopted.ids().empty());
+  CHECK(with(adopted, {.id = "bob"}).healthy());
+}
+
+TEST_CASE("an answer that may be too early ends nothing, but names who holds") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}, {"bob", "Y"}})}});
+  CHECK(adopted.learn(holds(kA, {"X"}), false).over.empty());
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as X");
+  CHECK(with(adopted, {.id = "bob"}).reason() == "held by uid since before plughost, as Y");
+}
+
+TEST_CASE("a checkpoint that is read anew may hold again what was over") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}})}});
+  adopted.learn({}, true);
+  adopted.read_again();
+  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.size() == 1);
+  CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
+}
+
+TEST_CASE("an adopted device that is not there for a while is adopted when it is back") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}})}});
+  adopted.take({{kA, Adoption()}});
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK(adopted.ids().at(kA).contains("X"));
+  adopted.take({});
+  CHECK(adopted.ids().at(kA).contains("X"));
+  CHECK(adopted.take({{kA, held({{"amy", "X"}})}}).adopted.empty());
+  CHECK_FALSE(with(adopted, {.id = "amy"}).healthy());
+}
+
+TEST_CASE("a device that several hold is nobody's before the last of them has gone") {
+  AdoptedDevices adopted;
+  adopted.take({{kA, held({{"amy", "X"}, {"amy", "Y"}, {"amy", "Z"}})}});
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by uid since before plughost, as X, and by 2 more");
+  adopted.learn(holds(kA, {"Y"}), true);
+  CHECK(with(adopted, {.id = "amy"}).reason() == "held by default/pod since before plughost, as Y");
+  adopted.learn({}, true);
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+}
+
+TEST_CASE("of a device with shares as many are taken as are held, the last that are free") {
+  const auto taken = [](Adoption adoption, unsigned replicas) {
+    AdoptedDevices adopted;
+    adopted.take({{kA, std::move(adoption)}});
+    return with(adopted, {.id = "gpu", .replicas = replicas});
+  };
+  using Shares = std::vector<unsigned>;
+  Adoption two = held({{"gpu", "X"}, {"gpu", "Y"}});
+  Device gpu = taken(two, 4);
+  CHECK(gpu.reasons.at(0).shares == Shares{2, 3});
+  CHECK(gpu.healthy());
+  CHECK(gpu.reason() == "2 of its 4 shares held by uid since before plughost, as X, and by 1 more");
+  CHECK(gpu.healthy_share(1));
+  CHECK_FALSE(gpu.healthy_share(2));
+  CHECK_FALSE(gpu.healthy_share(3));
+  CHECK(taken(two, 3).reasons.at(0).shares == Shares{1, 2});
+  gpu = taken(two, 2);
+  CHECK(gpu.reasons.at(0).shares == Shares{0, 1});
+  CHECK_FALSE(gpu.healthy());
+  two.used["gpu"] = {1, 3};
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{0, 2});
+  CHECK(taken(two, 5).reasons.at(0).shares == Shares{2, 4});
+  // Two of these pods may go, and the device is shared by as many as may share it.
+  two.used["gpu"] = {0, 1, 2};
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{2, 3});
+  two.used["gpu"] = {0, 1, 2, 3};
+  CHECK(taken(two, 4).reasons.at(0).shares == Shares{2, 3});
+  CHECK(taken(held({{"gpu", "X"}, {"gpu", "Y"}}), 1).reasons.at(0).shares == Shares{0});
+}
+
+TEST_CASE("who holds an adopted id is asked under the name that the resource has with other sharing, too") {
+  for (const auto& [listed, asked] : {std::pair(kA + ".shared", kA), std::pair(kA, kA + ".shared")}) {
+    AdoptedDevices adopted;
+    adopted.take({{listed, held({{"gpu", "gpu"}})}});
+    CHECK(adopted.learn(holds(asked, {"gpu"}), true).over.empty());
+    CHECK(with(adopted, {.id = "gpu"}, listed).reason() ==
+          "held by default/pod since before plughost, as gpu");
+    CHECK(adopted.learn(holds(asked, {"other"}), true).over.size() == 1);
+    CHECK(with(adopted, {.id = "gpu"}, listed).healthy());
+  }
+}
+
+TEST_CASE("a stranger is told of once, when somebody says that it is held") {
+  AdoptedDevices adopted;
+  const auto found = [] {
+    Adoption adoption;
+    for (const char* id : {"X", "Y"})
+      adoption.strangers.push_back({.id = id, .pod_uid = "uid", .container = "main"});
+    return std::map<std::string, Adoption>{{kA, adoption}};
+  };
+  CHECK(adopted.take(found()).strangers.empty());
+  CHECK(adopted.open());
+  CHECK(adopted.learn({}, false).strangers.empty());
+  CHECK(adopted.open());
+  const auto news = adopted.learn(holds(kA, {"X"}), true);
+  REQUIRE(news.strangers.size() == 1);
+  CHECK(news.strangers[0].first == AdoptedDevices::Name{kA, "X"});
+  CHECK(news.strangers[0].second.pod == "pod");
+  CHECK(news.over.empty());
+  CHECK_FALSE(adopted.open());
+  adopted.take(found());
+  CHECK_FALSE(adopted.open());
+  // One whose device turns up after all is none.
+  adopted.read_again();
+  adopted.take(found());
+  CHECK(adopted.open());
+  adopted.take({});
+  CHECK_FALSE(adopted.open());
+}
+
+TEST_CASE("the resource's own ids are remembered") {
+  AdoptedDevices adopted;
+  Adoption own;
+  own.own = ids({"a"});
+  adopted.take({{kA, own}});
+  own.own = ids({"b"});
+  adopted.take({{kA, own}, {kB, own}});
+  adopted.take({});
+  CHECK(std::ranges::equal(*adopted.own().at(kA), std::vector{"a", "b"}));
+  CHECK(std::ranges::equal(*adopted.own().at(kB), std::vector{"b"}));
+  CHECK_FALSE(adopted.open());
+}
+
+TEST_CASE("a device that has other nodes than its container was given is Unhealthy until that has gone") {
+  AdoptedDevices adopted;
+  const auto stale = [](const std::string& now) {
+    Adoption adoption;
+    adoption.own = ids({"amy"});
+    adoption.stale["amy"] = {
+        {.holder = {"amy", "uid", "main"}, .given = {"/dev/0", "/dev/1"}, .now = now, .units = {"/sys/0"}}};
+    return std::map<std::string, Adoption>{{kA, adoption}};
+  };
+  const auto news = adopted.take(stale("/dev/2"));
+  REQUIRE(news.moved.size() == 1);
+  CHECK(news.moved[0].first == AdoptedDevices::Name{kA, "amy"});
+  CHECK(news.adopted.empty());
+  CHECK(adopted.open());
+  CHECK(adopted.ids().empty());
+  CHECK(adopted.touches(kA));
+  CHECK_FALSE(adopted.touches(kB));
+  CHECK(with(adopted, {.id = "amy"}).reason() ==
+        "uid was given /dev/0, /dev/1 for it, and it is /dev/2 now: delete the pod");
+  CHECK(with(adopted, {.id = "bob"}).healthy());
+  CHECK(adopted.units_elsewhere(kA) == std::map<std::string, std::vector<std::string>>{{"amy", {"/sys/0"}}});
+  CHECK(adopted.units_elsewhere(kB).empty());
+  adopted.learn(holds(kA, {"amy"}), true);
+  CHECK(with(adopted, {.id = "amy"}).reason().starts_with("default/pod was given"));
+  CHECK(adopted.take(stale("/dev/2")).moved.empty());
+  adopted.learn({}, false);
+  CHECK(adopted.open());
+  adopted.learn({}, true);
+  CHECK_FALSE(adopted.open());
+  CHECK(adopted.units_elsewhere(kA).empty());
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  adopted.take(stale("/dev/2"));  // the checkpoint has it still
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  adopted.read_again();
+  CHECK(adopted.take(stale("")).moved.empty());  // it has all nodes of the device, and one of another
+  CHECK(adopted.open());
+  CHECK(with(adopted, {.id = "amy"}).healthy());
+  CHECK_FALSE(adopted.units_elsewhere(kA).empty());
+  CHECK(adopted.take(stale("/dev/3")).moved.size() == 1);
+  CHECK(adopted.take(stale("")).moved.empty());
+  CHECK(adopted.take(stale("/dev/3")).moved.empty());  // it was told
+}
+
+TEST_CASE("of a device with shares those are Unhealthy that were given other nodes") {
+  AdoptedDevices adopted;
+  Adoption adoption;
+  adoption.stale["amy"] = {
+      {.holder = {"amy::1", "uid", "main"}, .share = 1, .given = {"/dev/0"}, .now = "/dev/2"}};
+  adopted.take({{kA, adoption}});
+  const Device amy = with(adopted, {.id = "amy", .replicas = 3});
+  CHECK(amy.healthy_shares() == 2);
+  CHECK_FALSE(amy.healthy_share(1));
+}
+
+}  // namespace
+}  // namespace plughost

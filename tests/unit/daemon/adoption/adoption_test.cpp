@@ -1,0 +1,577 @@
+#include "daemon/adoption/adoption.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+const std::string kA = "x.com/a";
+
+Device at(const std::string& id, const std::vector<std::string>& nodes, unsigned replicas = 1) {
+  Device device{.id = id, .replicas = replicas};
+  for (const std::string& node : nodes)
+    device.nodes.push_back({.host_path = node, .container_path = PositionText(node)});
+  return device;
+}
+
+Allocation with_nodes(const std::vector<std::string>& paths) {
+  Allocation given;
+  for (const std::string& path : paths) given.nodes.push_back({.host_path = path, .container_path = path});
+  return given;
+}
+
+IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const IdList>(std::move(of)); }
+
+std::set<std::string> own(const Adoption& found) {
+  return found.own ? std::set<std::string>(found.own->begin(), found.own->end()) : std::set<std::string>();
+}
+
+// A machine with one resource, and a checkpoint.
+struct Node {
+  Recipe recipe;
+  std::vector<Device> devices;
+  std::map<std::string, Inventory> listed;
+  HeldIds held;
+  std::map<std::string, std::string> links;
+  Checkpoint checkpoint;
+
+  // The n-th container of all is pod "u<n>"'s.
+  void hold(std::vector<std::string> ids, std::optional<Allocation> given, const std::string& resource = kA) {
+    const std::string pod = "u" + std::to_string(checkpoint.pod_devices.size());
+    checkpoint.pod_devices.push_back({pod, "main", resource, {{-1, std::move(ids)}}, std::move(given)});
+  }
+  Paths paths() const {
+    return {.leads_to =
+                [this](const std::string& path) {
+                  const auto link = links.find(path);
+                  return link == links.end() ? path : link->second;
+                },
+            .unit_of = [](const std::string& path) { return "/sys" + path; }};
+  }
+  Adoption look() {
+    held.checkpoint = std::make_shared<const Checkpoint>(checkpoint);
+    sort_by_id(devices);
+    auto all = adopt(recipe, {{kA, devices}}, listed, held, paths());
+    CHECK(all.size() <= 1);
+    return all[kA];
+  }
+  // "amy<X bob<Y,Z": the devices, and the ids by which they are held.
+  std::string adopted() {
+    std::string text;
+    for (const auto& [device, holders] : look().devices) {
+      text += (text.empty() ? "" : " ") + device;
+      for (std::size_t i = 0; i < holders.size(); ++i) text += (i == 0 ? '<' : ',') + holders[i].id;
+    }
+    return text;
+  }
+};
+
+TEST_CASE("where there is no checkpoint, or nobody holds anything, nothing is adopted") {
+  CHECK(adopt({}, {{kA, {at("amy", {"/dev/amy"})}}}, {}, {}, {}).empty());
+  Node node{.devices = {at("amy", {"/dev/amy"})}};
+  CHECK(node.adopted().empty());
+}
+
+TEST_CASE(
+    "a device is held by another plugin's id if the container has its node, its mount or its CDI name") {
+  Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
+  SUBCASE("a node") { node.hold({"X"}, with_nodes({"/dev/bob"})); }
+  SUBCASE("a node of theirs that is a mount of ours") {
+    node.devices[1].nodes.clear();
+    node.devices[1].mounts = {{.host_path = "/dev/bob", .container_path = PositionText("/b")}};
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  SUBCASE("a mount of theirs that is a node of ours") {
+    Allocation given;
+    given.mounts = {{.host_path = "/dev/bob", .container_path = "/b"}};
+    node.hold({"X"}, given);
+  }
+  SUBCASE("a CDI name") {
+    auto names = std::make_shared<KindRecipe>();
+    names->cdi = {Template("v.com/c={id}")};
+    for (Device& device : node.devices) {
+      device.nodes.clear();
+      device.attributes = {{"id", device.id}};
+      device.recipe = names;
+    }
+    Allocation given;
+    given.cdi = {"v.com/c=bob"};
+    node.hold({"X"}, given);
+  }
+  SUBCASE("what the entry itself brings for each device") {
+    for (Device& device : node.devices) {
+      device.nodes.clear();
+      device.attributes = {{"id", device.id}};
+    }
+    node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  SUBCASE("what is in our own CDI specification") {
+    node.recipe.cdi = CdiNames::kCri;
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  SUBCASE("a device that is sick is held, too") {
+    node.devices[1].trouble = "sick";
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  SUBCASE("a device that is sick, and whose node is what the entry brings") {
+    for (Device& device : node.devices) {
+      device.nodes.clear();
+      device.attributes = {{"id", device.id}};
+    }
+    node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
+    node.devices[1].trouble = "sick";
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  SUBCASE("a device of which no answer can be made") {
+    node.recipe.env = {{Template("E"), Template("{missing}")}};
+    node.hold({"X"}, with_nodes({"/dev/bob"}));
+  }
+  CHECK(node.adopted() == "bob<X");
+  const Adoption found = node.look();
+  CHECK(found.devices.at("bob").at(0) == FormerId{.id = "X", .pod_uid = "u0", .container = "main"});
+  CHECK(found.strangers.empty());
+  CHECK(own(found).empty());
+}
+
+TEST_CASE("a link and the node to which it leads are one device, whoever has the link") {
+  Node node{.devices = {at("amy", {"/dev/ttyUSB0"}), at("bob", {"/dev/serial/by-id/bob"})}};
+  node.links = {{"/dev/serial/by-id/amy", "/dev/ttyUSB0"}, {"/dev/serial/by-id/bob", "/dev/ttyUSB1"}};
+  node.hold({"X"}, with_nodes({"/dev/serial/by-id/amy"}));
+  node.hold({"Y"}, with_nodes({"/dev/ttyUSB1"}));
+  CHECK(node.adopted() == "amy<X bob<Y");
+}
+
+TEST_CASE("what several devices have tells nothing of any") {
+  Node node{.devices = {at("0", {"/dev/ctl", "/dev/card0"}), at("1", {"/dev/ctl", "/dev/card1"})}};
+  node.hold({"X"}, with_nodes({"/dev/ctl", "/dev/card1"}));
+  node.hold({"Y"}, with_nodes({"/dev/ctl", "/dev/card7"}));
+  CHECK(node.adopted() == "1<X");
+  const Adoption found = node.look();
+  REQUIRE(found.strangers.size() == 1);
+  CHECK(found.strangers[0].id == "Y");
+}
+
+TEST_CASE("an id that is listed, or was, is the resource's own") {
+  Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
+  node.hold({"amy"}, with_nodes({"/dev/bob"}));
+  Device gone = at("eve", {"/dev/bob"});
+  gone.gone = true;
+  gone.trouble = "gone";
+  node.listed = {{kA, Inventory({gone})}};
+  node.held.own = {{kA, ids({"zoe"})}, {"x.com/b", ids({"X"})}};
+  node.hold({"eve"}, with_nodes({"/dev/bob"}));
+  node.hold({"zoe"}, with_nodes({"/dev/bob"}));
+  CHECK(node.adopted().empty());
+  CHECK(own(node.look()) == std::set<std::string>{"amy", "eve", "zoe"});
+  CHECK(node.look().used.at("amy") == std::vector<unsigned>{0});
+  node.hold({"X"}, with_nodes({"/dev/bob"}));
+  CHECK(node.adopted() == "bob<X");
+}
+
+TEST_CASE("another resource's ids are nobody's affair") {
+  Node node{.devices = {at("amy", {"/dev/amy"})}};
+  node.hold({"X"}, with_nodes({"/dev/amy"}), "x.com/b");
+  CHECK(node.adopted().empty());
+}
+
+TEST_CASE("a device that a container holds by the id with which it is listed is nobody else's") {
+  Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
+  node.hold({"X"}, with_nodes({"/dev/amy"}));
+  node.hold({"amy"}, with_nodes({"/dev/amy"}));
+  CHECK(node.adopted().empty());
+  CHECK(node.look().strangers.empty());
+}
+
+TEST_CASE("of a device with shares each id holds one, and those that are ours are used") {
+  Node node{.devices = {at("gpu", {"/dev/gpu"}, 3)}};
+  node.hold({"X"}, with_nodes({"/dev/gpu"}));
+  CHECK(node.adopted() == "gpu<X");
+  node.hold({"Y", "Z"}, with_nodes({"/dev/gpu"}));
+  CHECK(node.adopted() == "gpu<X,Y,Z");
+  node.hold({"gpu::2"}, with_nodes({"/dev/gpu"}));
+  CHECK(node.look().used.at("gpu") == std::vector<unsigned>{2});
+  CHECK(node.adopted() == "gpu<X,Y,Z");
+  node.hold({"gpu::0"}, with_nodes({"/dev/gpu"}));
+  CHECK(node.look().used.at("gpu") == std::vector<unsigned>{0, 2});
+  CHECK(node.adopted() == "gpu<X,Y,Z");
+  node.hold({"gpu::1"}, with_nodes({"/dev/gpu"}));
+  CHECK(node.adopted().empty());
+}
+
+TEST_CASE("an id that stands for several devices holds each, and of several ids each holds one") {
+  Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"}), at("eve", {"/dev/eve"})}};
+  SUBCASE("one for two") {
+    node.hold({"X"}, with_nodes({"/dev/amy", "/dev/eve"}));
+    CHECK(node.adopted() == "amy<X eve<X");
+  }
+  SUBCASE("two for two") {
+    node.hold({"X", "Y"}, with_nodes({"/dev/amy", "/dev/eve"}));
+    CHECK(node.adopted() == "amy<X eve<Y");
+  }
+  SUBCASE("three for two") {
+    node.hold({"X", "Y", "Z"}, with_nodes({"/dev/amy", "/dev/eve"}));
+    CHECK(node.adopted() == "amy<X,Z eve<Y");
+  }
+}
+
+TEST_CASE("ids of every NUMA node count") {
+  Node node{.devices = {at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})}};
+  node.checkpoint.pod_devices.push_back(
+      {"u", "main", kA, {{0, {"X"}}, {1, {"Y"}}}, with_nodes({"/dev/amy", "/dev/bob"})});
+  CHECK(node.adopted() == "amy<X bob<Y");
+}
+
+TEST_CASE("what no device is recognised in is a stranger, whatever words are in it") {
+  Node node{.devices = {at("amy", {"/dev/amy"})}};
+  node.devices[0].attributes = {{"uuid", "GPU-aaaa-bbbb"}};
+  std::optional<Allocation> given = Allocation();
+  SUBCASE("an answer that cannot be read") { given.reset(); }
+  SUBCASE("nothing") {}
+  SUBCASE("a node of none of ours") { given = with_nodes({"/dev/1"}); }
+  SUBCASE("a variable, a CDI name of another vendor") {
+    given->env = {{"VISIBLE", "GPU-aaaa-bbbb"}};
+    given->cdi = {"v.com/c=GPU-aaaa-bbbb"};
+  }
+  node.hold({"GPU-aaaa-bbbb", "Y"}, given);
+  const Adoption adoption = node.look();
+  CHECK(adoption.devices.empty());
+  REQUIRE(adoption.strangers.size() == 2);
+  CHECK(adoption.strangers[0] == FormerId{.id = "GPU-aaaa-bbbb", .pod_uid = "u0", .container = "main"});
+  CHECK(adoption.strangers[1].id == "Y");
+}
+
+TEST_CASE("an id that one of two twins has is that of neither if nothing tells which: both are held") {
+  Node node{.devices = {at("usb-1", {"/dev/1"}), at("usb-2", {"/dev/2"}), at("usb-3", {"/dev/3"})}};
+  for (Device& device : node.devices)
+    device.hardware.edit().ids = {.by_name = device.id == "usb-3" ? "B" : "A", .by_place = device.id};
+  SUBCASE("by its name") {
+    node.hold({"A"}, Allocation{.cdi = {"v.com/c=A"}});
+    CHECK(node.adopted() == "usb-1<A usb-2<A");
+  }
+  SUBCASE("a share of it") {
+    for (Device& device : node.devices) device.replicas = 2;
+    node.hold({"A::1"}, Allocation{.cdi = {"v.com/c=A"}});
+    CHECK(node.adopted() == "usb-1<A::1 usb-2<A::1");
+  }
+  SUBCASE("but where a node tells") {
+    node.hold({"A"}, with_nodes({"/dev/2"}));
+    CHECK(node.adopted() == "usb-2<A");
+  }
+  SUBCASE("by its place, and it goes by its name now") {
+    node.devices[2].id = "B";
+    node.hold({"usb-3"}, Allocation{.cdi = {"v.com/c=usb-3"}});
+    CHECK(node.adopted() == "B<usb-3");
+  }
+}
+
+TEST_CASE("a container was given a device by an id if the answer to that leads to one of its nodes") {
+  Device device = at("A", {"/dev/1"});
+  device.hardware.edit().ids = {.by_name = "A", .by_place = "usb-1"};
+  Node node{.links = {{"/dev/by-id", "/dev/1"}}};
+  const auto given = [&](const std::string& id) {
+    return was_given(node.checkpoint, kA, id, device, node.paths()) != GivenBy::kNothing;
+  };
+  CHECK_FALSE(given("A"));
+  SUBCASE("its node") {
+    node.hold({"A"}, with_nodes({"/dev/1"}));
+    CHECK(given("A"));
+    CHECK_FALSE(given("usb-1"));
+  }
+  SUBCASE("a link, a share") {
+    node.hold({"A::1"}, with_nodes({"/dev/by-id"}));
+    CHECK(given("A"));
+  }
+  SUBCASE("a link of the device") {
+    device.nodes[0].host_path = "/dev/by-id";
+    node.hold({"usb-1"}, with_nodes({"/dev/1"}));
+    CHECK(given("usb-1"));
+  }
+  SUBCASE("another node, another resource, another id, no answer") {
+    node.hold({"A"}, with_nodes({"/dev/2"}));
+    node.hold({"A"}, with_nodes({"/dev/1"}), "x.com/b");
+    node.hold({"AB"}, with_nodes({"/dev/1"}));
+    node.hold({"A"}, std::nullopt);
+    CHECK_FALSE(given("A"));
+  }
+  SUBCASE("by CDI: a place is what it says") {
+    node.hold({"A", "usb-1"}, Allocation{.cdi = {"v.com/c=A"}});
+    CHECK_FALSE(given("A"));
+    CHECK(given("usb-1"));
+  }
+}
+
+TEST_CASE("a link tells less of a node than its name in the container, and that less than its own path") {
+  Device device = at("A", {"/dev/by-path"});
+  device.nodes[0].container_path = "/dev/1";
+  Node node{.links = {{"/dev/by-path", "/dev/1"}, {"/dev/by-id", "/dev/1"}, {"/dev/newest", "/dev/2"}}};
+  const auto given = [&](const char* host_path, const char* container_path) {
+    node.checkpoint = {};
+    node.hold({"A"}, Allocation{.nodes = {{.host_path = host_path, .container_path = container_path}}});
+    return was_given(node.checkpoint, kA, "A", device, node.paths());
+  };
+  CHECK(given("/dev/by-path", "/dev/7") == GivenBy::kPath);
+  CHECK(given("/dev/newest", "/dev/1") == GivenBy::kName);
+  CHECK(given("/dev/newest", "/dev/2") == GivenBy::kNothing);
+  CHECK(given("/dev/by-id", "/dev/7") == GivenBy::kLink);
+  CHECK(given("/dev/1", "/dev/1") == GivenBy::kLink);
+  device.nodes[0].container_path = "/dev/modem";  // one that the entry chooses tells nothing
+  CHECK(given("/dev/newest", "/dev/modem") == GivenBy::kNothing);
+}
+
+TEST_CASE("what was given for a device that is away leads to others' hardware, of whatever entry") {
+  Node node{.devices = {at("bob", {"/dev/2"})}};
+  node.hold({"amy"}, with_nodes({"/dev/3"}));
+  const std::vector<std::string> units{"/sys/dev/3"};
+  SUBCASE("it was listed") { node.held.own = {{kA, ids({"amy"})}}; }
+  SUBCASE("nobody knows it, as after a restart") {}
+  const Adoption found = node.look();
+  REQUIRE(found.stale.contains("amy"));
+  CHECK(found.stale.at("amy")[0].holder == FormerId{"amy", "u0", "main"});
+  CHECK(found.stale.at("amy")[0].given == std::vector<std::string>{"/dev/3"});
+  CHECK(found.stale.at("amy")[0].now.empty());
+  CHECK(found.stale.at("amy")[0].units == units);
+}
+
+TEST_CASE(
+    "a container that holds two absent devices is stale for both if its paths lead to others' hardware") {
+  Node node{.devices = {at("bob", {"/dev/2"})}};
+  node.hold({"amy", "eve"}, with_nodes({"/dev/3", "/dev/4"}));
+  SUBCASE("both were listed") { node.held.own = {{kA, ids({"amy", "eve"})}}; }
+  SUBCASE("neither is known, as after a restart") {}
+  const Adoption found = node.look();
+  REQUIRE(found.stale.size() == 2);
+  for (const std::string id : {"amy", "eve"}) {
+    REQUIRE(found.stale.at(id).size() == 1);
+    CHECK(found.stale.at(id)[0].holder == FormerId{id, "u0", "main"});
+    CHECK(found.stale.at(id)[0].units == std::vector<std::string>{"/sys/dev/3", "/sys/dev/4"});
+  }
+}
+
+TEST_CASE("what every container of the entry is given, or shares, is nobody's for a device that is away") {
+  Node node{.devices = {at("bob", {"/dev/2"}, 4)}};
+  SUBCASE("a node of the entry") {
+    node.recipe.nodes = {{.host_path = Template("/dev/3"), .container_path = Template("/dev/3")}};
+    node.hold({"amy"}, with_nodes({"/dev/3"}));
+  }
+  SUBCASE("what a program has given") {
+    node.recipe.allocate.emplace();
+    node.hold({"amy"}, with_nodes({"/dev/3"}));
+  }
+  SUBCASE("a device that the entry shares") { node.hold({"amy"}, with_nodes({"/dev/2"})); }
+  CHECK(node.look().stale.empty());
+}
+
+TEST_CASE(
+    "a container that holds an id was given other nodes for it: which, and to whose hardware they lead") {
+  Node node{.devices = {at("amy", {"/dev/1"}), at("bob", {"/dev/2"}), at("cat", {"/dev/3"}, 4)}};
+  node.hold({"amy"}, with_nodes({"/dev/2"}));
+  node.hold({"bob"}, with_nodes({"/dev/2"}));
+  node.hold({"cat::1", "cat::3"}, with_nodes({"/dev/4"}));
+  node.hold({"cat::2"}, Allocation{.cdi = {"v.com/c=cat"}});
+  const Adoption found = node.look();
+  REQUIRE(found.stale.size() == 2);
+  REQUIRE(found.stale.at("amy").size() == 1);
+  const Stale& amy = found.stale.at("amy")[0];
+  CHECK(amy.holder == FormerId{"amy", "u0", "main"});
+  CHECK(amy.given == std::vector<std::string>{"/dev/2"});
+  CHECK(amy.now == "/dev/1");
+  CHECK(amy.units == std::vector<std::string>{"/sys/dev/2"});
+  REQUIRE(found.stale.at("cat").size() == 2);
+  CHECK(found.stale.at("cat")[0].share == 1);
+  CHECK(found.stale.at("cat")[1].share == 3);
+  CHECK(own(found) == std::set<std::string>{"amy", "bob", "cat::1", "cat::2", "cat::3"});
+  CHECK(found.devices.empty());
+}
+
+TEST_CASE("what a program has given beside a device's nodes is not held against anybody") {
+  Node node{.devices = {at("amy", {"/dev/1"})}};
+  node.hold({"amy"}, with_nodes({"/dev/1", "/dev/common"}));
+  CHECK(node.look().stale.at("amy")[0].now.empty());
+  node.recipe.allocate.emplace();
+  CHECK(node.look().stale.empty());
+  node.devices = {at("amy", {"/dev/2"})};
+  CHECK(node.look().stale.at("amy")[0].now == "/dev/2");
+}
+
+TEST_CASE("an id of before a reload is adopted if its device is still there") {
+  Node node{.devices = {at("serial-1", {"/dev/amy"}), at("serial-2", {"/dev/bob"})}};
+  node.hold({"amy"}, with_nodes({"/dev/amy"}));
+  const Inventory before({at("amy", {"/dev/amy"}), at("bob", {"/dev/bob"})});
+  node.listed = {{kA, before}};
+  SUBCASE("not without a reload: it was pulled out, and another one has its node") {
+    CHECK(node.adopted().empty());
+    CHECK(own(node.look()).contains("amy"));
+  }
+  SUBCASE("the first look after it") {
+    node.held.before_reload = {{{kA, before}}};
+    node.held.own = {{kA, ids({"amy"})}};
+    node.held.reloaded = true;
+    CHECK(node.adopted() == "serial-1<amy");
+    CHECK(own(node.look()) == std::set<std::string>{"amy"});
+  }
+  SUBCASE("and every one that follows") {
+    node.held.before_reload = {{{kA, before}}};
+    node.held.adopted = {{kA, {"amy"}}};
+    node.listed.clear();
+    CHECK(node.adopted() == "serial-1<amy");
+  }
+  SUBCASE("and after another reload, before which it was listed as gone") {
+    std::vector<Device> then = node.devices;
+    then.push_back(at("amy", {"/dev/amy"}));
+    then.back().gone = true;
+    node.listed = {{kA, Inventory(then)}};
+    node.held.before_reload = {{{kA, Inventory(then)}}, {{kA, before}}};
+    node.held.reloaded = true;
+    CHECK(node.adopted().empty());
+    node.held.adopted = {{kA, {"amy"}}};
+    CHECK(node.adopted() == "serial-1<amy");
+  }
+  SUBCASE("a device that was adopted, and is away for a while, is no stranger") {
+    node.held.adopted = {{kA, {"amy"}}};
+    node.devices = {at("serial-2", {"/dev/bob"})};
+    CHECK(node.adopted().empty());
+    CHECK(node.look().strangers.empty());
+  }
+  SUBCASE("what is pulled out after that look is its own, though nobody had seen it held before") {
+    node.held.before_reload = {{{kA, before}}};
+    CHECK(node.adopted().empty());
+    CHECK(own(node.look()).contains("amy"));
+  }
+  SUBCASE("what was gone before the reload stays as it was") {
+    Device gone = at("amy", {"/dev/amy"});
+    gone.gone = true;
+    node.held.before_reload = {{{kA, Inventory({gone})}}};
+    node.held.reloaded = true;
+    CHECK(node.adopted().empty());
+    CHECK(own(node.look()).contains("amy"));
+  }
+  SUBCASE("what the reload leaves out is no stranger, and is not looked for again") {
+    node.held.before_reload = {{{kA, before}}};
+    node.held.reloaded = true;
+    node.devices = {at("serial-2", {"/dev/bob"})};
+    CHECK(node.adopted().empty());
+    CHECK(node.look().strangers.empty());
+    CHECK(own(node.look()).contains("amy"));
+  }
+}
+
+TEST_CASE("a device of before a reload that has no node is known by all that its kind knows of it") {
+  Node node{.devices = {{.id = "0"}, {.id = "1"}}};
+  node.devices[0].attributes = {{"uuid", "GPU-a"}, {"model", "T4"}};
+  node.devices[1].attributes = {{"uuid", "GPU-b"}, {"model", "T4"}};
+  std::vector<Device> before = node.devices;
+  before[0].id = "GPU-a";
+  before[1].id = "GPU-b";
+  node.held.before_reload = {{{kA, Inventory(before)}}};
+  node.held.reloaded = true;
+  Allocation visible;
+  visible.env = {{"VISIBLE", "GPU-a,GPU-b"}};
+  SUBCASE("one") {
+    node.hold({"GPU-b"}, visible);
+    CHECK(node.adopted() == "1<GPU-b");
+  }
+  SUBCASE("both") {
+    node.hold({"GPU-a", "GPU-b"}, visible);
+    CHECK(node.adopted() == "0<GPU-a 1<GPU-b");
+  }
+  SUBCASE("an answer that cannot be read") {
+    node.hold({"GPU-a"}, std::nullopt);
+    CHECK(node.adopted() == "0<GPU-a");
+  }
+  SUBCASE("another card has its place") {
+    node.devices[1].attributes[0].value = "GPU-c";
+    node.hold({"GPU-b"}, visible);
+    CHECK(node.adopted().empty());
+  }
+}
+
+TEST_CASE("of devices that are all alike as many are held after a reload as there were ids") {
+  Node node{.devices = {{.id = "seat-0"}, {.id = "seat-1"}, {.id = "seat-2"}}};
+  node.held.before_reload = {{{kA, Inventory({{.id = "0"}, {.id = "1"}, {.id = "2"}, {.id = "3"}})}}};
+  node.held.reloaded = true;
+  node.hold({"0"}, Allocation());
+  node.hold({"2"}, Allocation());
+  CHECK(node.adopted() == "seat-0<0 seat-2<2");
+  node.hold({"3"}, Allocation());  // there are fewer now
+  CHECK(node.adopted() == "seat-0<0 seat-2<2");
+}
+
+TEST_CASE("a reload that changes the number of shares changes ids, too") {
+  Node node;
+  node.held.reloaded = true;
+  SUBCASE("from one to three") {
+    node.devices = {at("amy", {"/dev/amy"}, 3)};
+    node.held.before_reload = {{{kA, Inventory({at("amy", {"/dev/amy"})})}}};
+    node.hold({"amy"}, with_nodes({"/dev/amy"}));
+    CHECK(node.adopted() == "amy<amy");
+  }
+  SUBCASE("from three to one") {
+    node.devices = {at("amy", {"/dev/amy"})};
+    node.held.before_reload = {{{kA, Inventory({at("amy", {"/dev/amy"}, 3)})}}};
+    node.hold({"amy::0"}, with_nodes({"/dev/amy"}));
+    node.hold({"amy::2"}, with_nodes({"/dev/amy"}));
+    CHECK(node.adopted() == "amy<amy::0,amy::2");
+  }
+}
+
+TEST_CASE(
+    "an id of other sharing holds its device, over a restart, and with nothing that tells devices apart") {
+  Node node;
+  SUBCASE("shared by four now") {
+    node.devices = {{.id = "amy", .replicas = 4}, {.id = "bob", .replicas = 4}};
+    node.hold({"amy"}, Allocation());
+    CHECK(node.adopted() == "amy<amy");
+  }
+  SUBCASE("shared by two now") {
+    node.devices = {{.id = "amy", .replicas = 2}};
+    for (const char* id : {"amy::0", "amy::1", "amy::2", "amy::3"}) node.hold({id}, Allocation());
+    CHECK(node.adopted() == "amy<amy::2,amy::3");
+    CHECK(node.look().used.at("amy") == std::vector<unsigned>{0, 1});
+  }
+  SUBCASE("shared by none now") {
+    node.devices = {{.id = "amy"}, {.id = "bob"}};
+    node.hold({"amy::2", "bob::0"}, std::nullopt);
+    node.hold({"amy::3"}, Allocation());
+    CHECK(node.adopted() == "amy<amy::2,amy::3 bob<bob::0");
+  }
+  SUBCASE("a second look after a reload, whose own id it was") {
+    node.devices = {{.id = "amy", .replicas = 2}};
+    node.held.own = {{kA, ids({"amy"})}};
+    node.listed = {{kA, Inventory({{.id = "amy", .replicas = 2}})}};
+    node.hold({"amy"}, Allocation());
+    CHECK(node.adopted() == "amy<amy");
+  }
+  SUBCASE("by the name that the resource has with other sharing") {
+    node.devices = {{.id = "amy", .replicas = 2}};
+    node.hold({"amy", "bob", "amy::1"}, Allocation(), kA + ".shared");
+    CHECK(node.adopted() == "amy<amy,amy::1");
+  }
+  CHECK(node.look().strangers.empty());
+  CHECK(node.look().stale.empty());
+}
+
+TEST_CASE("what a holder of other sharing was given is followed to the hardware that it leads to now") {
+  Node node;
+  SUBCASE("its device has other nodes") {
+    node.devices = {at("amy", {"/dev/2"})};
+    node.hold({"amy::1"}, with_nodes({"/dev/1"}));
+  }
+  SUBCASE("its device is shared now") {
+    node.devices = {at("amy", {"/dev/2"}, 2)};
+    node.hold({"amy"}, with_nodes({"/dev/1"}));
+  }
+  SUBCASE("its device has gone") {
+    node.devices = {at("bob", {"/dev/2"})};
+    node.held.own = {{kA, ids({"amy::1"})}};
+    node.hold({"amy::1"}, with_nodes({"/dev/1"}));
+  }
+  const auto found = node.look();
+  REQUIRE(found.stale.contains("amy"));
+  REQUIRE(found.stale.at("amy").size() == 1);
+  CHECK(found.stale.at("amy")[0].units == std::vector<std::string>{"/sys/dev/1"});
+  CHECK(found.stale.at("amy")[0].now.empty());
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,169 @@
+#include "daemon/devices/held_devices.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/daemon/platform/process.hpp"
+#include "unit/run_until.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kA = "x.com/a";
+const std::string kB = "x.com/b";
+
+// Two resources that list one card, and a kubelet that tells what a test says.
+struct Rig {
+  test::Process process;
+  std::vector<HoldingsReader::Done> asked;
+  unsigned changes = 0;
+  HeldDevices held{process.loop, process.platform.log,
+                   [this](HoldingsReader::Done done) { asked.push_back(std::move(done)); },
+                   [this] { ++changes; }};
+
+  Rig() {
+    held.list(kA, card());
+    held.list(kB, card());
+  }
+  static std::vector<Device> card() {
+    std::vector<Device> devices{{.id = "card"}};
+    devices[0].hardware.edit().units = {"/sys/devices/card"};
+    return devices;
+  }
+  void give(const std::string& resource) {
+    const std::vector<std::string> ids{"card"};
+    REQUIRE(held.ledger()->give(resource, ids, Ledger::Clock::now()).empty());
+  }
+  bool blocked(const std::string& resource) const { return held.ledger()->touches(resource); }
+  // The loop's clock goes ahead.
+  void pass(std::chrono::milliseconds time) { test::pass(process.loop, time); }
+  bool changed(unsigned times) {
+    return test::run_until(process.loop, [&] { return changes == times; });
+  }
+  // Is the kubelet asked once more within that time?
+  bool asks_after(std::chrono::milliseconds time) {
+    const std::size_t before = asked.size();
+    test::run_once(process.loop);
+    pass(time);
+    return asked.size() == before + 1;
+  }
+  void answer(const Holdings& holdings, bool complete = true) {
+    asked.back()({.holdings = std::make_shared<const Holdings>(holdings),
+                  .complete = complete,
+                  .asked = EventLoop::Clock::now()});
+  }
+  static Holdings holds(std::initializer_list<const char*> pods) {
+    HoldingsBuilder holdings;
+    for (const char* pod : pods)
+      holdings.add(kA, "card", std::make_shared<const Holder>(Holder{"default", pod, "main"}));
+    return std::move(holdings).build();
+  }
+};
+
+TEST_CASE(
+    "held devices: a device that is given is told of in the loop, and asked about until its pod has gone") {
+  Rig rig;
+  rig.give(kA);
+  CHECK(rig.blocked(kB));
+  REQUIRE(rig.changed(1));
+  CHECK(rig.asked.empty());
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  rig.answer(Rig::holds({"train"}));
+  CHECK(rig.changed(2));  // it has a name now
+  CHECK(rig.blocked(kB));
+  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  rig.pass(Ledger::kUntold);
+  rig.answer({});
+  CHECK(rig.changed(3));
+  CHECK_FALSE(rig.blocked(kB));
+  CHECK_FALSE(rig.asks_after(HeldDevices::kLongestPause));
+}
+
+TEST_CASE("held devices: the checkpoint counts until the kubelet has told, and not after that") {
+  Checkpoint checkpoint;
+  checkpoint.pod_devices.push_back(
+      {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card"}}}});
+  Rig rig;
+  rig.held.learn_first(checkpoint);
+  CHECK(rig.blocked(kB));
+  CHECK(rig.held.held(kA, "card"));
+  CHECK_FALSE(rig.held.held(kB, "card"));
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  rig.answer({});
+  CHECK_FALSE(rig.blocked(kB));
+  rig.held.learn_first(checkpoint);
+  CHECK_FALSE(rig.blocked(kB));
+  rig.held.learn_first(checkpoint, true);
+  CHECK(rig.blocked(kB));
+}
+
+TEST_CASE("held devices: whoever holds a share of what is shared no more holds the device") {
+  Checkpoint checkpoint;
+  checkpoint.pod_devices.push_back(
+      {.pod_uid = "u-1", .container = "c", .resource = kA, .ids = {{-1, {"card::2", "card::3"}}}});
+  Rig rig;
+  rig.held.learn_first(checkpoint);
+  CHECK(rig.blocked(kB));
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  HoldingsBuilder holdings;
+  const auto pod = std::make_shared<const Holder>(Holder{"default", "train", "main"});
+  for (const char* id : {"card::2", "card::3", "other::1"}) holdings.add(kA, id, pod);
+  rig.answer(std::move(holdings).build());
+  CHECK(rig.blocked(kB));
+  CHECK(rig.held.held(kA, "card"));
+  CHECK(rig.held.held(kA, "other"));
+  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  rig.answer({});
+  CHECK_FALSE(rig.blocked(kB));
+}
+
+TEST_CASE("held devices: an answer that is not complete, or has no holders, releases nothing") {
+  Rig rig;
+  rig.give(kA);
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause + Ledger::kUntold));
+  rig.answer({}, false);
+  CHECK(rig.blocked(kB));
+  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  rig.asked.back()({.holdings = nullptr, .why = "it is silent"});
+  CHECK(rig.blocked(kB));
+  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  rig.answer({});
+  CHECK_FALSE(rig.blocked(kB));
+}
+
+TEST_CASE("held devices: who asks whether a device is held has the kubelet asked anew") {
+  Rig rig;
+  rig.give(kA);
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  rig.answer(Rig::holds({"train"}));
+  rig.held.list(kB, {});  // nobody waits for the pod any more
+  REQUIRE(rig.asks_after(HeldDevices::kLongestPause));
+  rig.answer(Rig::holds({"train"}));
+  CHECK_FALSE(rig.asks_after(HeldDevices::kLongestPause));
+  CHECK(rig.held.held(kA, "card"));
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  rig.answer({});
+  CHECK_FALSE(rig.held.held(kA, "card"));
+}
+
+TEST_CASE("held devices: what two pods hold is told once for as long as they do") {
+  Rig rig;
+  const auto warnings = [&] { return rig.process.log.warnings().count(); };
+  for (const unsigned told : {1u, 1u}) {
+    rig.give(kA);
+    REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+    rig.answer(Rig::holds({"one", "two"}));
+    CHECK(warnings() == told);
+  }
+  rig.give(kA);
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  rig.answer(Rig::holds({"one"}));
+  rig.give(kA);
+  REQUIRE(rig.asks_after(HeldDevices::kFirstPause));
+  rig.answer(Rig::holds({"one", "two"}));
+  CHECK(warnings() == 2);
+}
+
+}  // namespace
+}  // namespace plughost

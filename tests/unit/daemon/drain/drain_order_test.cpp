@@ -1,0 +1,99 @@
+#include "daemon/drain/drain_order.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string trouble_of_duration(std::chrono::seconds duration) {
+  return trouble_of(
+      {.resource = "x", .device = "0", .terms = DrainOrder::Terms{.reason = "", .duration = duration}});
+}
+
+}  // namespace
+
+TEST_CASE("a device is drained for a second to 1000 days, or without an end") {
+  const std::string refused = "a device is drained for a second to 1000 days";
+  CHECK(trouble_of_duration(0s) == refused);
+  CHECK(trouble_of_duration(1s) == "");
+  CHECK(trouble_of_duration(std::chrono::days(1000)) == "");
+  CHECK(trouble_of_duration(std::chrono::days(1000) + 1s) == refused);
+  CHECK(trouble_of({.resource = "x", .device = "0", .terms = DrainOrder::Terms{}}) == "");
+  CHECK(trouble_of({.resource = "x", .device = "0", .terms = DrainOrder::Terms{.reason = "a\nb"}}) != "");
+  CHECK(trouble_of({.resource = "x", .device = "0", .terms = std::nullopt}) == "");
+}
+
+TEST_CASE("a device is meant by its own id, and by those of its replicas") {
+  const Inventory inventory({{.id = "a"}, {.id = "b", .replicas = 2}});
+  CHECK(device_named(inventory, "a")->id == "a");
+  CHECK(device_named(inventory, "b")->id == "b");
+  CHECK(device_named(inventory, "b::1")->id == "b");
+  for (const char* id : {"", "a::0", "b::2", "aa", "c"}) CHECK(device_named(inventory, id) == nullptr);
+}
+
+TEST_CASE("who asks for what is not there is told what there is, however much it is") {
+  std::vector<std::string> known;
+  CHECK(no_such("resource", "c", known) == "there is no resource c; there is none at all");
+  known = {"a"};
+  CHECK(no_such("resource", "c", known) == "there is no resource c; there is a");
+  known = {"a", "b"};
+  CHECK(no_such("device of x", "c", known) == "there is no device of x c; there are a, b");
+  known.assign(16, "a");
+  CHECK(no_such("resource", "c", known).find("more") == std::string::npos);
+  known.assign(18, "a");
+  CHECK(no_such("resource", "c", known).ends_with(", a and 2 more"));
+}
+
+TEST_CASE("a drain names a device that is listed, and an undrain one that is drained") {
+  const auto offer = [](const std::string& resource, std::vector<Device> devices) {
+    Offer made;
+    made.resource = resource;
+    made.inventory = Inventory(std::move(devices));
+    return std::make_shared<const Offer>(std::move(made));
+  };
+  const std::vector<std::shared_ptr<const Offer>> offers = {
+      offer("x/b", {{.id = "0"}, {.id = "1"}}),
+      offer("x/a", {{.id = "7"}, {.id = "sick", .trouble = "XID 95", .lasting = true}})};
+  CHECK(device_named(offers, "x/b", "1")->id == "1");
+  CHECK(device_named(offers, "x/b", "7") == nullptr);
+  CHECK(device_named(offers, "x/c", "1") == nullptr);
+
+  const DrainOrder drain{.resource = {}, .device = {}, .terms = DrainOrder::Terms{}};
+  const DrainOrder undrain;
+  Drains drains;
+  CHECK(why_not(drain, {"x/b", "1"}, drains, offers) == "");
+  CHECK(why_not(drain, {"x/b", "7"}, drains, offers) == "there is no device of x/b 7; there are 0, 1");
+  CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "there is no resource x/c; there are x/a, x/b");
+  CHECK(why_not(undrain, {"x/b", "1"}, drains, offers) ==
+        "there is no drained device x/b=1; there is none at all");
+  // Nor has one to be drained of which somebody has to say that it is well.
+  CHECK(why_not(undrain, {"x/a", "sick"}, drains, offers) == "");
+  CHECK(why_not(undrain, {"x/a", "7"}, drains, offers) != "");
+  // What is drained may be gone by now: it is drained anew, or taken back, all the same.
+  drains.set({"x/c", "1"}, Drain{});
+  CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "");
+  CHECK(why_not(undrain, {"x/c", "1"}, drains, offers) == "");
+  CHECK(why_not(undrain, {"x/c", "2"}, drains, offers) == "there is no drained device x/c=2; there is x/c=1");
+  DrainOrder wrong = drain;
+  wrong.terms->reason = "a\nb";
+  CHECK(why_not(wrong, {"x/c", "1"}, drains, offers) != "");
+}
+
+TEST_CASE("the answer says what is, and who holds the device, and a refusal says why alone") {
+  CHECK(DrainAnswer{.error = "there is none"}.json().dump() == R"({"error":"there is none"})");
+  DrainAnswer answer{.name = {"x.com/a", "0"}};
+  answer.drain = Drain{.reason = "the fan", .since = Drain::Clock::time_point(1h)};
+  answer.device = {.id = "0", .trouble = "drained: the fan", .replicas = 2};
+  answer.holdings = std::make_shared<const Holdings>(
+      Holdings{{"x.com/a", {{"0::1", {.pod_namespace = "default", .pod = "p", .container = "c"}}}}});
+  CHECK(answer.json().dump() ==
+        R"({"error":"","resource":"x.com/a","device":"0","drained":true,"what":"drained: the fan",)"
+        R"("reason":"the fan","since":"1970-01-01T01:00:00.000000Z","until":null,"unsaved":"",)"
+        R"("health":"Unhealthy","trouble":"drained: the fan",)"
+        R"("holders":[{"id":"0::1","namespace":"default","pod":"p","container":"c"}],"holdersUnknown":""})");
+  answer.drain.reset();
+  CHECK_FALSE(answer.json()["drained"].truth());
+  CHECK(answer.json()["what"].is_null());
+}

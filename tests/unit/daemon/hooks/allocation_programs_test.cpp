@@ -1,0 +1,156 @@
+#include "daemon/hooks/container_programs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+// A container's devices, to which a script of the shell adds something. In it $1 is the test's directory, and
+// $2 the resource.
+struct Asked {
+  test::TempDir dir;
+  EventLoop loop;
+  Programs running{loop};
+  std::optional<AllocationPrograms> programs{std::in_place, running};
+  Offer offer;
+  std::optional<AllocationPrograms::Outcome> outcome;
+  bool dropped = false;
+
+  explicit Asked(const std::string& script, std::chrono::milliseconds timeout = 1min) {
+    Recipe recipe;
+    recipe.allocate = ProgramRecipe{.timeout = timeout};
+    for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
+                                    std::string("sh"), dir.path().string(), std::string("{resource}")})
+      recipe.allocate->command.emplace_back(word);
+    offer = {.resource = "x.com/a",
+             .inventory = Inventory({{.id = "a",
+                                      .numa_nodes = {1},
+                                      .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
+                                      .attributes = {{"serial", "S1"}}},
+                                     {.id = "shared", .replicas = 3}}),
+             .recipe = std::make_shared<const Recipe>(recipe)};
+  }
+  void begin(const std::vector<std::string>& ids) {
+    const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !outcome; });
+    programs->ask(offer, ids, [this, call](AllocationPrograms::Outcome said) { outcome = std::move(said); });
+  }
+  AllocationPrograms::Outcome answer(const std::vector<std::string>& ids) {
+    begin(ids);
+    REQUIRE(test::run_until(loop, [this] { return outcome.has_value(); }));
+    return *outcome;
+  }
+  std::string trouble() { return std::get<std::string>(answer({"a"})); }
+  std::string content(const std::string& file) const {
+    std::ifstream text(dir.at(file));
+    return {std::istreambuf_iterator<char>(text), {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a program reads which devices a container gets, and says what comes with them") {
+  Asked pod(R"(cat > $1/request; echo '{"env": {"LICENCE": "42"}}')");
+  const auto outcome = pod.answer({"shared::2", "a", "shared::0"});
+  REQUIRE(std::holds_alternative<Allocation>(outcome));
+  CHECK(std::get<Allocation>(outcome) == Allocation{.env = {{"LICENCE", "42"}}});
+  CHECK(nlohmann::json::parse(pod.content("request")) == nlohmann::json::parse(R"({
+    "resource": "x.com/a",
+    "devices": [
+      {"id": "shared", "ids": ["shared::2", "shared::0"], "numa": [], "nodes": [], "attributes": {}},
+      {"id": "a", "ids": ["a"], "numa": [1], "nodes": ["/dev/a"], "attributes": {"serial": "S1"}}]})"));
+}
+
+TEST_CASE("the program knows the resource's name") {
+  Asked pod(R"(echo "{\"env\": {\"NAME\": \"$2\"}}")");
+  CHECK(std::get<Allocation>(pod.answer({"a"})).env.at("NAME") == "x.com/a");
+}
+
+TEST_CASE("what goes wrong with a program is said, with the last line of its standard error") {
+  CHECK(Asked("echo one >&2; echo no licence left >&2; exit 3").trouble() ==
+        "allocate: the program exited with 3: no licence left");
+  CHECK(Asked("echo asking >&2; exec sleep 1000", 200ms).trouble() ==
+        "allocate: the program was killed: it gave no answer within 200 ms: asking");
+  CHECK(Asked("exec yes").trouble() == "allocate: the program was killed: it printed more than 4 MiB");
+  CHECK(Asked("exit 0").trouble() ==
+        "allocate: what the program printed cannot be used: the document: it is empty");
+  CHECK(Asked(R"(echo '{"env": {"A": 1}}'; echo oops >&2)").trouble() ==
+        "allocate: what the program printed cannot be used: env.'A': text is expected here, and this is a "
+        "number: oops");
+}
+
+TEST_CASE("destroyed means that the program is killed, and the answer dropped") {
+  Asked pod("echo $$ > $1/pid; exec sleep 1000");
+  pod.begin({"a"});
+  REQUIRE(test::run_until(pod.loop, [&] { return pod.content("pid").ends_with('\n'); }));
+  pod.programs.reset();
+  const std::string pid = pod.content("pid");
+  CHECK(test::run_until(pod.loop,
+                        [&] { return !std::filesystem::exists("/proc/" + pid.substr(0, pid.size() - 1)); }));
+  CHECK(pod.dropped);
+}
+
+TEST_CASE("the whole answer is what the configuration and the program say together") {
+  Asked pod(R"(echo '{"env": {"LICENCE": "42"}, "cdi": ["x.com/a=1"]}')");
+  const auto outcome = allocate_with_program(pod.offer, std::vector<std::string>{"a"});
+  REQUIRE(std::holds_alternative<Allocation>(outcome));
+  const auto& allocation = std::get<Allocation>(outcome);
+  CHECK(allocation.nodes.size() == 1);
+  CHECK(allocation.env.at("LICENCE") == "42");
+  CHECK(allocation.cdi == std::vector<std::string>{"x.com/a=1"});
+  Asked contrary(R"(echo '{"nodes": [{"hostPath": "/dev/b", "containerPath": "/dev/a"}]}')");
+  CHECK(std::get<std::string>(allocate_with_program(contrary.offer, std::vector<std::string>{"a"})) ==
+        "resource x.com/a: /dev/a in the container would be both device /dev/a (rw) and device /dev/b (rw); "
+        "the "
+        "program of allocate contradicts what is there without it");
+  CHECK(std::get<std::string>(allocate_with_program(pod.offer, std::vector<std::string>{"gone"}))
+            .starts_with("resource x.com/a has no device \"gone\""));
+}
+
+TEST_CASE(
+    "allocate: the programs of a container's entries are asked each for its own devices, and one that has "
+    "none is not") {
+  Asked first("cat > $1/first; echo '{\"env\": {\"FIRST\": \"1\"}, \"nodes\": [\"/dev/first\"]}'");
+  const Asked second("cat > " + first.dir.at("second").string() +
+                     "; echo '{\"env\": {\"SECOND\": \"2\"}, \"nodes\": [\"/dev/second\"]}'");
+  const auto none = std::make_shared<const Recipe>();
+  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.recipe},
+                                     {.id = "b", .terms = second.offer.recipe},
+                                     {.id = "c", .terms = none}});
+  CHECK(asks_program(first.offer, std::vector<std::string>{"c", "b"}));
+  CHECK_FALSE(asks_program(first.offer, std::vector<std::string>{"c"}));
+  CHECK(std::get<Allocation>(first.answer({"c"})) == Allocation());
+  first.outcome.reset();
+  const auto both = std::get<Allocation>(first.answer({"b", "c", "a"}));
+  CHECK(both.env == std::map<std::string, std::string>{{"FIRST", "1"}, {"SECOND", "2"}});
+  CHECK(both.nodes.size() == 2);
+  CHECK(first.content("first").find("\"ids\":[\"a\"]") != std::string::npos);
+  CHECK(first.content("first").find("\"b\"") == std::string::npos);
+  CHECK(first.content("second").find("\"ids\":[\"b\"]") != std::string::npos);
+}
+
+TEST_CASE(
+    "allocate: programs of two entries that contradict each other are no answer, and one that fails is none "
+    "for all") {
+  Asked first("echo '{\"env\": {\"X\": \"1\"}}'");
+  const Asked other("echo '{\"env\": {\"X\": \"2\"}}'"), failing("exit 3");
+  for (const Asked* const second : {&other, &failing}) {
+    first.offer.inventory =
+        Inventory({{.id = "a", .terms = first.offer.recipe}, {.id = "b", .terms = second->offer.recipe}});
+    first.outcome.reset();
+    const auto trouble = std::get<std::string>(first.answer({"a", "b"}));
+    CAPTURE(trouble);
+    CHECK(trouble.find(second == &other ? "X would be both \"1\" and \"2\"" : "allocate: ") !=
+          std::string::npos);
+  }
+}

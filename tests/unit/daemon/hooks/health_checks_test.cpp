@@ -1,0 +1,318 @@
+#include "daemon/hooks/health_checks.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "unit/daemon/hooks/waiting_programs.hpp"
+#include "unit/no_descriptors.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using Clock = EventLoop::Clock;
+
+namespace {
+
+const std::string kResource = "x.com/a";
+
+std::vector<Device> devices(std::initializer_list<const char*> ids) {
+  std::vector<Device> made;
+  for (const char* id : ids) made.push_back({.id = id});
+  return made;
+}
+
+// An entry whose devices are checked by a script of the shell. In it $1 is the test's directory, and $2 the
+// device's id.
+struct Checked {
+  test::TempDir dir;
+  EventLoop loop;
+  int verdicts = 0;
+  Log log{LogLevel::kError, LogFormat::kAuto};
+  Programs programs{loop};
+  HealthChecks checks{programs, log, [this] { ++verdicts; }};
+  Recipe recipe;
+
+  explicit Checked(const std::string& script, std::chrono::milliseconds timeout = 1min) {
+    recipe.health = HealthRecipe{.interval = 10ms, .timeout = timeout};
+    use(script);
+  }
+  void use(const std::string& script) {
+    recipe.health->command.clear();
+    for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
+                                    std::string("sh"), dir.path().string(), std::string("{id}")})
+      recipe.health->command.emplace_back(word);
+  }
+  void follow(const std::vector<Device>& now) { checks.follow(recipe, {{kResource, now}}); }
+  // "a b(too hot)": what is listed of these devices.
+  std::string list(std::vector<Device> scanned, const std::vector<Device>& listed = {}) {
+    checks.apply(kResource, listed, scanned);
+    std::string text;
+    for (const Device& device : scanned)
+      text += (text.empty() ? "" : " ") + device.id + (device.healthy() ? "" : '(' + device.trouble + ')');
+    return text;
+  }
+  bool becomes(const std::string& text, const std::vector<Device>& scanned) {
+    return test::run_until(loop, [&] { return list(scanned) == text; });
+  }
+  std::size_t lines(const std::string& file) {
+    std::ifstream text(dir.at(file));
+    return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(text), {}, '\n'));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a device is listed once its first check has ended, as that says") {
+  Checked entry("[ $2 != b ] || { echo too hot; exit 1; }");
+  const auto two = devices({"a", "b"});
+  entry.follow(two);
+  CHECK(entry.list(two).empty());
+  CHECK(entry.checks.waits_until(kResource) > Clock::now() + 30s);
+  REQUIRE(entry.becomes("a b(too hot)", two));
+  CHECK(entry.checks.waits_until(kResource) == Clock::time_point::max());
+  CHECK(entry.verdicts == 2);
+}
+
+TEST_CASE("a device that is listed as Healthy is not taken away for its first check") {
+  Checked entry("sleep 1000");
+  const auto two = devices({"a", "b"});
+  entry.follow(two);
+  CHECK(entry.list(two, devices({"b", "c"})) == "b");
+}
+
+TEST_CASE("a trouble of its own is listed at once, and stays whatever the check says") {
+  Checked entry("echo too hot; exit 1");
+  std::vector<Device> sick{{.id = "a", .trouble = "no driver"}};
+  entry.follow(sick);
+  CHECK(entry.list(sick) == "a(no driver)");
+  REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 1; }));
+  CHECK(entry.list(sick) == "a(no driver)");
+}
+
+TEST_CASE("checks go on, and their verdict changes") {
+  // A check sees the file as it was or as it is.
+  Checked entry("text=$(cat $1/hot 2>/dev/null) || exit 0; echo $text; exit 1");
+  const auto heat = [&](const char* text) {
+    entry.dir.file("new", text);
+    std::filesystem::rename(entry.dir.at("new"), entry.dir.at("hot"));
+  };
+  const auto one = devices({"a"});
+  entry.follow(one);
+  REQUIRE(entry.becomes("a", one));
+  heat("90 degrees\n");
+  REQUIRE(entry.becomes("a(90 degrees)", one));
+  heat("95 degrees\n");
+  REQUIRE(entry.becomes("a(95 degrees)", one));
+  entry.dir.remove("hot");
+  REQUIRE(entry.becomes("a", one));
+  CHECK(entry.verdicts == 4);
+}
+
+TEST_CASE("at most four programs run at once, and every device is checked") {
+  Checked entry(test::kWaiting);
+  entry.recipe.health->interval = 1h;
+  std::vector<Device> many(40);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
+  entry.follow(many);
+  CHECK(test::only_run(entry.loop, entry.dir, 4));
+  test::let_go(entry.dir);
+  CHECK(test::run_until(entry.loop, [&] { return entry.verdicts == 40; }));
+  CHECK(test::begun(entry.dir) == 40);
+}
+
+TEST_CASE("checks that were ended give their places back") {
+  Checked entry("[ $2 = well ] || exec sleep 1000", 1s);
+  entry.recipe.health->interval = 1h;
+  SUBCASE("by their time-out") {
+    const auto devices_now = devices({"a", "b", "c", "d", "e", "well"});
+    entry.follow(devices_now);
+    CHECK(test::run_until(entry.loop, [&] { return entry.verdicts == 6; }));
+    CHECK(entry.list(devices_now).ends_with(" well"));
+  }
+  SUBCASE("because their devices are gone") {
+    entry.recipe.health->timeout = 1h;
+    entry.follow(devices({"a", "b", "c", "d"}));
+    test::run_until(
+        entry.loop, [&] { return entry.verdicts > 0; }, 300ms);
+    entry.follow(devices({"well"}));
+    CHECK(entry.becomes("well", devices({"well"})));
+  }
+}
+
+TEST_CASE("a check that takes too long is killed, and the next one may say that the device is well") {
+  Checked entry("[ ! -e $1/hang ] || sleep 1000", 300ms);
+  const auto one = devices({"a"});
+  entry.dir.file("hang");
+  entry.follow(one);
+  REQUIRE(entry.becomes("a(the health check was killed after 300 ms)", one));
+  entry.dir.remove("hang");
+  REQUIRE(entry.becomes("a", one));
+}
+
+TEST_CASE("a device whose first check hangs is never listed as Healthy") {
+  Checked entry("sleep 1000", 100ms);
+  const auto one = devices({"a"});
+  entry.follow(one);
+  REQUIRE(test::run_until(entry.loop, [&] { return !entry.list(one).empty(); }));
+  CHECK(entry.list(one).starts_with("a("));
+}
+
+TEST_CASE("a device waits for its first check no longer than a check may take, and is Unhealthy then") {
+  // Four of them take all places until the time-out.
+  Checked entry("[ $2 = e ] || exec sleep 1000", 300ms);
+  const auto five = devices({"a", "b", "c", "d", "e"});
+  const auto begun = Clock::now();
+  entry.checks.follow(entry.recipe, {{kResource, five}});
+  CHECK(entry.checks.waits_until(kResource) >= begun + 500ms);
+  REQUIRE(
+      entry.becomes("a(the health check was killed after 300 ms) b(the health check was killed after "
+                    "300 ms) c(the health check was killed after 300 ms) d(the health check was killed "
+                    "after 300 ms) e",
+                    five));
+}
+
+TEST_CASE(
+    "however many first checks hang, no device is Healthy, nor Unhealthy before its own has had its time") {
+  Checked entry("exec sleep 1000", 100ms);
+  entry.recipe.health->interval = 1h;
+  std::vector<Device> many(20);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
+  entry.follow(many);
+  bool other_words = false;
+  bool some_listed = false;
+  test::run_until(entry.loop, [&] {
+    std::vector<Device> listed = many;
+    entry.checks.apply(kResource, {}, listed);
+    for (const Device& device : listed)
+      other_words = other_words || device.trouble != "the health check was killed after 100 ms";
+    const bool waits = entry.checks.waits_until(kResource) != Clock::time_point::max();
+    some_listed = some_listed || (!waits && !listed.empty() && listed.size() < many.size());
+    return entry.verdicts == 20;
+  });
+  CHECK_FALSE(other_words);
+  CHECK(entry.verdicts == 20);
+  CHECK(some_listed);  // the resource does not wait for all of them
+}
+
+TEST_CASE("a device whose check waits for its turn for longer than a check may take is not Unhealthy") {
+  Checked entry(test::kWaiting, 50ms);
+  std::vector<Device> eight(8);
+  for (std::size_t i = 0; i < eight.size(); ++i) eight[i].id = std::to_string(i);
+  entry.follow(eight);
+  entry.recipe.health->timeout = 1h;  // the first four are to take long
+  entry.follow(eight);
+  REQUIRE(test::only_run(entry.loop, entry.dir, 4));
+  REQUIRE(test::run_until(entry.loop,
+                          [&] { return entry.checks.waits_until(kResource) == Clock::time_point::max(); }));
+  CHECK(entry.list(eight).empty());
+  test::let_go(entry.dir);
+  CHECK(entry.becomes("0 1 2 3 4 5 6 7", eight));
+}
+
+TEST_CASE("a device whose check cannot be started when its turn comes late is not Unhealthy at once") {
+  Checked entry(test::kWaiting, 50ms);
+  const auto five = devices({"a", "b", "c", "d", "e"});
+  entry.follow(five);
+  entry.recipe.health->timeout = 1h;
+  entry.recipe.health->interval = 10h;
+  entry.follow(five);
+  REQUIRE(test::only_run(entry.loop, entry.dir, 4));
+  const auto waits = [&] { return entry.checks.waits_until(kResource) != Clock::time_point::max(); };
+  REQUIRE(test::run_until(entry.loop, [&] { return !waits(); }));
+  test::let_go(entry.dir);
+  {
+    const test::NoDescriptors none;
+    REQUIRE(test::run_until(entry.loop, [&] { return entry.verdicts == 5; }));
+  }
+  CHECK(entry.list(five).size() == 7);  // four of them, without the one that was last
+  CHECK(entry.list(five).find('(') == std::string::npos);
+  CHECK(waits());
+  test::pass(entry.loop, 2h);
+  CHECK(entry.list(five).find("(the health check cannot be started") != std::string::npos);
+}
+
+TEST_CASE("a check that the machine cannot start is no verdict: the last one stands, and one line tells") {
+  Checked entry("[ $2 != sick ] || { echo too hot; exit 1; }");
+  entry.recipe.health->interval = 1h;
+  const auto two = devices({"sick", "well"});
+  entry.follow(two);
+  REQUIRE(entry.becomes("sick(too hot) well", two));
+  const auto three = devices({"new", "sick", "well"});
+  {
+    const test::NoDescriptors none;
+    entry.use("exit 0");
+    entry.recipe.health->timeout = 100ms;  // what a new device waits for
+    entry.follow(three);
+    CHECK(entry.becomes("new(the health check cannot be started: Too many open files) sick(too hot) well",
+                        three));
+    CHECK(entry.list(three, devices({"new"})) == "new sick(too hot) well");
+    CHECK(entry.log.errors().count() == 1);
+  }
+  entry.use("exit  0");
+  entry.follow(three);
+  CHECK(entry.becomes("new sick well", three));
+}
+
+TEST_CASE("a program that cannot be started is the reason") {
+  Checked entry("");
+  entry.recipe.health->command = {Template("/nonexistent/check")};
+  const auto one = devices({"a"});
+  entry.follow(one);
+  CHECK(entry.becomes("a(the health check cannot be started: No such file or directory)", one));
+}
+
+TEST_CASE("a device without a value that the command names is Unhealthy at once") {
+  Checked entry("");
+  entry.recipe.health->command = {Template("/bin/true"), Template("{serial}")};
+  const auto one = devices({"a"});
+  entry.follow(one);
+  CHECK(entry.list(one) == "a(its health cannot be checked: it has no {serial})");
+}
+
+TEST_CASE("another command is tried at once, and until then the former one's verdict stands") {
+  Checked entry("echo too hot; exit 1");
+  entry.recipe.health->interval = 1h;
+  const auto one = devices({"a"});
+  entry.follow(one);
+  REQUIRE(entry.becomes("a(too hot)", one));
+  entry.use("exit 0");
+  entry.follow(one);
+  CHECK(entry.list(one) == "a(too hot)");
+  CHECK(entry.becomes("a", one));
+}
+
+TEST_CASE("what is not followed any more is not checked, and its program is killed") {
+  Checked entry("echo $$ > $1/pid-$2; exec sleep 1000");
+  const auto one = devices({"a"});
+  entry.follow(one);
+  REQUIRE(test::run_until(entry.loop, [&] { return entry.lines("pid-a") == 1; }));
+  pid_t pid = 0;
+  std::ifstream(entry.dir.at("pid-a")) >> pid;
+  SUBCASE("the device is gone") { entry.follow({}); }
+  SUBCASE("the resource is gone") { entry.checks.follow(entry.recipe, {}); }
+  SUBCASE("the entry has no checks now") {
+    entry.recipe.health.reset();
+    entry.follow(one);
+  }
+  CHECK(test::run_until(entry.loop, [&] { return ::kill(pid, 0) != 0; }));
+  CHECK(entry.list(one) == "a");
+}
+
+TEST_CASE("a device is checked as its own entry says, and not at all where that says nothing") {
+  Checked first("exit 0"), second("echo too hot; exit 1");
+  const auto none = std::make_shared<const Recipe>();
+  const std::vector<Device> scanned{{.id = "a", .terms = std::make_shared<const Recipe>(first.recipe)},
+                                    {.id = "b", .terms = std::make_shared<const Recipe>(second.recipe)},
+                                    {.id = "c", .terms = none}};
+  first.follow(scanned);
+  CHECK(first.list(scanned) == "c");
+  CHECK(test::run_until(first.loop, [&] {
+    const std::string list = first.list(scanned);
+    return list.starts_with("a b(") && list.find("too hot") != std::string::npos && list.ends_with(" c");
+  }));
+}

@@ -1,0 +1,204 @@
+#include "daemon/hooks/device_programs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "base/text/json.hpp"
+#include "host/hardware/machine_files.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "x.com/a";
+
+// A script of the shell hears of devices. In it $1 is the test's directory, and $2 the device's id.
+struct Watched {
+  test::TempDir dir;
+  EventLoop loop;
+  Log log{LogLevel::kError, LogFormat::kAuto};
+  Programs programs{loop};
+  PodResources::Answer holders{
+      .holdings = std::make_shared<const Holdings>(
+          Holdings{{kA, {{"a", {.pod_namespace = "default", .pod = "pod-a", .container = "main"}}}}})};
+  bool silent = false;  // nobody says who holds what
+  std::function<void()> told;
+  UnhealthyPrograms watched{programs, log, [this](auto done) {
+                              told = [this, done] { done(holders); };
+                              if (!silent) told();
+                            }};
+  Offer offer{.resource = kA};
+
+  explicit Watched(const std::string& script, std::chrono::milliseconds after = 0ms) {
+    Recipe recipe;
+    recipe.when_unhealthy = UnhealthyRecipe{.program = {.timeout = 1min}, .after = after};
+    for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
+                                    std::string("sh"), dir.path().string(), std::string("{id}")})
+      recipe.when_unhealthy->program.command.emplace_back(word);
+    offer.recipe = std::make_shared<const Recipe>(recipe);
+  }
+  void offers(std::vector<Device> devices) {
+    offer.inventory = Inventory(std::move(devices));
+    watched.follow(offer);
+  }
+  bool logged(const std::string& level, const std::string& part) {
+    std::uint64_t number = 0;
+    while (const auto record = log.history().after(number)) {
+      number = record->number;
+      const std::string text = record->json().dump();
+      if (text.find("\"" + level + "\"") != std::string::npos && text.find(part) != std::string::npos)
+        return true;
+    }
+    return false;
+  }
+  bool until_logged(const std::string& level, const std::string& part) {
+    return test::run_until(loop, [&] { return logged(level, part); });
+  }
+  std::string text(const std::string& file) const { return file_text(dir.at(file)).value_or(""); }
+};
+
+}  // namespace
+
+TEST_CASE("whenUnhealthy: its program reads which device it is, why, since when, and who holds it") {
+  Watched disks("cat >> $1/read-$2");
+  disks.offers({{.id = "a", .trouble = "the fan"}, {.id = "b"}});
+  REQUIRE(disks.until_logged("info", "whenUnhealthy program finished"));
+  const Json read = Json::parse(disks.text("read-a"));
+  CHECK(read["resource"].text() == kA);
+  CHECK(read["device"].text() == "a");
+  CHECK(read["reason"].text() == "the fan");
+  CHECK(read["since"].text().starts_with("20"));
+  CHECK(read["holdersUnknown"].text() == "");
+  REQUIRE(read["holders"].array().size() == 1);
+  CHECK(read["holders"].array()[0]["pod"].text() == "pod-a");
+  CHECK_FALSE(std::filesystem::exists(disks.dir.at("read-b")));
+}
+
+TEST_CASE("whenUnhealthy: what the program reads, word by word") {
+  const Device device{.id = "0", .trouble = "the fan", .replicas = 2};
+  PodResources::Answer answer;
+  answer.why = "nobody tells";
+  CHECK(unhealthy_document(kA, device, std::chrono::system_clock::time_point(1h), answer) ==
+        R"({"resource":"x.com/a","device":"0","reason":"the fan","since":"1970-01-01T01:00:00.000000Z",)"
+        R"("holders":[],"holdersUnknown":"nobody tells"})"
+        "\n");
+  answer.holdings = std::make_shared<const Holdings>(
+      Holdings{{kA, {{"0::1", {.pod_namespace = "n", .pod = "p", .container = "c"}}}}});
+  CHECK(
+      unhealthy_document(kA, device, {}, answer)
+          .find(
+              R"("holders":[{"id":"0::1","namespace":"n","pod":"p","container":"c"}],"holdersUnknown":"")") !=
+      std::string::npos);
+}
+
+TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
+  Watched disks("echo >> $1/ran-$2");
+  disks.offers({{.id = "a", .trouble = "sick"}});
+  REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n"; }));
+  disks.offers({{.id = "a", .trouble = "sicker"}});
+  disks.offers({{.id = "a"}});
+  disks.offers({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
+  CHECK(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n\n"; }));
+}
+
+TEST_CASE("whenUnhealthy: not before the time, nor for a device that is well again by then") {
+  Watched disks("echo >> $1/ran-$2", 200ms);
+  const auto began = EventLoop::Clock::now();
+  disks.offers({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  disks.offers({{.id = "a"}, {.id = "b", .trouble = "sick"}});
+  REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
+  CHECK(EventLoop::Clock::now() - began >= 200ms);
+  CHECK(disks.text("ran-a").empty());
+}
+
+TEST_CASE(
+    "whenUnhealthy: a device that is well, or gone for good, before the kubelet has answered is nobody's "
+    "affair") {
+  Watched disks("echo >> $1/ran-$2");
+  disks.silent = true;
+  disks.offers({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  REQUIRE(test::run_until(disks.loop, [&] { return disks.told != nullptr; }));
+  disks.offers({{.id = "a"}, {.id = "b", .trouble = "sick"}});
+  disks.told();
+  REQUIRE(disks.until_logged("info", "\"b\""));
+  CHECK(disks.text("ran-a").empty());
+
+  disks.told = nullptr;
+  disks.offers({{.id = "a", .trouble = "sick"}});
+  REQUIRE(test::run_until(disks.loop, [&] { return disks.told != nullptr; }));
+  disks.watched.forget(kA);
+  disks.told();
+  test::run_once(disks.loop);
+  CHECK_FALSE(disks.logged("info", "\"a\""));
+}
+
+TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and not run again") {
+  Watched disks("echo >> $1/ran-$2; echo no room; exit 3");
+  disks.offers({{.id = "a", .trouble = "sick"}});
+  REQUIRE(disks.until_logged("warn", "no room"));
+  CHECK(disks.logged("warn", "the whenUnhealthy program failed"));
+  CHECK(disks.text("ran-a") == "\n");
+}
+
+TEST_CASE("whenUnhealthy: what the program needs and the device does not have is told of") {
+  Watched disks("true");
+  Recipe recipe = *disks.offer.recipe;
+  recipe.when_unhealthy->program.command.emplace_back("{serial}");
+  disks.offer.recipe = std::make_shared<const Recipe>(recipe);
+  disks.offers({{.id = "a", .trouble = "sick"}});
+  CHECK(disks.until_logged("warn", "the device has no {serial}, which whenUnhealthy needs"));
+}
+
+TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not told") {
+  Watched disks("echo >> $1/ran-$2", 100ms);
+  disks.offers({{.id = "a", .trouble = "sick"}});
+  const auto wants = disks.offer.recipe;
+  disks.offer.recipe = std::make_shared<const Recipe>();
+  disks.offers({{.id = "a", .trouble = "sick"}});
+  disks.offer.resource = "x.com/b";
+  disks.offer.recipe = wants;
+  disks.offers({{.id = "b", .trouble = "sick"}});
+  REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
+  CHECK(disks.text("ran-a").empty());
+}
+
+TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, and after how long") {
+  Watched first("touch $1/first-$2", 1h), second("touch $1/second-$2");
+  const auto none = std::make_shared<const Recipe>();
+  first.offers({{.id = "a", .trouble = "sick", .terms = first.offer.recipe},
+                {.id = "b", .trouble = "sick", .terms = second.offer.recipe},
+                {.id = "c", .trouble = "sick", .terms = none}});
+  REQUIRE(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
+  CHECK(first.text("first-a").empty());
+  CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
+  CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
+  // Though the resource's first entry wants to hear of none.
+  first.offer.recipe = none;
+  first.offers({{.id = "b", .trouble = "", .terms = second.offer.recipe}});
+  std::filesystem::remove(second.dir.at("second-b"));
+  first.offers({{.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
+  CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
+}
+
+TEST_CASE(
+    "whenUnhealthy: a device whose entry does not want it any more, when the kubelet has told who holds it, "
+    "is let be") {
+  Watched first("touch $1/first-$2"), second("touch $1/second-$2");
+  const auto none = std::make_shared<const Recipe>();
+  first.silent = true;
+  const auto offers = [&](const std::shared_ptr<const Recipe>& of_a) {
+    first.offers({{.id = "a", .trouble = "sick", .terms = of_a},
+                  {.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
+  };
+  offers(first.offer.recipe);
+  REQUIRE(test::run_until(first.loop, [&] { return first.told != nullptr; }));
+  offers(none);
+  first.told();
+  CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
+  CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
+}

@@ -1,0 +1,64 @@
+#include "daemon/platform/kubelet_link.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/daemon/platform/process.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using Clock = EventLoop::Clock;
+
+struct KubeletRoot {
+  test::TempDir files;
+  test::Process process;
+
+  KubeletRoot() {
+    for (const char* name : {"plugins", "registry", "pods-api"}) files.directory(name);
+  }
+  void kill_a_daemon_in(const char* directory) const {
+    const UniqueFd gone = listen_unix(files.path() / directory / "plughost-dead.sock");
+  }
+  Clock::time_point not_before(KubeletConfig::Registration registration) {
+    const KubeletConfig config{.directory = files.path() / "plugins",
+                               .plugins_registry = files.path() / "registry",
+                               .pod_resources = files.path() / "pod-resources/kubelet.sock",
+                               .registration = registration};
+    return KubeletLink(
+               process.platform, config, nullptr, [] {}, [] {})
+        .not_before();
+  }
+};
+
+}  // namespace
+
+using enum KubeletConfig::Registration;
+
+TEST_CASE("the first Register after a kill waits until the kubelet has forgotten the killed daemon") {
+  KubeletRoot root;
+  root.kill_a_daemon_in("plugins");
+  const Clock::time_point before = Clock::now();
+  const Clock::time_point first = root.not_before(kRegister);
+  CHECK(first >= before + KubeletLink::kForgetting);
+  CHECK(first <= Clock::now() + KubeletLink::kForgetting);
+}
+
+TEST_CASE("the first Register waits for nothing after a clean stop") {
+  CHECK(KubeletRoot().not_before(kRegister) == Clock::time_point{});
+}
+
+TEST_CASE("the first Register after a kill waits for nothing with a kubelet of 1.37") {
+  KubeletRoot root;
+  root.kill_a_daemon_in("plugins");
+  root.files.file("pods-api/pods-api.sock");
+  CHECK(root.not_before(kRegister) == Clock::time_point{});
+}
+
+TEST_CASE("a killed daemon's socket in plugins_registry delays nothing") {
+  KubeletRoot root;
+  root.kill_a_daemon_in("registry");
+  CHECK(root.not_before(kPluginsRegistry) == Clock::time_point{});
+}
+
+}  // namespace plughost

@@ -1,0 +1,32 @@
+#pragma once
+// What a process has of its machine, for a test: the real things, on the loop of the test.
+
+#include <string>
+#include <utility>
+
+#include "daemon/platform/platform.hpp"
+
+namespace plughost::test {
+
+// What hangs must have been let go before it ends.
+struct Process {
+  explicit Process(HostRoot machine = HostRoot(), DirWatcher::Place place = place_watches)
+      : directories(loop, {.trouble = [](const std::string&) {}, .place = std::move(place)}),
+        host(std::move(machine)) {}
+
+  EventLoop loop;
+  Log log{LogLevel::kError, LogFormat::kJson};
+  Workers workers{loop, 2};
+  Workers computations{loop, 1};
+  Programs programs{loop};
+  DirWatcher directories;
+  HostRoot host;
+  UdevMonitor devices{loop, directories, host, [](const std::string&) {}};
+  Tallies tallies;
+  ApiServer api_server{loop, workers, programs, log};
+  NodeWatch node_watch{api_server};
+  Platform platform{loop,    log,  workers, computations, programs,  directories,
+                    devices, host, tallies, api_server,   node_watch};
+};
+
+}  // namespace plughost::test

@@ -1,0 +1,257 @@
+#include "daemon/platform/scan_schedule.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = ScanSchedule::Clock;
+
+constexpr Clock::time_point kStart{1000h};
+constexpr Clock::time_point kNever = ScanSchedule::kNever;
+
+// One whose latest scan began at kStart and ended 10 ms later, and so many, one after the other, before it.
+ScanSchedule rested(std::chrono::seconds look_again = 0s, int former = 0) {
+  ScanSchedule schedule;
+  for (int i = 0; i < former; ++i) {
+    schedule.begin(kStart);
+    schedule.succeed(kStart, 0s);
+  }
+  schedule.begin(kStart);
+  schedule.succeed(kStart + 10ms, look_again);
+  return schedule;
+}
+
+// One that has spent its budget of five.
+ScanSchedule spent() { return rested(0s, 4); }
+
+TEST_CASE("without an event there is no other scan, and none begins while one runs") {
+  ScanSchedule schedule;
+  schedule.begin(kStart);
+  CHECK(schedule.due() == kNever);
+  schedule.hint(kStart + 1h);
+  CHECK(schedule.due() == kNever);
+  CHECK(rested().due() == kNever);
+}
+
+TEST_CASE("a hint is followed at once, by five scans in a row") {
+  ScanSchedule schedule;
+  auto now = kStart;
+  for (int i = 0; i < 5; ++i) {
+    schedule.hint(now);
+    CHECK(schedule.due() == now);
+    schedule.begin(now);
+    schedule.succeed(now, 0s);
+  }
+  schedule.hint(now + 1ms);
+  CHECK(schedule.due() == now + 101ms);
+}
+
+TEST_CASE(
+    "who has scanned five times in a row may do so once more after 100 ms, and five times after 500 ms") {
+  auto schedule = spent();
+  const auto scans_at = [&](Clock::time_point now) {
+    schedule.hint(now);
+    if (schedule.due() != now) return false;
+    schedule.begin(now);
+    schedule.succeed(now, 0s);
+    return true;
+  };
+  SUBCASE("not yet") { CHECK_FALSE(scans_at(kStart + 99ms)); }
+  SUBCASE("once") {
+    CHECK(scans_at(kStart + 100ms));
+    CHECK_FALSE(scans_at(kStart + 100ms));
+  }
+  SUBCASE("five times, and no more, however long it has rested") {
+    for (const auto rest : {500ms, 2000ms, 3'600'000ms}) {
+      schedule = spent();
+      for (int i = 0; i < 5; ++i) CHECK(scans_at(kStart + rest));
+      CHECK_FALSE(scans_at(kStart + rest));
+    }
+  }
+}
+
+TEST_CASE("a storm of events is followed by five scans and one more a second") {
+  ScanSchedule schedule;
+  int scans = 0;
+  for (auto now = kStart; now < kStart + 1s; now += 1ms) {
+    if ((now - kStart) % 10ms == 0ms) schedule.hint(now);
+    if (schedule.due() > now) continue;
+    schedule.begin(now);
+    schedule.succeed(now, 0s);
+    ++scans;
+  }
+  CHECK(scans == 5);
+}
+
+TEST_CASE(
+    "hints that the budget does not allow wait for 100 quiet milliseconds, but for one second at the most") {
+  auto schedule = spent();
+  const auto first = kStart + 20ms;
+  schedule.hint(first);
+  for (auto waited = 50ms; waited <= 900ms; waited += 50ms) {
+    schedule.hint(first + waited);
+    CHECK(schedule.due() == first + waited + 100ms);
+  }
+  schedule.hint(first + 901ms);
+  CHECK(schedule.due() == first + 1000ms);
+  schedule.hint(first + 999ms);
+  CHECK(schedule.due() == first + 1000ms);
+  schedule.begin(first + 1000ms);
+  CHECK(schedule.due() == kNever);
+  schedule.succeed(first + 1001ms, 0s);
+  CHECK(schedule.due() == kNever);
+}
+
+TEST_CASE("the longest wait counts anew for the hints after each scan") {
+  auto schedule = spent();
+  schedule.hint(kStart + 20ms);
+  schedule.begin(kStart + 120ms);
+  schedule.succeed(kStart + 130ms, 0s);
+  const auto first = kStart + 140ms;
+  for (auto waited = 0ms; waited <= 990ms; waited += 90ms) schedule.hint(first + waited);
+  CHECK(schedule.due() == first + 1000ms);
+}
+
+TEST_CASE("a scan that is due is not put off by another hint") {
+  auto schedule = rested();
+  schedule.hint(kStart + 200ms);
+  schedule.hint(kStart + 250ms);
+  CHECK(schedule.due() == kStart + 200ms);
+  schedule.follow_more(kStart + 260ms);
+  schedule.hint(kStart + 261ms);
+  CHECK(schedule.due() == kStart + 260ms);
+}
+
+TEST_CASE("an event during a scan asks for another one, however the scan ends") {
+  ScanSchedule schedule;
+  schedule.begin(kStart);
+  schedule.hint(kStart + 5ms);
+  CHECK(schedule.due() == kNever);
+  SUBCASE("well") { schedule.succeed(kStart + 10ms, 0s); }
+  SUBCASE("without a result") { schedule.fail(kStart + 10ms); }
+  CHECK(schedule.due() == kStart + 10ms);
+  schedule.begin(kStart + 200ms);
+  schedule.succeed(kStart + 210ms, 0s);
+  CHECK(schedule.due() == kNever);
+}
+
+TEST_CASE("an event during a scan that the budget does not allow waits from the scan's end") {
+  auto schedule = spent();
+  schedule.begin(kStart + 10ms);
+  schedule.hint(kStart + 15ms);
+  schedule.succeed(kStart + 20ms, 0s);
+  CHECK(schedule.due() == kStart + 120ms);
+}
+
+TEST_CASE("who follows something new scans again at once") {
+  ScanSchedule schedule;
+  schedule.begin(kStart);
+  SUBCASE("without an event") {}
+  SUBCASE("whatever happened meanwhile") { schedule.hint(kStart + 5ms); }
+  schedule.succeed(kStart + 10ms, 0s);
+  schedule.follow_more(kStart + 10ms);
+  CHECK(schedule.due() == kStart + 10ms);
+}
+
+TEST_CASE("the earliest of what a scan asks for and what changes by itself is when to look again") {
+  auto schedule = rested(5s);
+  CHECK(schedule.due() == kStart + 10ms + 5s);
+  schedule.change_at(kStart + 6s);
+  CHECK(schedule.due() == kStart + 10ms + 5s);
+  schedule.change_at(kStart + 3s);
+  CHECK(schedule.due() == kStart + 3s);
+  schedule.hint(kStart + 2s);
+  CHECK(schedule.due() == kStart + 2s);
+  schedule.begin(kStart + 2s);
+  schedule.succeed(kStart + 2s, 0s);
+  CHECK(schedule.due() == kNever);
+}
+
+TEST_CASE(
+    "what changes by itself waits for 100 ms from the latest scan's beginning, and what was due before it is "
+    "over") {
+  auto schedule = rested();
+  schedule.change_at(kNever);
+  CHECK(schedule.due() == kNever);
+  schedule.change_at(kStart);
+  CHECK(schedule.due() == kNever);
+  schedule.change_at(kStart + 1ms);
+  CHECK(schedule.due() == kStart + 100ms);
+}
+
+TEST_CASE("a scan that fails is tried again after 1 s, 2 s and so on, at most 60 s") {
+  ScanSchedule schedule;
+  auto now = kStart;
+  for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
+    schedule.begin(now);
+    schedule.fail(now);
+    CHECK(schedule.due() == now + pause);
+    now = schedule.due();
+  }
+  schedule.hint(now - 30s);
+  CHECK(schedule.due() == now - 30s);
+  schedule.begin(now);
+  schedule.succeed(now, 0s);
+  CHECK(schedule.due() == kNever);
+  schedule.begin(now);
+  schedule.fail(now);
+  CHECK(schedule.due() == now + 1s);
+}
+
+TEST_CASE("a scan that takes too long is a stall until one ends, well or not") {
+  auto schedule = rested();
+  CHECK_FALSE(schedule.stalled());
+  schedule.begin(kStart + 1s);
+  schedule.overdue();
+  CHECK(schedule.stalled());
+  SUBCASE("well") { schedule.succeed(kStart + 9s, 0s); }
+  SUBCASE("without a result") { schedule.fail(kStart + 9s); }
+  SUBCASE("of another source") {
+    schedule.replace(kStart + 9s);
+    CHECK(schedule.stalled());
+    schedule.begin(kStart + 9s);
+    CHECK(schedule.stalled());
+    schedule.succeed(kStart + 9s, 0s);
+  }
+  CHECK_FALSE(schedule.stalled());
+}
+
+TEST_CASE("another source is looked at at once, whatever the former one was doing") {
+  ScanSchedule schedule;
+  schedule.begin(kStart);
+  SUBCASE("a scan") {}
+  SUBCASE("a scan that hangs, although something happened") {
+    schedule.overdue();
+    schedule.hint(kStart + 1ms);
+  }
+  SUBCASE("a pause after failures") {
+    schedule.fail(kStart);
+    schedule.begin(kStart + 1s);
+    schedule.fail(kStart + 1s);
+  }
+  schedule.replace(kStart + 1s);
+  CHECK(schedule.due() == kStart + 1s);
+  schedule.begin(kStart + 1s);
+  CHECK(schedule.due() == kNever);
+  schedule.fail(kStart + 1s);
+  CHECK(schedule.due() == kStart + 2s);
+}
+
+TEST_CASE("in a storm of events there is a scan each second, after the first five") {
+  auto schedule = rested();
+  int scans = 0;
+  for (auto now = kStart + 20ms; now < kStart + 20ms + 10s; now += 1ms) {
+    if (schedule.due() <= now) {
+      schedule.begin(now);
+      schedule.succeed(now, 0s);
+      ++scans;
+    }
+    schedule.hint(now);
+  }
+  CHECK(scans == 4 + 9);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,124 @@
+#include "daemon/publish/allocatable_check.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/daemon/platform/process.hpp"
+#include "unit/kubernetes/kubelet/telling_kubelet.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kA = "x.com/a";
+
+// A resource of two devices, which the kubelet was sent long ago, and what the check has wanted.
+struct Rig {
+  test::TempDir dir;
+  test::Process process;
+  test::TellingKubelet kubelet{dir.at("pods.sock")};
+  std::unique_ptr<KubeletLink> link = std::make_unique<KubeletLink>(
+      process.platform, KubeletConfig{.directory = dir.path(), .pod_resources = dir.at("pods.sock")}, nullptr,
+      [] {}, [] {});
+  std::vector<AllocatableCheck::Subject> subjects{{.resource = kA,
+                                                   .sent = Inventory({{.id = "one"}, {.id = "two"}}),
+                                                   .attached_since = EventLoop::Clock::now()}};
+  unsigned changes = 0;
+  std::vector<std::string> anew;
+  AllocatableCheck check{process.platform,
+                         {.subjects = [this] { return subjects; },
+                          .register_anew = [this](const std::string& name) { anew.push_back(name); },
+                          .changed = [this] { ++changes; }}};
+
+  bool asked(std::size_t times) {
+    return test::run_until(process.loop, [&] { return kubelet.counted() >= times; });
+  }
+  // The answer to that question has been taken in.
+  bool look() {
+    const std::size_t before = kubelet.counted();
+    check.look(*link);
+    return asked(before + 1) && test::run_until(process.loop, [&] { return !check.busy(); });
+  }
+};
+
+TEST_CASE("what the kubelet counts as it was sent is nobody's affair") {
+  Rig rig;
+  rig.kubelet.count(kA, "one");
+  rig.kubelet.count(kA, "two");
+  REQUIRE(rig.look());
+  test::pass(rig.process.loop, 1min);
+  CHECK(rig.kubelet.counted() == 1);
+  CHECK(rig.check.disagreement(kA).empty());
+  CHECK(rig.changes == 0);
+}
+
+TEST_CASE(
+    "a kubelet that counts otherwise is asked every second, and after 5 s the resource registers anew") {
+  Rig rig;
+  rig.kubelet.count(kA, "one");
+  REQUIRE(rig.look());
+  for (std::size_t n = 2; n < 6; ++n) {
+    test::pass(rig.process.loop, AllocatableCheck::kAgain);
+    REQUIRE(rig.asked(n));
+    REQUIRE(test::run_until(rig.process.loop, [&] { return !rig.check.busy(); }));
+    CHECK(rig.anew.empty());
+    CHECK(rig.check.disagreement(kA).empty());
+  }
+  test::pass(rig.process.loop, AllocatableCheck::kAgain);
+  REQUIRE(test::run_until(rig.process.loop, [&] { return !rig.anew.empty(); }));
+  CHECK(rig.anew == std::vector{kA});
+  CHECK(rig.check.disagreement(kA) == "of 2 Healthy devices it does not count 1 (two)");
+  CHECK(rig.changes >= 1);
+  // It was mended.
+  rig.kubelet.count(kA, "two");
+  const unsigned before = rig.changes;
+  REQUIRE(rig.look());
+  CHECK(rig.check.disagreement(kA).empty());
+  CHECK(rig.changes == before + 1);
+}
+
+TEST_CASE("where no resource has a stream nobody is asked, and one that has none disagrees with nobody") {
+  Rig rig;
+  rig.subjects[0].attached_since.reset();
+  rig.check.look(*rig.link);
+  CHECK_FALSE(rig.link->allocatable().asking());
+  rig.subjects.push_back({.resource = "x.com/b", .sent = {}, .attached_since = EventLoop::Clock::now()});
+  REQUIRE(rig.look());
+  test::pass(rig.process.loop, 1min);
+  CHECK(rig.kubelet.counted() == 1);
+}
+
+TEST_CASE("who shows what the kubelet counts hears when it stops telling, and when it tells again") {
+  Rig rig;
+  rig.kubelet.count(kA, "one");
+  rig.kubelet.count(kA, "two");
+  REQUIRE(rig.look());
+  CHECK(rig.check.unknown().empty());
+  rig.kubelet.keep_counts("disabled");
+  REQUIRE(rig.look());
+  CHECK(rig.check.unknown() == "disabled");
+  CHECK(rig.changes == 1);
+  REQUIRE(rig.look());
+  CHECK(rig.changes == 1);
+  rig.kubelet.keep_counts("");
+  REQUIRE(rig.look());
+  CHECK(rig.check.unknown().empty());
+  CHECK(rig.changes == 2);
+}
+
+TEST_CASE("a kubelet that is not meant any more is asked no more: it may have gone") {
+  Rig rig;
+  rig.kubelet.count(kA, "one");
+  REQUIRE(rig.look());
+  rig.check.forget();
+  SUBCASE("it has") { rig.link.reset(); }
+  SUBCASE("it has not") {}
+  test::pass(rig.process.loop, AllocatableCheck::kAgain);
+  if (rig.link) CHECK_FALSE(rig.link->allocatable().asking());
+  CHECK(rig.kubelet.counted() == 1);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,125 @@
+#pragma once
+// An attachment as a test's value, and the world that it asks, which answers as the test says.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/publish/attachment.hpp"
+
+namespace plughost::test {
+
+using Milliseconds = std::chrono::milliseconds;
+using Result = RegistrationClient::Result;
+
+inline constexpr pid_t kKubelet = 100;  // the first one's process, and the next ones' after it
+inline constexpr pid_t kStranger = 200;
+
+inline FileIdentity socket_of(int kubelet) {
+  return {.device = 1, .inode = static_cast<ino_t>(kubelet), .changed_ns = kubelet};
+}
+
+class AttachmentRig {
+ public:
+  static constexpr attachment::Time kBegin{std::chrono::seconds(1000)};
+
+  explicit AttachmentRig(attachment::State first = {}) : state_(std::move(first)) {}
+  // A kubelet has come, and is being asked.
+  static AttachmentRig asking() {
+    AttachmentRig rig;
+    rig.kubelet(1);
+    return rig;
+  }
+  // It has said yes.
+  static AttachmentRig expecting() {
+    AttachmentRig rig = asking();
+    rig.answer(Result::kAccepted);
+    return rig;
+  }
+  // It has opened its stream.
+  static AttachmentRig attached() {
+    AttachmentRig rig = expecting();
+    rig.open();
+    REQUIRE(rig.stage() == Stage::kAttached);
+    return rig;
+  }
+
+  bool listening_fails = false;
+  std::optional<pid_t> kubelet_process = kKubelet;  // who listens on the kubelet's socket
+  std::uint32_t incarnation = 7;
+  // What was done.
+  std::vector<FileIdentity> asked;
+  std::vector<std::string> failures;
+  int listened_again = 0;
+  int attached_times = 0;
+  int ended = 0;
+  int kept = 0;
+
+  const attachment::State& state() const { return state_; }
+  Stage stage() const { return attachment::stage_of(state_); }
+  bool waits() const { return state_.due.has_value(); }
+  // How long until it is to be woken.
+  Milliseconds wait() const {
+    REQUIRE(waits());
+    return std::chrono::duration_cast<Milliseconds>(*state_.due - now_);
+  }
+  // How long the last attachment took.
+  Milliseconds took() const {
+    return std::chrono::duration_cast<Milliseconds>(state_.attached_since - state_.searching_since);
+  }
+
+  void feed(const attachment::Event& event) {
+    attachment::Step step = attachment::step(state_, event, now_);
+    state_ = std::move(step.state);
+    for (const attachment::Action& action : step.actions)
+      std::visit([this](const auto& what) { carry_out(what); }, action);
+  }
+  // Time passes, and nothing else happens.
+  void pass(Milliseconds time) {
+    const attachment::Time end = now_ + time;
+    while (state_.due && *state_.due <= end) {
+      now_ = std::max(now_, *state_.due);
+      feed(attachment::TimeUp{});
+    }
+    now_ = end;
+  }
+  // Time passes, and the timers that were due in it have not fired.
+  void sleep(Milliseconds time) { now_ += time; }
+
+  void kubelet(int which) { feed(attachment::KubeletSeen{socket_of(which)}); }
+  void no_kubelet() { feed(attachment::KubeletSeen{std::nullopt}); }
+  void answer(Result result) { feed(attachment::Registered{result, "so it says"}); }
+  void dial(pid_t process = kKubelet) { dial(process, incarnation); }
+  void dial(pid_t process, std::uint32_t at) { feed(attachment::Dialed{{at, process}}); }
+  void open(pid_t process = kKubelet) { open(process, incarnation); }
+  void open(pid_t process, std::uint32_t at) { feed(attachment::StreamOpened{{at, process}}); }
+  void close(pid_t process = kKubelet) { close(process, incarnation); }
+  void close(pid_t process, std::uint32_t at) { feed(attachment::StreamClosed{{at, process}}); }
+  void time_up() { feed(attachment::TimeUp{}); }
+  void socket_gone() { feed(attachment::SocketGone{}); }
+
+ private:
+  void carry_out(const attachment::Listen& action) {
+    if (listening_fails) return feed(attachment::NotListening{"no room"});
+    if (action.new_name || state_.incarnation != incarnation) ++incarnation;
+    feed(attachment::Listening{incarnation});
+  }
+  void carry_out(const attachment::ListenAgain&) { ++listened_again; }
+  void carry_out(const attachment::Register& action) {
+    asked.push_back(action.kubelet);
+    if (kubelet_process) feed(attachment::Asked{*kubelet_process});
+  }
+  void carry_out(const attachment::FindKubeletProcess&) { feed(attachment::KubeletProcess{kubelet_process}); }
+  void carry_out(const attachment::Attached&) { ++attached_times; }
+  void carry_out(const attachment::StreamEnded&) { ++ended; }
+  void carry_out(const attachment::StreamKept&) { ++kept; }
+  void carry_out(const attachment::Failed& action) { failures.push_back(action.why); }
+
+  attachment::State state_;
+  attachment::Time now_ = kBegin;
+};
+
+}  // namespace plughost::test

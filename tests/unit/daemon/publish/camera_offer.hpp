@@ -1,0 +1,32 @@
+#pragma once
+// A resource with one device and a CDI specification. Not thread-safe.
+
+#include <memory>
+#include <string>
+
+#include "model/allocate/offer.hpp"
+
+namespace plughost::test {
+
+inline const std::string kCamera = "example.com/camera";
+inline const std::string kCameraFile = "run/cdi/plughost-example.com_camera.json";
+
+inline std::shared_ptr<const Recipe> with_cdi() {
+  Recipe recipe;
+  recipe.cdi = CdiNames::kCri;
+  return std::make_shared<const Recipe>(recipe);
+}
+
+inline Offer offer_of(const std::shared_ptr<const Recipe>& recipe, const std::string& node,
+                      const std::string& resource = kCamera) {
+  Device device;
+  device.id = "a";
+  device.nodes = {{.host_path = node, .container_path = "/dev/camera"}};
+  Offer offer;
+  offer.resource = resource;
+  offer.inventory = Inventory({device});
+  offer.recipe = recipe;
+  return offer;
+}
+
+}  // namespace plughost::test

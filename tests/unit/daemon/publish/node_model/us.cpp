@@ -1,0 +1,185 @@
+// What we do: the attachment, carried out, and the rules that it must keep.
+
+#include <algorithm>
+#include <utility>
+
+#include "unit/daemon/publish/node_model/terms.hpp"
+
+namespace plughost::test {
+
+void NodeModel::restart_us(bool removed) {
+  we_ = {};
+  we_.registers = !scene_->finds;
+  if (removed) we_.not_before = kNow + 500ms;
+  call_ = {};
+  own_socket_ = false;
+  read_ = 0;
+  incarnation_ = 0;
+  news_ = {};
+  news_count_ = 0;
+  see_socket_ = false;
+  stopped_ = waking_ = false;
+  for (Kubelet& kubelet : kubelets_)
+    for (Client& client : kubelet.clients)
+      if (client.stage != Client::Stage::kNone && !client.broken) {
+        client.broken = true;
+        client.idle = 0;
+      }
+  see_kubelet_ = true;
+}
+
+void NodeModel::post(News news) {
+  if (news_count_ == kMostWaiting) {
+    trouble_ = "the model has no room for so many events";
+    return;
+  }
+  news_[news_count_++] = news;
+}
+
+void NodeModel::hear(std::size_t index) {
+  const News news = news_[index];
+  std::move(news_.begin() + static_cast<std::ptrdiff_t>(index) + 1, news_.end(),
+            news_.begin() + static_cast<std::ptrdiff_t>(index));
+  news_[--news_count_] = {};
+  const Caller by{news.incarnation, news.process};
+  switch (news.kind) {
+    case News::Kind::kNone:
+      return;
+    case News::Kind::kRegistered:
+      return tell(Registered{news.result, {}});
+    case News::Kind::kDialed:
+      return tell(Dialed{by});
+    case News::Kind::kOpened:
+      for (Kubelet& kubelet : kubelets_)  // it counts from now on, however late it is
+        for (Client& client : kubelet.clients)
+          if (client.stage == Client::Stage::kStreaming && kubelet.process == by.process &&
+              client.incarnation == by.incarnation && by.incarnation == we_.incarnation)
+            client.overdue = false;
+      return tell(StreamOpened{by});
+    case News::Kind::kClosed:
+      return tell(StreamClosed{by});
+    case News::Kind::kRefused:
+      return tell(RegistryRefused{by, {}});
+  }
+}
+
+void NodeModel::hear_all() {
+  while (busy() && trouble_ == nullptr) {
+    if (std::exchange(see_kubelet_, false)) tell(KubeletSeen{seen_kubelet()});
+    if (std::exchange(see_socket_, false) && incarnation_ != 0 && !own_socket_) tell(SocketGone{});
+    if (news_count_ > 0) hear(0);
+  }
+}
+
+void NodeModel::fire_timer() { tell(TimeUp{}); }
+
+std::optional<FileIdentity> NodeModel::seen_kubelet() const {
+  if (kubelet_socket_ == 0) return std::nullopt;
+  return identity(kubelet_socket_);
+}
+
+void NodeModel::tell(const Event& event) {
+  Step step = attachment::step(we_, event, kNow);
+  we_ = std::move(step.state);
+  for (const Action& action : step.actions) std::visit([this](const auto& what) { carry_out(what); }, action);
+}
+
+void NodeModel::carry_out(const Listen& action) {
+  if (!directory_) return tell(NotListening{});
+  const auto streams = [this](const Kubelet& kubelet) {
+    return std::ranges::any_of(kubelet.clients, [this](const Client& client) {
+      const bool pending = client.stage == Client::Stage::kConnected && !client.closed;
+      return (pending || client.stage == Client::Stage::kStreaming) && !client.broken && !client.overdue &&
+             client.incarnation == incarnation_;
+    });
+  };
+  if (scene_->finds && action.new_name && own_socket_ && std::ranges::any_of(kubelets_, streams))
+    trouble_ = "another socket for the kubelet to find while its stream lives, or is pending";
+  if (action.new_name || !own_socket_) {
+    std::uint8_t last = std::max(incarnation_, static_cast<std::uint8_t>(we_.incarnation));
+    for (const Kubelet& kubelet : kubelets_) {
+      last = std::max(last, kubelet.found);
+      for (const Client& client : kubelet.clients) last = std::max(last, client.incarnation);
+    }
+    for (const News& news : news_) last = std::max(last, news.incarnation);
+    incarnation_ = static_cast<std::uint8_t>(std::max(last, read_) + 1);
+    own_socket_ = true;
+  }
+  tell(Listening{incarnation_});
+}
+
+void NodeModel::carry_out(const ListenAgain&) { own_socket_ = directory_; }
+
+void NodeModel::carry_out(const Register& action) {
+  if (call_.open) trouble_ = "a Register while another is not answered";
+  if (kNow < we_.not_before) trouble_ = "a Register before its time";
+  const auto asked = std::ranges::find(kubelets_, socket_process_, &Kubelet::process);
+  if (socket_process_ == 0 || asked == kubelets_.end() || seen_kubelet() != action.kubelet) {
+    see_kubelet_ = true;
+    return post({News::Kind::kRegistered, 0, 0, Result::kNobodyListens});
+  }
+  for (const Client& client : asked->clients) {
+    if (client.broken || client.overdue) continue;
+    if (client.stage == Client::Stage::kStreaming)
+      trouble_ = "a Register while a stream to this kubelet lives";
+    if ((client.stage == Client::Stage::kDialing || client.stage == Client::Stage::kConnected) &&
+        !client.closed)
+      trouble_ = "a Register while a stream to this kubelet is pending";
+  }
+  const auto free = std::ranges::find(asked->clients, Client::Stage::kNone, &Client::stage);
+  if (free == asked->clients.end()) {  // the model's limit
+    post({News::Kind::kRegistered, 0, 0, Result::kRefused});
+    return tell(Asked{asked->process});
+  }
+  *free = {.stage = Client::Stage::kDialing, .incarnation = incarnation_};
+  asked->named = static_cast<std::uint8_t>(free - asked->clients.begin() + 1);
+  call_ = {
+      .open = true, .kubelet = static_cast<std::uint8_t>(asked - kubelets_.begin()), .client = asked->named};
+  tell(Asked{asked->process});
+}
+
+void NodeModel::carry_out(const FindKubeletProcess&) {
+  if (kubelet_socket_ == 0 || socket_process_ == 0) return tell(KubeletProcess{std::nullopt});
+  tell(KubeletProcess{socket_process_});
+}
+
+// What holds whenever we have heard everything.
+void NodeModel::check_rules() {
+  if (trouble_ != nullptr) return;
+  unsigned streams = 0;
+  for (const Kubelet& kubelet : kubelets_) {
+    if (kubelet.process == 0 || kubelet.process != we_.process) continue;
+    for (const Client& client : kubelet.clients)
+      streams += client.stage == Client::Stage::kStreaming && !client.broken && incarnation_ != 0 &&
+                 client.incarnation == we_.incarnation;
+  }
+  if (we_.streams != streams) trouble_ = "the streams that we count are not those that live";
+  const bool waits = we_.due.has_value();
+  switch (we_.phase) {
+    case Phase::kWaiting:
+      if (we_.kubelet) trouble_ = "we wait for a kubelet, and one is there";
+      if (streams > 0) trouble_ = "we wait for a kubelet, and its stream lives";
+      break;
+    case Phase::kBinding:
+      trouble_ = "a socket is being made for ever";
+      break;
+    case Phase::kAsking:
+      if (!call_.open) trouble_ = "an answer is waited for, and nobody was asked";
+      break;
+    case Phase::kAttached:
+      if (streams == 0) trouble_ = "attached without a stream";
+      break;
+    case Phase::kAnnounced:
+      break;
+    case Phase::kPostponed:
+    case Phase::kExpecting:
+    case Phase::kLingering:
+    case Phase::kBackingOff:
+      if (!waits) trouble_ = "nothing leads out of this state";
+      if ((streams > 0) != (we_.phase == Phase::kLingering))
+        trouble_ = "a stream lives, and we do not say so";
+      break;
+  }
+}
+
+}  // namespace plughost::test

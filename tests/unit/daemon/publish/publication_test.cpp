@@ -1,0 +1,251 @@
+#include "daemon/publish/publication.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "host/hardware/machine_files.hpp"
+#include "unit/daemon/platform/process.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = EventLoop::Clock;
+using Texts = std::vector<std::string>;
+
+const std::string kA = "x.com/a";
+const std::string kB = "x.com/b";
+
+// Everybody else: one entry may have a resource that another wants.
+struct Owner final : EntryOwner {
+  std::string claim(const std::string& resource, const std::string&) override {
+    return taken.contains(resource) ? "x.com/other (a.yaml:1:1) serves it already" : "";
+  }
+  Clock::time_point not_before(const std::string&) const override { return Clock::time_point::min(); }
+  void removed(const std::string& resource, const std::string& entry) override {
+    told.push_back("removed " + resource + " of " + entry);
+  }
+  void offered(const Offer& offer) override {
+    told.push_back("offered " + offer.resource + ' ' + std::to_string(offer.inventory.id_count()));
+    if (on_offer) on_offer();
+  }
+  void emptied(const Offer& last) override {
+    told.push_back("emptied " + last.resource + ' ' + std::to_string(last.inventory.id_count()));
+  }
+  void changed() override { ++changes; }
+
+  std::set<std::string> taken;
+  Texts told;
+  std::function<void()> on_offer;
+  unsigned changes = 0;
+};
+
+struct Of final : PublicationOwner {
+  void look_again() override { ++looks; }
+  void all_published() override { ++published; }
+  void dropped(const std::string& resource) override { drops.push_back(resource); }
+  void note(const std::string& trouble) override { notes.push_back(trouble); }
+
+  unsigned looks = 0;
+  unsigned published = 0;
+  Texts drops;
+  Texts notes;
+};
+
+// An entry on a node without a kubelet.
+struct Rig {
+  explicit Rig(const char* name = "x.com/a", CdiNames cdi_names = CdiNames::kNone) {
+    Recipe recipe;
+    recipe.name = Template(name);
+    recipe.cdi = cdi_names;
+    recipe.env = {{Template("HAS_{id}"), Template("1")}};
+    config.recipe = std::make_shared<const Recipe>(recipe);
+    publication = std::make_unique<Publication>(Publication::Means{.platform = process.platform,
+                                                                   .link = link,
+                                                                   .cdi = cdi,
+                                                                   .assuming = assuming,
+                                                                   .held = held,
+                                                                   .owner = owner},
+                                                config, entry);
+  }
+
+  void publish(const std::string& resource, std::vector<Device> before, std::vector<Device> now) {
+    publication->publish({.recipe = config.recipe,
+                          .by_cdi = config.recipe->cdi != CdiNames::kNone,
+                          .files = {},
+                          .listings = {{resource, Inventory(std::move(before)), Inventory(std::move(now))}}});
+  }
+  bool idle() {
+    return test::run_until(process.loop, [&] { return publication->idle(); });
+  }
+  // nullptr: the resource is not served.
+  std::shared_ptr<const Offer> offer(const std::string& resource) const {
+    std::shared_ptr<const Offer> found;
+    publication->for_each_resource([&](const Resource& each) {
+      if (each.name() == resource) found = each.offer();
+    });
+    return found;
+  }
+  std::filesystem::path specification() const { return dir.at("cdi/plughost-x.com_a.json"); }
+
+  test::TempDir dir;
+  test::Process process;
+  KubeletLink link{
+      process.platform, {.directory = dir.path(), .pod_resources = dir.at("none")}, nullptr, [] {}, [] {}};
+  CdiPlaces cdi{process.workers, process.host, dir.at("cdi"), "plughost"};
+  Assuming assuming{{.loop = process.loop,
+                     .log = process.log,
+                     .api_server = process.api_server,
+                     .node_watch = process.node_watch,
+                     .checkpoint = [this]() -> CheckpointReader& { return link.checkpoint(); },
+                     .write_late = {},
+                     .keep_late = {}},
+                    dir.at("none")};
+  HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
+  ResourceConfig config;
+  Owner owner;
+  Of entry;
+  std::unique_ptr<Publication> publication;
+};
+
+TEST_CASE("publication: a list goes out at once, and everybody is told") {
+  Rig rig;
+  rig.publish(kA, {}, {{.id = "one"}, {.id = "two"}});
+  REQUIRE(rig.offer(kA));
+  CHECK(rig.offer(kA)->inventory.id_count() == 2);
+  CHECK(rig.owner.told == Texts{"offered x.com/a 2"});
+  CHECK(rig.owner.changes == 1);
+  CHECK(rig.entry.published == 1);
+  rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {});
+  REQUIRE(rig.offer(kA));  // the configuration names it: an empty list is a list
+  CHECK(rig.offer(kA)->inventory.empty());
+  CHECK(rig.entry.drops.empty());
+}
+
+TEST_CASE("publication: a resource that is named after its devices goes with the last of them") {
+  Rig rig("x.com/{type}");
+  rig.publish(kA, {}, {{.id = "one"}});
+  rig.publish(kB, {}, {{.id = "two"}});
+  rig.owner.told.clear();
+  rig.publish(kA, {{.id = "one"}}, {});
+  CHECK_FALSE(rig.offer(kA));
+  CHECK(rig.offer(kB));
+  CHECK(rig.owner.told == Texts{"offered x.com/a 0", "emptied x.com/a 1", "removed x.com/a of x.com/{type}"});
+  CHECK(rig.entry.drops == Texts{kA});
+}
+
+TEST_CASE("publication: a resource that another entry has is not served until that has let it go") {
+  Rig rig;
+  rig.owner.taken = {kA};
+  rig.publish(kA, {}, {{.id = "one"}});
+  CHECK_FALSE(rig.offer(kA));
+  CHECK(rig.owner.told.empty());
+  CHECK(rig.entry.notes == Texts{"x.com/a: x.com/other (a.yaml:1:1) serves it already"});
+  rig.publish(kA, {}, {{.id = "one"}});
+  CHECK(rig.entry.notes.size() == 1);
+  rig.owner.taken.clear();
+  rig.publish(kA, {}, {{.id = "one"}});
+  CHECK(rig.offer(kA));
+  rig.publication.reset();
+  CHECK(rig.owner.told.back() == "removed x.com/a of x.com/a");
+}
+
+TEST_CASE("publication: who never had a resource does not give it back") {
+  Rig rig;
+  rig.owner.taken = {kA};
+  rig.publish(kA, {}, {{.id = "one"}});
+  rig.publication.reset();
+  CHECK(rig.owner.told.empty());
+}
+
+TEST_CASE("publication: what the names of CDI devices stand for is written before anybody is told them") {
+  Rig rig("x.com/a", CdiNames::kCri);
+  bool written = false;
+  rig.owner.on_offer = [&] { written = std::filesystem::exists(rig.specification()); };
+  rig.publish(kA, {}, {{.id = "one"}});
+  CHECK_FALSE(rig.publication->idle());
+  CHECK_FALSE(rig.offer(kA));
+  CHECK(rig.entry.published == 0);
+  REQUIRE(rig.idle());
+  REQUIRE(rig.offer(kA));
+  CHECK(rig.offer(kA)->stalls.empty());
+  CHECK(written);
+  CHECK(rig.entry.published == 1);
+}
+
+TEST_CASE("publication: an entry that has no claim to a resource leaves its CDI specification as it is") {
+  Rig rig("x.com/a", CdiNames::kCri);
+  rig.owner.taken = {kA};
+  rig.dir.file("cdi/plughost-x.com_a.json", "the other entry's");
+  rig.publish(kA, {}, {{.id = "one"}});
+  REQUIRE(rig.idle());
+  CHECK(file_text(rig.specification(), 100) == "the other entry's");
+  rig.owner.taken.clear();
+  rig.publish(kA, {}, {{.id = "one"}});
+  REQUIRE(rig.idle());
+  CHECK(file_text(rig.specification(), 100) != "the other entry's");
+}
+
+TEST_CASE("publication: lists that come meanwhile go out in their order, and the last one stands") {
+  Rig rig("x.com/a", CdiNames::kCri);
+  rig.publish(kA, {}, {{.id = "one"}});
+  rig.publish(kA, {{.id = "one"}}, {{.id = "one"}, {.id = "two"}});
+  rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {{.id = "two"}});
+  REQUIRE(rig.idle());
+  CHECK(rig.owner.told == Texts{"offered x.com/a 1", "offered x.com/a 2", "offered x.com/a 1"});
+  CHECK(rig.offer(kA)->inventory.find("two"));
+  CHECK(rig.entry.published == 1);
+}
+
+TEST_CASE(
+    "publication: what cannot be specified is listed, refused with the reason, and tried again after 5 s") {
+  Rig rig("x.com/a", CdiNames::kCri);
+  rig.dir.file("cdi");  // no directory can be made there
+  rig.publish(kA, {}, {{.id = "one"}});
+  REQUIRE(rig.idle());
+  REQUIRE(rig.offer(kA));
+  const std::string why = stall_of(*rig.offer(kA), {});
+  CHECK(why.find(rig.dir.at("cdi").string()) != std::string::npos);
+  test::pass(rig.process.loop, Publication::kCdiRetry - 1s);
+  CHECK(rig.entry.looks == 0);
+  test::pass(rig.process.loop, 1s);
+  CHECK(rig.entry.looks == 1);
+  SUBCASE("a look that hangs is the reason while it does") {
+    rig.publication->set_stalls({{.terms = nullptr, .why = "a driver hangs"}});
+    CHECK(stall_of(*rig.offer(kA), {}) == "a driver hangs");
+    rig.publication->set_stalls({});
+    CHECK(stall_of(*rig.offer(kA), {}) == why);
+  }
+  SUBCASE("written after all") {
+    rig.dir.remove("cdi");
+    rig.publish(kA, {{.id = "one"}}, {{.id = "one"}});
+    REQUIRE(rig.idle());
+    CHECK(rig.offer(kA)->stalls.empty());
+    test::pass(rig.process.loop, 1min);
+    CHECK(rig.entry.looks == 1);
+  }
+}
+
+TEST_CASE(
+    "publication: who is near and which cards were given is told with the next answer, and no list goes "
+    "out") {
+  Rig rig;
+  rig.publish(kA, {}, {{.id = "one"}});
+  const auto told = rig.owner.told;
+  rig.publication->set_neighbours({.healthy = {"pci0000:00/a"}, .given = {}});
+  CHECK(rig.offer(kA)->near.healthy == Texts{"pci0000:00/a"});
+  const auto cards = std::make_shared<GivenCards>();
+  rig.publication->set_joined(cards);
+  CHECK(rig.offer(kA)->joined == cards);
+  CHECK(rig.offer(kA)->near.healthy == Texts{"pci0000:00/a"});
+  CHECK(rig.owner.told == told);
+  // And with lists from then on.
+  rig.publish(kA, {{.id = "one"}}, {{.id = "two"}});
+  CHECK(rig.offer(kA)->joined == cards);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,49 @@
+#include "daemon/publish/resource_names.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+using namespace plughost;
+
+namespace {
+
+ListedIds list(const std::string& resource, std::vector<Device> devices) {
+  Offer offer;
+  offer.resource = resource;
+  offer.inventory = Inventory(std::move(devices));
+  return {std::make_shared<const Offer>(std::move(offer)), resource + ".yaml:1:1"};
+}
+
+}  // namespace
+
+TEST_CASE("lists that share no id share none") {
+  CHECK(shared_ids({}).count == 0);
+  const std::vector<ListedIds> one = {list("a", {{.id = "x"}, {.id = "y"}})};
+  CHECK(shared_ids(one).count == 0);
+  const std::vector<ListedIds> two = {list("a", {{.id = "x"}}), list("b", {{.id = "y"}})};
+  const SharedIds shared = shared_ids(two);
+  CHECK(shared.count == 0);
+  CHECK(shared.one == nullptr);
+  CHECK(shared.other == nullptr);
+}
+
+TEST_CASE("ids in several lists are counted once, and the first by name says who lists it") {
+  const std::vector<ListedIds> lists = {list("a", {{.id = "q"}, {.id = "x"}, {.id = "z"}}),
+                                        list("b", {{.id = "x"}, {.id = "z"}}),
+                                        list("c", {{.id = "q"}, {.id = "x"}, {.id = "z"}})};
+  const SharedIds shared = shared_ids(lists);
+  CHECK(shared.count == 3);
+  CHECK(shared.first == "q");
+  CHECK(shared.one == &lists[0]);
+  CHECK(shared.other == &lists[2]);
+}
+
+TEST_CASE("of one id in three lists the first two are told") {
+  const std::vector<ListedIds> lists = {list("a", {}), list("b", {{.id = "x"}}), list("c", {{.id = "x"}}),
+                                        list("d", {{.id = "x"}})};
+  const SharedIds shared = shared_ids(lists);
+  CHECK(shared.count == 1);
+  CHECK(shared.one == &lists[1]);
+  CHECK(shared.other == &lists[2]);
+}

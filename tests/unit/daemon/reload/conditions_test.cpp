@@ -1,0 +1,233 @@
+#include "daemon/reload/conditions.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <future>
+#include <optional>
+
+#include "base/system/unique_fd.hpp"
+#include "unit/config/config_of.hpp"
+#include "unit/daemon/platform/process.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_until;
+using Names = std::vector<std::string>;
+
+struct Tree {
+  test::TempDir tree;
+};
+
+// A machine that is a directory, and what applies there.
+struct Rig : Tree, test::Process {
+  explicit Rig(std::chrono::milliseconds deadline = Conditions::kDeadline,
+               DirWatcher::Place place = place_watches)
+      : Process(HostRoot(tree.path()), std::move(place)),
+        conditions(
+            platform, [this](const Config& part) { parts.push_back(names_of(part)); }, deadline) {}
+
+  static std::shared_ptr<const Config> config(const std::string& text) {
+    return std::make_shared<const Config>(test::config_of("domain: x.com\n" + text));
+  }
+  static Names names_of(const Config& config) {
+    Names names;
+    for (const ResourceConfig& entry : config.resources) names.push_back(entry.recipe->name.text());
+    return names;
+  }
+  void follow(const std::shared_ptr<const Config>& config) {
+    conditions.follow(config, not_asked_yet(*config, {}));
+  }
+  bool comes_to(const Names& names) {
+    return run_until(loop, [&] { return !parts.empty() && parts.back() == names; });
+  }
+
+  std::vector<Names> parts;
+  Conditions conditions;
+};
+
+const std::string kWithFile =
+    "resources: [{name: a, count: 1, when: {exists: /dev/one}}, {name: b, count: 1}]";
+
+TEST_CASE("an entry comes and goes with what its condition looks at") {
+  Rig rig;
+  rig.tree.directory("/dev");
+  rig.follow(Rig::config(kWithFile));
+  CHECK(rig.conditions.selection().others.size() == 1);
+  run_until(rig.loop, [&] { return rig.conditions.selection().others[0].why == "/dev/one does not exist"; });
+  CHECK(rig.parts.empty());
+  rig.tree.file("/dev/one");
+  CHECK(rig.comes_to({"x.com/a", "x.com/b"}));
+  CHECK(rig.conditions.selection().others.empty());
+  rig.tree.remove("/dev/one");
+  CHECK(rig.comes_to({"x.com/b"}));
+  CHECK(rig.conditions.selection().others[0].why == "/dev/one does not exist");
+  CHECK(rig.parts.size() == 2);
+}
+
+TEST_CASE("a condition on /sys is looked at again every 5 s: no event tells of it") {
+  // No watch comes into force, which would be an event.
+  std::promise<void> end;
+  Rig rig(Conditions::kDeadline,
+          [ended = end.get_future().share()](Inotify&, Inotify::Owner, const std::filesystem::path&, WatchFor,
+                                             const AtPath&) {
+            ended.wait();
+            return WatchPlacement();
+          });
+  const struct Answer {
+    std::promise<void>& end;
+    ~Answer() { end.set_value(); }
+  } answer{end};
+  rig.tree.directory("/sys");
+  rig.follow(Rig::config("resources: [{name: a, count: 1, when: {exists: /sys/one}}]"));
+  REQUIRE(run_until(rig.loop,
+                    [&] { return rig.conditions.selection().others[0].why == "/sys/one does not exist"; }));
+  rig.tree.file("/sys/one");
+  test::pass(rig.loop, 4s);
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return !rig.parts.empty(); }, 50ms));
+  test::pass(rig.loop, 1s);
+  CHECK(rig.comes_to({"x.com/a"}));
+}
+
+TEST_CASE("a configuration is asked before it is in force, and nothing is called for it") {
+  Rig rig;
+  rig.tree.file("/dev/one");
+  std::optional<Selection> told;
+  rig.conditions.ask(Rig::config(kWithFile), {}, [&](Selection selection) { told = std::move(selection); });
+  CHECK_FALSE(told);
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->applies == std::vector{true, true});
+  CHECK(rig.parts.empty());
+  CHECK(rig.conditions.selection().applies.empty());
+}
+
+TEST_CASE("who is followed no more is heard no more") {
+  Rig rig;
+  rig.tree.directory("/dev");
+  rig.follow(Rig::config(kWithFile));
+  rig.follow(Rig::config("resources: [{name: c, count: 1, when: {exists: /dev/two}}]"));
+  rig.tree.file("/dev/one");
+  rig.tree.file("/dev/two");
+  CHECK(rig.comes_to({"x.com/c"}));
+  CHECK(rig.parts.size() == 1);
+  rig.follow(Rig::config("resources: [{name: d, count: 1}]"));
+  CHECK(rig.conditions.selection().applies == std::vector{true});
+  rig.tree.remove("/dev/two");
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
+}
+
+TEST_CASE("labels that cannot be told change nothing, and are an error once") {
+  Rig rig;
+  rig.tree.file("/etc/labels", "rack=a1");
+  rig.follow(
+      Rig::config("nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]"));
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  rig.tree.remove("/etc/labels");
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 1; }));
+  CHECK(rig.parts.size() == 1);
+  CHECK(rig.conditions.selection().others.empty());
+  rig.tree.file("/etc/labels", "rack=a2");
+  rig.tree.file("/etc/labels", "rack=b1");
+  CHECK(rig.comes_to({}));
+  CHECK(rig.log.errors().count() == 1);
+}
+
+TEST_CASE(
+    "without a file the labels are those of our Node, which are followed, and a trouble is an error once") {
+  Rig rig;
+  test::FakeCluster cluster;
+  cluster.label("rack", "a1");
+  cluster.refuse("GET /api/v1/nodes", 500);
+  test::TempDir directory;
+  const auto config =
+      Rig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
+                  ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+  rig.api_server.use(config->api_server);
+  rig.follow(config);
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 1; }));
+  CHECK(rig.parts.empty());
+  CHECK(rig.conditions.selection().others[0].why.find("500") != std::string::npos);
+  cluster.refuse("GET /api/v1/nodes", 0);
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  cluster.label("rack", "b1");
+  REQUIRE(rig.comes_to({}));
+  cluster.label("rack", "a2");
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  // A Node that is gone says nothing of its labels.
+  cluster.remove_node();
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 2; }));
+  CHECK(rig.parts.size() == 3);
+  CHECK(rig.conditions.selection().others.empty());
+}
+
+TEST_CASE("as long as the first answer is on its way, nobody is told of an error") {
+  Rig rig;
+  test::FakeCluster cluster;
+  cluster.label("rack", "a1");
+  test::TempDir directory;
+  const auto config =
+      Rig::config("apiServer: {kubeconfig: " + cluster.kubeconfig(directory) +
+                  ", node: worker-1}\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}]");
+  rig.api_server.use(config->api_server);
+  std::optional<Selection> told;
+  rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->applies == std::vector{false});
+  CHECK(told->others[0].why == "the node's labels are not known: the API server has not answered yet");
+  rig.conditions.follow(config, *told);
+  REQUIRE(rig.comes_to({"x.com/a"}));
+  CHECK(rig.log.errors().count() == 0);
+  // A reload finds them known.
+  told.reset();
+  rig.conditions.ask(config, {}, [&](Selection selection) { told = std::move(selection); });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->applies == std::vector{true});
+  // What another API server would say nobody knows.
+  const auto other = Rig::config(
+      "apiServer: {kubeconfig: /nowhere, node: worker-1}\nresources: [{name: b, count: 1, when: {label: "
+      "{rack: a*}}}]");
+  told.reset();
+  rig.conditions.ask(other, {}, [&](Selection selection) { told = std::move(selection); });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->others.at(0).unknown);
+  rig.follow(Rig::config("resources: [{name: a, count: 1}]"));
+  cluster.label("rack", "b1");
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return rig.parts.size() > 1; }, 50ms));
+}
+
+// To open a pipe is to wait for somebody who writes.
+TEST_CASE("a file system that hangs leaves all as it is, and is an error") {
+  Rig rig(50ms);
+  rig.tree.directory("/etc");
+  REQUIRE(::mkfifo(rig.tree.at("/etc/labels").c_str(), 0600) == 0);
+  const auto config = Rig::config(
+      "nodeLabels: /etc/labels\nresources: [{name: a, count: 1, when: {label: {rack: a*}}}, {name: b, count: "
+      "1}]");
+  std::optional<Selection> told;
+  rig.conditions.ask(config, config->resources, [&](Selection selection) {
+    CHECK_FALSE(told);
+    told = std::move(selection);
+  });
+  REQUIRE(run_until(rig.loop, [&] { return told.has_value(); }));
+  CHECK(told->applies == std::vector{true, true});
+  rig.conditions.follow(config, *told);
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.errors().count() == 1; }));
+  CHECK(rig.parts.empty());
+  UniqueFd writer(::open(rig.tree.at("/etc/labels").c_str(), O_RDWR | O_CLOEXEC));
+  rig.tree.file("/etc/next", "rack=b1");
+  std::filesystem::rename(rig.tree.at("/etc/next"), rig.tree.at("/etc/labels"));
+  writer = UniqueFd();
+  CHECK(rig.comes_to({"x.com/b"}));
+}
+
+}  // namespace
+}  // namespace plughost

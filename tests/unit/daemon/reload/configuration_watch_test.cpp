@@ -1,0 +1,81 @@
+#include "daemon/reload/configuration_in_force.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <vector>
+
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::run_until;
+
+struct Rig {
+  test::TempDir tree;
+  HostRoot host{tree.path()};
+  EventLoop loop;
+  DirWatcher directories{loop, [](const std::string&) {}};
+  int told = 0;
+  ConfigurationWatch watch{loop, directories, host, [this] { ++told; }};
+
+  // Followed, and that has been told.
+  void follow(const std::vector<WatchedDirectory>& sources) {
+    watch.follow(sources);
+    REQUIRE(comes_to(told + 1));
+  }
+  bool comes_to(int times) {
+    return run_until(loop, [&] { return told >= times; });
+  }
+};
+
+const std::vector<WatchedDirectory> kFile{{"/etc", "a.yaml", WatchFor::kContents}};
+
+TEST_CASE("a file that is written, replaced or removed is told of once it has been quiet for 200 ms") {
+  Rig rig;
+  rig.tree.file("/etc/a.yaml", "1");
+  rig.follow(kFile);
+  const auto begin = ConfigurationWatch::Clock::now();
+  rig.tree.file("/etc/a.yaml", "2");
+  REQUIRE(rig.comes_to(2));
+  CHECK(ConfigurationWatch::Clock::now() - begin >= ConfigurationWatch::kQuiet);
+  rig.tree.file("/etc/b", "3");
+  std::filesystem::rename(rig.tree.at("/etc/b"), rig.tree.at("/etc/a.yaml"));
+  REQUIRE(rig.comes_to(3));
+  rig.tree.remove("/etc/a.yaml");
+  REQUIRE(rig.comes_to(4));
+  CHECK(rig.told == 4);
+}
+
+TEST_CASE("who writes again and again is waited for, but not for ever") {
+  Rig rig;
+  rig.tree.file("/etc/a.yaml", "1");
+  rig.follow(kFile);
+  const auto begin = ConfigurationWatch::Clock::now();
+  Timer write(rig.loop, [&] {
+    rig.tree.file("/etc/a.yaml", "2");
+    write.arm(20ms);
+  });
+  write.arm(0ms);
+  REQUIRE(run_until(
+      rig.loop, [&] { return rig.told == 2; }, 30s));
+  CHECK(ConfigurationWatch::Clock::now() - begin >= 1s);
+}
+
+TEST_CASE("what is followed no more is not told of") {
+  Rig rig;
+  rig.tree.file("/etc/a.yaml", "1");
+  rig.follow(kFile);
+  rig.tree.file("/etc/a.yaml", "2");
+  test::run_once(rig.loop);
+  rig.watch.follow({});
+  rig.tree.file("/etc/a.yaml", "3");
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return rig.told > 1; }, ConfigurationWatch::kQuiet + 50ms));
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,132 @@
+#include "daemon/reload/configuration_in_force.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+
+namespace {
+
+const auto kNobody = [](const ReloadAnswer&) {};
+constexpr ReloadOrder kPlain;
+constexpr ReloadOrder kDebug{.level = LogLevel::kDebug};
+constexpr ReloadOrder kWarn{.level = LogLevel::kWarn};
+
+}  // namespace
+
+TEST_CASE("nothing begins while nobody has asked") {
+  ReloadQueue queue;
+  CHECK_FALSE(queue.begin());
+  CHECK(queue.idle());
+}
+
+TEST_CASE("while one waits or is under way the queue is not idle") {
+  ReloadQueue queue;
+  queue.ask_if_changed();
+  CHECK_FALSE(queue.idle());
+  REQUIRE(queue.begin());
+  CHECK_FALSE(queue.idle());
+  queue.end();
+  CHECK(queue.idle());
+}
+
+TEST_CASE("one reload is under way at a time") {
+  ReloadQueue queue;
+  queue.ask(kPlain, kNobody);
+  CHECK(queue.begin());
+  CHECK_FALSE(queue.begin());
+  queue.ask(kPlain, kNobody);
+  CHECK_FALSE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1);
+  CHECK(queue.begin());
+}
+
+TEST_CASE(
+    "2,000 who ask at once take two reloads: the one that began, and one that began after they had asked") {
+  ReloadQueue queue;
+  queue.ask(kPlain, kNobody);
+  REQUIRE(queue.begin());
+  for (int i = 0; i < 1999; ++i) queue.ask(kPlain, kNobody);
+  CHECK(queue.end().waiting.size() == 1);
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1999);
+  CHECK_FALSE(queue.begin());
+}
+
+TEST_CASE("those who ask before it begins share it") {
+  ReloadQueue queue;
+  queue.ask(kPlain, kNobody);
+  queue.ask(kPlain, kNobody);
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 2);
+}
+
+TEST_CASE("who asks for another level of the log gets a reload of its own, in turn") {
+  ReloadQueue queue;
+  for (const ReloadOrder& order : {kDebug, kDebug, kPlain, kDebug}) queue.ask(order, kNobody);
+  std::vector<std::pair<std::optional<LogLevel>, std::size_t>> batches;
+  while (queue.begin()) {
+    const ReloadQueue::Batch batch = queue.end();
+    batches.emplace_back(batch.order.level, batch.waiting.size());
+  }
+  REQUIRE(batches.size() == 3);
+  CHECK((batches[0].first == LogLevel::kDebug && batches[0].second == 2));
+  CHECK((!batches[1].first && batches[1].second == 1));
+  CHECK((batches[2].first == LogLevel::kDebug && batches[2].second == 1));
+}
+
+TEST_CASE("who wants a trial, or one of another length, gets a reload of its own") {
+  ReloadQueue queue;
+  using namespace std::chrono_literals;
+  const ReloadOrder kMinute{.level = {}, .confirm = 60s};
+  const ReloadOrder kHour{.level = {}, .confirm = 3600s};
+  for (const ReloadOrder& order : {kPlain, kMinute, kMinute, kHour}) queue.ask(order, kNobody);
+  std::vector<std::pair<std::optional<std::chrono::seconds>, std::size_t>> batches;
+  while (queue.begin()) {
+    const ReloadQueue::Batch batch = queue.end();
+    batches.emplace_back(batch.order.confirm, batch.waiting.size());
+  }
+  REQUIRE(batches.size() == 3);
+  CHECK((!batches[0].first && batches[0].second == 1));
+  CHECK((batches[1].first == 60s && batches[1].second == 2));
+  CHECK((batches[2].first == 3600s && batches[2].second == 1));
+}
+
+TEST_CASE("who asks alike while one is under way waits for the next all the same") {
+  ReloadQueue queue;
+  std::string order;
+  queue.ask(kWarn, [&](const ReloadAnswer&) { order += "first "; });
+  REQUIRE(queue.begin());
+  queue.ask(kWarn, [&](const ReloadAnswer&) { order += "second "; });
+  const ReloadQueue::Batch first = queue.end();
+  for (const auto& done : first.waiting) done({});
+  CHECK(order == "first ");
+  REQUIRE(queue.begin());
+  const ReloadQueue::Batch second = queue.end();
+  for (const auto& done : second.waiting) done({});
+  CHECK(order == "first second ");
+}
+
+TEST_CASE("a change of the files is a reload for nobody, unless somebody waits for one that has not begun") {
+  ReloadQueue queue;
+  queue.ask_if_changed();
+  REQUIRE(queue.begin());
+  queue.ask_if_changed();  // after that one may have read the file
+  queue.ask_if_changed();
+  CHECK(queue.end().waiting.empty());
+  REQUIRE(queue.begin());
+  queue.ask(kPlain, kNobody);
+  queue.ask_if_changed();
+  CHECK(queue.end().waiting.empty());
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1);
+  CHECK_FALSE(queue.begin());
+}
+
+TEST_CASE("who asks while a change waits for its turn is answered by the same reload") {
+  ReloadQueue queue;
+  queue.ask_if_changed();
+  queue.ask(kPlain, kNobody);
+  REQUIRE(queue.begin());
+  CHECK(queue.end().waiting.size() == 1);
+  CHECK_FALSE(queue.begin());
+}

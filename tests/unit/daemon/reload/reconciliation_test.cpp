@@ -1,0 +1,156 @@
+#include "daemon/reload/reload.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/config/config_of.hpp"
+
+namespace plughost {
+namespace {
+
+using test::config_of;
+
+// "retired a; kept b": what a reload does to which entries, in the order in which it is done.
+std::string plan(const std::string& before, const std::string& after) {
+  const Config running = config_of(before);
+  const Config wanted = config_of(after);
+  const Reconciliation found = reconcile(running, wanted);
+  std::string text;
+  const auto add = [&](const std::string& word) { text += (text.empty() ? "" : "; ") + word; };
+  const auto last_part = [](const std::string& name) { return name.substr(name.find('/') + 1); };
+  const auto add_all = [&](const std::string& what, const auto& all, const auto& name_in) {
+    std::string names;
+    for (const auto& each : all) names += ' ' + last_part(name_in(each));
+    if (!names.empty()) add(what + names);
+  };
+  const auto itself = [](const std::string& name) { return name; };
+  const auto its_name = [](const EntriesOfName& entry) { return name_of(entry); };
+  add_all("retired", found.changes.removed, itself);
+  add_all("ended", found.ended, itself);
+  if (found.changes.kubelet) add("kubelet");
+  if (found.cdi) add("cdi");
+  add_all("kept", found.kept, its_name);
+  add_all("updated", found.updated, its_name);
+  add_all("begun", found.begun, its_name);
+  const auto is_wanted = [&](const ResourceConfig* entry) {
+    return entry >= wanted.resources.data() && entry < wanted.resources.data() + wanted.resources.size();
+  };
+  for (const auto* all : {&found.kept, &found.updated, &found.begun})
+    for (const EntriesOfName& entries : *all)
+      for (const ResourceConfig* entry : entries) CHECK(is_wanted(entry));
+  return text;
+}
+
+// What is told of it, as "added a, changed b".
+std::string told(const std::string& before, const std::string& after) {
+  const Changes found = reconcile(config_of(before), config_of(after)).changes;
+  std::string text;
+  const auto add = [&](const char* what, const std::vector<std::string>& names) {
+    for (const std::string& name : names)
+      text += std::string(what) + ' ' + name.substr(name.find('/') + 1) + ", ";
+  };
+  add("added", found.added);
+  add("changed", found.changed);
+  add("removed", found.removed);
+  return text + std::to_string(found.unchanged) + " kept" + (found.kubelet ? "; kubelet" : "");
+}
+
+const std::string kA = "- {name: x.com/a, count: 1}\n";
+const std::string kB = "- {name: x.com/b, count: 1}\n";
+
+std::string resources(const std::string& entries) { return "resources:\n" + entries; }
+
+TEST_CASE("what did not change is left alone, wherever it stands") {
+  CHECK(plan(resources(kA + kB), resources(kB + kA)) == "kept b a");
+}
+
+TEST_CASE("entries come and go by their names") {
+  CHECK(plan(resources(kA), resources(kB)) == "retired a; begun b");
+}
+
+TEST_CASE("other devices and terms leave the streams as they are") {
+  CHECK(plan(resources(kA + kB), resources("- {name: x.com/a, count: 2, env: {A: b}}\n" + kB)) ==
+        "kept b; updated a");
+}
+
+TEST_CASE("what the kubelet asks once, when it dials, makes an entry begin anew") {
+  CHECK(plan(resources(kA + kB), resources("- {name: x.com/a, count: 1, allocationPolicy: packed}\n" + kB)) ==
+        "ended a; kept b; begun a");
+  CHECK(plan(resources(kA + kB), resources("- {name: x.com/a, count: 1, near: x.com/b}\n" + kB)) ==
+        "ended a; kept b; begun a");
+  const std::string prepared = "- {name: x.com/a, count: 1, preStart: {exec: [/bin/true]}}\n";
+  CHECK(plan(resources(kA), resources(prepared)) == "ended a; begun a");
+  CHECK(plan(resources(prepared), resources(kA)) == "ended a; begun a");
+}
+
+TEST_CASE(
+    "another kubelet makes all entries begin anew, and those that are removed are retired all the same") {
+  const std::string there = "kubelet: {directory: /there}\n";
+  CHECK(plan(resources(kA + kB), there + resources(kA + kB)) == "ended a b; kubelet; cdi; begun a b");
+  CHECK(plan(resources(kA + kB),
+             there + resources("- {name: x.com/b, count: 2}\n- {name: x.com/c, count: 1}\n")) ==
+        "retired a; ended b; kubelet; cdi; begun b c");
+}
+
+TEST_CASE("entries of one name are one, and one that comes, goes or changes leaves the stream as it is") {
+  const std::string a2 = "- {name: x.com/a, directory: {path: /dev/a}}\n";
+  const std::string a3 = "- {name: x.com/a, directory: {path: /dev/b}}\n";
+  CHECK(plan(resources(kA + a2), resources(kB + kA + a2)) == "kept a; begun b");
+  CHECK(plan(resources(kA), resources(kA + a2)) == "updated a");
+  CHECK(plan(resources(kA + a2), resources(a2)) == "updated a");
+  CHECK(plan(resources(kA + a2), resources(kA + a3)) == "updated a");
+  // What two of them have found is the first one's.
+  CHECK(plan(resources(kA + a2), resources(a2 + kA)) == "updated a");
+  CHECK(plan(resources(kA + a2), resources(kB)) == "retired a; begun b");
+}
+
+TEST_CASE("another directory for specifications touches no entry") {
+  CHECK(plan(resources(kA), "cdi: {directory: /there}\n" + resources(kA)) == "cdi; kept a");
+}
+
+const std::string kBefore =
+    "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 2}}\n- {name: x.example/b, count: 2}\n";
+
+TEST_CASE("comments, layout, quotes and the order of keys and entries change nothing") {
+  CHECK(told(kBefore, kBefore) == "2 kept");
+  CHECK(told(kBefore,
+             "# Moved around.\nlog: {level: debug}\ndevices:\n- count: 2\n  name: x.example/b\n"
+             "- env: {B: \"2\", A: '1'}  # the same\n  count: 1\n  name: x.example/a\n") == "2 kept");
+}
+
+TEST_CASE("a changed value, kind or number touches its entry only") {
+  const std::string b = "- {name: x.example/b, count: 2}\n";
+  const std::string a = "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 2}}\n";
+  CHECK(told(kBefore, "resources:\n- {name: x.example/a, count: 1, env: {A: 1, B: 3}}\n" + b) ==
+        "changed a, 1 kept");
+  CHECK(told(kBefore, a + "- {name: x.example/b, count: 3}\n") == "changed b, 1 kept");
+  CHECK(told(kBefore, a + "- {name: x.example/b, directory: {path: /b}}\n") == "changed b, 1 kept");
+}
+
+TEST_CASE("another choice is a change of the entry") {
+  const auto card = [](const std::string& keys) {
+    return "resources: [{name: x.example/a, directory: {path: /a}" + keys + "}]\n";
+  };
+  CHECK(told(card(", only: [{name: a}]"), card(", only: [{name: a}]")) == "1 kept");
+  for (const auto& [before, after] :
+       {std::pair(", only: [{name: a}]", ", only: [{name: b}]"),
+        std::pair(", only: [{name: a}]", ", except: [{name: a}]"), std::pair("", ", except: [{name: a}]"),
+        std::pair(", replicas: {\"a*\": 2}", ", replicas: {\"a*\": 3}")})
+    CHECK(told(card(before), card(after)) == "changed a, 0 kept");
+}
+
+TEST_CASE("what is told of entries that come and go, and of a domain that gives them other names") {
+  CHECK(told(kBefore, "resources:\n- {name: x.example/c, count: 1}\n- {name: x.example/b, count: 2}\n") ==
+        "added c, removed a, 1 kept");
+  const std::string entry = "resources: [{name: a, count: 1}]\n";
+  CHECK(told("domain: x.example\n" + entry, "domain: x.example\n" + entry) == "1 kept");
+  CHECK(told("domain: x.example\n" + entry, "domain: y.example\n" + entry) == "added a, removed a, 0 kept");
+}
+
+TEST_CASE("another directory of the kubelet moves our sockets") {
+  CHECK(told(kBefore, "kubelet: {directory: /run/k}\n" + kBefore) == "2 kept; kubelet");
+  CHECK(told(kBefore, "kubelet: {registration: pluginsRegistry}\n" + kBefore) == "2 kept; kubelet");
+  CHECK(told(kBefore, "kubelet: {directory: /var/lib/kubelet/device-plugins/}\n" + kBefore) == "2 kept");
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,81 @@
+#include "daemon/report/announcer.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/daemon/platform/process.hpp"
+#include "unit/kubernetes/apiserver/fake_cluster.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kCards = "a.example/cards";
+
+// An announcer that counts two cards on the node, by an API server of the test's.
+struct Rig {
+  test::TempDir tree;
+  test::FakeCluster cluster;
+  test::Process process;
+  Config config;
+  const std::vector<NodeResourceRecipe> recipes{{.key = kCards, .count = CardCount::kCards}};
+  Announcer announcer{process.platform, config, [](const HoldingsReader::Done&) {}};
+
+  void use(bool api_server) {
+    config.api_server.reset();
+    Announcer::Subjects subjects;
+    if (api_server) {
+      config.api_server = {
+          .kubeconfig = cluster.kubeconfig(tree), .node = test::FakeObjects::kNode, .where = ""};
+      subjects.counts.push_back(
+          {.counts = recipes, .lists = {Inventory({{.id = "0"}, {.id = "1"}})}, .settled = true});
+    }
+    announcer.use(config, subjects);
+  }
+  bool shows(const std::string& count) {
+    return test::run_until(process.loop, [&] { return cluster.shown(kCards) == count; });
+  }
+  // Waits until so many patches are answered.
+  bool has_written(std::size_t times) {
+    return test::run_until(process.loop, [&] {
+      std::size_t lines = 0;
+      for (auto record = process.log.history().after(0); record;
+           record = process.log.history().after(record->number))
+        lines += record->json().dump().find("node counts written") == std::string::npos ? 0 : 1;
+      return lines >= times;
+    });
+  }
+  bool has_client() { return process.api_server.client() != nullptr; }
+};
+
+TEST_CASE("an API server that a reload removes is asked until the node shows 0") {
+  Rig rig;
+  rig.use(true);
+  REQUIRE(rig.shows("2"));
+  rig.use(false);
+  CHECK(rig.has_client());
+  CHECK(rig.shows("0"));
+  CHECK(test::run_until(rig.process.loop, [&] { return !rig.has_client(); }));
+}
+
+TEST_CASE("an API server that is removed and restored within its farewell stays") {
+  Rig rig;
+  rig.use(true);
+  REQUIRE(rig.has_written(1));
+  rig.cluster.hold_watches(true);  // the answers alone decide
+  rig.cluster.hold("PATCH");       // the farewell lasts until release()
+  rig.use(false);
+  REQUIRE(test::run_until(rig.process.loop, [&] { return rig.cluster.asked("PATCH") == 2; }));
+  rig.use(true);
+  rig.cluster.release();
+  REQUIRE(rig.has_written(2));  // the farewell writes 0
+  test::pass(rig.process.loop, NodeCounts::kPause);
+  REQUIRE(rig.has_written(3));  // the configuration in force writes 2
+  test::pass(rig.process.loop, Announcer::kFarewellLimit);
+  CHECK(rig.has_client());
+  CHECK(rig.cluster.shown(kCards) == "2");
+}
+
+}  // namespace

@@ -1,0 +1,171 @@
+#include "daemon/report/node_capacity.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/kubernetes/apiserver/api_node.hpp"
+#include "unit/run_until.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using test::FakeCluster;
+using test::run_until;
+
+namespace {
+
+const std::string kCards = "a.example/cards";
+const std::string kCores = "a.example/cores";
+
+struct Rig : test::ApiNode {
+  NodeWatch watch{server};
+  NodeCapacity capacity{loop, log, server, watch};
+  const std::vector<NodeResourceRecipe> recipes{{.key = kCards, .count = CardCount::kCards},
+                                                {.key = kCores, .count = CardCount::kCores}};
+
+  void follow(std::size_t cards, bool settled = true) {
+    std::vector<Device> devices(cards);
+    for (std::size_t i = 0; i < cards; ++i) devices[i].id = std::to_string(i);
+    capacity.follow({{.counts = recipes, .lists = {Inventory(std::move(devices))}, .settled = settled}});
+  }
+  bool shows(const std::string& cards, const std::string& cores) {
+    return run_until(loop, [&] { return objects.shown(kCards) == cards && objects.shown(kCores) == cores; });
+  }
+  // Lets everything happen that is under way. false: it takes too long.
+  bool settle(std::chrono::milliseconds limit = 5s) {
+    bool settled = false;
+    capacity.settle(limit, [&] { settled = true; });
+    CHECK_FALSE(settled);
+    return run_until(loop, [&] { return settled; });
+  }
+};
+
+TEST_CASE("the node shows an entry's cards once they are known, and keeps what is not ours") {
+  Rig rig;
+  rig.follow(0, false);
+  CHECK(rig.settle());
+  CHECK(rig.objects.patches().empty());
+  rig.follow(2);
+  CHECK(rig.shows("2", "200"));
+  CHECK(rig.settle());
+  CHECK(rig.objects.shown("cpu") == "8");
+  CHECK(
+      rig.objects.patches() ==
+      std::vector<std::string>{R"({"status":{"capacity":{"a.example/cards":"2","a.example/cores":"200"}}})"});
+  CHECK(rig.told("node counts written") == 1);
+}
+
+TEST_CASE("a card that turns sick is counted no more, and what already is right is not written") {
+  Rig rig;
+  rig.objects.show(kCards, "2");
+  rig.objects.show(kCores, "200");
+  rig.follow(2);
+  CHECK(run_until(rig.loop, [&] { return rig.watch.node() != nullptr; }));
+  CHECK(rig.settle());
+  CHECK(rig.objects.patches().empty());
+  rig.follow(1);
+  CHECK(rig.shows("1", "100"));
+}
+
+TEST_CASE("a value that somebody else writes is written over") {
+  Rig rig;
+  rig.follow(2);
+  REQUIRE(rig.shows("2", "200"));
+  CHECK(rig.settle());
+  rig.objects.show(kCards, "0");
+  CHECK(rig.shows("2", "200"));
+}
+
+TEST_CASE("what an entry counted is 0 when it has gone, and nobody watches then") {
+  Rig rig;
+  rig.follow(2);
+  REQUIRE(rig.shows("2", "200"));
+  CHECK_FALSE(rig.capacity.idle());
+  rig.capacity.follow({});
+  CHECK(rig.settle());
+  CHECK(rig.objects.shown(kCards) == "0");
+  CHECK(rig.objects.shown(kCores) == "0");
+  CHECK(rig.capacity.idle());
+}
+
+TEST_CASE("who stops before the cards are known, and before the Node is, leaves 0") {
+  Rig rig;
+  rig.objects.show(kCards, "2");
+  rig.follow(0, false);
+  CHECK_FALSE(rig.capacity.idle());
+  rig.capacity.follow({});
+  REQUIRE(rig.watch.node() == nullptr);
+  CHECK(rig.settle());
+  CHECK(rig.objects.shown(kCards) == "0");
+  CHECK(rig.objects.patches() ==
+        std::vector<std::string>{R"({"status":{"capacity":{"a.example/cards":"0"}}})"});
+  CHECK(rig.capacity.idle());
+}
+
+TEST_CASE("a refusal is told once, tried again, and holds nobody up for longer than the limit") {
+  Rig rig;
+  rig.objects.refuse("PATCH", 403);
+  rig.follow(2);
+  CHECK(run_until(rig.loop, [&] { return rig.objects.asked("PATCH") >= 2; }));
+  CHECK(rig.told("cannot write node counts: the old ones stay") == 1);
+  CHECK(rig.settle(50ms));
+  CHECK(rig.objects.shown(kCards).empty());
+  rig.objects.refuse("PATCH", 0);
+  CHECK(rig.settle());
+  CHECK(rig.objects.shown(kCards) == "2");
+  CHECK(rig.told("node counts written") == 1);
+}
+
+TEST_CASE("counts that changed while the API server was away are right as soon as it is back") {
+  Rig rig;
+  NodeCapacity patient(rig.loop, rig.log, rig.server, rig.watch, Backoff(1h, 1h));
+  const auto follow = [&](std::size_t cards) {
+    patient.follow(
+        {{.counts = rig.recipes, .lists = {Inventory(std::vector<Device>(cards))}, .settled = true}});
+  };
+  follow(1);
+  // And the watch has told it: what the node does not show needs no 0.
+  REQUIRE(run_until(rig.loop, [&] {
+    const NodeObject* const node = rig.watch.node();
+    return node && node->capacity.contains(kCards);
+  }));
+  rig.objects.stop();
+  follow(0);
+  // The watch that the server broke off was a short one: it is well again once one has been refused since.
+  REQUIRE(run_until(rig.loop, [&] {
+    return rig.told("cannot write node counts") == 1 &&
+           rig.watch.trouble().find("Connection refused") != std::string::npos;
+  }));
+  rig.objects.start();
+  CHECK(rig.shows("0", "0"));
+}
+
+TEST_CASE("without an API server nothing is waited for") {
+  Rig rig;
+  rig.server.use(std::nullopt);
+  rig.follow(2);
+  CHECK(rig.settle());
+  CHECK(rig.objects.asked().empty());
+}
+
+TEST_CASE("a node that is made anew is told anew") {
+  Rig rig;
+  rig.follow(2);
+  REQUIRE(rig.shows("2", "200"));
+  rig.objects.remove_node();
+  CHECK(run_until(rig.loop, [&] { return rig.watch.node() == nullptr; }));
+  CHECK(rig.settle());
+  rig.objects.make_node();
+  CHECK(rig.shows("2", "200"));
+}
+
+TEST_CASE("another API server is told anew") {
+  Rig rig;
+  rig.follow(2);
+  REQUIRE(rig.shows("2", "200"));
+  const test::TempDir directory;
+  FakeCluster other;
+  rig.server.use(ApiServerConfig{.kubeconfig = other.kubeconfig(directory), .node = FakeCluster::kNode});
+  CHECK(run_until(rig.loop, [&] { return other.shown(kCards) == "2"; }));
+  rig.server.use(std::nullopt);
+}
+
+}  // namespace

@@ -1,0 +1,153 @@
+#include "daemon/report/node_capacity.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kCards = "a.example/cards";
+const std::string kCores = "a.example/cores";
+const NodeCounts::Clock::time_point kStart{1h};
+
+NodeCounts counting(const NodeResources& counted) {
+  NodeCounts counts;
+  counts.want(counted, {});
+  return counts;
+}
+
+TEST_CASE("what the node does not show is written at once, and nothing else") {
+  NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
+  const NodeCounts::Patch patch = counts.next({{kCards, "2"}, {"cpu", "8"}});
+  CHECK(patch.resources == NodeResources{{kCores, 200}});
+  CHECK(patch.at <= kStart);
+  CHECK(counts.next({{kCards, "2"}, {kCores, "200"}}).resources.empty());
+}
+
+TEST_CASE("before the cards of an entry are known its counts stay as they are") {
+  NodeCounts counts;
+  counts.want({}, {kCards});
+  CHECK_FALSE(counts.empty());
+  CHECK(counts.next({{kCards, "7"}}).resources.empty());
+  counts.want({{kCards, 2}}, {});
+  counts.want({}, {kCards});
+  CHECK(counts.next({{kCards, "2"}}).resources.empty());
+  CHECK(counts.next({{kCards, "0"}}).resources == NodeResources{{kCards, 2}});
+}
+
+TEST_CASE("an entry that goes before its cards are known leaves 0 where a former process has counted") {
+  NodeCounts counts;
+  counts.want({{kCores, 100}}, {kCards});
+  counts.want({{kCores, 100}}, {});
+  CHECK(counts.next({{kCards, "7"}, {kCores, "100"}}).resources == NodeResources{{kCards, 0}});
+  CHECK(counts.next({{kCards, "0"}, {kCores, "100"}}).resources.empty());
+  CHECK(counts.next({{kCards, "7"}, {kCores, "100"}}).resources.empty());
+  counts.want({{kCores, 100}}, {kCards});
+  counts.want({{kCards, 2}, {kCores, 100}}, {});
+  CHECK(counts.next({{kCores, "100"}}).resources == NodeResources{{kCards, 2}});
+}
+
+TEST_CASE("what was written is not written again before the node has told its capacity") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.written({{kCards, 2}}, kStart);
+  CHECK(counts.next({{kCards, "1"}}).resources.empty());
+  counts.on_node();
+  CHECK(counts.next({{kCards, "1"}}).resources == NodeResources{{kCards, 2}});
+}
+
+TEST_CASE("another number of healthy cards is written over one that was written just now") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.written({{kCards, 2}}, kStart);
+  counts.want({{kCards, 1}}, {});
+  CHECK(counts.next({}).resources == NodeResources{{kCards, 1}});
+}
+
+TEST_CASE("who writes another value is answered once a second") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.written({{kCards, 2}}, kStart);
+  counts.on_node();
+  CHECK(counts.next({{kCards, "9"}}).at == kStart + 1s);
+}
+
+TEST_CASE("a patch that fails is tried again after 1 s, 2 s ... 60 s") {
+  NodeCounts counts = counting({{kCards, 2}});
+  for (const auto pause : {1s, 2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
+    counts.failed({.code = 503}, kStart);
+    CHECK(counts.next({}).at == kStart + pause);
+  }
+  CHECK(counts.next({}).resources == NodeResources{{kCards, 2}});
+  counts.written({{kCards, 2}}, kStart);
+  counts.failed({.code = 503}, kStart);
+  CHECK(counts.next({}).at == kStart + 1s);
+}
+
+TEST_CASE("a server that says when to come again is taken at its word if that is later") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.failed({.code = 429, .retry_after = 30s}, kStart);
+  CHECK(counts.next({}).at == kStart + 30s);
+  counts.failed({.code = 429, .retry_after = 0s}, kStart);
+  CHECK(counts.next({}).at == kStart + 2s);
+}
+
+TEST_CASE("what had no answer is due once the server is heard, and what was refused is not") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.failed({.code = 0}, kStart);
+  CHECK(counts.next({}).at == kStart + 1s);
+  counts.on_server();
+  CHECK(counts.next({}).at <= kStart);
+  counts.failed({.code = 0}, kStart);
+  counts.failed({.code = 429, .retry_after = 30s}, kStart);
+  counts.on_server();
+  CHECK(counts.next({}).at == kStart + 30s);
+  counts.failed({.code = 0}, kStart);
+  counts.written({{kCards, 2}}, kStart);
+  counts.on_server();
+  CHECK(counts.next({}).at == kStart + 1s);
+}
+
+TEST_CASE("an entry that goes leaves 0, and is forgotten when the node shows it") {
+  NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
+  counts.want({{kCards, 2}}, {});
+  const Capacity shown{{kCards, "2"}, {kCores, "200"}};
+  CHECK(counts.next(shown).resources == NodeResources{{kCores, 0}});
+  CHECK(counts.next({{kCards, "2"}, {kCores, "0"}}).resources.empty());
+  // Whoever counts under this name from now on is left alone.
+  CHECK(counts.next(shown).resources.empty());
+  CHECK_FALSE(counts.empty());
+}
+
+TEST_CASE("an entry that comes back before its 0 is written counts on") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.want({}, {});
+  counts.want({{kCards, 3}}, {});
+  CHECK(counts.next({{kCards, "2"}}).resources == NodeResources{{kCards, 3}});
+  CHECK(counts.next({{kCards, "3"}}).resources.empty());
+  CHECK_FALSE(counts.empty());
+}
+
+TEST_CASE("at the end all are 0, at once if somebody is in a hurry, and then there is nothing more to do") {
+  NodeCounts counts = counting({{kCards, 2}, {kCores, 200}});
+  counts.written({{kCards, 2}}, kStart);
+  counts.want({}, {});
+  CHECK(counts.next({{kCards, "2"}, {kCores, "200"}}).at == kStart + 1s);
+  counts.hurry();
+  CHECK(counts.next({{kCards, "2"}, {kCores, "200"}}).at <= kStart);
+  CHECK(counts.next({{kCards, "2"}, {kCores, "200"}}).resources == NodeResources{{kCards, 0}, {kCores, 0}});
+  CHECK_FALSE(counts.empty());
+  counts.written({{kCards, 0}, {kCores, 0}}, kStart);
+  CHECK(counts.next({{kCards, "2"}, {kCores, "200"}}).resources.empty());
+  CHECK(counts.empty());
+}
+
+TEST_CASE("of another API server nothing is known, and nothing is waited for") {
+  NodeCounts counts = counting({{kCards, 2}});
+  counts.written({{kCards, 2}}, kStart);
+  counts.failed({.code = 429, .retry_after = 60s}, kStart);
+  counts.forget();
+  CHECK(counts.next({}).resources == NodeResources{{kCards, 2}});
+  CHECK(counts.next({}).at <= kStart);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,238 @@
+#include "daemon/report/node_events.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/kubernetes/apiserver/api_node.hpp"
+#include "unit/run_until.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeCluster;
+using test::run_until;
+
+const Inventory kWell(std::vector<Device>{{.id = "a"}});
+const Inventory kSick(std::vector<Device>{{.id = "a", .trouble = "hot"}});
+
+struct Rig : test::ApiNode {
+  explicit Rig(bool on = true) {
+    objects.add_pod("ml", "train", "uid-of-train");
+    events.use(on);
+    answer.holdings =
+        std::make_shared<const Holdings>(Holdings{{"x.com/gpu", {{"a", {"ml", "train", "main"}}}}});
+    lists(kWell);
+  }
+  void lists(const Inventory& inventory) {
+    events.follow({.resource = "x.com/gpu", .inventory = inventory, .recipe = nullptr});
+  }
+  bool comes_to(std::size_t count) {
+    return run_until(loop, [&] { return objects.events().size() == count; });
+  }
+  bool stays_at(std::size_t count) {
+    return !run_until(
+        loop, [&] { return objects.events().size() != count; }, 50ms);
+  }
+  // Its first words: who, why, and the message.
+  std::string event(std::size_t number) const {
+    const Json event = objects.events()[number];
+    const Json& object = event["involvedObject"];
+    return object["kind"].text() + ' ' + object["uid"].text() + ": " + event["reason"].text() + ": " +
+           event["message"].text();
+  }
+
+  PodResources::Answer answer;
+  NodeEvents events{loop, log, server, [this](const auto& done) { done(answer); }};
+};
+
+TEST_CASE("a device that turns Unhealthy is an Event on the node, and on the pod that holds it") {
+  Rig rig;
+  rig.lists(kSick);
+  REQUIRE(rig.comes_to(2));
+  CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
+  CHECK(rig.event(1) == "Pod uid-of-train: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
+  CHECK(rig.objects.events()[1]["metadata"]["namespace"].text() == "ml");
+  rig.lists(kWell);
+  REQUIRE(rig.comes_to(4));
+  CHECK(rig.event(2) == "Node worker-1: DeviceHealthy: x.com/gpu: a: Healthy again");
+  CHECK(rig.event(3) == "Pod uid-of-train: DeviceHealthy: x.com/gpu: a: Healthy again");
+  CHECK(rig.objects.asked("POST /api/v1/namespaces/default/events") == 2);
+  CHECK(rig.objects.asked("POST /api/v1/namespaces/ml/events") == 2);
+}
+
+TEST_CASE("one list in which a device turns Unhealthy and another Healthy makes two Events of each object") {
+  const Inventory first(std::vector<Device>{{.id = "a", .trouble = "hot"}, {.id = "b"}});
+  const Inventory second(std::vector<Device>{{.id = "a"}, {.id = "b", .trouble = "cold"}});
+  Rig rig;
+  rig.answer.holdings = std::make_shared<const Holdings>(
+      Holdings{{"x.com/gpu", {{"a", {"ml", "train", "main"}}, {"b", {"ml", "train", "main"}}}}});
+  rig.lists(first);
+  REQUIRE(rig.comes_to(2));
+  // Within the minute the second DeviceUnhealthy would wait.
+  test::pass(rig.loop, EventQueue::kInterval);
+  rig.lists(second);
+  REQUIRE(rig.comes_to(6));
+  CHECK(rig.event(2) == "Node worker-1: DeviceUnhealthy: x.com/gpu: b: Unhealthy: cold");
+  CHECK(rig.event(3) == "Node worker-1: DeviceHealthy: x.com/gpu: a: Healthy again");
+  CHECK(rig.event(4) == "Pod uid-of-train: DeviceUnhealthy: x.com/gpu: b: Unhealthy: cold");
+  CHECK(rig.event(5) == "Pod uid-of-train: DeviceHealthy: x.com/gpu: a: Healthy again");
+}
+
+TEST_CASE(
+    "what happens again within the minute waits, and nothing is written of lists that are as healthy as "
+    "before") {
+  Rig rig;
+  rig.answer.holdings = nullptr;
+  rig.lists(kWell);
+  rig.lists(kSick);
+  rig.lists(kSick);
+  REQUIRE(rig.comes_to(1));
+  rig.lists(kWell);
+  REQUIRE(rig.comes_to(2));
+  rig.lists(kSick);
+  CHECK(rig.stays_at(2));
+}
+
+TEST_CASE(
+    "of a first list what is Unhealthy is an Event, and what is Healthy is none, and so after a resource was "
+    "gone") {
+  Rig rig;
+  rig.answer.holdings = nullptr;
+  CHECK(rig.stays_at(0));
+  rig.events.forget("x.com/gpu");
+  rig.lists(kSick);
+  REQUIRE(rig.comes_to(1));
+  CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
+}
+
+TEST_CASE(
+    "a device that is gone and comes back is told as Healthy again, and one that is merely new is not") {
+  const Inventory gone(std::vector<Device>{{.id = "a", .trouble = "it is gone", .gone = true}});
+  const Inventory two(std::vector<Device>{{.id = "a"}, {.id = "b"}});
+  using News = std::vector<HealthNews>;
+  CHECK(health_news("x.com/gpu", &kWell, gone, nullptr) ==
+        News{{{}, EventReason::kDeviceUnhealthy, "x.com/gpu: a: it is gone"}});
+  CHECK(health_news("x.com/gpu", &gone, kWell, nullptr) ==
+        News{{{}, EventReason::kDeviceHealthy, "x.com/gpu: a: Healthy again"}});
+  CHECK(health_news("x.com/gpu", &kWell, two, nullptr).empty());
+  CHECK(health_news("x.com/gpu", &gone, {}, nullptr).empty());
+}
+
+TEST_CASE("a refused reload is an Event on the node, with the first error") {
+  Rig rig;
+  rig.events.note_refusal({"a.yaml:1:1: bad", "a.yaml:2:1: worse", "a.yaml:3:1: worst"});
+  REQUIRE(rig.comes_to(1));
+  CHECK(rig.event(0) ==
+        "Node worker-1: ReloadRefused: the configuration was not reloaded: a.yaml:1:1: bad (and 2 more "
+        "errors)");
+}
+
+TEST_CASE("nothing is written unless the configuration says so, and what waits is dropped when it says no") {
+  Rig rig(false);
+  rig.lists(kSick);
+  rig.events.note_refusal({"bad"});
+  CHECK(rig.stays_at(0));
+  CHECK(rig.objects.asked().empty());
+  rig.objects.refuse("POST", 503);
+  rig.events.use(true);
+  rig.events.note_refusal({"bad"});
+  REQUIRE(run_until(rig.loop, [&] { return rig.objects.asked("POST") > 0; }));
+  rig.events.use(false);
+  rig.objects.refuse("POST", 0);
+  rig.events.use(true);
+  CHECK(rig.stays_at(0));
+}
+
+TEST_CASE("an API server that is away is asked again, and what happened meanwhile is told together") {
+  Rig rig;
+  rig.answer.holdings = nullptr;
+  rig.objects.refuse("POST", 503);
+  rig.lists(kSick);
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.warnings().count() == 1; }));
+  rig.lists(kWell);
+  rig.lists(kSick);
+  rig.lists(kWell);
+  CHECK(rig.objects.asked("POST") == 1);  // not sooner for that
+  rig.objects.refuse("POST", 0);
+  REQUIRE(rig.comes_to(2));
+  CHECK(rig.event(0) == "Node worker-1: DeviceUnhealthy: x.com/gpu: a: Unhealthy: hot");
+  CHECK(rig.event(1) == "Node worker-1: DeviceHealthy: x.com/gpu: a: Healthy again");
+  CHECK(rig.objects.events()[1]["count"].number() == 2);
+  CHECK(rig.log.warnings().count() == 1);
+}
+
+TEST_CASE("an Event that is refused for good holds up no other") {
+  Rig rig;
+  rig.objects.refuse("POST /api/v1/namespaces/default", 403);
+  rig.lists(kSick);
+  REQUIRE(rig.comes_to(1));
+  CHECK(rig.event(0).starts_with("Pod uid-of-train"));
+  CHECK(rig.log.warnings().count() == 1);
+  CHECK(rig.objects.asked("POST /api/v1/namespaces/default") == 1);
+}
+
+TEST_CASE("an Event that was written although its answer was lost is not written again") {
+  Rig rig;
+  rig.answer.holdings = nullptr;
+  rig.objects.refuse("POST", 409);
+  rig.lists(kSick);
+  REQUIRE(run_until(rig.loop, [&] { return rig.objects.asked("POST") == 1; }));
+  CHECK_FALSE(run_until(
+      rig.loop, [&] { return rig.objects.asked("POST") > 1; }, 50ms));
+  CHECK(rig.log.warnings().count() == 0);
+}
+
+TEST_CASE("a pod that is gone has no Event") {
+  Rig rig;
+  rig.answer.holdings =
+      std::make_shared<const Holdings>(Holdings{{"x.com/gpu", {{"a", {"ml", "gone", "main"}}}}});
+  rig.lists(kSick);
+  REQUIRE(rig.comes_to(1));
+  REQUIRE(run_until(rig.loop, [&] { return rig.objects.asked("GET /api/v1/namespaces/ml/pods") == 1; }));
+  CHECK(rig.stays_at(1));
+  CHECK(rig.event(0).starts_with("Node"));
+}
+
+TEST_CASE(
+    "at the end what can be written is, and an API server that is away is waited for no longer than the "
+    "limit") {
+  Rig rig;
+  bool done = false;
+  rig.lists(kSick);
+  rig.events.finish(10s, [&] { done = true; });
+  CHECK_FALSE(done);
+  const auto begun = EventLoop::Clock::now();
+  REQUIRE(run_until(rig.loop, [&] { return done; }));
+  CHECK(rig.objects.events().size() == 2);
+  CHECK(EventLoop::Clock::now() - begun < 5s);
+
+  Rig away;
+  away.objects.refuse("POST", 503);
+  away.lists(kSick);
+  done = false;
+  away.events.finish(100ms, [&] { done = true; });
+  REQUIRE(run_until(away.loop, [&] { return done; }));
+  CHECK(away.objects.events().empty());
+
+  Rig idle(false);
+  done = false;
+  idle.events.finish(10s, [&] { done = true; });
+  CHECK_FALSE(done);
+  REQUIRE(run_until(idle.loop, [&] { return done; }));
+}
+
+TEST_CASE("another API server gets what waits for the former one") {
+  Rig rig;
+  rig.answer.holdings = nullptr;
+  rig.objects.refuse("POST", 503);
+  rig.lists(kSick);
+  REQUIRE(run_until(rig.loop, [&] { return rig.log.warnings().count() == 1; }));
+  FakeCluster next;
+  test::TempDir other;
+  rig.server.use(ApiServerConfig{.kubeconfig = next.kubeconfig(other), .node = "worker-2", .where = ""});
+  REQUIRE(run_until(rig.loop, [&] { return next.events().size() == 1; }));
+  CHECK(next.events()[0]["involvedObject"]["name"].text() == "worker-2");
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,232 @@
+#include "daemon/scan/scanner.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/daemon/scan/shown_machine.hpp"
+#include "unit/host/hardware/made_sysfs.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::entry_of;
+using test::Machine;
+using test::Process;
+using Clock = Scanner::Clock;
+
+// What a scanner has told, in order: "found a b", "failed: why", "stalled".
+struct Told {
+  std::vector<std::string> words;
+  std::map<std::string, Inventory> listed;
+  std::vector<std::string> troubles;  // of the devices of the last find
+  HeldIds held;
+  Clock::time_point change_at = ScanSchedule::kNever;
+
+  Scanner::Hooks hooks() {
+    return {.listed = [this] { return listed; },
+            .parts = [] { return Scanner::Parts(); },
+            .prepare = [this](const auto& then) { then(held); },
+            .found =
+                [this](Scanner::Found& found) {
+                  words.emplace_back("found");
+                  troubles.clear();
+                  for (const auto& [resource, devices] : found.assembly.resources) {
+                    for (const Device& device : devices) {
+                      words.back() += ' ' + device.id + (device.away ? " (away)" : "");
+                      troubles.push_back(device.trouble);
+                    }
+                    listed[resource] = Inventory(devices);
+                  }
+                  return change_at;
+                },
+            .failed = [this](const std::string& why) { words.push_back("failed: " + why); },
+            .stalled = [this] { words.emplace_back("stalled"); }};
+  }
+};
+
+struct Rig {
+  explicit Rig(HostRoot host = HostRoot()) : process(std::move(host)) {}
+
+  Process process;
+  std::shared_ptr<Machine> machine = std::make_shared<Machine>();
+  Told told;
+
+  std::unique_ptr<Scanner> scanner(std::chrono::milliseconds deadline = 1min, ScanSchedule former = {}) {
+    return std::make_unique<Scanner>(process.platform, entry_of(machine), told.hooks(), former, deadline);
+  }
+  bool says(std::size_t times) {
+    return test::run_until(process.loop, [&] { return told.words.size() >= times; });
+  }
+};
+
+TEST_CASE("what a scan finds is told, with the names that the entry gives it") {
+  Rig rig;
+  rig.machine->show({.devices = {{.id = "a"}, {.id = "b"}}});
+  const auto scanner = rig.scanner();
+  REQUIRE(rig.says(1));
+  CHECK(rig.told.words[0] == "found a b");
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+}
+
+TEST_CASE("a hint brings another scan, and so does what a scan or its finder asks for") {
+  Rig rig;
+  SUBCASE("a hint") {
+    const auto scanner = rig.scanner();
+    REQUIRE(rig.says(1));
+    scanner->hint();
+    CHECK(rig.says(2));
+  }
+  SUBCASE("what changes by itself") {
+    rig.told.change_at = Clock::now() + 150ms;
+    const auto scanner = rig.scanner();
+    CHECK(rig.says(2));
+    CHECK(Clock::now() >= rig.told.change_at);
+  }
+  SUBCASE("a scan that says when to look again") {
+    rig.machine->show({.look_again = 1s});
+    const auto begin = Clock::now();
+    const auto scanner = rig.scanner();
+    CHECK(rig.says(2));
+    CHECK(Clock::now() - begin >= 1s);
+  }
+  SUBCASE("a failure") {
+    rig.machine->fail("no such thing");
+    const auto begin = Clock::now();
+    const auto scanner = rig.scanner();
+    CHECK(rig.says(2));
+    CHECK(Clock::now() - begin >= 1s);
+    CHECK(rig.told.words == std::vector<std::string>{"failed: no such thing", "failed: no such thing"});
+  }
+}
+
+TEST_CASE("what changed before it was watched is seen, and then every change") {
+  Rig rig;
+  const test::TempDir dir;
+  rig.machine->show({.watch = {{.path = dir.path(), .name = "*"}}});
+  const auto scanner = rig.scanner();
+  REQUIRE(rig.says(2));  // the second one was not asked for
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+  dir.file("new");
+  REQUIRE(rig.says(3));
+  // What is not asked for any more is followed no more.
+  rig.machine->show({});
+  dir.file("newer");
+  REQUIRE(rig.says(4));
+  dir.file("newest");
+  test::run_once(rig.process.loop);
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+}
+
+TEST_CASE("a source is at rest when its scanner has ended, and as long as it is told so") {
+  Rig rig;
+  auto scanner = rig.scanner();
+  REQUIRE(rig.says(1));
+  CHECK(rig.machine->at_rest() == false);
+  scanner->rest(true);
+  CHECK(rig.machine->at_rest() == true);
+  REQUIRE(rig.says(2));  // another look, which says so
+  scanner->rest(true);
+  CHECK(scanner->schedule().due() == ScanSchedule::kNever);
+  scanner->rest(false);
+  CHECK(rig.machine->at_rest() == false);
+  REQUIRE(rig.says(3));
+  scanner.reset();
+  CHECK(rig.machine->at_rest() == true);
+  // The entry comes back.
+  scanner = rig.scanner();
+  CHECK(rig.machine->at_rest() == false);
+}
+
+TEST_CASE("what a network namespace has is away, not gone, while the hardware has its driver") {
+  const test::MadeSysfs machine;
+  const std::string card = "/sys/devices/pci0000:00/0000:03:00.0";
+  machine.device(card, "pci");
+  machine.bind(card, "mlx5_core");
+  machine.device(card + "/net/eth0", "net");
+  Device b{.id = "b"};
+  b.hardware.edit().in_namespace = {card + "/infiniband", card + "/net"};
+  Rig rig(machine.host());
+  rig.machine->show({.devices = {{.id = "a"}, b, {.id = "c"}}});
+  const auto scanner = rig.scanner();
+  REQUIRE(rig.says(1));
+  std::size_t looks = 1;
+  const auto looks_again = [&] {
+    scanner->hint();
+    REQUIRE(rig.says(++looks));
+    return rig.told.words.back();
+  };
+  CHECK(rig.told.words.back() == "found a b c");
+  rig.machine->show({.devices = {{.id = "c"}, {.id = "d"}}});
+  SUBCASE("an interface of it, or its RDMA device, is not shown here") {
+    CHECK(looks_again() == "found b (away) c d");
+    CHECK(rig.told.troubles ==
+          std::vector<std::string>{"another network namespace has it, or its interface", "", ""});
+    CHECK(looks_again() == "found b (away) c d");
+    rig.machine->show({.devices = {b}});
+    CHECK(looks_again() == "found b");
+  }
+  SUBCASE("all of it is shown here, maybe by a new name: the entry takes it no more") {
+    machine.device(card + "/infiniband/rocep3s0", "infiniband");
+    CHECK(looks_again() == "found c d");
+  }
+  SUBCASE("no driver is bound to it") {
+    machine.tree().remove(card + "/driver");
+    CHECK(looks_again() == "found c d");
+  }
+  SUBCASE("it is pulled out") {
+    machine.remove(card);
+    CHECK(looks_again() == "found c d");
+  }
+}
+
+TEST_CASE("a scan that takes too long is told of, and its result is used if it comes") {
+  Rig rig;
+  rig.machine->hang(true);
+  const auto scanner = rig.scanner(20ms);
+  REQUIRE(rig.says(1));
+  CHECK(rig.told.words[0] == "stalled");
+  CHECK(scanner->schedule().stalled());
+  SUBCASE("it finds something") {
+    rig.machine->show({.devices = {{.id = "a"}}});
+    rig.machine->hang(false);
+    REQUIRE(rig.says(2));
+    CHECK(rig.told.words[1] == "found a");
+  }
+  SUBCASE("it fails") {
+    rig.machine->fail("the driver gave up");
+    rig.machine->hang(false);
+    REQUIRE(rig.says(2));
+    CHECK(rig.told.words[1] == "failed: the driver gave up");
+  }
+  CHECK_FALSE(scanner->schedule().stalled());
+}
+
+TEST_CASE("a source that is replaced takes the scan that hangs with it") {
+  Rig rig;
+  rig.machine->hang(true);
+  auto scanner = rig.scanner(20ms);
+  REQUIRE(rig.says(1));
+  const ScanSchedule former = scanner->schedule();
+  scanner.reset();
+
+  Process& process = rig.process;
+  const auto good = std::make_shared<Machine>();
+  good->show({.devices = {{.id = "good"}}});
+  Told told;
+  Scanner next(process.platform, entry_of(good), told.hooks(), former, 1min);
+  CHECK(next.schedule().stalled());  // until there is another answer
+  REQUIRE(test::run_until(process.loop, [&] { return !told.words.empty(); }));
+  CHECK(told.words[0] == "found good");
+  CHECK_FALSE(next.schedule().stalled());
+
+  // The former one ends after all, and nobody hears of it.
+  rig.machine->hang(false);
+  next.hint();
+  REQUIRE(test::run_until(process.loop, [&] { return told.words.size() == 2; }));
+  CHECK(rig.told.words == std::vector<std::string>{"stalled"});
+}
+
+}  // namespace
+}  // namespace plughost

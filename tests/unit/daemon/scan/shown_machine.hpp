@@ -1,0 +1,96 @@
+#pragma once
+// A machine that shows what a test wants, and an entry of it. The loop's thread, but for Machine.
+
+#include <condition_variable>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "config/config.hpp"
+#include "unit/daemon/platform/process.hpp"
+
+namespace plughost::test {
+
+// A machine that the test tells what it shows. Thread-safe.
+class Machine {
+ public:
+  void show(Scan scan) {
+    const std::lock_guard lock(mutex_);
+    scan_ = std::move(scan);
+  }
+  void fail(std::string why) {
+    const std::lock_guard lock(mutex_);
+    why_ = std::move(why);
+  }
+  // Scans that begin from now on do not end until it is let go.
+  void hang(bool hangs) {
+    const std::lock_guard lock(mutex_);
+    hangs_at_ = hangs ? scans_ + 1 : kNever;
+    changed_.notify_all();
+  }
+  // The scan of that number, and those after it, do not end until it is let go; those before it do.
+  void hang_at(int scan) {
+    const std::lock_guard lock(mutex_);
+    hangs_at_ = scan;
+    changed_.notify_all();
+  }
+  int scans() const {
+    const std::lock_guard lock(mutex_);
+    return scans_;
+  }
+  // What its source was told last; nullopt: nothing yet.
+  void rest(bool at_rest) {
+    const std::lock_guard lock(mutex_);
+    at_rest_ = at_rest;
+  }
+  std::optional<bool> at_rest() const {
+    const std::lock_guard lock(mutex_);
+    return at_rest_;
+  }
+
+  Scan scan() {
+    std::unique_lock lock(mutex_);
+    const int number = ++scans_;
+    changed_.wait(lock, [&] { return number < hangs_at_; });
+    if (!why_.empty()) throw std::runtime_error(why_);
+    return scan_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Scan scan_;
+  std::string why_;
+  static constexpr int kNever = std::numeric_limits<int>::max();
+  int hangs_at_ = kNever;
+  int scans_ = 0;
+  std::optional<bool> at_rest_;
+};
+
+class Source final : public DeviceSource {
+ public:
+  explicit Source(std::shared_ptr<Machine> machine) : machine_(std::move(machine)) {}
+  Scan scan(const HostRoot&) const override { return machine_->scan(); }
+  void rest(bool at_rest) const override { machine_->rest(at_rest); }
+
+ private:
+  std::shared_ptr<Machine> machine_;
+};
+
+// An entry of what the machine shows.
+inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const char* name = "x.com/a") {
+  Recipe recipe;
+  recipe.name = Template(name);
+  ResourceConfig entry;
+  entry.recipe = std::make_shared<const Recipe>(recipe);
+  entry.source = std::make_shared<const Source>(machine);
+  entry.content = std::to_string(reinterpret_cast<std::uintptr_t>(machine.get()));
+  return entry;
+}
+
+}  // namespace plughost::test

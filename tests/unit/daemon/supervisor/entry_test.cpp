@@ -1,0 +1,150 @@
+#include "daemon/supervisor/entry.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/daemon/supervisor/running.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Running;
+
+Device of_type(const char* id, const char* type) { return {.id = id, .attributes = {{"type", type}}}; }
+
+TEST_CASE("entry: a resource that is new is listed by the look that has found it, however long that takes") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one"}));
+  const int before = running.machine->scans();
+  running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two")}});
+  running.machine->hang_at(before + 1);
+  running.entry->hint();
+  REQUIRE(running.scanned(before + 1));
+  test::pass(running.process.loop, 1s);
+  running.machine->hang(false);
+  CHECK(running.lists({"x.com/one", "x.com/two"}));
+  // And nobody asks for another look.
+  test::run_until(
+      running.process.loop, [&] { return running.machine->scans() > before + 1; }, 300ms);
+  CHECK(running.machine->scans() == before + 1);
+}
+
+TEST_CASE("entry: a look that fails leaves the list, is counted, and is tried again") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one"}));
+  running.machine->fail("the directory is gone");
+  running.entry->hint();
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.status().scans_failed == 1; }));
+  CHECK(running.resources() == std::set<std::string>{"x.com/one"});
+  CHECK(running.status().trouble == "device scan failed: the directory is gone");
+  CHECK(running.status().trouble_at);
+  running.machine->fail("");
+  running.machine->show({.devices = {of_type("b", "two")}});
+  test::pass(running.process.loop, 1s);
+  CHECK(running.lists({"x.com/one", "x.com/two"}));
+  CHECK(running.status().scans_failed == 1);
+}
+
+TEST_CASE("entry: while a look hangs the list stands, and no container gets a device: it is told why") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one"}));
+  CHECK(running.stall("x.com/one").empty());
+  running.machine->hang(true);
+  running.entry->hint();
+  REQUIRE(running.scanned(2));
+  test::pass(running.process.loop, Scanner::kDeadline - 100ms);
+  CHECK_FALSE(running.status().stalled);
+  test::pass(running.process.loop, 100ms);
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.status().stalled; }));
+  CHECK(running.stall("x.com/one").starts_with("its device scan has not ended within 5 s"));
+  SUBCASE("until it ends") {
+    running.machine->hang(false);
+    REQUIRE(test::run_until(running.process.loop, [&] { return !running.status().stalled; }));
+    CHECK(running.stall("x.com/one").empty());
+  }
+  SUBCASE("and a drain does not wait for it") {
+    running.drains.set({"x.com/one", "a"}, {.reason = "the fan", .since = {}});
+    running.entry->on_overlay();
+    REQUIRE(running.device("x.com/one", "a"));
+    CHECK(running.device("x.com/one", "a")->reason() == "drained: the fan");
+    CHECK(running.machine->scans() == 2);
+    running.machine->hang(false);
+  }
+}
+
+TEST_CASE("entry: its source is at rest while all of its devices are drained, and not a moment longer") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one", "x.com/two"}));
+  const auto drain = [&](const char* resource, const char* device) {
+    running.drains.set({resource, device}, {.reason = "", .since = {}});
+    running.entry->on_overlay();
+  };
+  drain("x.com/one", "a");
+  CHECK(running.machine->at_rest() == false);
+  drain("x.com/two", "b");
+  CHECK(running.machine->at_rest() == true);
+  SUBCASE("one is back in service") {
+    running.drains.remove({"x.com/one", "a"});
+    running.entry->on_overlay();
+    CHECK(running.machine->at_rest() == false);
+  }
+  SUBCASE("one has gone: the others are drained") {
+    running.machine->show({.devices = {of_type("b", "two")}});
+    running.entry->hint();
+    REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
+    running.drains.remove({"x.com/one", "a"});
+    running.entry->on_overlay();
+    CHECK(running.machine->at_rest() == true);
+  }
+  SUBCASE("another one comes") {
+    running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two"), of_type("c", "two")}});
+    running.entry->hint();
+    CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
+  }
+  SUBCASE("all have gone: there is nothing that somebody has drained") {
+    running.machine->show({});
+    running.entry->hint();
+    CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
+  }
+}
+
+TEST_CASE("entry: a device that has gone is listed as that, and forgotten after its time") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one"), of_type("b", "one")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one"}));
+  running.machine->show({.devices = {of_type("b", "one")}});
+  running.entry->hint();
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
+  CHECK_FALSE(running.device("x.com/one", "a")->healthy());
+  test::pass(running.process.loop, running.entry->config().recipe->forget_after);
+  CHECK(test::run_until(running.process.loop, [&] { return !running.device("x.com/one", "a"); }));
+  CHECK(running.device("x.com/one", "b"));
+}
+
+TEST_CASE("entry: another source has its devices listed, and streams are not touched") {
+  Running running;
+  running.machine->show({.devices = {of_type("a", "one")}});
+  running.start();
+  REQUIRE(running.lists({"x.com/one"}));
+  const auto other = std::make_shared<test::Machine>();
+  other->show({.devices = {of_type("b", "one")}});
+  running.entry->update({test::entry_of(other, "x.com/{type}")});
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "b") != nullptr; }));
+  CHECK(running.device("x.com/one", "a")->gone);
+  const int before = running.machine->scans();
+  running.entry->hint();
+  test::pass(running.process.loop, 1min);
+  CHECK(running.machine->scans() == before);
+}
+
+}  // namespace
+}  // namespace plughost

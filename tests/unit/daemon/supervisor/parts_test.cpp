@@ -1,0 +1,325 @@
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "unit/daemon/supervisor/running.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Machine;
+using test::Running;
+
+constexpr const char* kA = "x.com/a";
+
+// Two entries of one name, each with a machine of its own.
+struct TwoParts : Running {
+  std::shared_ptr<Machine> other = std::make_shared<Machine>();
+  ResourceConfig first = test::entry_of(machine, kA);
+  ResourceConfig second = test::entry_of(other, kA);
+
+  TwoParts() {
+    machine->show({.devices = {{.id = "one"}}});
+    other->show({.devices = {{.id = "two"}}});
+  }
+  void start_both() { start({first, second}); }
+  // "one two!": what is listed, sick ones with a mark.
+  std::string listed() {
+    std::string text;
+    entry->publication().for_each_resource([&](const Resource& each) {
+      for (const Device& device : each.offer()->inventory.devices())
+        text += (text.empty() ? "" : " ") + device.id + (device.healthy() ? "" : "!");
+    });
+    return text;
+  }
+  bool comes_to_list(const std::string& wanted) {
+    return test::run_until(process.loop, [&] { return listed() == wanted; });
+  }
+  std::string stall_of(const char* id) {
+    std::string why;
+    entry->publication().for_each_resource(
+        [&](const Resource& each) { why = plughost::stall_of(*each.offer(), std::vector<std::string>{id}); });
+    return why;
+  }
+  // Their other end is not told by an event.
+  void look_anew() {
+    entry->hint();
+    test::pass(process.loop, 1s);
+  }
+};
+
+TEST_CASE("parts: entries of one name are one list, and each device goes by its own entry's terms") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  CHECK(parts.device(kA, "one")->terms == parts.first.recipe);
+  CHECK(parts.device(kA, "two")->terms == parts.second.recipe);
+  CHECK(parts.entry->status().size() == 2);
+  parts.other->show({.devices = {{.id = "three"}, {.id = "two"}}});
+  parts.look_anew();
+  CHECK(parts.comes_to_list("one three two"));
+}
+
+TEST_CASE("parts: a single entry's devices have no terms of their own") {
+  TwoParts parts;
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("one"));
+  CHECK_FALSE(parts.device(kA, "one")->terms);
+}
+
+TEST_CASE("parts: the list begins with all of them, or the kubelet would take those of running pods away") {
+  TwoParts parts;
+  parts.other->hang(true);
+  parts.start_both();
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.other->scans() == 1; }));
+  REQUIRE(parts.scanned(1));
+  test::pass(parts.process.loop, 1s);
+  CHECK(parts.listed().empty());
+  parts.other->hang(false);
+  CHECK(parts.comes_to_list("one two"));
+}
+
+TEST_CASE("parts: one that cannot be looked at keeps no other from being listed, and has its devices later") {
+  TwoParts parts;
+  parts.other->fail("no driver");
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one"));
+  CHECK(parts.entry->status()[0].trouble.empty());
+  CHECK(parts.entry->status()[1].trouble == "device scan failed: no driver");
+  parts.other->fail("");
+  parts.look_anew();
+  CHECK(parts.comes_to_list("one two"));
+  SUBCASE("and keeps them when it cannot be looked at again") {
+    parts.other->fail("no driver");
+    parts.machine->show({.devices = {{.id = "new"}}});
+    parts.look_anew();
+    CHECK(parts.comes_to_list("new one! two"));
+  }
+}
+
+TEST_CASE("parts: while the look of one hangs its devices are refused, and the others' are given") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.other->hang(true);
+  parts.machine->show({.devices = {{.id = "new"}, {.id = "one"}}});
+  parts.entry->hint();
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.other->scans() == 2; }));
+  CHECK(parts.comes_to_list("new one two"));
+  test::pass(parts.process.loop, Scanner::kDeadline);
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.entry->status()[1].stalled; }));
+  CHECK_FALSE(parts.entry->status()[0].stalled);
+  CHECK(parts.stall_of("one").empty());
+  CHECK(parts.stall_of("new").empty());
+  CHECK(parts.stall_of("two").starts_with("its device scan has not ended within 5 s"));
+  parts.other->hang(false);
+  CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("two").empty(); }));
+}
+
+TEST_CASE("parts: the source of one is at rest while its own devices are drained") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.drains.set({kA, "two"}, {.reason = "", .since = {}});
+  parts.entry->on_overlay();
+  CHECK(parts.machine->at_rest() == false);
+  CHECK(parts.other->at_rest() == true);
+}
+
+TEST_CASE("parts: one that hangs from the beginning is not waited for longer than a look may take") {
+  TwoParts parts;
+  parts.other->hang(true);
+  parts.start_both();
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.other->scans() == 1; }));
+  REQUIRE(parts.scanned(1));
+  test::pass(parts.process.loop, Scanner::kDeadline);
+  CHECK(parts.comes_to_list("one"));
+  parts.other->hang(false);
+  CHECK(parts.comes_to_list("one two"));
+}
+
+TEST_CASE("parts: what both have found is the first one's, also when the other has looked last") {
+  TwoParts parts;
+  const auto card = [](const char* id) {
+    Device device{.id = id};
+    device.hardware.edit().units = {"/sys/devices/card"};
+    return device;
+  };
+  parts.machine->show({.devices = {card("one")}});
+  parts.other->show({.devices = {card("same"), {.id = "two"}}});
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.machine->show({});
+  parts.look_anew();
+  CHECK(parts.comes_to_list("one! same two"));
+}
+
+TEST_CASE("parts: one that comes is listed with its first look, and one that goes is listed as gone") {
+  for (const bool before : {false, true}) {
+    TwoParts parts;
+    parts.start({parts.first});
+    REQUIRE(parts.comes_to_list("one"));
+    const Entry::Configs both =
+        before ? Entry::Configs{parts.second, parts.first} : Entry::Configs{parts.first, parts.second};
+    parts.entry->update(both);
+    REQUIRE(parts.comes_to_list("one two"));
+    CHECK(parts.device(kA, "one")->terms == parts.first.recipe);
+    parts.entry->update({parts.first});
+    CHECK(parts.comes_to_list("one two!"));
+    CHECK(parts.device(kA, "two")->gone);
+    CHECK(test::run_until(parts.process.loop, [&] { return !parts.device(kA, "one")->terms; }));
+  }
+}
+
+TEST_CASE("parts: one that goes is listed as gone although the other's look hangs") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.machine->hang(true);
+  parts.entry->hint();
+  CHECK(parts.scanned(2));
+  test::pass(parts.process.loop, Scanner::kDeadline);
+  CHECK(test::run_until(parts.process.loop, [&] { return !parts.stall_of("one").empty(); }));
+  parts.entry->update({parts.first});
+  CHECK(parts.comes_to_list("one two!"));
+  CHECK_FALSE(parts.stall_of("one").empty());
+  parts.machine->hang(false);
+  CHECK(test::run_until(parts.process.loop, [&] { return parts.stall_of("one").empty(); }));
+}
+
+TEST_CASE("parts: one that comes and cannot be looked at takes nobody's devices along") {
+  TwoParts parts;
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("one"));
+  parts.machine->hang(true);
+  parts.other->fail("no driver");
+  parts.entry->update({parts.first, parts.second});
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.entry->status()[1].scans_failed > 0; }));
+  CHECK(parts.listed() == "one");
+  parts.machine->hang(false);
+}
+
+TEST_CASE("parts: one that says something else has what it had, until it has looked") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  const auto third = std::make_shared<Machine>();
+  third->fail("no driver");
+  parts.entry->update({parts.first, test::entry_of(third, kA)});
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.entry->status()[1].scans_failed > 0; }));
+  parts.machine->show({.devices = {{.id = "new"}, {.id = "one"}}});
+  parts.look_anew();
+  CHECK(parts.comes_to_list("new one two"));
+  third->fail("");
+  third->show({.devices = {{.id = "three"}}});
+  parts.look_anew();
+  CHECK(parts.comes_to_list("new one three two!"));
+}
+
+TEST_CASE("parts: two that find something else at once are both listed as they are") {
+  TwoParts parts;
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  // Its look begins before the other's has ended, and ends after it.
+  parts.machine->hang(true);
+  parts.machine->show({.devices = {{.id = "one"}, {.id = "one-more"}}});
+  parts.other->show({.devices = {{.id = "two"}, {.id = "two-more"}}});
+  parts.entry->hint();
+  REQUIRE(test::run_until(parts.process.loop, [&] { return parts.machine->scans() == 2; }));
+  REQUIRE(parts.comes_to_list("one two two-more"));
+  parts.machine->hang(false);
+  CHECK(parts.comes_to_list("one one-more two two-more"));
+}
+
+TEST_CASE("parts: a look that began before one came says nothing of the others, and counts for nothing") {
+  TwoParts parts;
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("one"));
+  parts.machine->hang(true);
+  parts.entry->hint();
+  CHECK(parts.scanned(2));
+  parts.entry->update({parts.first, parts.second});
+  CHECK(parts.comes_to_list("one two"));
+  parts.machine->hang_at(3);
+  CHECK(parts.scanned(3));
+  CHECK(parts.listed() == "one two");
+  parts.machine->hang(false);
+  CHECK(parts.comes_to_list("one two"));
+}
+
+TEST_CASE("parts: one whose start has to wait is waited for no longer than until it says so") {
+  TwoParts parts;
+  parts.other->show({.devices = {{.id = "two"}}, .not_yet = "no pipe"});
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one"));
+  // What is listed already is listed on.
+  parts.other->show({.devices = {{.id = "two"}}});
+  parts.look_anew();
+  REQUIRE(parts.comes_to_list("one two"));
+  parts.other->show({.devices = {{.id = "three"}}, .not_yet = "no pipe"});
+  parts.look_anew();
+  CHECK(parts.comes_to_list("one three two!"));
+}
+
+TEST_CASE("parts: one that is named by CDI has its specification, whatever the others are") {
+  TwoParts parts;
+  Recipe recipe = *parts.second.recipe;
+  recipe.cdi = CdiNames::kCri;
+  parts.second.recipe = std::make_shared<const Recipe>(recipe);
+  Device with_node{.id = "two"};
+  with_node.add_node("/dev/null");
+  parts.other->show({.devices = {with_node}});
+  parts.start_both();
+  REQUIRE(parts.comes_to_list("one two"));
+  CHECK(parts.entry->names_by_cdi());
+  CHECK_FALSE(std::filesystem::is_empty(parts.kubelet.at("cdi")));
+}
+
+TEST_CASE("parts: labels and counts of all are of the whole") {
+  TwoParts parts;
+  parts.first.labels.push_back({.key = "x.com/one"});
+  parts.second.labels.push_back({.key = "x.com/two"});
+  parts.second.node_resources.emplace_back();
+  parts.start_both();
+  CHECK(parts.entry->config().labels.size() == 2);
+  CHECK(parts.entry->config().labels[0].key == "x.com/one");
+  CHECK(parts.entry->config().node_resources.size() == 1);
+}
+
+TEST_CASE("parts: what was gone when another one comes is forgotten in its time") {
+  TwoParts parts;
+  parts.machine->show({.devices = {{.id = "old"}, {.id = "one"}}});
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("old one"));
+  parts.machine->show({.devices = {{.id = "one"}}});
+  parts.look_anew();
+  REQUIRE(parts.comes_to_list("old! one"));
+  parts.machine->hang(true);
+  parts.entry->update({parts.first, parts.second});
+  CHECK(parts.comes_to_list("old! one two"));
+  test::pass(parts.process.loop, parts.first.recipe->forget_after);
+  CHECK(parts.comes_to_list("one two"));
+  parts.machine->hang(false);
+}
+
+TEST_CASE("parts: one in the place of one whose look hangs is refused until its own look has ended") {
+  TwoParts parts;
+  parts.start({parts.first});
+  REQUIRE(parts.comes_to_list("one"));
+  parts.machine->hang(true);
+  parts.entry->hint();
+  CHECK(parts.scanned(2));
+  test::pass(parts.process.loop, Scanner::kDeadline);
+  CHECK(test::run_until(parts.process.loop, [&] { return !parts.stall_of("one").empty(); }));
+  parts.other->hang(true);
+  parts.entry->update({parts.second});
+  CHECK_FALSE(parts.stall_of("one").empty());
+  parts.other->hang(false);
+  CHECK(parts.comes_to_list("one! two"));
+  CHECK(parts.stall_of("two").empty());
+  parts.machine->hang(false);
+}
+
+}  // namespace
+}  // namespace plughost

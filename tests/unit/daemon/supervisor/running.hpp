@@ -1,0 +1,94 @@
+#pragma once
+// An entry that runs, without a kubelet. The loop's thread.
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "daemon/supervisor/entry.hpp"
+#include "unit/daemon/scan/shown_machine.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost::test {
+
+using namespace std::chrono_literals;
+
+// Nobody else has a resource.
+struct OnlyOwner final : EntryOwner {
+  std::string claim(const std::string&, const std::string&) override { return ""; }
+  Entry::Clock::time_point not_before(const std::string&) const override {
+    return Entry::Clock::time_point::min();
+  }
+  void removed(const std::string&, const std::string&) override {}
+  void offered(const Offer&) override {}
+  void emptied(const Offer&) override {}
+  void changed() override {}
+};
+
+// An entry, on a node without a kubelet: what its machine shows, in resources that are named after its
+// devices' types. The machine must have been let go before it ends.
+struct Running {
+  TempDir kubelet;
+  Process process;
+  std::shared_ptr<Machine> machine = std::make_shared<Machine>();
+  KubeletLink link{process.platform,
+                   {.directory = kubelet.path(), .pod_resources = kubelet.at("none")},
+                   nullptr,
+                   [] {},
+                   [] {}};
+  CdiPlaces cdi{process.workers, process.host, kubelet.at("cdi"), "plughost"};
+  Assuming assuming{{.loop = process.platform.loop,
+                     .log = process.platform.log,
+                     .api_server = process.platform.api_server,
+                     .node_watch = process.platform.node_watch,
+                     .checkpoint = [this]() -> CheckpointReader& { return link.checkpoint(); },
+                     .write_late = {},
+                     .keep_late = {}},
+                    kubelet.at("none")};
+  HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
+  Drains drains;
+  OnlyOwner owner;
+  std::unique_ptr<Entry> entry;
+
+  void start() { start({entry_of(machine, "x.com/{type}")}); }
+  void start(Entry::Configs configs) {
+    entry = std::make_unique<Entry>(Publication::Means{.platform = process.platform,
+                                                       .link = link,
+                                                       .cdi = cdi,
+                                                       .assuming = assuming,
+                                                       .held = held,
+                                                       .owner = owner},
+                                    drains, std::move(configs));
+  }
+  std::set<std::string> resources() const {
+    std::set<std::string> names;
+    entry->publication().for_each_resource([&](const Resource& resource) { names.insert(resource.name()); });
+    return names;
+  }
+  bool lists(const std::set<std::string>& names) {
+    return run_until(process.loop, [&] { return resources() == names; });
+  }
+  bool scanned(int times) {
+    return run_until(process.loop, [&] { return machine->scans() >= times; });
+  }
+  EntryStatus status() const { return entry->status().front(); }
+  // nullptr: it is not listed.
+  const Device* device(const std::string& resource, const std::string& id) {
+    const Device* found = nullptr;
+    entry->publication().for_each_resource([&](const Resource& each) {
+      if (each.name() == resource) found = device_of_id(each.offer()->inventory.devices(), id);
+    });
+    return found;
+  }
+  std::string stall(const std::string& resource) {
+    std::string why;
+    entry->publication().for_each_resource([&](const Resource& each) {
+      if (each.name() == resource && !each.offer()->stalls.empty()) why = each.offer()->stalls.front().why;
+    });
+    return why;
+  }
+};
+
+}  // namespace plughost::test

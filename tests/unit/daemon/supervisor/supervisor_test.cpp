@@ -1,0 +1,230 @@
+#include "daemon/supervisor/supervisor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+
+#include "unit/daemon/scan/shown_machine.hpp"
+#include "unit/kubernetes/kubelet/telling_kubelet.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A node with a kubelet that says who holds what, and without resources.
+struct Running {
+  test::TempDir dir;
+  test::Process process;
+  std::shared_ptr<test::Machine> machine = std::make_shared<test::Machine>();
+  test::TellingKubelet kubelet{dir.at("pods.sock")};
+  Supervisor supervisor{process.platform, config(), DrainFile(dir.path()), [] {}};
+  std::optional<DaemonStatus> told;
+
+  Config config() const {
+    Config config;
+    config.kubelet = {.directory = dir.path(), .pod_resources = dir.at("pods.sock")};
+    return config;
+  }
+  // With one device, which is given by CDI.
+  Config with_specification(const std::string& directory) const {
+    Config made = config();
+    made.cdi.directory = dir.at(directory);
+    ResourceConfig entry = test::entry_of(machine);
+    Recipe recipe = *entry.recipe;
+    recipe.cdi = CdiNames::kCri;
+    recipe.env = {{Template("HAS_{id}"), Template("1")}};
+    entry.recipe = std::make_shared<const Recipe>(recipe);
+    made.resources = {entry};
+    return made;
+  }
+  std::size_t specifications(const std::string& directory) const {
+    std::error_code none;
+    const std::filesystem::directory_iterator files(dir.at(directory), none);
+    return none ? 0 : static_cast<std::size_t>(std::distance(begin(files), end(files)));
+  }
+  // One resource of one device.
+  bool serves_one() {
+    machine->show({.devices = {{.id = "a"}}});
+    Config one = config();
+    one.resources = {test::entry_of(machine)};
+    supervisor.apply(one);
+    return test::run_until(process.loop, [&] { return supervisor.summary().resources == 1; });
+  }
+  void ask(WithHolders with) {
+    told.reset();
+    supervisor.ask_status(with, [this](DaemonStatus status) { told = std::move(status); });
+  }
+  bool tells() {
+    return test::run_until(process.loop, [&] { return told.has_value(); });
+  }
+};
+
+TEST_CASE("supervisor: who needs no holders is told at once, whatever the kubelet does") {
+  Running running;
+  running.kubelet.hold(true);
+  running.ask(WithHolders::kNo);
+  REQUIRE(running.told);
+  CHECK_FALSE(running.told->holdings);
+  CHECK(running.kubelet.calls().empty());
+}
+
+TEST_CASE("supervisor: who wants holders that are told soon does not wait for a kubelet that is silent") {
+  Running running;
+  running.kubelet.add("x.com/a", "one");
+  SUBCASE("the kubelet tells") {
+    running.ask(WithHolders::kIfToldSoon);
+    REQUIRE(running.tells());
+    REQUIRE(running.told->holdings);
+    CHECK(running.told->holdings->contains("x.com/a"));
+  }
+  SUBCASE("it does not") {
+    running.kubelet.hold(true);
+    const auto begun = EventLoop::Clock::now();
+    running.ask(WithHolders::kIfToldSoon);
+    REQUIRE(running.tells());
+    CHECK(EventLoop::Clock::now() - begun < PodResources::kDeadline);
+    CHECK_FALSE(running.told->holdings);
+    CHECK(running.told->holders_unknown == "the kubelet has not told within 500 ms");
+  }
+}
+
+TEST_CASE("supervisor: who has to know the holders waits for them") {
+  Running running;
+  running.kubelet.add("x.com/a", "one");
+  running.kubelet.hold(true);
+  running.ask(WithHolders::kYes);
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.kubelet.calls().size() == 1; }));
+  CHECK_FALSE(running.told);
+  running.kubelet.hold(false);
+  REQUIRE(running.tells());
+  CHECK(running.told->holdings);
+}
+
+TEST_CASE(
+    "supervisor: a resource that two entries make is the first one's, and the other's when that has gone") {
+  Running running;
+  const auto other = std::make_shared<test::Machine>();
+  const auto type = [](const char* id) {
+    return Scan{.devices = {{.id = id, .attributes = {{"type", "one"}, {"sort", "one"}}}}};
+  };
+  running.machine->show(type("a"));
+  other->show(type("b"));
+  Config both = running.config();
+  both.resources = {test::entry_of(running.machine, "x.com/{type}")};
+  running.supervisor.apply(both);
+  const auto listed = [&](const std::string& id) {
+    return test::run_until(running.process.loop, [&] {
+      running.ask(WithHolders::kNo);
+      return running.told->resources.size() == 1 && running.told->resources[0].offer->inventory.find(id);
+    });
+  };
+  REQUIRE(listed("a"));
+  both.resources.push_back(test::entry_of(other, "x.com/{sort}"));
+  running.supervisor.apply(both);
+  REQUIRE(test::run_until(running.process.loop, [&] {
+    running.ask(WithHolders::kNo);
+    return std::ranges::any_of(running.told->entries, [](const EntryStatus& entry) {
+      return entry.trouble == "x.com/one: x.com/{type} () serves it already";
+    });
+  }));
+  CHECK(listed("a"));
+  both.resources.erase(both.resources.begin());
+  running.supervisor.apply(both);
+  test::pass(running.process.loop, 1s);  // a burst's end, and then it looks again
+  test::pass(running.process.loop, 1s);
+  CHECK(listed("b"));
+}
+
+TEST_CASE(
+    "supervisor: a name that the configuration says belongs to that entry before it has looked, and no "
+    "longer") {
+  Running running;
+  const auto other = std::make_shared<test::Machine>();
+  running.machine->hang(true);
+  other->show({.devices = {{.id = "b", .attributes = {{"type", "one"}}}}});
+  Config both = running.config();
+  both.resources = {test::entry_of(running.machine, "x.com/one"), test::entry_of(other, "x.com/{type}")};
+  running.supervisor.apply(both);
+  const auto entry_says = [&](const std::string& trouble) {
+    running.ask(WithHolders::kNo);
+    return std::ranges::any_of(running.told->entries,
+                               [&](const EntryStatus& entry) { return entry.trouble == trouble; });
+  };
+  REQUIRE(test::run_until(running.process.loop,
+                          [&] { return entry_says("x.com/one: x.com/one () serves it already"); }));
+  CHECK(running.supervisor.summary().resources == 0);
+  both.resources.erase(both.resources.begin());
+  running.supervisor.apply(both);
+  test::pass(running.process.loop, 1s);
+  test::pass(running.process.loop, 1s);
+  CHECK(test::run_until(running.process.loop, [&] { return running.supervisor.summary().resources == 1; }));
+  running.machine->hang(false);
+}
+
+TEST_CASE("supervisor: an id that two resources list is told once") {
+  Running running;
+  const auto other = std::make_shared<test::Machine>();
+  running.machine->show({.devices = {{.id = "same"}}});
+  other->show({.devices = {{.id = "same"}}});
+  Config both = running.config();
+  both.resources = {test::entry_of(running.machine), test::entry_of(other, "x.com/b")};
+  const std::uint64_t before = running.process.log.warnings().count();
+  running.supervisor.apply(both);
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.supervisor.summary().resources == 2; }));
+  for (int i = 0; i < 3; ++i) test::pass(running.process.loop, 1s);
+  running.supervisor.apply(both);
+  for (int i = 0; i < 3; ++i) test::pass(running.process.loop, 1s);
+  CHECK(running.process.log.warnings().count() == before + 1);
+}
+
+TEST_CASE("supervisor: everything is looked at again once a minute") {
+  Running running;
+  REQUIRE(running.serves_one());
+  const int before = running.machine->scans();
+  test::pass(running.process.loop, Supervisor::kSafetyInterval);
+  CHECK(test::run_until(running.process.loop, [&] { return running.machine->scans() > before; }));
+}
+
+TEST_CASE("supervisor: what is stopped has no resources, and says when it has ended") {
+  Running running;
+  REQUIRE(running.serves_one());
+  bool ended = false;
+  running.supervisor.stop([&] { ended = true; });
+  CHECK(test::run_until(running.process.loop, [&] { return ended; }));
+  CHECK(running.supervisor.summary().resources == 0);
+}
+
+TEST_CASE("supervisor: specifications that move are in the former directory until they are in the new one") {
+  Running running;
+  running.machine->show({.devices = {{.id = "a"}}});
+  running.supervisor.apply(running.with_specification("first"));
+  REQUIRE(test::run_until(running.process.loop, [&] { return running.specifications("first") == 1; }));
+  bool nowhere = false;
+  const auto move = [&](const std::string& from, const std::string& to) {
+    running.supervisor.apply(running.with_specification(to));
+    return test::run_until(running.process.loop, [&] {
+      nowhere = nowhere || running.specifications("first") + running.specifications("second") == 0;
+      return running.specifications(from) == 0 && running.specifications(to) == 1;
+    });
+  };
+  SUBCASE("there") { CHECK(move("first", "second")); }
+  SUBCASE("there and back before it has ended") {
+    running.supervisor.apply(running.with_specification("second"));
+    CHECK(move("second", "first"));
+  }
+  SUBCASE("while the machine takes long to look at") {
+    running.machine->hang(true);
+    CHECK(move("first", "second"));
+    running.machine->hang(false);
+  }
+  CHECK_FALSE(nowhere);
+}
+
+}  // namespace
+}  // namespace plughost

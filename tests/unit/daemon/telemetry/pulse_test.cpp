@@ -1,0 +1,50 @@
+#include "daemon/telemetry/http_server.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+const Pulse::Clock::time_point kNow{1h};
+
+}  // namespace
+
+TEST_CASE("who asks is told within 50 ms") { CHECK(Pulse::kAnswer < 50ms); }
+
+TEST_CASE("a loop that has never been asked is alive") { CHECK(Pulse().alive(kNow)); }
+
+TEST_CASE("the loop is asked once, however many ask, until it answers") {
+  Pulse pulse;
+  CHECK(pulse.ask(kNow));
+  CHECK_FALSE(pulse.ask(kNow));
+  CHECK_FALSE(pulse.ask(kNow + 1h));
+  pulse.answered();
+  CHECK(pulse.ask(kNow + 2h));
+}
+
+TEST_CASE("a loop that is late is alive, and one that has been silent for 5 s is not") {
+  Pulse pulse;
+  pulse.ask(kNow);
+  CHECK(pulse.alive(kNow + 50ms));
+  CHECK(pulse.alive(kNow + 5s - 1ms));
+  CHECK_FALSE(pulse.alive(kNow + 5s));
+  CHECK_FALSE(pulse.alive(kNow + 1h));
+}
+
+TEST_CASE("its silence counts from the first question that it owes an answer, not from the last") {
+  Pulse pulse;
+  pulse.ask(kNow);
+  pulse.ask(kNow + 4s);
+  CHECK_FALSE(pulse.alive(kNow + 6s));
+}
+
+TEST_CASE("a loop that answers at last is alive again, and its next silence counts anew") {
+  Pulse pulse;
+  pulse.ask(kNow);
+  pulse.answered();
+  CHECK(pulse.alive(kNow + 1h));
+  pulse.ask(kNow + 1h);
+  CHECK(pulse.alive(kNow + 1h + 4s));
+}

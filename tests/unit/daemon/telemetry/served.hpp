@@ -1,0 +1,187 @@
+#pragma once
+// A daemon's loop in a thread of its own, and what is asked of it. The test's thread asks.
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/log/log.hpp"
+#include "base/system/event_loop.hpp"
+#include "base/system/unique_fd.hpp"
+#include "base/system/unix_socket.hpp"
+#include "daemon/telemetry/status_requests.hpp"
+
+namespace plughost::test {
+
+// Answers at once; while it is silent, as a daemon whose kubelet is, it does not to those who wait for that.
+class AskedDaemon {
+ public:
+  AskedDaemon() = default;
+  ~AskedDaemon() { stop(); }
+
+  EventLoop loop;
+  Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
+  std::atomic<bool> silent = false;
+  std::atomic<unsigned> asked = 0;
+  std::atomic<unsigned> reloads = 0;
+  ReloadOrder reload;  // the last one
+  DrainOrder drain;
+  std::vector<std::string> wrong;  // what a reload is told
+  DaemonStatus status;             // is not to be changed while the loop runs
+  StatusRequests requests{loop, log.history(),
+                          StatusRequests::Daemon{.status =
+                                                     [this](WithHolders with, auto done) {
+                                                       ++asked;
+                                                       if (!silent || with != WithHolders::kYes) done(status);
+                                                     },
+                                                 .reload =
+                                                     [this](ReloadOrder order, auto done) {
+                                                       reload = order;
+                                                       ++reloads;
+                                                       if (!silent) done({.errors = wrong});
+                                                     },
+                                                 .keep = [](auto done) { done("nothing is on trial"); },
+                                                 .drain =
+                                                     [this](const DrainOrder& order, auto done) {
+                                                       drain = order;
+                                                       done({});
+                                                     }}};
+
+  void start() {
+    thread_ = std::thread([this] { loop.run(); });
+  }
+  // Does it in the loop, and waits until it is done.
+  void in_loop(const std::function<void()>& task) {
+    std::promise<void> done;
+    loop.poster()([&] {
+      task();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    in_loop([this] { requests.close(); });
+    loop.poster()([this] { loop.stop(); });
+    thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+// A loop that does nothing else while this lives.
+class BusyLoop {
+ public:
+  explicit BusyLoop(EventLoop& loop) {
+    std::promise<void> busy;
+    loop.poster()([&busy, go_on = std::shared_future<void>(go_on_.get_future())] {
+      busy.set_value();
+      go_on.wait();
+    });
+    busy.get_future().wait();
+  }
+  ~BusyLoop() { go_on_.set_value(); }
+  BusyLoop& operator=(BusyLoop&&) = delete;
+
+ private:
+  std::promise<void> go_on_;
+};
+
+// A client of this machine, of a port or of a unix socket.
+class Client {
+ public:
+  enum class Room { kUsual, kLittle };
+
+  explicit Client(const std::filesystem::path& socket) : fd_(connect_unix(socket)) {
+    check(::fcntl(fd_.get(), F_SETFL, 0), "F_SETFL");
+  }
+  // room: for what it has not read.
+  explicit Client(unsigned port, Room room = Room::kUsual)
+      : fd_(check(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), "socket")) {
+    const int bytes = 4096;
+    if (room == Room::kLittle) ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    check(::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), "connect");
+  }
+  // False: the other end has gone.
+  bool send(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t sent = ::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent < 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  void end_sending() const { ::shutdown(fd_.get(), SHUT_WR); }
+  // Reads until the text has come, or the end with an empty one. nullopt: it has not within the time, or the
+  // connection was reset, or has ended before.
+  std::optional<std::string> read_until(std::string_view text,
+                                        std::chrono::milliseconds within = std::chrono::seconds(20)) {
+    const auto due = std::chrono::steady_clock::now() + within;
+    for (;;) {
+      if (!text.empty() && read_.find(text) != std::string::npos) return read_;
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(due - std::chrono::steady_clock::now());
+      pollfd waits{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+      if (left.count() <= 0 || ::poll(&waits, 1, static_cast<int>(left.count())) != 1) return std::nullopt;
+      char bytes[65536];
+      const ssize_t got = ::recv(fd_.get(), bytes, sizeof bytes, 0);
+      if (got < 0) return std::nullopt;
+      if (got == 0) return text.empty() ? std::optional(read_) : std::nullopt;
+      read_.append(bytes, static_cast<std::size_t>(got));
+    }
+  }
+  bool ended(std::chrono::milliseconds within = std::chrono::seconds(20)) {
+    pollfd waits{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    char byte = 0;
+    return ::poll(&waits, 1, static_cast<int>(within.count())) == 1 && ::recv(fd_.get(), &byte, 1, 0) <= 0;
+  }
+
+ private:
+  UniqueFd fd_;
+  std::string read_;
+};
+
+// The whole reply, head and body; empty: none came.
+inline std::string asked(unsigned port, std::string_view path, std::string_view method = "GET") {
+  Client client(port);
+  client.send(std::string(method) + ' ' + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  return client.read_until("").value_or("");
+}
+
+inline std::string asked(const std::filesystem::path& socket, std::string_view path,
+                         std::string_view method = "GET", std::string_view body = {}) {
+  Client client(socket);
+  client.send(std::string(method) + ' ' + std::string(path) +
+              " HTTP/1.1\r\nHost: plughost\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+              std::string(body));
+  return client.read_until("").value_or("");
+}
+
+inline int code_of(const std::string& reply) {
+  return reply.starts_with("HTTP/1.1 ") ? std::stoi(reply.substr(9, 3)) : 0;
+}
+
+inline std::string body_of(const std::string& reply) {
+  const std::size_t end = reply.find("\r\n\r\n");
+  return end == std::string::npos ? "" : reply.substr(end + 4);
+}
+
+}  // namespace plughost::test

@@ -1,0 +1,90 @@
+#pragma once
+// A machine's /sys, made by a test: devices as directories with attributes, a uevent file and the kernel's
+// links, all of them relative as the kernel makes them. Not thread-safe.
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "host/hardware/host_root.hpp"
+#include "unit/temp_dir.hpp"
+
+namespace plughost::test {
+
+class MadeSysfs {
+ public:
+  using Texts = std::map<std::string, std::string>;
+
+  HostRoot host() const { return HostRoot(tree_->path()); }
+  // For what is no device: /dev, /run/udev/data. Paths are those of the machine.
+  const TempDir& tree() const { return *tree_; }
+
+  // Makes the device at path, as in "/sys/devices/pci0000:00/0000:00:02.0", and the links to it: from
+  // /sys/bus/<subsystem>/devices for the buses, from /sys/class/<subsystem> for the others, and `device` to
+  // the device above it; from /sys/dev if it has a MAJOR and a MINOR. attributes: file below path → text.
+  // uevent: DEVNAME, DEVTYPE and the like.
+  void device(const std::string& path, const std::string& subsystem, const Texts& attributes = {},
+              const Texts& uevent = {}) const {
+    const std::filesystem::path directory = path;
+    tree_->directory(path);
+    std::string lines;
+    for (const auto& [key, value] : uevent) lines += key + '=' + value + '\n';
+    tree_->file(directory / "uevent", lines);
+    for (const auto& [name, text] : attributes) attribute(path, name, text);
+    const std::string home = (is_bus(subsystem) ? "/sys/bus/" : "/sys/class/") + subsystem;
+    tree_->directory(home);
+    link(path + "/subsystem", home);
+    link(home + (is_bus(subsystem) ? "/devices/" : "/") + directory.filename().string(), path);
+    if (uevent.contains("MAJOR"))
+      link(std::string("/sys/dev/") + (subsystem == "block" ? "block/" : "char/") + uevent.at("MAJOR") + ':' +
+               uevent.at("MINOR"),
+           path);
+    for (auto above = directory.parent_path(); above.has_relative_path(); above = above.parent_path()) {
+      if (!std::filesystem::exists(tree_->at(above / "uevent"))) continue;
+      if (!is_bus(subsystem)) link(path + "/device", above);
+      break;
+    }
+  }
+
+  void attribute(const std::string& path, const std::string& name, std::string_view text) const {
+    tree_->file(std::filesystem::path(path) / name, std::string(text) + '\n');
+  }
+
+  // A link at from that leads to to, both of them paths of the machine; one that is there already is
+  // replaced.
+  void link(const std::string& from, const std::filesystem::path& to) const {
+    tree_->remove(from);
+    tree_->link(from, to.lexically_relative(std::filesystem::path(from).parent_path()));
+  }
+
+  void bind(const std::string& path, const std::string& driver) const {
+    const std::string home = "/sys/bus/pci/drivers/" + driver;
+    tree_->directory(home);
+    link(path + "/driver", home);
+  }
+
+  // The device, what is below it, and the links to them.
+  void remove(const std::string& path) const {
+    tree_->remove(path);
+    for (const char* homes : {"sys/bus", "sys/class", "sys/dev"}) {
+      if (!std::filesystem::exists(tree_->at(homes))) continue;
+      std::vector<std::filesystem::path> dangling;
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(tree_->at(homes))) {
+        if (entry.is_symlink() && !std::filesystem::exists(entry.path())) dangling.push_back(entry.path());
+      }
+      for (const auto& each : dangling) std::filesystem::remove(each);
+    }
+  }
+
+ private:
+  static bool is_bus(const std::string& subsystem) {
+    return subsystem == "pci" || subsystem == "usb" || subsystem == "auxiliary" || subsystem == "platform";
+  }
+
+  std::unique_ptr<const TempDir> tree_ = std::make_unique<const TempDir>();
+};
+
+}  // namespace plughost::test

@@ -1,0 +1,70 @@
+#include "host/hardware/node_labels.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+
+namespace plughost {
+namespace {
+
+using Labels = std::map<std::string, std::string>;
+
+TEST_CASE("labels are read as the downward API writes them, and as people do") {
+  const NodeLabels found = node_labels_of(
+      "# of this node\n\nexample.com/rack=\"a 1\"\r\n zone = north\ntier=\nmode=\"a=\\\"b\\\"\"");
+  CHECK(found.trouble.empty());
+  CHECK(found.node.empty());
+  CHECK(found.labels ==
+        Labels{{"example.com/rack", "a 1"}, {"zone", "north"}, {"tier", ""}, {"mode", "a=\"b\""}});
+}
+
+TEST_CASE("labels are read from a node as the API server has it, from its metadata, and from a map") {
+  const Labels rack{{"rack", "a1"}};
+  const NodeLabels node = node_labels_of(
+      R"({"kind": "Node", "metadata": {"name": "n1", "labels": {"rack": "a1"}}, "status": {"n": 1}})");
+  CHECK(node.node == "n1");
+  CHECK(node.labels == rack);
+  const NodeLabels metadata = node_labels_of(R"( {"name": "n2", "labels": {"rack": "a1"}})");
+  CHECK(metadata.node == "n2");
+  CHECK(metadata.labels == rack);
+  const NodeLabels map = node_labels_of(R"({"rack": "a1"})");
+  CHECK(map.node.empty());
+  CHECK(map.labels == rack);
+  CHECK(map.trouble.empty());
+}
+
+TEST_CASE("a node's name is its label, if nothing else says it") {
+  CHECK(node_labels_of("kubernetes.io/hostname=n3").node == "n3");
+  CHECK(node_labels_of(R"({"metadata": {"name": "n1", "labels": {"kubernetes.io/hostname": "n3"}}})").node ==
+        "n1");
+}
+
+TEST_CASE("half a file is no file: what is wrong with it is said") {
+  CHECK(node_labels_of("rack=a1\nzo").trouble == "line 2 is no key=value: zo");
+  CHECK(node_labels_of("=a").trouble == R"(line 1 is no key=value: "=a")");
+  CHECK(node_labels_of("rack=a1\nzo").labels.empty());
+  CHECK_FALSE(node_labels_of(R"({"rack": "a1")").trouble.empty());
+  CHECK_FALSE(node_labels_of("rack=\"a1").trouble.empty());
+  CHECK(node_labels_of(R"({"rack": 1})").trouble == "the value of rack is no text");
+  CHECK(node_labels_of("{\"rack\": " + std::string(1 << 19, '[')).trouble ==
+        "this JSON is nested more than 64 deep");
+}
+
+TEST_CASE("no labels are labels") {
+  CHECK(node_labels_of("").trouble.empty());
+  CHECK(node_labels_of("{}").trouble.empty());
+}
+
+TEST_CASE("a file that cannot be read is named") {
+  const test::TempDir dir;
+  const HostRoot host(dir.path());
+  CHECK(read_node_labels(host, "/none").trouble == "/none: it cannot be read");
+  CHECK(read_node_labels(host, "").trouble == "`nodeLabels` names no file");
+  dir.file("labels", "zo");
+  CHECK(read_node_labels(host, "/labels").trouble == "/labels: line 1 is no key=value: zo");
+  dir.file("labels", "rack=a1");
+  CHECK(read_node_labels(host, "/labels").labels == Labels{{"rack", "a1"}});
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,26 @@
+#include "host/hardware/udev_monitor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+
+TEST_CASE(
+    "when udevd comes or goes, everything is to be looked at: what happened in between nobody has told") {
+  const test::TempDir machine;
+  machine.directory("run/udev");
+  EventLoop loop;
+  DirWatcher directories(loop, [](const std::string& trouble) { FAIL(trouble); });
+  const HostRoot host(machine.path());
+  UdevMonitor monitor(loop, directories, host, [](const std::string& trouble) { FAIL(trouble); });
+  int told = 0;
+  const auto watch = monitor.watch("no-such-subsystem", [&] { ++told; });
+  machine.file("run/udev/control");
+  CHECK(test::run_until(loop, [&] { return told == 1; }));
+  machine.remove("run/udev/control");
+  CHECK(test::run_until(loop, [&] { return told == 2; }));
+}

@@ -1,0 +1,74 @@
+#include "host/programs/subprocess.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+
+#include <filesystem>
+
+#include "base/system/unique_fd.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using How = Ending::How;
+
+namespace {
+
+Program shell(const std::string& script) {
+  return {.command = {"/bin/sh", "-c", script}, .errors = Program::Errors::kApart};
+}
+
+}  // namespace
+
+TEST_CASE("a run returns what the program wrote, one stream apart from the other") {
+  Program program = shell("read line; echo \"got $line\"; echo trouble >&2; exit 3");
+  program.input = "this\n";
+  const Ending ending = run_program(program);
+  CHECK(ending.how == How::kExited);
+  CHECK(ending.number == 3);
+  CHECK(ending.output == "got this\n");
+  CHECK(ending.errors == "trouble\n");
+}
+
+TEST_CASE("a run that takes too long is killed, and what the program has said by then is kept") {
+  Program program = shell("echo waiting >&2; exec sleep 1000");
+  program.timeout = 300ms;
+  const Ending ending = run_program(program);
+  CHECK(ending.how == How::kOverdue);
+  CHECK(ending.errors == "waiting\n");
+}
+
+TEST_CASE("more output than is allowed ends the program, and its children with it") {
+  Program program = shell("yes & yes");
+  program.most_output = 100'000;
+  program.excess = Program::Excess::kFatal;
+  const Ending ending = run_program(program);
+  CHECK(ending.how == How::kSignalled);
+  CHECK(ending.excess);
+  CHECK(ending.output.size() == 100'000);
+}
+
+TEST_CASE("a program that has ended with too much output is past killing") {
+  Program program = shell("printf 0123456789");  // read when it has ended, more often than not
+  program.most_output = 5;
+  program.excess = Program::Excess::kFatal;
+  for (int i = 0; i < 20; ++i) {
+    const Ending ending = run_program(program);
+    CHECK(ending.excess);
+    CHECK(ending.output == "01234");
+  }
+}
+
+TEST_CASE("of a flood of errors the end is kept") {
+  const Ending ending = run_program(shell("head -c 1000000 /dev/zero >&2; echo the end >&2"));
+  CHECK(ending.errors.size() == Subprocess::kMostErrors);
+  CHECK(ending.errors.ends_with("the end\n"));
+}
+
+TEST_CASE("a program that is being written to cannot be started now, and that is no fault of its own") {
+  const test::TempDir dir;
+  std::filesystem::copy_file("/bin/true", dir.at("program"));
+  const UniqueFd written{::open(dir.at("program").c_str(), O_WRONLY | O_CLOEXEC)};
+  REQUIRE(written);
+  CHECK(run_program({.command = {dir.at("program").string()}}).how == How::kNoMeans);
+}

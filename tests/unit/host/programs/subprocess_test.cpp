@@ -1,0 +1,418 @@
+#include "host/programs/subprocess.hpp"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <thread>
+
+#include "unit/is_gone.hpp"
+#include "unit/no_descriptors.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+#include "unit/trapping.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using How = Ending::How;
+
+namespace {
+
+struct Run {
+  EventLoop loop;
+  Programs programs{loop};
+  ProgramQueue queue{programs, Purpose::kList};
+  std::optional<Ending> result;
+  bool gone = false;  // after it was overdue
+  std::optional<Subprocess> process;
+
+  explicit Run(Program program) {
+    process.emplace(
+        queue, std::move(program),
+        [this](Ending ending) {
+          CHECK_FALSE(gone);
+          result = std::move(ending);
+        },
+        [this] { gone = true; });
+  }
+  explicit Run(const std::vector<std::string>& command, std::chrono::milliseconds timeout = 1min)
+      : Run(Program{.command = command, .timeout = timeout}) {}
+  bool ended() {
+    return test::run_until(loop, [this] { return result.has_value(); });
+  }
+};
+
+std::vector<std::string> shell(const std::string& script) { return {"/bin/sh", "-c", script}; }
+
+// Of all of our threads; the dead that wait for us among them.
+std::set<pid_t> children() {
+  std::set<pid_t> children;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "children");
+    children.insert(std::istream_iterator<pid_t>(file), {});
+  }
+  return children;
+}
+
+}  // namespace
+
+TEST_CASE("a program's exit status and all of its output arrive") {
+  Run run(shell("echo one; echo two >&2; exit 3"));
+  CHECK_FALSE(run.result);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kExited);
+  CHECK(run.result->number == 3);
+  CHECK(run.result->output == "one\ntwo\n");
+  CHECK_FALSE(run.gone);
+}
+
+TEST_CASE("arguments arrive as they are") {
+  Run run({"/bin/sh", "-c", "printf '%s|' \"$@\"", "sh", "a b", "", "$HOME;"});
+  REQUIRE(run.ended());
+  CHECK(run.result->output == "a b||$HOME;|");
+}
+
+TEST_CASE("a signal that ends a program is told") {
+  Run run(shell("kill -TERM $$"));
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kSignalled);
+  CHECK(run.result->number == SIGTERM);
+}
+
+TEST_CASE("what cannot be started is told with its reason, later") {
+  int reason = 0;
+  std::string program;
+  SUBCASE("no such program") {
+    program = "/nonexistent/program";
+    reason = ENOENT;
+  }
+  SUBCASE("no program at all") {
+    program = "/etc/passwd";
+    reason = EACCES;
+  }
+  Run run({program});
+  CHECK_FALSE(run.result);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kNotStarted);
+  CHECK(run.result->number == reason);
+}
+
+TEST_CASE("after its time-out the program and its children are killed, and its end is told, too") {
+  Run run(shell("sleep 1000 & echo $!; wait"), 200ms);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  CHECK(run.result->timeout == 200ms);
+  const pid_t child = std::stoi(run.result->output);
+  CHECK(test::run_until(run.loop, [&] { return run.gone && test::is_gone(child); }));
+}
+
+TEST_CASE("a program that is overdue before its start has been told is killed, and its end is told") {
+  const test::TempDir dir;
+  Run run(
+      Program{.command = shell("echo > " + dir.at("began").string() + "; exec sleep 1000"), .timeout = 20ms});
+  // The program begins, and its time is over, while the loop is kept from hearing of either.
+  bool kept = false;
+  Timer after_its_turn(run.loop, [&] {
+    run.loop.poster()([&] {
+      const auto end = EventLoop::Clock::now() + 30s;
+      while (!std::filesystem::exists(dir.at("began")) && EventLoop::Clock::now() < end)
+        std::this_thread::yield();
+      const auto overdue = EventLoop::Clock::now() + 100ms;
+      while (EventLoop::Clock::now() < overdue) std::this_thread::yield();
+      kept = true;
+    });
+  });
+  after_its_turn.arm(0ms);
+  REQUIRE(run.ended());
+  CHECK(kept);
+  CHECK(run.result->how == How::kOverdue);
+  CHECK(test::run_until(run.loop, [&] { return run.gone; }));
+}
+
+TEST_CASE("after its time-out a program may clear up, and whoever waits for it has its answer before that") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() + "; " +
+                test::trapping("while [ ! -e answered ]; do sleep 0.01; done; echo bye; : > cleared")),
+          300ms);
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  const auto answered = EventLoop::Clock::now();
+  dir.file("answered");
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+  CHECK(EventLoop::Clock::now() - answered < Programs::kGrace);
+}
+
+TEST_CASE("a program that does not end by itself after its time-out is killed when its grace is over") {
+  Run run(shell("trap '' TERM; (while :; do sleep 0.05; done) & echo $!; while :; do sleep 0.05; done"),
+          200ms);
+  REQUIRE(run.ended());
+  CHECK_FALSE(run.gone);
+  const auto answered = EventLoop::Clock::now();
+  const pid_t child = std::stoi(run.result->output);
+  CHECK_FALSE(test::is_gone(child));
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(EventLoop::Clock::now() - answered >= Programs::kGrace - 50ms);
+  CHECK(EventLoop::Clock::now() - answered < 3 * Programs::kGrace);
+  CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
+}
+
+TEST_CASE("what a shell leaves in its group when it is ended may clear up, too") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() + "; (" + test::trapping(": > cleared") + ") & wait"), 300ms);
+  REQUIRE(run.ended());
+  REQUIRE(test::run_until(run.loop, [&] { return run.gone; }));
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+}
+
+TEST_CASE("a program that leaves children behind has ended when it ends, and so have they") {
+  Run run(shell("sleep 1000 & echo $!"));
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kExited);
+  const pid_t child = std::stoi(run.result->output);
+  CHECK(test::run_until(run.loop, [&] { return test::is_gone(child); }));
+}
+
+TEST_CASE("a long output is cut, and does not hold the program up") {
+  Run run(shell("head -c 1000000 /dev/zero; exit 7"));
+  REQUIRE(run.ended());
+  CHECK(run.result->output.size() == Program::kMostOutput);
+  CHECK(run.result->number == 7);
+}
+
+TEST_CASE("a program that closes its output goes on") {
+  Run run(shell("exec >&- 2>&-; read line; exit 5"));
+  REQUIRE(run.ended());
+  CHECK(run.result->number == 5);
+}
+
+TEST_CASE("a program inherits neither descriptors nor blocked or ignored signals") {
+  const UniqueFd inheritable{::open("/dev/null", O_RDONLY)};
+  sigset_t mask;
+  sigset_t former;
+  ::sigemptyset(&mask);
+  ::sigaddset(&mask, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &mask, &former);
+  const auto former_handler = ::signal(SIGPIPE, SIG_IGN);
+  Run run(shell("ls /proc/$$/fd; grep SigBlk /proc/self/status; kill -PIPE $$; echo survived"));
+  REQUIRE(run.ended());
+  ::signal(SIGPIPE, former_handler);
+  ::pthread_sigmask(SIG_SETMASK, &former, nullptr);
+  CHECK(run.result->output == "0\n1\n2\nSigBlk:\t0000000000000000\n");
+  CHECK(run.result->number == SIGPIPE);
+}
+
+TEST_CASE("a program has none of our environment") {
+  ::setenv("PLUGHOST_TEST", "1", 1);
+  Run run({"/usr/bin/env"});
+  REQUIRE(run.ended());
+  ::unsetenv("PLUGHOST_TEST");
+  CHECK(run.result->output ==
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\nLANG=C.UTF-8\n");
+}
+
+TEST_CASE("destroyed means killed and reaped, and nothing is called") {
+  const test::TempDir dir;
+  Run run(shell("echo $$ > " + dir.at("pid").string() + "; exec sleep 1000"));
+  pid_t child = 0;
+  CHECK(test::run_until(run.loop, [&] {
+    std::ifstream file(dir.at("pid"));
+    return static_cast<bool>(file >> child);
+  }));
+  run.process.reset();
+  CHECK(test::run_until(run.loop, [&] { return ::kill(child, 0) != 0; }));
+  CHECK_FALSE(run.result);
+  CHECK_FALSE(run.gone);
+}
+
+TEST_CASE("destroyed means that it may clear up, and say so to nobody") {
+  const test::TempDir dir;
+  Run run(shell("cd " + dir.path().string() + "; " +
+                test::trapping("echo bye; echo bye >&2; : > cleared", ": > ready")));
+  REQUIRE(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("ready")); }));
+  run.process.reset();
+  CHECK(test::run_until(run.loop, [&] { return std::filesystem::exists(dir.at("cleared")); }));
+  CHECK_FALSE(run.result);
+}
+
+TEST_CASE("destroyed before its turn means that it never runs") {
+  const test::TempDir dir;
+  Run run(shell("touch " + dir.at("begun").string()));
+  CHECK_FALSE(run.process->begun());
+  run.process.reset();
+  Run other(shell("exit 0"));
+  REQUIRE(other.ended());
+  test::run_once(run.loop);
+  CHECK_FALSE(std::filesystem::exists(dir.at("begun")));
+}
+
+TEST_CASE("destroyed while it is being started means that it is killed") {
+  const std::set<pid_t> before = children();  // of the cases before this
+  {
+    Run run(shell("exec sleep 1000"));
+    REQUIRE(test::run_until(run.loop, [&] { return run.process->begun(); }));
+    run.process.reset();
+    // It has its end from the loop if it had begun by then, and else from the thread that starts it: the next
+    // one's start and end leave both their time.
+    bool later = false;
+    run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) { later = true; });
+    REQUIRE(test::run_until(run.loop, [&] { return later; }));
+  }
+  CHECK(std::ranges::includes(before, children()));
+}
+
+TEST_CASE("a line comes after the errors that the program has written before it") {
+  const test::TempDir dir;
+  std::string line;
+  std::string errors;
+  std::optional<Run> run;
+  Program program{
+      .command = shell("cd " + dir.path().string() +
+                       "; echo one; while [ ! -e go ]; do sleep 0.01; done; echo why >&2; echo two; "
+                       ": > both; exec sleep 1000"),
+      .errors = Program::Errors::kApart};
+  program.on_line = [&](std::string_view said) {
+    line = said;
+    errors = run->process->errors();
+    run->loop.stop();  // the kernel goes on to count the output among what is ready, and ahead of the errors
+  };
+  run.emplace(std::move(program));
+  run->loop.run();
+  REQUIRE(line == "one");
+  dir.file("go");
+  while (!std::filesystem::exists(dir.at("both")))
+    std::this_thread::yield();  // and the loop sees it all at once
+  run->loop.run();
+  CHECK(line == "two");
+  CHECK(errors == "why\n");
+}
+
+TEST_CASE("done may destroy it") {
+  Run run(shell("exit 0"));
+  bool destroyed = false;
+  run.process.emplace(run.queue, Program{.command = shell("exit 0")}, [&](const Ending&) {
+    run.process.reset();
+    destroyed = true;
+  });
+  CHECK(test::run_until(run.loop, [&] { return destroyed; }));
+}
+
+TEST_CASE("a program's lines are handed over one by one, and what comes after the last one is kept") {
+  std::vector<std::string> lines;
+  Run run(Program{.command = shell("printf 'one\\n\\nth'; sleep 0.05; printf 'ree\\nhalf'"),
+                  .on_line = [&](std::string_view line) { lines.emplace_back(line); }});
+  REQUIRE(run.ended());
+  CHECK(lines == std::vector<std::string>{"one", "", "three"});
+  CHECK(run.result->output == "half");
+  CHECK_FALSE(run.result->excess);
+}
+
+TEST_CASE("a line that is longer than what is kept is one too many, and no sum of lines is") {
+  std::size_t lines = 0;
+  Run run(Program{.command = shell("yes 0123456 | head -n 20000; head -c 200 /dev/zero | tr '\\0' a; "
+                                   "exec sleep 1000"),
+                  .on_line = [&](std::string_view) { ++lines; },
+                  .most_output = 100,
+                  .excess = Program::Excess::kFatal});
+  REQUIRE(run.ended());
+  CHECK(lines == 20000);
+  CHECK(run.result->excess);
+}
+
+TEST_CASE("a program that writes too much may clear up, and its end is told then") {
+  const test::TempDir dir;
+  Run run(Program{
+      .command = shell("cd " + dir.path().string() + "; " + test::trapping(": > cleared", "echo 0123456789")),
+      .most_output = 5,
+      .excess = Program::Excess::kFatal});
+  REQUIRE(run.ended());
+  CHECK(run.result->excess);
+  CHECK(run.result->output == "01234");
+  CHECK(run.result->how == How::kSignalled);
+  CHECK(std::filesystem::exists(dir.at("cleared")));
+}
+
+TEST_CASE("a program that is given more time is killed when that is over") {
+  std::optional<Subprocess>* process = nullptr;
+  const auto begun = EventLoop::Clock::now();
+  Run run(Program{.command = shell("echo; exec sleep 1000"), .timeout = 1h, .on_line = [&](std::string_view) {
+                    (*process)->extend(100ms);
+                  }});
+  process = &run.process;
+  REQUIRE(run.ended());
+  CHECK(run.result->how == How::kOverdue);
+  CHECK(run.result->timeout == 100ms);
+  CHECK(EventLoop::Clock::now() - begun >= 100ms);
+}
+
+TEST_CASE("what a program reads is all that it is given, and then the end") {
+  const std::string text(200'000, 'x');
+  Run run(Program{.command = {"/usr/bin/wc", "-c"}, .input = text});
+  REQUIRE(run.ended());
+  CHECK(run.result->output == "200000\n");
+}
+
+TEST_CASE("a program may have as many descriptors as select takes, whatever we may have") {
+  rlimit former{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &former) == 0);
+  rlimit raised = former;
+  raised.rlim_cur = std::min<rlim_t>(former.rlim_max, 5000);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &raised) == 0);
+  Run run(shell("ulimit -S -n; ulimit -H -n"));
+  REQUIRE(run.ended());
+  ::setrlimit(RLIMIT_NOFILE, &former);
+  const std::string hard = former.rlim_max == RLIM_INFINITY ? "unlimited" : std::to_string(former.rlim_max);
+  CHECK(run.result->output == "1024\n" + hard + "\n");
+}
+
+TEST_CASE("where children are reaped by themselves a program has an end, too") {
+  const auto former = ::signal(SIGCHLD, SIG_IGN);
+  Run run(shell("exit 0"));
+  REQUIRE(run.ended());
+  ::signal(SIGCHLD, former);
+  CHECK(run.result->how == How::kUntold);
+}
+
+TEST_CASE("a time-out from now on counts the time that a program waits for its turn") {
+  Run run(shell("exit 0"));
+  ProgramQueue line(run.programs, Purpose::kList, 1);
+  const Subprocess first(line, Program{.command = shell("exec sleep 1000")}, [](const Ending&) {});
+  Program program{.command = shell("exit 0"), .timeout = 200ms};
+  const auto outcome_of = [&](Program::TimeoutFrom from) {
+    program.timeout_from = from;
+    std::optional<Ending> ended;
+    bool gone = false;
+    const Subprocess waits(
+        line, program, [&](Ending ending) { ended = std::move(ending); }, [&] { gone = true; });
+    test::run_until(
+        run.loop, [&] { return ended.has_value(); }, 600ms);
+    CHECK_FALSE(waits.begun() != ended.has_value());
+    CHECK_FALSE(gone);
+    return ended;
+  };
+  CHECK_FALSE(outcome_of(Program::TimeoutFrom::kBegin));
+  const auto ended = outcome_of(Program::TimeoutFrom::kNow);
+  REQUIRE(ended);
+  CHECK(ended->how == How::kOverdue);
+}
+
+TEST_CASE("where no descriptor is left, that says nothing about the program") {
+  Run run(shell("exit 0"));
+  REQUIRE(run.ended());  // its threads are there
+  run.result.reset();
+  run.process.emplace(run.queue, Program{.command = shell("exit 0")},
+                      [&](Ending ending) { run.result = std::move(ending); });
+  {
+    const test::NoDescriptors none;
+    REQUIRE(run.ended());
+  }
+  CHECK(run.result->how == How::kNoMeans);
+  CHECK(run.result->number == EMFILE);
+}

@@ -1,0 +1,476 @@
+#include "kubernetes/apiserver/api_server.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <future>
+
+#include "unit/kubernetes/apiserver/api_client_fixture.hpp"
+#include "unit/kubernetes/apiserver/fake_api_server.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using test::ClientOfTest;
+using test::FakeApiServer;
+using test::FakeConnection;
+using test::FakeRequest;
+using test::run_until;
+using test::says;
+
+namespace {
+
+std::uint64_t counted(const ApiTally& tally, std::string_view verb, int code) {
+  for (const auto& each : tally.read().requests) {
+    if (each.verb == verb && each.code == code) return each.count;
+  }
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("a request has the path, the identity and the body that it should, and its answer comes") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(201, R"({"a":1})"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url() + "/prefix/");
+  test.start();
+  CHECK(test.client->state().server.empty());
+  const ApiAnswer answer =
+      test.ask({.verb = ApiVerb::kPatch,
+                .path = [](const std::string& node) { return "/api/v1/nodes/" + node + "/status?x=1"; },
+                .content_type = ApiRequest::kMergePatch,
+                .body = [](const std::string& node) { return R"({"n":")" + node + "\"}"; }});
+  CHECK(answer.ok());
+  CHECK(answer.code == 201);
+  CHECK(answer.body == R"({"a":1})");
+  CHECK(answer.trouble.empty());
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 1);
+  CHECK(requests[0].method == "PATCH");
+  CHECK(requests[0].target == "/prefix/api/v1/nodes/worker-1/status?x=1");
+  CHECK(requests[0].headers.at("authorization") == "Bearer secret");
+  CHECK(requests[0].headers.at("content-type") == "application/merge-patch+json");
+  CHECK(requests[0].headers.at("accept") == "application/json");
+  CHECK(requests[0].headers.at("user-agent") == "plughost");
+  CHECK(requests[0].body == R"({"n":"worker-1"})");
+  CHECK(counted(*test.tally, "patch", 201) == 1);
+  const ApiClientState state = test.client->state();
+  CHECK(state.server == server.url() + "/prefix");
+  CHECK(state.identity == test.directory.at("kubeconfig"));
+  CHECK(state.node == "worker-1");
+  CHECK(state.heard);
+  CHECK(state.trouble.empty());
+}
+
+TEST_CASE("what is created is posted, and what is got or listed is got") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url(), "      username: me\n      password: pass\n");
+  test.start();
+  CHECK(test.ask({.verb = ApiVerb::kCreate, .path = "/one", .body = "{}"}).ok());
+  CHECK(test.ask({.verb = ApiVerb::kGet, .path = "/two"}).ok());
+  CHECK(test.ask({.verb = ApiVerb::kList, .path = "/three"}).ok());
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 3);
+  CHECK(requests[0].method == "POST");
+  CHECK(requests[0].headers.at("content-type") == "application/json");
+  CHECK(requests[0].headers.at("authorization") == "Basic bWU6cGFzcw==");
+  CHECK(requests[1].method == "GET");
+  CHECK(requests[2].method == "GET");
+  CHECK_FALSE(requests[2].headers.contains("content-type"));
+  CHECK(counted(*test.tally, "create", 200) == 1);
+  CHECK(counted(*test.tally, "list", 200) == 1);
+}
+
+TEST_CASE("what is updated is put with its body, and what is deleted has none unless it says more") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.ask({.verb = ApiVerb::kUpdate, .path = "/one", .body = R"({"a":1})"}).ok());
+  CHECK(test.ask({.verb = ApiVerb::kDelete, .path = "/two"}).ok());
+  CHECK(test.ask({.verb = ApiVerb::kDelete, .path = "/three", .body = R"({"b":2})"}).ok());
+  CHECK(test.ask({.verb = ApiVerb::kGet, .path = "/four"}).ok());
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 4);
+  CHECK(requests[0].method == "PUT");
+  CHECK(requests[0].headers.at("content-type") == "application/json");
+  CHECK(requests[0].body == R"({"a":1})");
+  CHECK(requests[1].method == "DELETE");
+  CHECK(requests[1].body.empty());
+  CHECK(requests[2].method == "DELETE");
+  CHECK(requests[2].body == R"({"b":2})");
+  CHECK(requests[3].method == "GET");
+  CHECK(counted(*test.tally, "update", 200) == 1);
+  CHECK(counted(*test.tally, "delete", 200) == 2);
+}
+
+TEST_CASE("requests share one connection, which is closed when nobody asks") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.options.idle = 50ms;
+  test.start();
+  for (int i = 0; i < 3; ++i) CHECK(test.get("/").ok());
+  CHECK(server.requests().back().connection == 1);
+  CHECK(run_until(test.loop, [&] { return server.connections() == 0; }));
+  CHECK(test.get("/").ok());
+  CHECK(server.requests().back().connection == 2);
+}
+
+TEST_CASE("409, 422 and 404 are answers, with the server's words") {
+  std::atomic<int> code = 409;
+  FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
+    out.answer(code, R"({"kind":"Status","message":"so it is"})");
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  for (const int each : {404, 409, 422, 500}) {
+    code = each;
+    const ApiAnswer answer = test.get("/api/v1/pods?limit=1");
+    CHECK(answer.code == each);
+    CHECK_FALSE(answer.ok());
+    CHECK(says(answer.trouble, "the API server (" + server.url() +
+                                   ") was asked to get /api/v1/pods: " + std::to_string(each)));
+    CHECK(says(answer.trouble, ": so it is"));
+    CHECK(says(answer.body, "Status"));
+  }
+  CHECK(server.requests().size() == 4);
+  CHECK(test.client->state().trouble.empty());
+}
+
+TEST_CASE("429 and 503 say when to come again, a minute at most") {
+  std::atomic<int> seconds = 7;
+  FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
+    out.answer(429, "", "Retry-After: " + std::to_string(seconds) + "\r\n");
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.get("/").retry_after == 7s);
+  seconds = 61;
+  CHECK(test.get("/").retry_after == 60s);
+  seconds = -1;
+  CHECK_FALSE(test.get("/").retry_after);
+}
+
+TEST_CASE("a token that the server does not take is read anew at once, and the request is made once more") {
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    out.answer(request.headers.at("authorization") == "Bearer new" ? 200 : 401, "{}");
+  });
+  ClientOfTest test;
+  test.directory.file("token", "old\n");
+  test.kubeconfig(server.url(), "      tokenFile: token\n");
+  test.start();
+  const ApiAnswer refused = test.get("/");
+  CHECK(refused.code == 401);
+  CHECK(server.requests().size() == 2);
+  CHECK(says(test.client->state().trouble, "401 Unauthorized"));
+  test.directory.file("token", "new\n");
+  const ApiAnswer taken = test.get("/");
+  CHECK(taken.ok());
+  CHECK(taken.body == "{}");
+  CHECK(server.requests().size() == 4);
+  CHECK(server.requests()[2].headers.at("authorization") == "Bearer old");
+  CHECK(counted(*test.tally, "get", 401) == 3);
+  CHECK(counted(*test.tally, "get", 200) == 1);
+  CHECK(test.client->state().trouble.empty());
+}
+
+TEST_CASE("credentials that have grown old are read anew before the next request") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url(), "      token: one\n");
+  test.options.access_age = 0ms;
+  test.start();
+  CHECK(test.get("/").ok());
+  test.kubeconfig(server.url(), "      token: two\n");
+  CHECK(test.get("/").ok());
+  CHECK(server.requests()[1].headers.at("authorization") == "Bearer two");
+  // What cannot be read is as it was.
+  test.directory.file("kubeconfig", "broken: [");
+  CHECK(test.get("/").ok());
+  CHECK(server.requests()[2].headers.at("authorization") == "Bearer two");
+  REQUIRE(test.client->state().warnings.size() == 1);
+  CHECK(says(test.client->state().warnings[0], "kubeconfig:1"));
+}
+
+TEST_CASE("without credentials or without libcurl a request ends with the reason") {
+  ClientOfTest test;
+  test.start();
+  const ApiAnswer none = test.get("/api/v1/pods");
+  CHECK(none.code == 0);
+  CHECK(says(none.trouble, "kubeconfig cannot be opened: No such file or directory"));
+  CHECK(says(test.client->state().trouble, "No such file or directory"));
+  CHECK(counted(*test.tally, "get", 0) == 1);
+  test.kubeconfig("https://127.0.0.1:1");
+  test.options.library = "libplughost-has-none.so.4";
+  test.start();
+  CHECK(says(test.get("/").trouble, "install the package libcurl4"));
+  test.options.library = "libdl.so.2";
+  test.start();
+  CHECK(says(test.get("/").trouble, "libdl.so.2 is no libcurl"));
+}
+
+TEST_CASE(
+    "a server that is not there, is gone in the midst or talks nonsense is trouble, and then is well again") {
+  std::atomic<int> mood = 0;
+  FakeApiServer server([&](const FakeRequest&, FakeConnection& out) {
+    if (mood == 0) out.cut();
+    if (mood == 1) out.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), out.cut();
+    if (mood == 2) out.send("220 smtp.example.com ready\r\n"), out.cut();
+    if (mood == 3) out.answer(200, "{}");
+  });
+  ClientOfTest test;
+  test.kubeconfig("http://127.0.0.1:1");
+  test.options.access_age = 0ms;
+  test.start();
+  const ApiAnswer refused = test.get("/x");
+  CHECK(refused.code == 0);
+  CHECK(says(refused.trouble, "the API server (http://127.0.0.1:1) was asked to get /x: "));
+  CHECK(says(refused.trouble, "Connection refused"));
+  CHECK(refused.nobody);
+  test.kubeconfig(server.url());
+  for (mood = 0; mood < 3; ++mood) {
+    CAPTURE(mood.load());
+    const ApiAnswer answer = test.get("/x");
+    CHECK(answer.code == 0);
+    CHECK(answer.body.empty());
+    CHECK_FALSE(answer.trouble.empty());
+    CHECK_FALSE(answer.nobody);
+    CHECK(test.client->state().trouble == answer.trouble);
+  }
+  CHECK(test.get("/x").ok());
+  CHECK(test.client->state().trouble.empty());
+}
+
+TEST_CASE("a server that does not answer is waited for until the deadline, and a dropped call not at all") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.wait_for_close(); });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  const ApiAnswer late = test.ask({.path = "/", .deadline = 50ms});
+  CHECK(late.code == 0);
+  CHECK(says(late.trouble, "no answer within 50 ms"));
+  bool called = false;
+  auto call = test.client->send({.path = "/dropped"}, [&](const ApiAnswer&) { called = true; });
+  // On a busy machine the deadline of the first may pass before the server has seen it.
+  CHECK(run_until(test.loop, [&] {
+    const auto requests = server.requests();
+    return std::ranges::any_of(requests, [](const auto& each) { return each.target == "/dropped"; });
+  }));
+  call.reset();
+  CHECK(run_until(test.loop, [&] { return server.connections() == 0; }));
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("one that is slow does not hold back the others") {
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    if (request.target == "/slow")
+      out.wait_for_close();
+    else
+      out.answer(200, "{}");
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  const auto slow = test.client->send({.path = "/slow"}, [](const ApiAnswer&) {});
+  CHECK(run_until(test.loop, [&] { return server.requests().size() == 1; }));
+  CHECK(test.get("/quick").ok());
+}
+
+TEST_CASE("an answer that is longer than wanted, or whose head is, is cut off") {
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    if (request.target == "/fits") return out.answer(200, std::string(1000, 'x'));
+    if (request.target == "/long") return out.answer(200, std::string(1001, 'x'));
+    std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n";
+    for (int i = 0; i < (request.target == "/large-head" ? 250 : 265); ++i)
+      head += "X: " + std::string(1019, 'x') + "\r\n";  // 1 KiB each
+    out.send(head + "\r\n");
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.ask({.path = "/fits", .most_answer = 1000}).ok());
+  const ApiAnswer too_long = test.ask({.path = "/long", .most_answer = 1000});
+  CHECK_FALSE(too_long.ok());
+  CHECK(too_long.body.empty());
+  CHECK(says(too_long.trouble, "its answer has more than 1000 bytes"));
+  // It is an answer: the API server is there.
+  CHECK(test.client->state().trouble.empty());
+  CHECK(test.logged("cannot reach the API server").empty());
+  CHECK(test.get("/large-head").ok());
+  CHECK(test.get("/larger-head").code == 0);
+}
+
+TEST_CASE("a call may be dropped, and the next made, when one is done") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  std::unique_ptr<ApiCall> call;
+  int done = 0;
+  const std::function<void()> next = [&] {
+    call = test.client->send({.path = "/"}, [&](const ApiAnswer&) {
+      ++done;
+      call.reset();
+      if (done < 3) next();
+    });
+  };
+  next();
+  CHECK(done == 0);
+  CHECK(run_until(test.loop, [&] { return done == 3; }));
+}
+
+TEST_CASE("a name is asked for with the server's own name, and connected to elsewhere") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url(), "      token: t\n", "      tls-server-name: kubernetes.example\n");
+  test.start();
+  CHECK(test.get("/x").ok());
+  CHECK(server.requests()[0].headers.at("host") == "127.0.0.1:" + std::to_string(server.port()));
+}
+
+TEST_CASE("a proxy is the kubeconfig's, and never the environment's") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  FakeApiServer proxy([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ::setenv("http_proxy", "http://127.0.0.1:1", 1);
+  ::setenv("no_proxy", "127.0.0.1", 1);
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.options.access_age = 0ms;
+  test.start();
+  CHECK(test.get("/x").ok());
+  test.kubeconfig(server.url(), "      token: t\n", "      proxy-url: " + proxy.url() + "\n");
+  CHECK(test.get("/y").ok());
+  ::unsetenv("http_proxy");
+  ::unsetenv("no_proxy");
+  REQUIRE(proxy.requests().size() == 1);
+  CHECK(proxy.requests()[0].target == server.url() + "/y");
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a stream begins, says what comes and ends, and a refusal is its end") {
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    if (request.target == "/no") return out.answer(403, R"({"message":"not you"})");
+    out.begin();
+    out.chunk("one");
+    out.chunk("two");
+    out.end();
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  int began = 0;
+  std::string bytes;
+  std::optional<ApiAnswer> ended;
+  const ApiClient::StreamHooks hooks{.began = [&] { ++began; },
+                                     .bytes = [&](std::string_view some) { bytes += some; },
+                                     .ended = [&](ApiAnswer answer) { ended = std::move(answer); }};
+  auto call = test.client->stream({.verb = ApiVerb::kWatch, .path = "/yes"}, hooks);
+  REQUIRE(run_until(test.loop, [&] { return ended.has_value(); }));
+  CHECK(began == 1);
+  CHECK(bytes == "onetwo");
+  CHECK(ended->ok());
+  CHECK(counted(*test.tally, "watch", 200) == 1);
+  ended.reset();
+  call = test.client->stream({.verb = ApiVerb::kWatch, .path = "/no"}, hooks);
+  REQUIRE(run_until(test.loop, [&] { return ended.has_value(); }));
+  CHECK(began == 1);
+  CHECK(ended->code == 403);
+  CHECK(says(ended->trouble, "was asked to watch /no: 403 Forbidden: not you"));
+  CHECK(counted(*test.tally, "watch", 403) == 1);
+}
+
+TEST_CASE("a stream comes in parts however fast its server is, and a paused one does not come") {
+  constexpr std::size_t kSize = std::size_t{32} << 20u;
+  FakeApiServer server([](const FakeRequest& request, FakeConnection& out) {
+    if (request.target == "/ping") return out.answer(200, "{}");
+    out.answer(200, std::string(kSize, 'x'));
+  });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.start();
+  CHECK(test.get("/ping").ok());
+  std::size_t largest = 0;
+  std::size_t sum = 0;
+  bool ended = false;
+  std::unique_ptr<ApiCall> call;
+  call = test.client->stream({.verb = ApiVerb::kList, .path = "/large"},
+                             {.began = [] {},
+                              .bytes =
+                                  [&](std::string_view some) {
+                                    if (sum == 0) call->pause();
+                                    largest = std::max(largest, some.size());
+                                    sum += some.size();
+                                  },
+                              .ended = [&](const ApiAnswer& answer) { ended = answer.ok(); }});
+  REQUIRE(run_until(test.loop, [&] { return sum > 0; }));
+  const std::size_t first = sum;
+  for (int i = 0; i < 50; ++i) CHECK(test.get("/ping").ok());
+  CHECK(sum == first);
+  call->resume();
+  REQUIRE(run_until(test.loop, [&] { return ended; }));
+  CHECK(sum == kSize);
+  CHECK(largest <= std::size_t{512} << 10u);
+}
+
+TEST_CASE("a file system that does not answer is waited for once, and not by those who come later") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  test.directory.file("/etc/kubernetes/kubelet.conf");
+  std::filesystem::rename(test.directory.at("kubeconfig"), test.directory.at("/etc/kubernetes/kubelet.conf"));
+  std::atomic<int> looks = 0;
+  std::promise<void> release;
+  const auto released = release.get_future().share();
+  test.options.config.kubeconfig = "auto";
+  test.options.host = HostRoot(test.directory.path())
+                          .noted(
+                              [&looks, released](HostRoot::Look, const std::string&) {
+                                ++looks;
+                                released.wait();
+                              },
+                              nullptr);
+  test.options.file_deadline = 50ms;
+  test.start();
+  for (int i = 0; i < 3; ++i) CHECK(says(test.get("/").trouble, "takes longer than 50 ms: the file system"));
+  CHECK(looks == 1);
+  release.set_value();
+  const auto end = EventLoop::Clock::now() + 10s;
+  while (!test.get("/").ok()) REQUIRE(EventLoop::Clock::now() < end);
+}
+
+TEST_CASE("a node that cannot be called so is not asked for") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.kubeconfig(server.url());
+  for (const std::string name : {"a/b", "Worker", "a\"b", "a b"}) {
+    test.options.config.node = name;
+    test.start();
+    CHECK(says(test.get("/").trouble, "write `apiServer: {node: NAME}`"));
+  }
+  CHECK(server.requests().empty());
+  test.options.config.node = "worker-1.example";
+  test.start();
+  CHECK(test.get("/").ok());
+}
+
+TEST_CASE("the log says once that the API server cannot be asked, that it answers, and what is not safe") {
+  FakeApiServer server([](const FakeRequest&, FakeConnection& out) { out.answer(200, "{}"); });
+  ClientOfTest test;
+  test.options.access_age = 0ms;
+  test.start();
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(test.get("/").ok());
+  test.kubeconfig(server.url(), "      token: t\n", "      insecure-skip-tls-verify: true\n");
+  for (int i = 0; i < 2; ++i) CHECK(test.get("/").ok());
+  std::vector<std::string> words;
+  for (std::uint64_t number = 0; const auto record = test.log.history().after(number);
+       number = record->number)
+    words.push_back(record->words);
+  CHECK(words == std::vector<std::string>{"cannot reach the API server: retrying",
+                                          "the connection to the API server is not secure",
+                                          "API server answers"});
+}

@@ -1,0 +1,77 @@
+#pragma once
+// An HTTP/1.1 server that does what a test says, on a port of its own. Thread-safe; the handler is called by
+// a thread of each connection's.
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/system/unique_fd.hpp"
+
+namespace plughost::test {
+
+struct FakeRequest {
+  std::string method;
+  std::string target;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+  unsigned connection = 0;  // counted from 1
+};
+
+class FakeConnection {
+ public:
+  explicit FakeConnection(int fd) : fd_(fd) {}
+  void answer(int code, const std::string& body, const std::string& headers = "");
+  // Of an answer that goes on; then chunk() as often as there is something, and end().
+  void begin(int code = 200);
+  bool chunk(const std::string& bytes);
+  void end();
+  bool send(const std::string& bytes);  // false: nobody reads any more
+  void cut();                           // in the midst of whatever it is
+  void wait_for_close() const;          // until the other side ends the connection, or the server does
+
+ private:
+  int fd_;
+};
+
+class FakeApiServer {
+ public:
+  using Handler = std::function<void(const FakeRequest& request, FakeConnection& connection)>;
+
+  explicit FakeApiServer(Handler handler, std::uint16_t port = 0);
+  // Ends the connections.
+  ~FakeApiServer();
+  FakeApiServer& operator=(FakeApiServer&&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  std::vector<FakeRequest> requests() const;
+  // That are open.
+  unsigned connections() const;
+
+ private:
+  struct Connection {
+    UniqueFd fd;
+    bool open = true;
+    std::thread thread;
+  };
+  void accept();
+  void serve(Connection& connection, unsigned number);
+
+  Handler handler_;
+  UniqueFd listener_;
+  std::uint16_t port_ = 0;
+  mutable std::mutex mutex_;
+  bool ending_ = false;
+  std::list<Connection> connections_;
+  std::vector<FakeRequest> requests_;
+  std::thread acceptor_;
+};
+
+}  // namespace plughost::test

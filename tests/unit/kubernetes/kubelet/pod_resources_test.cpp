@@ -1,0 +1,188 @@
+#include "kubernetes/kubelet/pod_resources.hpp"
+
+#include <doctest/doctest.h>
+
+#include <optional>
+
+#include "unit/kubernetes/kubelet/telling_kubelet.hpp"
+#include "unit/run_until.hpp"
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace std::chrono_literals;
+using Clock = EventLoop::Clock;
+using Answers = std::vector<PodResources::Answer>;
+
+namespace {
+
+struct Client {
+  test::TempDir dir;
+  EventLoop loop;
+  Answers answers;
+  std::optional<PodResources> pods{std::in_place, loop, dir.at("kubelet.sock")};
+
+  void ask(Clock::time_point since = Clock::now()) {
+    pods->ask(since, [this](const PodResources::Answer& answer) { answers.push_back(answer); });
+  }
+  bool answered(std::size_t times) {
+    return test::run_until(loop, [&] { return answers.size() == times; });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("the ids that pods hold arrive by resource, each once") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.add("x.com/a", "gpu::0");
+  kubelet.add("x.com/b", "other");
+  kubelet.add("x.com/a", "gpu::0");
+  kubelet.add("x.com/a", "gpu::3");
+  client.ask();
+  CHECK(client.answers.empty());
+  REQUIRE(client.answered(1));
+  REQUIRE(client.answers[0].holdings);
+  const Holdings& held = *client.answers[0].holdings;
+  REQUIRE(held.size() == 2);
+  CHECK(held.at("x.com/a").all().size() == 2);
+  CHECK(held.at("x.com/a").contains("gpu::0"));
+  CHECK(held.at("x.com/a").contains("gpu::3"));
+  CHECK(held.at("x.com/b").contains("other"));
+}
+
+TEST_CASE("a node whose pods hold more than 4 MiB of ids is understood") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  // Few long ids: an answer has its deadline, and a sanitizer takes its time for each.
+  for (int i = 0; i < 10'000; ++i) kubelet.add("x.com/a", std::string(500, 'x') + std::to_string(i));
+  client.ask();
+  REQUIRE(client.answered(1));
+  REQUIRE(client.answers[0].holdings);
+  CHECK(client.answers[0].holdings->at("x.com/a").all().size() == 10'000);
+}
+
+TEST_CASE("where no kubelet answers, it is not known, with a reason") {
+  Client client;
+  std::string reason;
+  SUBCASE("there is no socket") { reason = "No such file or directory"; }
+  SUBCASE("nobody listens on it") {
+    const test::TellingKubelet former(client.dir.at("kubelet.sock"));
+    reason = "No such file or directory";
+  }
+  SUBCASE("the socket is a file") {
+    client.dir.file("kubelet.sock");
+    reason = "Connection refused";
+  }
+  client.ask();
+  CHECK(client.answers.empty());
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(client.answers[0].why.find(reason) != std::string::npos);
+}
+
+TEST_CASE("a kubelet that refuses is not known to hold anything, with its own words") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.refuse_next({grpc::StatusCode::UNIMPLEMENTED, "no pods here"});
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(client.answers[0].why == "no pods here");
+}
+
+TEST_CASE("those who ask at once share a question, and the next one comes after a pause") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.hold(true);
+  client.ask();
+  client.ask();
+  REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
+  client.ask();  // too late: what it asks about may have changed since
+  kubelet.hold(false);
+  REQUIRE(client.answered(2));
+  CHECK(kubelet.calls().size() == 1);
+  client.ask();
+  REQUIRE(client.answered(4));
+  CHECK(kubelet.calls().size() == 2);
+  CHECK(client.answers[3].asked - client.answers[0].asked >= PodResources::kPause);
+  CHECK(client.answers[3].asked - client.answers[0].asked < PodResources::kPauseIfRefused);
+}
+
+TEST_CASE("an answer to a question that was put late enough is told again, and one under way is shared") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.add("x.com/a", "one");
+  kubelet.hold(true);
+  const auto before = Clock::now();
+  client.ask();
+  REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
+  client.ask(before);
+  kubelet.hold(false);
+  REQUIRE(client.answered(2));
+  const auto asked = client.answers[0].asked;
+  CHECK(asked >= before);
+  CHECK(asked <= kubelet.calls()[0]);
+  client.ask(asked);
+  REQUIRE(client.answers.size() == 3);
+  CHECK(client.answers[2].holdings == client.answers[0].holdings);
+  CHECK(client.answers[2].asked == asked);
+  client.ask(asked + 1ns);
+  CHECK(client.answers.size() == 3);
+  REQUIRE(client.answered(4));
+  CHECK(client.answers[3].asked > asked);
+  CHECK(kubelet.calls().size() == 2);
+}
+
+TEST_CASE("a kubelet that is asked too much is asked again a second later") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.add("x.com/a", "one");
+  kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
+  const auto begun = Clock::now();
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK(client.answers[0].holdings);
+  CHECK(kubelet.calls().size() == 2);
+  CHECK(client.answers[0].asked - begun >= PodResources::kPauseIfRefused);
+}
+
+TEST_CASE("a kubelet that goes on to refuse is asked no sooner for the next who asks") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  for (unsigned i = 0; i < PodResources::kMostTries; ++i)
+    kubelet.refuse_next({grpc::StatusCode::RESOURCE_EXHAUSTED, "rejected by rate limit"});
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(client.answers[0].why == "rejected by rate limit");
+  client.ask();
+  REQUIRE(client.answered(2));
+  CHECK(client.answers[1].holdings);
+  CHECK(client.answers[1].asked - client.answers[0].asked >= PodResources::kPauseIfRefused);
+  CHECK(kubelet.calls().size() == PodResources::kMostTries + 1);
+}
+
+TEST_CASE("a kubelet that hangs is given up after the deadline") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.hold(true);
+  const auto start = Clock::now();
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK_FALSE(client.answers[0].holdings);
+  CHECK(Clock::now() - start > PodResources::kDeadline - 100ms);
+}
+
+TEST_CASE("nobody is called who asked something that is gone by then") {
+  Client client;
+  test::TellingKubelet kubelet(client.dir.at("kubelet.sock"));
+  kubelet.hold(true);
+  client.ask();
+  REQUIRE(test::run_until(client.loop, [&] { return kubelet.calls().size() == 1; }));
+  client.pods.reset();
+  kubelet.hold(false);
+  client.pods.emplace(client.loop, client.dir.at("kubelet.sock"));
+  client.ask();
+  REQUIRE(client.answered(1));
+  CHECK(kubelet.calls().size() == 2);
+}

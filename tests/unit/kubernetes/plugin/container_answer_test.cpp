@@ -1,0 +1,139 @@
+#include "kubernetes/plugin/container_answer.hpp"
+
+#include <doctest/doctest.h>
+
+#include "deviceplugin/v1beta1/deviceplugin.pb.h"
+#include "kubernetes/kubelet/wire.hpp"
+
+using namespace plughost;
+
+namespace {
+
+const auto kAllThere = [](const Allocation&) { return std::string(); };
+
+Offer offer() {
+  std::vector<Device> devices{{.id = "a",
+                               .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
+                               .attributes = {{"pciPath", "pci0000:00/0000:00:01.0"}}},
+                              {.id = "ill"}};
+  devices[1].trouble = "it smokes";
+  return {.resource = "x.com/r",
+          .inventory = Inventory(std::move(devices)),
+          .recipe = std::make_shared<const Recipe>(),
+          .given = std::make_shared<LastGiven>()};
+}
+
+grpc::Status answer(const Offer& from, const std::vector<std::string>& ids, const Allocation& more = {},
+                    const CheckAnswer& check = kAllThere) {
+  v1beta1::ContainerAllocateResponse response;
+  return answer_container(from, ids, more, check, response);
+}
+
+// An answer's size is this, with such an addition.
+Allocation addition_for(std::size_t bytes) {
+  Allocation more{.env = {{"LONG", std::string(bytes - 200, 'x')}}};
+  const auto all = std::get<Allocation>(container_allocation(offer(), std::vector<std::string>{"a"}, more));
+  v1beta1::ContainerAllocateResponse message;
+  write_allocation(all, message);
+  more.env["LONG"].append(bytes - message.ByteSizeLong(), 'x');
+  return more;
+}
+
+}  // namespace
+
+TEST_CASE("a container's answer has the devices, and what a program adds") {
+  v1beta1::ContainerAllocateResponse response;
+  REQUIRE(answer_container(offer(), std::vector<std::string>{"a"}, {.env = {{"K", "v"}}}, kAllThere, response)
+              .ok());
+  REQUIRE(response.devices_size() == 1);
+  CHECK(response.devices(0).host_path() == "/dev/a");
+  CHECK(response.envs().at("K") == "v");
+}
+
+TEST_CASE("a container's answer that is refused says of what sort the reason is") {
+  CHECK(answer(offer(), {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(answer(offer(), {"ill"}).error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(
+      answer(offer(), {"a"}, {.nodes = {{.host_path = "/dev/b", .container_path = "/dev/a"}}}).error_code() ==
+      grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_CASE("while the devices cannot be promised, a device that nobody has is still told apart") {
+  Offer stalled = offer();
+  stalled.stalls = {{.terms = nullptr, .why = "the driver hangs"}};
+  const grpc::Status status = answer(stalled, {"a"});
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(status.error_message() == "x.com/r: the driver hangs");
+  CHECK(answer(stalled, {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_CASE(
+    "hardware that a container has through another resource is not given, and what is given is told to the "
+    "ledger") {
+  Offer one = offer();
+  one.ledger = std::make_shared<Ledger>();
+  Offer other = one;
+  other.resource = "x.com/other";
+  std::vector<Device> devices{{.id = "a"}, {.id = "shared", .replicas = 2}};
+  devices[0].hardware.edit().units = {"/sys/devices/card"};
+  one.inventory = Inventory(devices);
+  other.inventory = Inventory(devices);
+  for (const Offer* each : {&one, &other})
+    one.ledger->list(each->resource, each->inventory.devices(), Ledger::Clock::now());
+  CHECK(answer(one, {"a"}, {}, [](const Allocation&) { return std::string("it is gone"); }).error_code() ==
+        grpc::StatusCode::UNAVAILABLE);
+  CHECK_FALSE(one.ledger->held({one.resource, "a"}));
+  CHECK(answer(one, {"a"}).ok());
+  CHECK(one.ledger->held({one.resource, "a"}));
+  const grpc::Status status = answer(other, {"a"});
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(status.error_message() ==
+        "resource x.com/other: device a: held by a container that has just got it as x.com/r a");
+  CHECK(answer(other, {"shared::1"}).ok());
+  CHECK(one.ledger->held({other.resource, "shared"}));
+  CHECK(answer(one, {"a"}).ok());  // the kubelet may give an id once more
+}
+
+TEST_CASE(
+    "who asks for a share as one before has is another container, and gets nothing of that one's group") {
+  Offer cards = offer();
+  int given = 0;
+  cards.ledger = std::make_shared<Ledger>([&] { ++given; });
+  Offer others = cards, shares = cards;
+  others.resource = "x.com/others";
+  shares.resource = "x.com/shares";
+  const auto list = [](Offer& each, Device device, std::vector<std::string> units) {
+    device.hardware.edit().units = std::move(units);
+    each.inventory = Inventory({std::move(device)});
+    each.ledger->list(each.resource, each.inventory.devices(), Ledger::Clock::now());
+  };
+  const std::string group = std::string(kIommuGroup) + "7";
+  list(cards, {.id = "card"}, {"/sys/devices/card", group});
+  list(others, {.id = "sound"}, {"/sys/devices/sound", group});
+  list(shares, {.id = "shared", .replicas = 2}, {});
+  CHECK(answer(cards, {"card"}).ok());
+  CHECK(answer(shares, {"shared::0"}).ok());
+  CHECK(answer(shares, {"shared::1"}).ok());
+  CHECK(given == 3);
+  CHECK(answer(others, {"sound"}).error_code() == grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_CASE("what the machine has no more is not promised, and those that are near are not told of it") {
+  const Offer whole = offer();
+  const grpc::Status status =
+      answer(whole, {"a"}, {}, [](const Allocation& of) { return of.nodes.at(0).host_path + " is gone"; });
+  CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(status.error_message() == "x.com/r: /dev/a is gone");
+  CHECK(whole.given->just_now(LastGiven::Clock::now()).empty());
+  CHECK(answer(whole, {"a"}).ok());
+  CHECK(whole.given->just_now(LastGiven::Clock::now()) ==
+        std::vector<std::string>{"pci0000:00/0000:00:01.0"});
+}
+
+TEST_CASE("an answer that the kubelet could not take is refused") {
+  CHECK(answer(offer(), {"a"}, addition_for(kListLimit)).ok());
+  const grpc::Status status = answer(offer(), {"a"}, addition_for(kListLimit + 1));
+  CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(status.error_message() == "resource x.com/r: the answer has " + std::to_string(kListLimit + 1) +
+                                      " bytes, and the kubelet takes 4 MiB");
+}

@@ -1,0 +1,57 @@
+#include "kubernetes/plugin/served_resource.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+
+namespace {
+
+struct CountingReader final : FeedReader {
+  void on_news() override { ++lists; }
+  void on_closed() override { ++closed; }
+  int lists = 0;
+  int closed = 0;
+};
+
+Offer offer(std::vector<std::string> ids, std::string path = "") {
+  std::vector<Device> devices;
+  for (std::string& id : ids) devices.push_back({.id = std::move(id), .attributes = {{"path", path}}});
+  return {"example.com/x", Inventory(std::move(devices)), std::make_shared<const Recipe>()};
+}
+
+}  // namespace
+
+TEST_CASE("readers are woken by another list, not by the same one with other facts") {
+  InventoryFeed feed(offer({"a"}, "/one"));
+  const auto reader = std::make_shared<CountingReader>();
+  feed.readers().subscribe(reader);
+  CHECK_FALSE(feed.publish(offer({"a"}, "/two")));
+  CHECK(reader->lists == 0);
+  CHECK(*feed.newest().offer->inventory.devices()[0].attribute("path") == "/two");
+  REQUIRE(feed.publish(offer({"a", "b"})));
+  feed.readers().tell();
+  CHECK(reader->lists == 1);
+}
+
+TEST_CASE("a reader that has unsubscribed hears nothing more") {
+  InventoryFeed feed(offer({"a"}));
+  const auto reader = std::make_shared<CountingReader>();
+  feed.readers().subscribe(reader);
+  feed.readers().unsubscribe(reader.get());
+  REQUIRE(feed.publish(offer({})));
+  feed.readers().tell();
+  feed.readers().close();
+  CHECK(reader->lists == 0);
+  CHECK(reader->closed == 0);
+}
+
+TEST_CASE("closing tells every reader, and one that comes later") {
+  InventoryFeed feed(offer({"a"}));
+  const auto early = std::make_shared<CountingReader>();
+  const auto late = std::make_shared<CountingReader>();
+  feed.readers().subscribe(early);
+  feed.readers().close();
+  feed.readers().subscribe(late);
+  CHECK(early->closed == 1);
+  CHECK(late->closed == 1);
+}

@@ -1,0 +1,69 @@
+#include "kubernetes/pods/held_units.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+
+namespace {
+
+Device card(const std::string& id, unsigned units) {
+  Device device;
+  device.id = id;
+  device.replicas = units;
+  return device;
+}
+
+const Inventory kCards({card("a", 2), card("b", 3)});
+
+Holder holder(const std::string& pod) { return {.pod_namespace = "ns", .pod = pod, .container = "c0"}; }
+
+}  // namespace
+
+TEST_CASE("holders have as many ids of the card that they were given") {
+  const HoldersOfIds held{{"a::0", holder("p")}, {"a::1", holder("p")}, {"b::0", holder("q")}};
+  const HoldersOfIds known = by_card(held, kCards, [](const Holder& of) {
+    return of.pod == "p" ? kCards.find("b::0") : kCards.find("a::0");
+  });
+  CHECK(known == HoldersOfIds{{"b::0", holder("p")}, {"b::1", holder("p")}, {"a::0", holder("q")}});
+}
+
+TEST_CASE("whose card nobody knows keeps the ids, or gets others where those are taken") {
+  const HoldersOfIds held{{"a::0", holder("p")}, {"b::0", holder("stranger")}, {"b::2", holder("stranger")}};
+  const HoldersOfIds known =
+      by_card(held, kCards, [](const Holder& of) { return of.pod == "p" ? kCards.find("b::0") : nullptr; });
+  CHECK(known ==
+        HoldersOfIds{{"b::0", holder("p")}, {"b::1", holder("stranger")}, {"b::2", holder("stranger")}});
+}
+
+TEST_CASE("a card that has no units left for its holders keeps count by those of others") {
+  const HoldersOfIds held{{"b::0", holder("p")}, {"b::1", holder("p")}, {"b::2", holder("p")}};
+  const HoldersOfIds known = by_card(held, kCards, [](const Holder&) { return kCards.find("a::0"); });
+  CHECK(known == HoldersOfIds{{"a::0", holder("p")}, {"a::1", holder("p")}, {"b::0", holder("p")}});
+  CHECK(by_card({}, kCards, [](const Holder&) { return nullptr; }) == HoldersOfIds());
+}
+
+TEST_CASE("48,000 units of one pod are counted by looking at each unit and asking for its card once") {
+  constexpr unsigned kUnits = 24'000;
+  const Inventory cards({card("a", kUnits), card("b", kUnits)});
+  std::vector<std::string> ids;
+  cards.for_each_id([&](const std::string& id, const Device&) { ids.push_back(id); });
+  HoldingsBuilder builder;
+  const auto pod = std::make_shared<const Holder>(holder("p"));
+  for (const std::string& id : ids) builder.add("x.com/m", id, pod);
+  const HoldersOfIds held = std::move(builder).build().at("x.com/m");
+  unsigned asked = 0;
+  const HoldersOfIds known = by_card(held, cards, [&](const Holder&) {
+    ++asked;
+    return cards.find("b::0");
+  });
+  CHECK(asked == 1);
+  CHECK(known.all().size() == 2 * kUnits);
+  CHECK(known == held);
+}
+
+TEST_CASE("who holds a resource is called as it is known there, and nobody else") {
+  const HoldersOfIds held{{"a::0", holder("p")}, {"a::1", holder("q")}};
+  const auto called = [](const Holder& of) { return of.pod == "p" ? holder("trainer") : of; };
+  CHECK(by_name(held, called) == HoldersOfIds{{"a::0", holder("trainer")}, {"a::1", holder("q")}});
+  CHECK(by_name({}, called) == HoldersOfIds());
+}

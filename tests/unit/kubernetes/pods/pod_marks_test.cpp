@@ -1,0 +1,143 @@
+#include "kubernetes/pods/assumed_cards.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "unit/kubernetes/pods/rig.hpp"
+
+namespace plughost {
+namespace {
+
+const std::string kAssigned = "ALIYUN_COM_GPU_MEM_ASSIGNED";
+const std::string kPatch = "PATCH /api/v1/namespaces/ns/pods/";
+
+struct Rig : test::PodsRig {
+  void put(const std::string& name) { cluster.put_pod(pod(name, "0")); }
+  void add(const std::string& name) {
+    const AskingPod its = PodText{.uid = name, .name = name}.asking();
+    marks.add(its, mark_patch(terms_of(Dialect::kGpushare), its, 5));
+  }
+  bool marked(const std::string& name) { return cluster.annotation(name, kAssigned) == "true"; }
+  bool patched(std::size_t times) {
+    return until([&] { return cluster.asked(kPatch) == times; });
+  }
+  // Another answer has come since the last call.
+  bool answered() {
+    const auto heard = [this] { return server.client()->state().heard; };
+    const bool came = until([&] { return heard() != heard_; });
+    heard_ = heard();
+    return came;
+  }
+
+  PodMarks marks{loop, server, log};
+  std::optional<EventLoop::Clock::time_point> heard_;
+};
+
+}  // namespace
+
+TEST_CASE("a mark is written into the pod's status, and once while it is to be written") {
+  Rig rig;
+  rig.put("a");
+  rig.add("a");
+  rig.add("a");
+  REQUIRE(rig.until([&] { return rig.marked("a"); }));
+  CHECK(rig.cluster.asked() == std::vector<std::string>{kPatch + "a/status"});
+}
+
+TEST_CASE("marks that are forbidden wait for one probe, which is another mark each time, and then all go") {
+  Rig rig;
+  constexpr int kMarks = 20;
+  constexpr std::size_t kProbes = 12;
+  const auto name_of = [](int n) { return "p" + std::to_string(n); };
+  for (int n = 0; n < kMarks; ++n) rig.put(name_of(n));
+  rig.cluster.refuse(kPatch, 403);
+  for (int n = 0; n < kMarks; ++n) rig.add(name_of(n));
+  for (std::size_t probes = 1; probes <= kProbes; ++probes) {
+    REQUIRE(rig.answered());
+    CHECK(rig.cluster.asked(kPatch) == probes);
+    if (probes == kProbes) rig.cluster.refuse(kPatch, 0);
+    test::pass(rig.loop, PodMarks::kLongestPause);
+  }
+  for (int n = 0; n < kMarks; ++n) REQUIRE(rig.until([&] { return rig.marked(name_of(n)); }));
+  const std::vector<std::string> asked = rig.cluster.asked();
+  CHECK(asked.size() == kProbes + kMarks);
+  CHECK(std::set<std::string>(asked.begin(), asked.begin() + kProbes).size() == kProbes);
+}
+
+TEST_CASE("a new mark is tried at once while others wait, and its success ends their wait") {
+  Rig rig;
+  for (const std::string name : {"old", "older", "new"}) rig.put(name);
+  rig.cluster.refuse(kPatch, 500, 1);
+  rig.add("older");
+  rig.add("old");
+  REQUIRE(rig.answered());
+  CHECK(rig.cluster.asked(kPatch) == 1);
+  rig.add("new");
+  REQUIRE(rig.until([&] { return rig.marked("new") && rig.marked("old") && rig.marked("older"); }));
+  CHECK(rig.cluster.asked(kPatch) == 4);
+  CHECK(rig.cluster.asked()[1] == kPatch + "new/status");
+}
+
+TEST_CASE("a mark is dropped with its pod, whether it waits or is being written") {
+  Rig rig;
+  for (const std::string name : {"a", "b", "c", "d"}) rig.put(name);
+  rig.cluster.refuse(kPatch, 403);
+  rig.add("a");
+  REQUIRE(rig.answered());
+  rig.cluster.refuse(kPatch, 0);
+  rig.cluster.hold(kPatch);
+  rig.add("b");
+  REQUIRE(rig.patched(2));
+  rig.add("c");
+  rig.marks.keep([](const std::string& uid) { return uid == "c"; });
+  REQUIRE(rig.patched(3));
+  rig.cluster.release();
+  REQUIRE(rig.answered());
+  CHECK(rig.marked("c"));
+  test::pass(rig.loop, PodMarks::kLongestPause);
+  // One request is under way at a time: a mark that was kept would be written before the next one.
+  rig.add("d");
+  REQUIRE(rig.until([&] { return rig.marked("d"); }));
+  CHECK(rig.cluster.asked(kPatch) == 4);
+  CHECK(rig.cluster.asked()[2] == kPatch + "c/status");
+  CHECK_FALSE(rig.marked("a"));
+}
+
+TEST_CASE("the mark of a pod that the API server does not have, or has as another pod, is not retried") {
+  Rig rig;
+  rig.cluster.put_pod(PodText{.uid = "of-before", .name = "other"}.json());
+  rig.put("a");
+  rig.add("absent");
+  rig.add("other");
+  rig.add("a");
+  REQUIRE(rig.patched(3));
+  REQUIRE(rig.until([&] { return rig.marked("a"); }));
+  rig.put("b");
+  rig.add("b");
+  REQUIRE(rig.until([&] { return rig.marked("b"); }));
+  test::pass(rig.loop, PodMarks::kLongestPause);
+  CHECK(rig.cluster.asked(kPatch) == 4);
+  CHECK_FALSE(rig.marked("other"));
+}
+
+TEST_CASE("without an API server a mark waits for the next one, and one that is being written is repeated") {
+  Rig rig;
+  rig.put("a");
+  rig.put("b");
+  rig.server.use(std::nullopt);
+  rig.add("a");
+  rig.use();
+  REQUIRE(rig.until([&] { return rig.marked("a"); }));
+  CHECK(rig.cluster.asked(kPatch) == 1);
+  rig.cluster.hold(kPatch);
+  rig.add("b");
+  REQUIRE(rig.patched(2));
+  rig.server.use(std::nullopt);
+  rig.use();
+  REQUIRE(rig.patched(3));
+  rig.cluster.release();
+  CHECK(rig.until([&] { return rig.marked("b"); }));
+}
+
+}  // namespace plughost

@@ -1,0 +1,320 @@
+#include "kubernetes/pods/pod_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/kubernetes/kubelet/fake_pods_api.hpp"
+#include "unit/kubernetes/pods/rig.hpp"
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakePodsApi;
+
+const std::string kWatch = "GET /api/v1/pods?watch=true";
+const std::string kPendingList =
+    "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dworker-1%2Cstatus.phase%3DPending";
+
+struct Rig : test::PodsRig {
+  std::filesystem::path socket = directory.at("pods-api.sock");
+  PodSource source{loop, server, socket};
+  unsigned changes = 0;
+  unsigned lists = 0;
+  PodSearch pods{loop, source, kGpuMemory, terms_of(Dialect::kGpushare), [this](bool anew) {
+                   ++changes;
+                   lists += anew;
+                 }};
+  std::vector<std::string> given_up;
+
+  const AskingPod* find(const std::string& uid) { return pods.book().find(uid); }
+  bool sees(const std::string& uid, const std::string& card) {
+    return until([&] { return find(uid) && find(uid)->card == card; });
+  }
+  PodSearch::Attempt seen(const std::string& uid, bool& served) {
+    return [this, &served, uid] { return served = find(uid) != nullptr; };
+  }
+  PodSearch::GiveUp note() {
+    return [this](const std::string& trouble) { given_up.push_back(trouble); };
+  }
+};
+
+TEST_CASE("where the kubelet does not tell its pods, they are those of a watch of the API server") {
+  Rig rig;
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  CHECK_FALSE(rig.source.by_kubelet());
+  const unsigned lists = rig.lists;
+  rig.cluster.put_pod(rig.pod("b", "1"));
+  REQUIRE(rig.sees("b", "1"));
+  CHECK(rig.lists == lists);
+  const unsigned changes = rig.changes;
+  rig.cluster.remove_pod("a");
+  REQUIRE(rig.until([&] { return !rig.find("a"); }));
+  CHECK(rig.changes > changes);
+  CHECK(rig.cluster.asked(kWatch) == 1);
+}
+
+TEST_CASE("a pod that has ended is not read, and one that ends is forgotten") {
+  Rig rig;
+  rig.cluster.put_pod(PodText{.uid = "over", .name = "over", .phase = "Succeeded"}.json());
+  rig.cluster.put_pod(PodText{.uid = "failed", .name = "failed", .phase = "Failed"}.json());
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  CHECK(rig.pods.book().all().size() == 1);
+  rig.cluster.put_pod(PodText{.uid = "later", .name = "later", .phase = "Failed"}.json());
+  rig.cluster.put_pod(rig.pod("b", "0"));
+  REQUIRE(rig.sees("b", "0"));
+  CHECK(rig.pods.book().all().size() == 2);
+  rig.cluster.set_phase("a", "Succeeded");
+  CHECK(rig.until([&] { return !rig.find("a"); }));
+}
+
+TEST_CASE("pods with megabytes of arguments are pods like others, and so are those after them") {
+  Rig rig;
+  const auto large = [](const std::string& name) {
+    Json pod = Rig::pod(name, "0");
+    pod["spec"]["args"] = std::string(std::size_t{5} << 20u, 'x');
+    return pod;
+  };
+  // A sanitizer takes seconds for each megabyte.
+  const auto sees = [&](const std::string& uid) {
+    return test::run_until(
+        rig.loop, [&] { return rig.find(uid) != nullptr; }, 60s);
+  };
+  rig.cluster.put_pod(large("listed"));
+  REQUIRE(sees("listed"));
+  rig.cluster.put_pod(large("watched"));
+  rig.cluster.put_pod(rig.pod("b", "1"));
+  REQUIRE(sees("b"));
+  CHECK(rig.find("watched"));
+  CHECK(rig.cluster.asked(kWatch) == 1);
+}
+
+TEST_CASE("who waits is served at once, by the next news, or by one more list of the pods that wait") {
+  Rig rig;
+  int asked = 0;
+  rig.pods.until(
+      "", [&] { return ++asked == 1; }, rig.note());
+  CHECK(asked == 1);
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  bool served = false;
+  rig.pods.until("", rig.seen("b", served), rig.note(), 1h);
+  CHECK_FALSE(served);
+  rig.cluster.put_pod(rig.pod("b", "1"));
+  CHECK(rig.until([&] { return served; }));
+  CHECK(rig.cluster.asked(kPendingList) == 0);
+  rig.cluster.hold_watches(true);
+  rig.cluster.put_pod(rig.pod("c", "1"));
+  served = false;
+  rig.pods.until("", rig.seen("c", served), rig.note(), 1ms);
+  CHECK(rig.until([&] { return served; }));
+  CHECK(rig.cluster.asked(kPendingList) == 1);
+  CHECK(rig.given_up.empty());
+  CHECK(asked == 1);
+}
+
+TEST_CASE("who waits in vain is told once, and why the API server did not answer") {
+  Rig rig;
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  const auto never = [] { return false; };
+  rig.pods.until("", never, rig.note(), 1ms);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
+  CHECK(rig.given_up[0].empty());
+  rig.cluster.refuse("GET /api/v1/pods", 403);
+  rig.pods.until("", never, rig.note(), 1ms);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 2; }));
+  CHECK(rig.given_up[1].find("refused by the test") != std::string::npos);
+  rig.server.use(std::nullopt);
+  rig.pods.until("", never, rig.note(), 1ms);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 3; }));
+  CHECK(rig.given_up[2] == "the configuration names no API server any more");
+  // They are forgotten.
+  rig.cluster.refuse("GET /api/v1/pods", 0);
+  rig.use();
+  rig.cluster.put_pod(rig.pod("b", "0"));
+  REQUIRE(rig.sees("b", "0"));
+  CHECK(rig.given_up.size() == 3);
+}
+
+TEST_CASE("a kubelet that tells its pods is asked each time, and the API server is not watched") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  kubelet.put(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  CHECK(rig.source.by_kubelet());
+  CHECK(rig.lists == 1);
+  // What it said before is not enough: that pod may be over by now.
+  kubelet.remove("a");
+  kubelet.put(rig.pod("b", "1"));
+  bool served = false;
+  rig.pods.until(
+      "", [&] { return served = !rig.pods.book().all().empty(); }, rig.note(), 0ms);
+  CHECK_FALSE(served);
+  REQUIRE(rig.until([&] { return served; }));
+  CHECK_FALSE(rig.find("a"));
+  CHECK(rig.find("b"));
+  CHECK(rig.cluster.asked().empty());
+}
+
+TEST_CASE("a pod of the kubelet's that is too large is named once, and the others are known") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  std::string annotations = gpushare_annotations("1", "0");
+  for (int i = 0; i < 1000; ++i) annotations += ",\"" + std::to_string(i) + "\":\"\"";
+  kubelet.put(PodText{.uid = "many", .name = "many", .annotations = annotations}.json());
+  kubelet.put(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  const unsigned lists = rig.lists;
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.until([&] { return rig.lists > lists; }));
+  CHECK_FALSE(rig.find("many"));
+  std::size_t named = 0;
+  std::uint64_t number = 0;
+  while (const auto record = rig.log.history().after(number)) {
+    number = record->number;
+    named += record->json().dump().find(R"("pod":"ns/many")") != std::string::npos;
+  }
+  CHECK(named == 1);
+}
+
+TEST_CASE("a kubelet that tells its pods is asked for one of them again and again, until patience is over") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  kubelet.put(rig.pod("other", "0"));
+  REQUIRE(rig.sees("other", "0"));
+  bool served = false;
+  rig.pods.until("a", rig.seen("a", served), rig.note(), 1h);
+  REQUIRE(rig.until([&] { return kubelet.calls() > 2; }));
+  CHECK_FALSE(served);
+  kubelet.put(rig.pod("a", "1"));
+  REQUIRE(rig.until([&] { return served; }));
+  CHECK(rig.find("other"));  // nobody has asked for all of them
+  const auto asked = EventLoop::Clock::now();
+  rig.pods.until("b", rig.seen("b", served), rig.note(), 600ms);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
+  CHECK(EventLoop::Clock::now() - asked >= 600ms);
+  CHECK(rig.given_up[0].empty());
+}
+
+TEST_CASE(
+    "while the kubelet does not tell its pods yet the API server is asked, and the kubelet soon again") {
+  Rig rig;
+  rig.source.on_kubelet(rig.directory.at("another.sock"));
+  FakePodsApi kubelet(rig.directory.at("another.sock"));
+  kubelet.refuse(grpc::StatusCode::FAILED_PRECONDITION, 2);
+  REQUIRE(rig.until([&] { return rig.source.by_kubelet(); }));
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  kubelet.put(rig.pod("b", "0"));
+  bool served = false;
+  rig.pods.until("", rig.seen("a", served), rig.note(), 0ms);
+  REQUIRE(rig.until([&] { return served; }));
+  CHECK(rig.cluster.asked(kPendingList) == 1);
+  CHECK(rig.cluster.asked(kWatch) == 0);
+  CHECK(rig.sees("b", "0"));
+  CHECK_FALSE(rig.find("a"));
+  CHECK(kubelet.calls() == 3);
+}
+
+TEST_CASE("a kubelet that cannot tell its pods has them watched, and who asks hears of the API server's") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  kubelet.refuse(grpc::StatusCode::INTERNAL, 1000);
+  rig.cluster.put_pod(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  CHECK_FALSE(rig.source.by_kubelet());
+  CHECK(rig.until([&] { return rig.cluster.asked(kWatch) == 1; }));
+  // It is tried again by who asks, and told from then on.
+  kubelet.refuse(grpc::StatusCode::OK, 0);
+  kubelet.put(rig.pod("b", "1"));
+  bool served = false;
+  rig.pods.until("", rig.seen("b", served), rig.note(), 0ms);
+  REQUIRE(rig.until([&] { return served; }));
+  CHECK(rig.source.by_kubelet());
+}
+
+TEST_CASE("a question that is put while another kubelet comes is answered") {
+  Rig rig;
+  {
+    FakePodsApi former(rig.socket);
+    former.put(rig.pod("a", "0"));
+    REQUIRE(rig.sees("a", "0"));
+    rig.pods.until(
+        "", [] { return false; }, rig.note(), 0ms);
+    test::run_once(rig.loop);
+  }
+  FakePodsApi kubelet(rig.socket);
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
+}
+
+TEST_CASE("who waits in vain is told why neither of them says anything") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  kubelet.put(rig.pod("a", "0"));
+  REQUIRE(rig.sees("a", "0"));
+  kubelet.refuse(grpc::StatusCode::FAILED_PRECONDITION);
+  rig.cluster.refuse("GET /api/v1/pods", 500);
+  rig.pods.until(
+      "", [] { return false; }, rig.note(), 0ms);
+  REQUIRE(rig.until([&] { return rig.given_up.size() == 1; }));
+  CHECK(rig.given_up[0].starts_with("the kubelet: as the test wants it; "));
+  CHECK(rig.given_up[0].find("refused by the test") != std::string::npos);
+}
+
+TEST_CASE("an older kubelet after a newer one has its pods from the API server, and the other way round") {
+  Rig rig;
+  {
+    FakePodsApi kubelet(rig.socket);
+    kubelet.put(rig.pod("a", "0"));
+    REQUIRE(rig.sees("a", "0"));
+  }
+  rig.cluster.put_pod(rig.pod("b", "1"));
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.sees("b", "1"));
+  CHECK_FALSE(rig.source.by_kubelet());
+  CHECK_FALSE(rig.find("a"));
+  FakePodsApi kubelet(rig.socket);
+  kubelet.put(rig.pod("c", "0"));
+  // Somebody asks, and it is seen.
+  bool served = false;
+  rig.pods.until("", rig.seen("c", served), rig.note(), 0ms);
+  REQUIRE(rig.until([&] { return served; }));
+  CHECK(rig.source.by_kubelet());
+  rig.cluster.put_pod(rig.pod("d", "0"));
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.until([&] { return kubelet.calls() == 2; }));
+  CHECK_FALSE(rig.find("d"));
+}
+
+TEST_CASE("who has what it wants, or is gone, is not asked again") {
+  Rig rig;
+  FakePodsApi kubelet(rig.socket);
+  kubelet.put(rig.pod("a", "0"));
+  {
+    PodSearch gone(rig.loop, rig.source, kGpuMemory, terms_of(Dialect::kGpushare), [](bool) {});
+    gone.until(
+        "", [] { return false; }, rig.note(), 1h);
+    gone.until(
+        "a", [] { return false; }, rig.note(), 0ms);
+    test::run_once(rig.loop);
+  }
+  REQUIRE(rig.sees("a", "0"));
+  int attempts = 0;
+  rig.pods.until(
+      "", [&] { return ++attempts == 2; }, rig.note(), 1h);
+  REQUIRE(rig.until([&] { return attempts == 2; }));
+  rig.source.on_kubelet(rig.socket);
+  REQUIRE(rig.until([&] { return rig.lists >= 4; }));
+  CHECK(attempts == 2);
+  CHECK(rig.given_up.empty());
+}
+
+TEST_CASE("a pod is waited for a second and a half, and the last list takes no longer than two in all") {
+  CHECK(PodSearch::kPatience + PodSource::kLastList < 2s);
+  CHECK(PodSearch::kPatience >= 1s);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,316 @@
+#include "model/allocate/ledger.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Ledger::Clock;
+using Ids = std::vector<std::string>;
+
+constexpr Clock::time_point kStart{1000h};
+const std::string kNic = "x.com/nic";  // the same functions, by two entries
+const std::string kVfio = "x.com/vfio";
+const std::string kCard = "/sys/devices/pci0000:00/0000:00:02.0";
+const std::string kOther = "/sys/devices/pci0000:00/0000:00:03.0";
+
+Device device(std::string id, std::vector<std::string> units) {
+  Device made{.id = std::move(id)};
+  made.hardware.edit().units = std::move(units);
+  return made;
+}
+
+struct Rig {
+  Ledger ledger;
+  std::map<std::string, std::vector<Device>> lists;
+
+  void list(const std::string& resource, std::vector<Device> devices, Clock::time_point now = kStart) {
+    ledger.list(resource, devices, now);
+    std::ranges::sort(devices, {}, &Device::id);
+    lists[resource] = std::move(devices);
+  }
+  std::string give(const std::string& resource, const Ids& ids, Clock::time_point now = kStart) {
+    return ledger.give(resource, ids, now);
+  }
+  // Why the resource's device is not to be had; empty: it is.
+  std::string why(const std::string& resource, const std::string& id) const {
+    std::vector<Device> devices = lists.at(resource);
+    ledger.lay(resource, devices);
+    for (const Device& each : devices) {
+      if (each.id != id) continue;
+      CHECK(each.healthy() == each.reason().empty());
+      CHECK(ledger.touches(resource) >= !each.healthy());
+      return each.reason();
+    }
+    return "not listed";
+  }
+  void learn(std::initializer_list<std::pair<const Ledger::Name, std::string>> holds,
+             Clock::time_point asked) {
+    ledger.learn(holds, asked, asked);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("ledger: what two resources list is held in the other while it is held in one") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
+  rig.list(kVfio, {device("0000:00:02.0", {kCard})});
+  CHECK_FALSE(rig.ledger.open());
+  const auto before = rig.ledger.version();
+  CHECK(rig.give(kNic, {"a"}).empty());
+  CHECK(rig.ledger.version() != before);
+  CHECK(rig.ledger.held({kNic, "a"}));
+  CHECK(rig.why(kVfio, "0000:00:02.0") == "held by a container that has just got it as x.com/nic a");
+  CHECK(rig.why(kNic, "a").empty());
+  CHECK(rig.why(kNic, "b").empty());
+  CHECK(rig.give(kVfio, {"0000:00:02.0"}) ==
+        "0000:00:02.0: held by a container that has just got it as x.com/nic a");
+  CHECK(rig.ledger.open());
+
+  rig.learn({{{kNic, "a"}, "default/train"}}, kStart + 6s);
+  CHECK(rig.why(kVfio, "0000:00:02.0") == "held by default/train as x.com/nic a");
+  rig.learn({}, kStart + 7s);
+  CHECK(rig.why(kVfio, "0000:00:02.0").empty());
+  CHECK_FALSE(rig.ledger.held({kNic, "a"}));
+  CHECK_FALSE(rig.ledger.open());
+  CHECK(rig.give(kVfio, {"0000:00:02.0"}, kStart + 8s).empty());
+  CHECK(rig.why(kNic, "a") == "held by a container that has just got it as x.com/vfio 0000:00:02.0");
+}
+
+TEST_CASE("ledger: a place has what is below it, and not what is beside it") {
+  Rig rig;
+  rig.list(kNic,
+           {device("stick", {kCard + "/usb1/1-2"}), device("tty", {kCard + "/usb1/1-2/1-2:1.0/tty/ttyS0"}),
+            device("twin", {kCard + "/usb1/1-2.1"}), device("late", {kCard + "/usb1/1-20"})});
+  rig.list(kVfio, {device("host", {kCard})});
+  const auto blocked = [&] {
+    std::string all;
+    for (const char* id : {"stick", "tty", "twin", "late"}) all += rig.why(kNic, id).empty() ? "-" : "x";
+    return all + (rig.why(kVfio, "host").empty() ? "-" : "x");
+  };
+  CHECK(rig.give(kNic, {"tty"}).empty());
+  CHECK(blocked() == "x---x");
+  rig.learn({{{kNic, "stick"}, "p"}}, kStart + 1min);
+  CHECK(blocked() == "-x--x");
+  rig.learn({{{kVfio, "host"}, "p"}}, kStart + 2min);
+  CHECK(blocked() == "xxxx-");
+}
+
+TEST_CASE(
+    "ledger: what is listed later is blocked from its first list on, and what is not listed any more is held "
+    "on") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.give(kNic, {"a"});
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {});
+  rig.list(kVfio, {device("v", {kCard})});
+  CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 1min);
+  CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
+  rig.learn({}, kStart + 2min);
+  CHECK(rig.why(kVfio, "v").empty());
+}
+
+TEST_CASE("ledger: what left the machine holds nothing, and what comes back is at its new place alone") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("v", {kCard}), device("w", {kOther})});
+  rig.give(kNic, {"a"});
+  rig.list(kNic, {});
+  CHECK(rig.why(kVfio, "v").empty());
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {device("a", {kOther})});
+  CHECK(rig.why(kVfio, "v").empty());
+  CHECK_FALSE(rig.why(kVfio, "w").empty());
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {});
+  CHECK_FALSE(rig.why(kVfio, "w").empty());
+  rig.list(kNic, {device("a", {kCard})});
+  CHECK(rig.why(kVfio, "w").empty());
+}
+
+TEST_CASE("ledger: what a container was given holds, too, though its id means something else now") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
+  rig.learn({{{kNic, "a"}, "p"}}, kStart);
+  rig.ledger.lead(kNic, {{"a", {kOther}}, {"b", {kCard}}}, kStart);
+  CHECK(rig.why(kNic, "a").empty());
+  CHECK(rig.why(kNic, "b") == "held by p as x.com/nic a");
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  CHECK_FALSE(rig.why(kNic, "b").empty());
+  rig.ledger.lead(kNic, {}, kStart);
+  CHECK(rig.why(kNic, "b").empty());
+}
+
+TEST_CASE("ledger: a link that leads elsewhere takes no hardware from the container that was given it") {
+  Rig rig;
+  rig.list(kNic, {device("by-id", {kCard})});
+  rig.list(kVfio, {device("v", {kCard}), device("w", {kOther})});
+  rig.give(kNic, {"by-id"});
+  rig.list(kNic, {device("by-id", {kOther})});
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  CHECK_FALSE(rig.why(kVfio, "w").empty());
+  rig.list(kNic, {device("by-id", {kOther})});
+  CHECK(rig.why(kVfio, "v").empty() == false);
+  rig.learn({}, kStart + 10s);
+  CHECK(rig.why(kVfio, "v").empty());
+  rig.list(kNic, {device("by-id", {kCard})});
+  CHECK(rig.why(kVfio, "w").empty());
+}
+
+TEST_CASE(
+    "ledger: what was given is not over because the kubelet was asked before, or does not know it yet") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("v", {kCard})});
+  rig.give(kNic, {"a"}, kStart + 1s);
+  rig.learn({}, kStart);
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  rig.learn({}, kStart + 1s + Ledger::kUntold - 1ms);
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  rig.learn({}, kStart + 1s + Ledger::kUntold);
+  CHECK(rig.why(kVfio, "v").empty());
+  // An answer that does not know everything ends nothing.
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  rig.learn({}, Clock::time_point::min());
+  CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
+}
+
+TEST_CASE("ledger: what was given as a share is held alone when the sharing ends, however soon that is") {
+  Rig rig;
+  rig.list(kNic, {device("a", {})});  // shared: an entry's shares have no hardware of their own
+  rig.list(kVfio, {device("v", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
+  CHECK(rig.why(kVfio, "v").empty());
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {device("a", {kCard})});
+  CHECK(rig.why(kVfio, "v") == "held by a container that has just got it as x.com/nic a");
+  rig.learn({{{kNic, "a"}, "p"}}, kStart + 10s);
+  CHECK(rig.why(kVfio, "v") == "held by p as x.com/nic a");
+}
+
+TEST_CASE("ledger: who held a device alone before it was shared holds it on when a share is given") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("v", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  rig.ledger.keep(kNic);
+  rig.list(kNic, {device("a", {})});
+  CHECK(rig.give(kNic, {"a"}, kStart + 1s).empty());
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  rig.learn({}, kStart + 1s + Ledger::kUntold - 1ms);  // the share is young
+  CHECK_FALSE(rig.why(kVfio, "v").empty());
+  rig.learn({}, kStart + 1s + Ledger::kUntold);
+  CHECK(rig.why(kVfio, "v").empty());
+}
+
+TEST_CASE("ledger: an IOMMU group is one container's at a time") {
+  const std::string group = std::string(kIommuGroup) + "12";
+  Rig rig;
+  rig.list(kVfio, {device("0", {kCard + "/0", group}), device("1", {kCard + "/1", group}),
+                   device("2", {kCard + "/2", std::string(kIommuGroup) + "1"})});
+  CHECK(rig.give(kVfio, {"0"}).empty());
+  CHECK(rig.why(kVfio, "1") ==
+        "its IOMMU group 12 is held by a container that has just got it with x.com/vfio 0: one container can "
+        "use "
+        "it at a time");
+  CHECK(rig.why(kVfio, "2").empty());
+  rig.learn({}, kStart + 1min);
+
+  SUBCASE("which may have all of it at once") {
+    CHECK(rig.give(kVfio, {"0", "1"}, kStart + 1min).empty());
+    CHECK(rig.why(kVfio, "0").empty());
+    CHECK(rig.why(kVfio, "1").empty());
+  }
+  SUBCASE("or one by one, through other resources, while it is being admitted") {
+    rig.list(kNic, {device("audio", {kOther, group})}, kStart + 1min);
+    CHECK(rig.give(kVfio, {"0"}, kStart + 1min).empty());
+    CHECK_FALSE(rig.why(kVfio, "1").empty());
+    CHECK(rig.why(kNic, "audio").empty());
+    SUBCASE("which it does at once") {
+      CHECK(rig.give(kNic, {"audio"}, kStart + 1min + Ledger::kSameContainer).empty());
+      CHECK(rig.why(kNic, "audio").empty());
+    }
+    SUBCASE("and is over soon") {
+      rig.ledger.look(kStart + 1min + Ledger::kSameContainer);
+      CHECK(rig.why(kNic, "audio").empty());
+      rig.ledger.look(kStart + 1min + Ledger::kSameContainer + 1ms);
+      CHECK_FALSE(rig.why(kNic, "audio").empty());
+      CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min + Ledger::kSameContainer + 1ms).empty());
+    }
+    SUBCASE("or when the next container is admitted") {
+      CHECK(rig.give(kVfio, {"2"}, kStart + 1min).empty());
+      CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
+    }
+    SUBCASE("or when the next container asks for a share of what the first one has a share of") {
+      CHECK(rig.give("x.com/shared", {"s"}, kStart + 1min).empty());
+      CHECK(rig.why(kNic, "audio").empty());
+      CHECK(rig.give("x.com/shared", {"s"}, kStart + 1min).empty());
+      CHECK_FALSE(rig.give(kNic, {"audio"}, kStart + 1min).empty());
+    }
+  }
+}
+
+TEST_CASE(
+    "ledger: a holder that has gone, which nobody has told yet, keeps nobody else from having it alone") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("1", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 10s);  // two have it
+  CHECK(rig.ledger.open());  // one of them may have gone
+  rig.learn({{{kNic, "a"}, "default/vm"}, {{kVfio, "1"}, "default/vm"}}, kStart + 11s);
+  CHECK_FALSE(rig.ledger.open());  // one pod has both
+  rig.learn({{{kNic, "a"}, "default/nic"}, {{kVfio, "1"}, "default/vm"}}, kStart + 12s);
+  CHECK(rig.give(kNic, {"a"}, kStart + 20s) == "a: held by default/vm as x.com/vfio 1");
+  CHECK(rig.why(kNic, "a").empty());  // as it was, until the kubelet tells
+  rig.learn({{{kVfio, "1"}, "default/vm"}}, kStart + 30s);
+  CHECK(rig.why(kNic, "a") == "held by default/vm as x.com/vfio 1");
+  rig.learn({}, kStart + 40s);
+  CHECK_FALSE(rig.ledger.open());
+}
+
+TEST_CASE("ledger: a device is not said to be held twice") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard})});
+  rig.list(kVfio, {device("1", {kCard})});
+  CHECK(rig.give(kNic, {"a"}).empty());
+  std::vector<Device> devices = rig.lists.at(kVfio);
+  devices[0].reasons = {Reason::drain("drained"), Reason::holder("held since before", {0})};
+  rig.ledger.lay(kVfio, devices);
+  CHECK(devices[0].reasons.size() == 2);
+}
+
+TEST_CASE("ledger: who is refused holds nothing") {
+  Rig rig;
+  rig.list(kNic, {device("a", {kCard}), device("b", {kOther})});
+  rig.list(kVfio, {device("v", {kCard})});
+  rig.give(kNic, {"a"});
+  CHECK_FALSE(rig.give(kVfio, {"other", "v"}).empty());
+  CHECK_FALSE(rig.ledger.held({kVfio, "other"}));
+  CHECK_FALSE(rig.ledger.held({kVfio, "v"}));
+}
+
+TEST_CASE("ledger: whoever waits for gives is told of those that gave") {
+  int gives = 0;
+  Ledger ledger([&gives] { ++gives; });
+  const std::vector<Device> one{device("a", {kCard})};
+  const std::vector<Device> other{device("v", {kCard})};
+  ledger.list(kNic, one, kStart);
+  ledger.list(kVfio, other, kStart);
+  const Ids a{"a"};
+  const Ids v{"v"};
+  ledger.give(kNic, a, kStart);
+  ledger.give(kVfio, v, kStart);
+  CHECK(gives == 1);
+}
+
+}  // namespace plughost

@@ -1,0 +1,121 @@
+// Containers with devices of several entries that are one resource: each is answered by its own entry's
+// terms.
+
+#include <doctest/doctest.h>
+
+#include "model/allocate/allocation.hpp"
+#include "model/allocate/cdi.hpp"
+
+using namespace plughost;
+
+namespace {
+
+using Env = std::map<std::string, std::string>;
+using Paths = std::vector<std::string>;
+
+const std::string kResource = "example.com/net";
+
+std::shared_ptr<Recipe> terms() { return std::make_shared<Recipe>(); }
+
+Device device(std::string id, std::shared_ptr<const Recipe> its) {
+  Device made{.id = std::move(id), .terms = std::move(its)};
+  made.add("name", made.id);
+  return made;
+}
+
+Allocation given(const std::vector<Device>& devices, const std::vector<std::string>& ids) {
+  auto answer = allocate(kResource, *devices.front().terms, Inventory(devices), ids);
+  const Refusal* const refusal = std::get_if<Refusal>(&answer);
+  REQUIRE_MESSAGE(!refusal, (refusal ? refusal->text : ""));
+  return std::get<Allocation>(answer);
+}
+
+Paths container_paths(const auto& things) {
+  Paths paths;
+  for (const auto& thing : things) paths.push_back(thing.container_path);
+  return paths;
+}
+
+}  // namespace
+
+TEST_CASE("each device is answered by its own entry") {
+  const auto rdma = terms(), vfio = terms();
+  rdma->env = {{Template("RDMA"), Template("{id}")}};
+  rdma->mounts = {{.host_path = Template("/etc/rdma"), .container_path = Template("/etc/rdma")}};
+  vfio->env = {{Template("VFIO"), Template("{id}")}};
+  vfio->annotations = {{Template("example.com/vfio"), Template("{id}")}};
+  vfio->nodes = {{.host_path = Template("/dev/vfio/vfio"), .container_path = Template("/dev/vfio/vfio")}};
+  const std::vector<Device> devices{device("a", rdma), device("b", vfio), device("c", rdma)};
+  const Allocation of_one = given(devices, {"b"});
+  CHECK(of_one.env == Env{{"VFIO", "b"}});
+  CHECK(of_one.mounts.empty());
+  CHECK(container_paths(of_one.nodes) == Paths{"/dev/vfio/vfio"});
+  const Allocation of_both = given(devices, {"c", "b", "a"});
+  CHECK(of_both.env == Env{{"RDMA", "c,a"}, {"VFIO", "b"}});
+  CHECK(of_both.annotations == Env{{"example.com/vfio", "b"}});
+  CHECK(container_paths(of_both.mounts) == Paths{"/etc/rdma"});
+  CHECK(container_paths(of_both.nodes) == Paths{"/dev/vfio/vfio"});
+}
+
+TEST_CASE(
+    "what several entries say in the same words is said of all of their devices, in the container's order") {
+  const auto one = terms(), other = terms();
+  one->env = {{Template("CARDS"), Template("{id}")}, {Template("ALL"), Template("{count}")}};
+  other->env = one->env;
+  const std::vector<Device> devices{device("a", one), device("b", other), device("c", one)};
+  CHECK(given(devices, {"b", "c", "a"}).env == Env{{"ALL", "3"}, {"CARDS", "b,c,a"}});
+}
+
+TEST_CASE("what several entries say otherwise of one name is refused") {
+  const auto one = terms(), other = terms();
+  one->env = {{Template("CARDS"), Template("{id}")}};
+  other->env = {{Template("CARDS"), Template("card {id}")}};
+  const std::vector<Device> devices{device("a", one), device("b", other)};
+  CHECK(given(devices, {"b"}).env == Env{{"CARDS", "card b"}});
+  const auto answer = allocate(kResource, *one, Inventory(devices), std::vector<std::string>{"a", "b"});
+  REQUIRE(std::holds_alternative<Refusal>(answer));
+  CHECK(std::get<Refusal>(answer).text.find("CARDS would be both \"a\" and \"card b\"") != std::string::npos);
+}
+
+TEST_CASE("a device's position is that among all of the container's devices, of whichever entry") {
+  const auto one = terms(), other = terms();
+  one->nodes = {{.host_path = Template("/dev/{name}"), .container_path = Template("/dev/port{n}")}};
+  other->mounts = {{.host_path = Template("/sys/{name}"), .container_path = Template("/ports/{n}")}};
+  const std::vector<Device> devices{device("a", one), device("b", other), device("c", one),
+                                    device("d", other)};
+  const Allocation all = given(devices, {"d", "c", "b", "a"});
+  CHECK(container_paths(all.nodes) == Paths{"/dev/port1", "/dev/port3"});
+  CHECK(all.nodes.back().host_path == "/dev/a");
+  CHECK(container_paths(all.mounts) == Paths{"/ports/0", "/ports/2"});
+}
+
+TEST_CASE("what two entries' kinds bring in the same words is brought once, for the devices of both") {
+  const auto recipe = [] {
+    const auto made = std::make_shared<KindRecipe>();
+    made->env = {{Template("VISIBLE"), Template("{id}")}};
+    return made;
+  };
+  std::vector<Device> devices{device("a", terms()), device("b", terms())};
+  for (Device& each : devices) each.recipe = recipe();
+  CHECK(given(devices, {"a", "b"}).env == Env{{"VISIBLE", "a,b"}});
+}
+
+TEST_CASE("one entry's devices are named by CDI, and another's are in the answer itself") {
+  const auto by_name = terms(), itself = terms();
+  by_name->cdi = CdiNames::kCri;
+  by_name->env = {{Template("A_{id}"), Template("named")}};
+  itself->env = {{Template("B_{id}"), Template("itself")}};
+  std::vector<Device> devices{device("a", by_name), device("b", itself)};
+  for (Device& each : devices) each.add_node("/dev/" + each.id);
+  const Allocation both = given(devices, {"a", "b"});
+  CHECK(both.cdi == Paths{"example.com/net=a"});
+  CHECK(container_paths(both.nodes) == Paths{"/dev/b"});
+  CHECK(both.env == Env{{"B_b", "itself"}});
+  // Whichever entry is the resource's first.
+  for (const auto& first : {by_name, itself}) {
+    const std::string specification = cdi_specification(kResource, *first, Inventory(devices));
+    CHECK(specification.find("/dev/a") != std::string::npos);
+    CHECK(specification.find("A_a=named") != std::string::npos);
+    CHECK(specification.find("/dev/b") == std::string::npos);
+  }
+}

@@ -1,0 +1,105 @@
+#include "model/assume/answer.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+
+#include "model/assume/dialects.hpp"
+#include "unit/model/assume/pods.hpp"
+
+namespace plughost {
+namespace {
+
+using Env = std::map<std::string, std::string>;
+
+const AskingPod pod = PodText{.name = "trainer", .units = {2, 3}, .init = {4}}.asking();
+
+Offer offer(AssumeTerms terms, Inventory inventory = two_cards()) {
+  Recipe recipe;
+  recipe.units = true;
+  recipe.env = {{Template("WHICH"), Template("{index}")}};
+  recipe.assume = std::move(terms);
+  return {.resource = kGpuMemory,
+          .inventory = std::move(inventory),
+          .recipe = std::make_shared<const Recipe>(std::move(recipe))};
+}
+
+TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the node's about isolation") {
+  const Offer gpushare = offer(terms_of(Dialect::kGpushare));
+  const Device& card = gpushare.inventory.devices()[1];
+  Env env{{"NVIDIA_VISIBLE_DEVICES", "1"},  {"ALIYUN_COM_GPU_MEM_IDX", "1"},
+          {"ALIYUN_COM_GPU_MEM_POD", "5"},  {"ALIYUN_COM_GPU_MEM_CONTAINER", "2"},
+          {"ALIYUN_COM_GPU_MEM_DEV", "80"}, {"WHICH", "1"}};
+  const auto answer = [&](bool by_uuid, bool without_isolation) {
+    return std::get<Allocation>(
+        answer_on_card(gpushare, *gpushare.recipe, card, 2, &pod, by_uuid, without_isolation));
+  };
+  CHECK(answer(false, false).env == env);
+  env["CGPU_DISABLE"] = "true";
+  CHECK(answer(false, true).env == env);
+  CHECK(answer(true, false).env.at("NVIDIA_VISIBLE_DEVICES") == "GPU-1");
+
+  Recipe other = *gpushare.recipe;
+  other.env = {{Template("ALIYUN_COM_GPU_MEM_IDX"), Template("7")}};
+  const auto refused = answer_on_card(gpushare, other, card, 2, &pod, false, false);
+  CHECK(std::get<std::string>(refused).starts_with("the environment variable ALIYUN_COM_GPU_MEM_IDX would"));
+}
+
+TEST_CASE("without a pod there is why, or the only card by its UUID, or gpushare's answer without a card") {
+  AssumeTerms terms = terms_of(Dialect::kGpushare);
+  CHECK(std::get<std::string>(answer_without_pod(offer(terms), 2, "nobody", false)) == "nobody");
+  terms.only_card = true;
+  CHECK(std::get<std::string>(answer_without_pod(offer(terms), 2, "nobody", false)) == "nobody");
+  const Inventory one({card_device("0", 16, "16384")});
+  const auto only = std::get<Allocation>(answer_without_pod(offer(terms, one), 2, "nobody", true));
+  CHECK(only.env.at("NVIDIA_VISIBLE_DEVICES") == "GPU-0");
+  CHECK(only.env.at("ALIYUN_COM_GPU_MEM_POD") == "2");
+  CHECK(only.env.at("CGPU_DISABLE") == "true");
+  terms.answer_without_card = true;
+  terms.unit = 1024;
+  const auto none = std::get<Allocation>(answer_without_pod(offer(terms), 2, "nobody", false));
+  CHECK(none.env == no_card_env(terms, 2, 16));
+  const auto nothing =
+      std::get<Allocation>(answer_without_pod(offer(terms, Inventory{}), 2, "nobody", false));
+  CHECK(nothing.env == no_card_env(terms, 2, 0));
+}
+
+TEST_CASE("a late answer's edits have all of it") {
+  Offer late = offer(terms_of(Dialect::kGpushare));
+  Recipe recipe = *late.recipe;
+  recipe.cdi = CdiNames::kCri;
+  recipe.mounts = {{.host_path = Template("/a"), .container_path = Template("/b"), .read_only = true}};
+  late.recipe = std::make_shared<const Recipe>(recipe);
+  const Device& card = late.inventory.devices()[0];
+  const auto edits = std::get<CdiEdits>(late_edits(late, card, 2, pod, true));
+  CHECK(edits.env.at("ALIYUN_COM_GPU_MEM_POD") == "5");
+  CHECK(edits.env.at("ALIYUN_COM_GPU_MEM_CONTAINER") == "2");
+  CHECK(edits.env.at("WHICH") == "0");
+  CHECK(edits.env.at("CGPU_DISABLE") == "true");
+  CHECK(edits.mounts ==
+        std::vector<ContainerMount>{{.host_path = "/a", .container_path = "/b", .read_only = true}});
+}
+
+TEST_CASE(
+    "an entry's own variables may name the pod and its sum, and where no pod is known they are refused") {
+  AssumeTerms terms = terms_of(Dialect::kGpushare);
+  terms.only_card = true;
+  Offer one = offer(terms, Inventory({card_device("0", 16, "16384")}));
+  const Device& card = one.inventory.devices()[0];
+  Recipe recipe = *one.recipe;
+  recipe.env = {{Template("WHO"), Template("{namespace} {pod} {podUnits} {units} {cardUnits} {totalUnits}")}};
+  one.recipe = std::make_shared<const Recipe>(recipe);
+  const auto answer = std::get<Allocation>(answer_on_card(one, recipe, card, 2, &pod, false, false));
+  CHECK(answer.env.at("WHO") == "ns trainer 5 2 16 16");
+  CHECK(std::get<CdiEdits>(late_edits(one, card, 3, pod, false)).env.at("WHO") == "ns trainer 5 3 16 16");
+  for (const char* const name : {"podUnits", "pod", "namespace"}) {
+    recipe.env = {{Template("WHO"), Template("{" + std::string(name) + "}")}};
+    one.recipe = std::make_shared<const Recipe>(recipe);
+    CHECK(std::get<std::string>(answer_without_pod(one, 2, "nobody", false)) ==
+          "nobody knows which pod asks, and this resource's configuration needs its {" + std::string(name) +
+              "}");
+  }
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,97 @@
+#include "model/device/history.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+using Ids = std::vector<std::string>;
+using Devices = std::vector<Device>;
+constexpr BadSpells::Clock::time_point kStart{1000h};
+
+BadSpells::Patience after(BadSpells::Clock::duration so_long) {
+  return [so_long](const std::string&) { return so_long; };
+}
+
+// One device, which is as well as that.
+std::vector<Device> device(const std::string& trouble, bool drained = false) {
+  std::vector<Device> made{{.id = "a", .trouble = trouble}};
+  if (drained) made[0].reasons = {Reason::drain("drained")};
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a device is due once, when its bad spell has lasted so long and no moment before") {
+  BadSpells spells;
+  spells.note(device("sick"), kStart);
+  CHECK(spells.since("a") == kStart);
+  CHECK(spells.next_due(after(30s)) == kStart + 30s);
+  CHECK(spells.take_due(kStart + 30s - 1ns, after(30s)).empty());
+  CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"a"});
+  CHECK(spells.take_due(kStart + 31s, after(30s)).empty());
+  CHECK(spells.next_due(after(30s)) == BadSpells::kNever);
+  CHECK(spells.since("a") == kStart);
+}
+
+TEST_CASE("another reason, or that the device has vanished, is the same spell") {
+  BadSpells spells;
+  spells.note(device("sick"), kStart);
+  spells.note(Devices{{.id = "a", .trouble = "it is gone", .gone = true}}, kStart + 10s);
+  CHECK(spells.since("a") == kStart);
+  CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"a"});
+  spells.note(device("sicker"), kStart + 40s);
+  CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
+}
+
+TEST_CASE("a spell ends when the device is Healthy, forgotten or drained, and the next one counts anew") {
+  std::vector<Device> between;
+  SUBCASE("Healthy") { between = device(""); }
+  SUBCASE("forgotten") { between = {}; }
+  SUBCASE("drained") { between = device("sick", true); }
+  for (const bool told : {false, true}) {
+    CAPTURE(told);
+    BadSpells spells;
+    spells.note(device("sick"), kStart);
+    if (told) CHECK(spells.take_due(kStart + 30s, after(30s)).size() == 1);
+    spells.note(between, kStart + 30s);
+    CHECK_FALSE(spells.since("a"));
+    CHECK(spells.next_due(after(30s)) == BadSpells::kNever);
+    CHECK(spells.take_due(kStart + 100s, after(30s)).empty());
+    spells.note(device("sick"), kStart + 200s);
+    CHECK(spells.take_due(kStart + 229s, after(30s)).empty());
+    CHECK(spells.take_due(kStart + 230s, after(30s)) == Ids{"a"});
+  }
+}
+
+TEST_CASE("a drained device is out of service on purpose: it has no bad spell") {
+  BadSpells spells;
+  spells.note(device("drained", true), kStart);
+  CHECK(spells.next_due(after(0s)) == BadSpells::kNever);
+  CHECK(spells.take_due(kStart + 24h, after(0s)).empty());
+}
+
+TEST_CASE("each device has a spell of its own, and the first to be due is waited for") {
+  BadSpells spells;
+  spells.note(Devices{{.id = "a"}, {.id = "b", .trouble = "sick"}}, kStart);
+  spells.note(
+      Devices{{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}, {.id = "c", .trouble = "sick"}},
+      kStart + 5s);
+  CHECK(spells.next_due(after(30s)) == kStart + 30s);
+  CHECK(spells.take_due(kStart + 30s, after(30s)) == Ids{"b"});
+  CHECK(spells.next_due(after(30s)) == kStart + 35s);
+  // Another configuration waits for less.
+  CHECK(spells.take_due(kStart + 30s, after(0s)) == Ids{"a", "c"});
+}
+
+TEST_CASE("a device that somebody holds has no bad spell, unless it is sick") {
+  BadSpells spells;
+  Device held{.id = "a", .reasons = {Reason::holder("held", {0})}};
+  spells.note(std::vector<Device>{held}, kStart);
+  CHECK_FALSE(spells.since("a"));
+  held.trouble = "sick";
+  spells.note(std::vector<Device>{held}, kStart + 1s);
+  CHECK(spells.since("a") == kStart + 1s);
+}

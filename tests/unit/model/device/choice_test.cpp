@@ -1,0 +1,161 @@
+#include "model/device/recipe.hpp"
+
+#include <doctest/doctest.h>
+
+#include "model/device/assembly.hpp"
+
+namespace plughost {
+namespace {
+
+using Texts = std::vector<std::string>;
+using Attributes = std::map<std::string, Texts>;
+
+Device card(std::string id, const std::string& name, const std::string& pci) {
+  Device made;
+  made.id = std::move(id);
+  made.attributes = {{"name", name}, {"pci", pci}, {"serial", ""}};
+  return made;
+}
+
+std::vector<Device> cards() {
+  return {card("GPU-a", "NVIDIA A100-SXM4-40GB", "0000:3b:00.0"), card("GPU-b", "Tesla T4", "0000:86:00.0"),
+          card("GPU-c", "NVIDIA A100-SXM4-80GB", "0000:af:00.0")};
+}
+
+std::vector<DevicePattern> patterns(const std::vector<Attributes>& all) {
+  std::vector<DevicePattern> made;
+  for (const Attributes& each : all)
+    made.push_back({.attributes = each, .where = std::to_string(made.size())});
+  return made;
+}
+
+// The ids of those that are left.
+Texts chosen(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
+  std::vector<Device> devices = cards();
+  choose({.only = patterns(only), .except = patterns(except)}, devices);
+  Texts ids;
+  for (const Device& device : devices) ids.push_back(device.id);
+  return ids;
+}
+
+Texts unmatched(const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
+  std::vector<Device> devices = cards();
+  return choose({.only = patterns(only), .except = patterns(except)}, devices).unmatched;
+}
+
+TEST_CASE("without a choice every device is taken") {
+  CHECK(chosen({}, {}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
+  CHECK(unmatched({}, {}).empty());
+}
+
+TEST_CASE("`only` takes the devices that match one of its patterns") {
+  CHECK(chosen({{{"name", {"*A100*"}}}}, {}) == Texts{"GPU-a", "GPU-c"});
+  CHECK(chosen({{{"id", {"GPU-b"}}}, {{"pci", {"*:af:*"}}}}, {}) == Texts{"GPU-b", "GPU-c"});
+}
+
+TEST_CASE("a device has to match all attributes of a pattern, and one word of each") {
+  CHECK(chosen({{{"name", {"*A100*"}}, {"pci", {"0000:3b:*"}}}}, {}) == Texts{"GPU-a"});
+  CHECK(chosen({{{"name", {"Tesla*"}}, {"pci", {"0000:3b:*"}}}}, {}).empty());
+  CHECK(chosen({{{"id", {"GPU-a", "GPU-b"}}, {"pci", {"0000:3b:*", "0000:86:*"}}}}, {}) ==
+        Texts{"GPU-a", "GPU-b"});
+}
+
+TEST_CASE("a pattern is for the whole of a value, and its letters are as they are written") {
+  CHECK(chosen({{{"name", {"A100", "Tesla", "T4*"}}}}, {}).empty());
+  CHECK(chosen({{{"name", {"tesla*"}}}}, {}).empty());
+  CHECK(chosen({{{"name", {"Tesla T?"}}}}, {}) == Texts{"GPU-b"});
+  CHECK(chosen({{{"pci", {"0000:[38]?:00.0"}}}}, {}) == Texts{"GPU-a", "GPU-b"});
+}
+
+TEST_CASE("a value that looks like a pattern matches itself") {
+  std::vector<Device> disks = {card("disk[1]", "", ""), card("disk1", "", "")};
+  choose({.only = patterns({{{"id", {"disk[1]"}}}}), .except = {}}, disks);
+  CHECK(disks.size() == 2);
+  std::vector<Device> quoted = {card("a[", "", "")};
+  choose({.only = patterns({{{"id", {"a\\["}}}}), .except = {}}, quoted);
+  CHECK(quoted.size() == 1);
+}
+
+TEST_CASE("`except` leaves out those that match, whatever `only` says") {
+  CHECK(chosen({}, {{{"pci", {"0000:3b:00.0"}}}}) == Texts{"GPU-b", "GPU-c"});
+  CHECK(chosen({{{"name", {"*A100*"}}}}, {{{"id", {"GPU-c"}}}}) == Texts{"GPU-a"});
+  CHECK(chosen({{{"id", {"GPU-a"}}}}, {{{"id", {"*"}}}}).empty());
+  CHECK(chosen({}, {{{"id", {"GPU-a"}}}, {{"id", {"GPU-b"}}}}) == Texts{"GPU-c"});
+}
+
+TEST_CASE("a value that a device does not have, or that is empty, matches nothing") {
+  CHECK(chosen({{{"serial", {"*"}}}}, {}).empty());
+  CHECK(chosen({{{"uuid", {"*"}}}}, {}).empty());
+  CHECK(chosen({}, {{{"serial", {"*"}}}, {{"uuid", {"*"}}}}) == Texts{"GPU-a", "GPU-b", "GPU-c"});
+}
+
+TEST_CASE("a device with two ids matches by either, and by the names that go with them") {
+  Device stick = card("0403:6001:A1", "0403:6001:A1", "");
+  stick.hardware.edit().ids.by_place = "usb-1-2";
+  stick.hardware.edit().at_place = {{"name", "usb-1-2"}};
+  const auto takes = [&](const std::string& attribute, const std::string& pattern) {
+    std::vector<Device> devices{stick};
+    choose({.only = patterns({{{attribute, {pattern}}}}), .except = {}}, devices);
+    return !devices.empty();
+  };
+  for (const char* attribute : {"id", "name"}) {
+    CHECK(takes(attribute, "0403:*"));
+    CHECK(takes(attribute, "usb-1-2"));
+    CHECK_FALSE(takes(attribute, "usb-1-3"));
+  }
+  CHECK_FALSE(takes("serial", "usb-1-2"));
+}
+
+TEST_CASE("where a pattern stands that matches no device is told, whatever became of the others") {
+  CHECK(unmatched({{{"serial", {"*"}}}}, {}) == Texts{"0"});
+  CHECK(unmatched({{{"name", {"*"}}}, {{"name", {"H100"}}}}, {{{"id", {"GPU-b"}}}, {{"id", {"GPU-x"}}}}) ==
+        Texts{"1", "1"});
+  // A device that is left out matches all the same.
+  CHECK(unmatched({{{"id", {"GPU-a"}}}}, {{{"id", {"GPU-b"}}}}).empty());
+}
+
+TEST_CASE("of a list of interfaces each matches by itself, and of other values nothing but the whole") {
+  Device switched = card("a", "x,y", "0000:03:00.0");
+  switched.attributes.push_back({"pfName", "ens1f0,ens1f1"});
+  const auto takes = [&](const char* attribute, const char* pattern) {
+    return DevicePattern{.attributes = {{attribute, {pattern}}}, .where = {}}.matches(switched);
+  };
+  for (const char* pattern : {"ens1f0", "ens1f1", "*f1", "ens1f0,ens1f1"}) CHECK(takes("pfName", pattern));
+  CHECK_FALSE(takes("pfName", "ens1"));
+  CHECK_FALSE(takes("name", "x"));
+}
+
+TEST_CASE("what other devices hang from is taken only if `only` takes it, or they are left out") {
+  const auto left = [](const std::vector<Attributes>& only, const std::vector<Attributes>& except) {
+    std::vector<Device> devices = cards();
+    devices[1].if_named = true;
+    const Chosen chosen = choose({.only = patterns(only), .except = patterns(except)}, devices);
+    return std::pair(devices.size(), chosen.not_named);
+  };
+  CHECK(left({}, {}) == std::pair(2UL, Texts{"GPU-b"}));
+  CHECK(left({}, {{{"id", {"GPU-a"}}}}) == std::pair(1UL, Texts{"GPU-b"}));
+  CHECK(left({{{"id", {"GPU-b"}}}}, {}) == std::pair(1UL, Texts{}));
+  CHECK(left({{{"id", {"GPU-a"}}}}, {}) == std::pair(1UL, Texts{}));
+  CHECK(left({}, {{{"physfn", {"*"}}}}) == std::pair(3UL, Texts{}));
+  CHECK(left({}, {{{"id", {"GPU-b"}}}}) == std::pair(2UL, Texts{}));
+}
+
+ReplicaRule rule(const std::vector<Attributes>& devices, unsigned replicas, std::string where) {
+  return {.devices = patterns(devices), .replicas = replicas, .where = std::move(where)};
+}
+
+TEST_CASE("the first rule of replicas that matches a device counts, and for the others the usual number") {
+  Recipe recipe;
+  recipe.name = Template("example.com/x");
+  recipe.replicas = 3;
+  recipe.replicas_of = {rule({{{"name", {"*80GB"}}}, {{"id", {"GPU-x"}}}}, 5, "a"),
+                        rule({{{"name", {"*A100*"}}}}, 4, "b"), rule({{{"name", {"*H100*"}}}}, 9, "c")};
+  const Assembly assembly = assemble(recipe, cards());
+  std::vector<unsigned> replicas;
+  for (const Device& device : assembly.resources.at("example.com/x")) replicas.push_back(device.replicas);
+  CHECK(replicas == std::vector<unsigned>{4, 3, 5});
+  CHECK(assembly.unmatched == Texts{"c"});
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,139 @@
+#include "model/device/history.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Damping::Clock;
+
+constexpr Clock::time_point kStart{1000h};
+const std::string kReason =
+    "flapping: it changed more than 5 times in a minute; Healthy again after 30 s without a change";
+
+enum class State { kWell, kSick, kAbsent };
+using enum State;
+
+// The list of a resource with one device, over time, beside another one that never changes.
+struct Listing {
+  Listing() { see(kWell, kStart); }
+
+  // What is listed of the device: "well", its trouble, or "absent".
+  std::string see(State state, Clock::time_point now) {
+    std::vector<Device> devices;
+    if (state != kAbsent)
+      devices.push_back({.id = "a", .trouble = state == kSick ? std::string("too hot") : std::string()});
+    devices.push_back({.id = "b"});
+    damping.apply(last, devices, now, [this](const std::string& id) { return held && id == "a"; });
+    last = devices;
+    CHECK(last.back().healthy());
+    if (state == kAbsent) return "absent";
+    return last.front().healthy() ? "well" : last.front().trouble;
+  }
+  // So many changes, a second apart, that begin after kStart.
+  Clock::time_point change(int times, State other = kSick) {
+    for (int i = 1; i <= times; ++i) see(i % 2 == 1 ? other : kWell, kStart + i * 1s);
+    return kStart + times * 1s;
+  }
+
+  Damping damping;
+  std::vector<Device> last;
+  bool held = false;  // by a pod
+};
+
+TEST_CASE("a holder that resets its device at each start is no bad cable, and what came before counts") {
+  Listing listing;
+  listing.held = true;
+  const auto now = listing.change(20);
+  CHECK(listing.last.front().healthy());
+  CHECK(listing.damping.next_release() == Clock::time_point::max());
+  listing.held = false;
+  for (int i = 1; i <= 5; ++i) listing.see(i % 2 == 1 ? kSick : kWell, now + i * 1s);
+  CHECK(listing.see(kWell, now + 6s) == kReason);
+}
+
+TEST_CASE("a change under a holder is none of the five, and the next one is told from it") {
+  Listing listing;
+  auto now = listing.change(5);  // sick
+  listing.held = true;
+  CHECK(listing.see(kWell, now += 1s) == "well");
+  listing.held = false;
+  CHECK(listing.see(kWell, now += 1s) == "well");
+  CHECK(listing.see(kSick, now += 1s) == "too hot");
+  CHECK(listing.see(kWell, now += 1s) == kReason);
+}
+
+TEST_CASE("a device may change five times in a minute") {
+  Listing listing;
+  const auto now = listing.change(4);
+  CHECK(listing.see(kSick, now + 1s) == "too hot");
+  CHECK(listing.damping.next_release() == Clock::time_point::max());
+  CHECK(listing.see(kWell, kStart + 61s) == "well");
+}
+
+TEST_CASE("one that changes more often is held until it has been calm for 30 s") {
+  Listing listing;
+  const auto now = listing.change(6);
+  CHECK(listing.last.front().trouble == kReason);
+  CHECK(listing.damping.next_release() == now + 30s);
+  CHECK(listing.see(kWell, now + 29s) == kReason);
+  CHECK(listing.see(kWell, now + 30s) == "well");
+  CHECK(listing.damping.next_release() == Clock::time_point::max());
+  CHECK(listing.see(kSick, now + 31s) == "too hot");
+  CHECK(listing.see(kWell, now + 32s) == "well");
+}
+
+TEST_CASE("six changes within a minute are too many, and six that take a minute are not") {
+  Listing listing;
+  const auto change_each = [&](Clock::duration pause) {
+    for (int i = 1; i <= 6; ++i) listing.see(i % 2 == 1 ? kSick : kWell, kStart + i * pause);
+    return listing.last.front().trouble;
+  };
+  SUBCASE("11 s apart") { CHECK(change_each(11s) == kReason); }
+  SUBCASE("a little less than 12 s apart") { CHECK(change_each(12s - 1ms) == kReason); }
+  SUBCASE("12 s apart") { CHECK(change_each(12s).empty()); }
+  SUBCASE("13 s apart") { CHECK(change_each(13s).empty()); }
+}
+
+TEST_CASE("each change makes a device that flaps wait again") {
+  Listing listing;
+  const auto now = listing.change(6);
+  CHECK(listing.see(kSick, now + 20s) == "too hot");
+  CHECK(listing.see(kWell, now + 21s) == kReason);
+  CHECK(listing.see(kWell, now + 30s) == kReason);
+  CHECK(listing.damping.next_release() == now + 51s);
+  CHECK(listing.see(kWell, now + 51s) == "well");
+}
+
+TEST_CASE("a device that was calm while it was sick is Healthy as soon as it is well") {
+  Listing listing;
+  const auto now = listing.change(7);
+  CHECK(listing.last.front().trouble == "too hot");
+  CHECK(listing.see(kSick, now + 30s) == "too hot");
+  CHECK(listing.see(kWell, now + 31s) == "well");
+}
+
+TEST_CASE("a device that leaves the list and comes back has changed as well") {
+  Listing listing;
+  listing.change(6, kAbsent);
+  CHECK(listing.last.front().trouble == kReason);
+}
+
+TEST_CASE("looks without a change count for nothing") {
+  Listing listing;
+  for (int i = 1; i <= 100; ++i) CHECK(listing.see(kWell, kStart + i * 100ms) == "well");
+  for (int i = 1; i <= 100; ++i) CHECK(listing.see(kSick, kStart + 10s + i * 100ms) == "too hot");
+  CHECK(listing.see(kWell, kStart + 21s) == "well");
+}
+
+TEST_CASE("devices that are new are Healthy at once") {
+  Damping damping;
+  std::vector<Device> devices{{.id = "a"}, {.id = "b", .trouble = "too hot"}};
+  const auto before = devices;
+  damping.apply({}, devices, kStart);
+  CHECK(devices == before);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,147 @@
+#include "model/device/drains.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace plughost;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::string kA = "x.com/a";
+const std::string kB = "x.com/b";
+// 2025-11-21T18:00:00.000001Z
+const Drain::Clock::time_point kThen{std::chrono::microseconds(1'763'748'000'000'001)};
+
+Drain fan(std::optional<Drain::Clock::time_point> until = std::nullopt) {
+  return {.reason = "the fan", .since = kThen, .until = until};
+}
+
+}  // namespace
+
+TEST_CASE("a drain says until when and why, as far as there is something to say") {
+  CHECK(Drain{.reason = "", .since = kThen}.text() == "drained");
+  CHECK(fan().text() == "drained: the fan");
+  CHECK(fan(kThen + 1h).text() == "drained until 2025-11-21T19:00:00Z: the fan");
+}
+
+TEST_CASE("a second drain of a device takes the place of the first one") {
+  Drains drains;
+  drains.set({kA, "0"}, fan(kThen + 1h));
+  drains.set({kA, "0"}, {.reason = "the driver", .since = kThen + 1s});
+  CHECK(drains.count() == 1);
+  REQUIRE(drains.find({kA, "0"}));
+  CHECK(drains.find({kA, "0"})->reason == "the driver");
+  CHECK_FALSE(drains.next_end());
+  CHECK_FALSE(drains.find({kB, "0"}));
+  CHECK_FALSE(drains.find({kA, "1"}));
+}
+
+TEST_CASE("what is drained goes once, and leaves nothing behind") {
+  Drains drains;
+  drains.set({kA, "0"}, fan());
+  drains.set({kA, "1"}, fan());
+  CHECK_FALSE(drains.remove({kA, "2"}));
+  CHECK_FALSE(drains.remove({kB, "0"}));
+  CHECK(drains.remove({kA, "0"}));
+  CHECK_FALSE(drains.remove({kA, "0"}));
+  CHECK(drains.count() == 1);
+  CHECK(drains.touches(kA));
+  CHECK_FALSE(drains.touches(kB));
+  CHECK(drains.remove({kA, "1"}));
+  CHECK(drains == Drains());
+}
+
+TEST_CASE("a drain is over at its end and not before, and the next end is the first one") {
+  Drains drains;
+  drains.set({kA, "0"}, fan(kThen + 2h));
+  drains.set({kA, "1"}, fan());
+  drains.set({kB, "0"}, fan(kThen + 1h));
+  CHECK(drains.next_end() == kThen + 1h);
+  CHECK(drains.expire(kThen + 1h - 1us).empty());
+  CHECK(drains.expire(kThen + 1h) == std::vector<Drains::Name>{{kB, "0"}});
+  CHECK(drains.next_end() == kThen + 2h);
+  // However far the clock jumps.
+  CHECK(drains.expire(kThen + 24h) == std::vector<Drains::Name>{{kA, "0"}});
+  CHECK_FALSE(drains.next_end());
+  CHECK(drains.count() == 1);
+}
+
+TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their own is told behind") {
+  Drains drains;
+  drains.set({kA, "0"}, fan());
+  drains.set({kA, "1"}, fan());
+  drains.set({kB, "2"}, fan());
+  std::vector<Device> devices{{.id = "0"}, {.id = "1", .trouble = "it is gone"}, {.id = "2"}};
+  drains.lay(kA, devices);
+  CHECK(devices[0].reason() == "drained: the fan");
+  CHECK(devices[0].drained());
+  CHECK_FALSE(devices[0].healthy());
+  CHECK(devices[1].reason() == "drained: the fan; and by itself: it is gone");
+  CHECK(devices[1].drained());
+  CHECK(devices[2].healthy());
+  CHECK_FALSE(devices[2].drained());
+}
+
+TEST_CASE("a reason is a line of UTF-8 of 200 bytes or less") {
+  CHECK(reason_trouble("") == "");
+  CHECK(reason_trouble("der Lüfter") == "");
+  CHECK(reason_trouble(std::string(200, 'x')) == "");
+  CHECK(reason_trouble(std::string(201, 'x')) == "the reason has 201 bytes; 200 are the most");
+  CHECK(reason_trouble("\xff") == "the reason is not UTF-8");
+  CHECK(reason_trouble("a\nb") == "the reason is one line, without control characters");
+}
+
+TEST_CASE("what is written down is read again, every word of it") {
+  Drains drains;
+  CHECK(Drains::parse(drains.text()).drains == drains);
+  CHECK(Drains::parse(drains.text()).troubles.empty());
+  drains.set({kA, "0"}, fan(kThen + 90min));
+  drains.set({kA, "odd \"id\"::1"}, {.reason = "", .since = kThen});
+  drains.set({kB, "0"}, fan());
+  const Drains::Parsed again = Drains::parse(drains.text());
+  CHECK(again.troubles.empty());
+  CHECK(again.drains == drains);
+}
+
+TEST_CASE("a document that was cut off anywhere is a trouble, and never read as another one") {
+  Drains drains;
+  drains.set({kA, "0"}, fan(kThen + 1h));
+  drains.set({kB, "1"}, fan());
+  const std::string text = drains.text();
+  for (std::size_t size = 0; size + 2 < text.size(); ++size) {  // the last two are "}\n"
+    CAPTURE(size);
+    CHECK(Drains::parse(text.substr(0, size)).troubles.size() == 1);
+    CHECK(Drains::parse(text.substr(0, size)).drains == Drains());
+  }
+  CHECK(Drains::parse(text.substr(0, text.size() - 1)).troubles.empty());
+}
+
+TEST_CASE("what can be understood of a document is, and the rest is told with its place") {
+  const auto item = [](const std::string& more) {
+    return R"({"resource":"x.com/a","since":"2025-11-21T18:00:00.000001Z",)" + more + "}";
+  };
+  const auto parsed = [](const std::string& items) {
+    return Drains::parse(R"({"version":1,"drains":[)" + items + "]}");
+  };
+  const Drains::Parsed some =
+      parsed(item(R"("device":"")") + ',' + item(R"("device":"0","reason":"the fan")") + ',' +
+             item(R"("device":"1","until":"soon")") + ",7," + item(R"("device":"2","reason":"a\nb")"));
+  CHECK(some.troubles ==
+        std::vector<std::string>{"drains[0]: it names no resource and device",
+                                 "drains[2]: its 'until' is no time",
+                                 "drains[3]: it names no resource and device",
+                                 "drains[4]: the reason is one line, without control characters"});
+  CHECK(some.drains.count() == 1);
+  REQUIRE(some.drains.find({kA, "0"}));
+  CHECK(*some.drains.find({kA, "0"}) == fan());
+
+  CHECK(Drains::parse(R"({"version":2,"drains":[]})").troubles ==
+        std::vector<std::string>{"its 'version' is not 1"});
+  CHECK(Drains::parse("[]").troubles == std::vector<std::string>{"its 'version' is not 1"});
+  CHECK(Drains::parse(R"({"version":1,"drains":{}})").troubles ==
+        std::vector<std::string>{"its 'drains' is no list"});
+  CHECK(Drains::parse(R"({"version":1})").troubles == std::vector<std::string>{"its 'drains' is no list"});
+  // No clock of ours goes so far.
+  CHECK(parsed(R"({"resource":"x","device":"0","since":"9999-01-01T00:00:00.000000Z"})").troubles ==
+        std::vector<std::string>{"drains[0]: its 'since' is no time"});
+}

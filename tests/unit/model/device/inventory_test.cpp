@@ -1,0 +1,161 @@
+#include "model/device/inventory.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+Device device(std::string id, unsigned replicas = 1) {
+  Device made;
+  made.id = std::move(id);
+  made.replicas = replicas;
+  return made;
+}
+
+std::vector<std::string> listed(const Inventory& inventory) {
+  std::vector<std::string> ids;
+  inventory.for_each_id([&](std::string id, const Device&) { ids.push_back(std::move(id)); });
+  return ids;
+}
+
+TEST_CASE("an inventory is sorted and the first of two equal ids stays") {
+  CHECK(listed(Inventory({device("b"), device("a"), device("10"), device("9")})) ==
+        std::vector<std::string>{"10", "9", "a", "b"});
+  std::vector<Device> devices;
+  for (int i = 0; i < 100; ++i) {
+    devices.push_back(device(i % 2 == 0 ? "b" : "a"));
+    devices.back().trouble = i < 2 ? "" : "not the first";
+  }
+  const Inventory inventory(std::move(devices));
+  CHECK(listed(inventory) == std::vector<std::string>{"a", "b"});
+  CHECK(inventory.find("a")->healthy());
+  CHECK(inventory.find("b")->healthy());
+}
+
+TEST_CASE("copies of an inventory share its devices, and equal ones are equal") {
+  const Inventory inventory({device("a"), device("b")});
+  const Inventory copy = inventory;
+  CHECK(copy.devices().data() == inventory.devices().data());
+  CHECK(copy == inventory);
+  CHECK(Inventory({device("b"), device("a")}) == inventory);
+  CHECK_FALSE(Inventory({device("a")}) == inventory);
+  CHECK_FALSE(Inventory() == inventory);
+  CHECK(Inventory() == Inventory(std::vector<Device>()));
+  CHECK(Inventory().devices().empty());
+  CHECK(Inventory().find("a") == nullptr);
+  CHECK(Inventory().lists_same_as(Inventory()));
+}
+
+TEST_CASE("a device with replicas is listed and found by its replicas' ids only") {
+  const Inventory inventory({device("gpu", 3), device("plain")});
+  CHECK(listed(inventory) == std::vector<std::string>{"gpu::0", "gpu::1", "gpu::2", "plain"});
+  CHECK(inventory.id_count() == 4);
+  CHECK(inventory.find("gpu::2") == &inventory.devices()[0]);
+  CHECK(inventory.find("plain") == &inventory.devices()[1]);
+  for (const char* id : {"gpu", "gpu::3", "gpu::", "gpu::01", "gpu::-1", "gpu::+1", "gpu::1 ",
+                         "gpu::99999999999999", "plain::0", "plai", "", "::0"}) {
+    CHECK_MESSAGE(inventory.find(id) == nullptr, id);
+  }
+}
+
+TEST_CASE("ids that have colons of their own are found") {
+  const Inventory inventory({device("a::0"), device("b::0", 2)});
+  CHECK(inventory.find("a::0"));
+  CHECK(inventory.find("b::0::1"));
+  CHECK_FALSE(inventory.find("b::0"));
+  CHECK_FALSE(inventory.find("a::0::0"));
+}
+
+TEST_CASE("what the kubelet is told is ids, health and NUMA nodes") {
+  const Inventory before({device("a"), device("b")});
+  const auto lists_same_if = [&](auto change) {
+    std::vector<Device> devices = {device("a"), device("b")};
+    change(devices[1]);
+    return before.lists_same_as(Inventory(devices));
+  };
+  CHECK(lists_same_if([](Device& d) { d.attributes = {{"serial", "1"}}; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.trouble = "lost"; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.numa_nodes = {0}; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.replicas = 2; }));
+  CHECK_FALSE(lists_same_if([](Device& d) { d.id = "c"; }));
+  CHECK_FALSE(before.lists_same_as(Inventory({device("a")})));
+}
+
+TEST_CASE("the size of a list is bounded by what protobuf makes of it") {
+  // Device in the list: tag, length; ID: tag, length, 63; health: tag, length, "Unhealthy".
+  CHECK(wire_size(device(std::string(63, 'x'))) == 2 + 2 + 63 + 2 + 9);
+  CHECK(wire_size(device(std::string(60, 'x'), 10)) == 10 * wire_size(device(std::string(63, 'x'))));
+  Device with_numa = device("x");
+  with_numa.numa_nodes = {0, 200};
+  // topology: tag, length, two nodes of tag, length, tag and varint.
+  CHECK(wire_size(with_numa) == wire_size(device("x")) + 2 + (2 + 2) + (2 + 3));
+}
+
+TEST_CASE("of a device some shares may be taken, and if all are it is Unhealthy") {
+  Device gpu = device("gpu", 3);
+  CHECK(gpu.reason().empty());
+  gpu.reasons = {Reason::holder("held", {0, 2})};
+  CHECK(gpu.healthy());
+  CHECK(gpu.reason() == "held");
+  CHECK_FALSE(gpu.healthy_share(0));
+  CHECK(gpu.healthy_share(1));
+  CHECK_FALSE(gpu.healthy_share(2));
+  const Inventory some({gpu, device("plain")});
+  std::string told;
+  some.for_each_share([&](const std::string& id, const Device& each, bool healthy) {
+    told += id + '=' + each.id + (healthy ? " " : "! ");
+  });
+  CHECK(told == "gpu::0=gpu! gpu::1=gpu gpu::2=gpu! plain=plain ");
+  CHECK_FALSE(some.lists_same_as(Inventory({device("gpu", 3), device("plain")})));
+  CHECK_FALSE(some == Inventory({device("gpu", 3), device("plain")}));
+  CHECK(gpu.healthy_shares() == 1);
+  CHECK(gpu.in_service());
+  gpu.reasons = {Reason::holder("held", {0, 1, 2})};
+  CHECK_FALSE(gpu.healthy());
+  CHECK(gpu.in_service());
+  gpu.trouble = "sick";
+  CHECK(gpu.reason() == "held; and by itself: sick");
+  CHECK_FALSE(gpu.in_service());
+  gpu.reasons.clear();
+  CHECK(gpu.reason() == "sick");
+  CHECK_FALSE(gpu.healthy_share(1));
+  Device plain = device("plain");
+  plain.reasons = {Reason::holder("held", {0})};
+  CHECK_FALSE(plain.healthy());
+}
+
+TEST_CASE("a device is as well as all that is laid over it, and tells it in that order, itself last") {
+  Device gpu = device("gpu", 4);
+  gpu.reasons = {Reason::holder("held", {0}), Reason::holder("kept", {2})};
+  CHECK(gpu.healthy_shares() == 2);
+  CHECK_FALSE(gpu.drained());
+  CHECK(gpu.reason() == "held; and kept");
+  const Inventory held({gpu});
+  gpu.reasons.push_back(Reason::drain("drained"));
+  gpu.trouble = "sick";
+  CHECK(gpu.healthy_shares() == 0);
+  CHECK_FALSE(gpu.in_service());
+  CHECK(gpu.drained());
+  CHECK(gpu.reason() == "held; and kept; and drained; and by itself: sick");
+  // Nothing can be had of either.
+  Device whole = device("gpu", 4);
+  whole.reasons = {Reason::holder("held", {0, 1, 2, 3})};
+  CHECK(whole.healthy_shares() == 0);
+  CHECK(Inventory({whole}).lists_same_as(Inventory({gpu})));
+  // The kubelet is told of shares, and not why.
+  CHECK_FALSE(held.lists_same_as(Inventory({gpu})));
+  gpu.trouble.clear();
+  gpu.reasons = {Reason::holder("another", {0, 2})};
+  CHECK(held.lists_same_as(Inventory({gpu})));
+  CHECK_FALSE(held == Inventory({gpu}));
+}
+
+TEST_CASE("an id says which share of its device it stands for") {
+  CHECK(share_of(device("gpu", 12), "gpu::11") == 11);
+  CHECK(share_of(device("gpu", 12), "gpu::0") == 0);
+  CHECK(share_of(device("plain"), "plain") == 0);
+  CHECK(share_of(device("gpu::3"), "gpu::3") == 0);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,184 @@
+#include "model/device/label.hpp"
+
+#include <doctest/doctest.h>
+
+namespace plughost {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// Keys with their prefixes.
+struct Pairs : Labels::Pairs {
+  Pairs(std::initializer_list<std::pair<std::string, std::string>> pairs) {
+    for (const auto& [key, value] : pairs) emplace_back(label_name(key), value);
+  }
+};
+
+Device card(const std::string& id, const std::string& name, const std::string& memory = "80") {
+  Device device;
+  device.id = id;
+  device.attributes = {{"name", name}, {"memory", memory}};
+  return device;
+}
+
+Device gone(Device device) {
+  device.gone = true;
+  device.trouble = "it is gone";
+  return device;
+}
+
+LabelRecipe label(const std::string& key, const std::string& value) {
+  return {.key = key, .value = Template(value)};
+}
+
+Labels labels(const std::vector<LabelRecipe>& recipes, const std::vector<std::vector<Device>>& lists) {
+  std::vector<Inventory> inventories;
+  for (const auto& devices : lists) inventories.emplace_back(devices);
+  return labels_of(recipes, inventories);
+}
+
+std::string of(std::size_t count, char c = 'a') {
+  std::string text;
+  text.assign(count, c);
+  return text;
+}
+
+bool takes_key(const std::string& key) { return label_key_trouble(key).empty(); }
+
+bool takes_value(const std::string& value) { return label_value_trouble(value).empty(); }
+
+TEST_CASE("a label's key is one that Kubernetes takes") {
+  for (const char* key : {"a", "A", "7", "model", "gpu.model", "gpu-model_2", "example.com/model", "a/b"}) {
+    CAPTURE(key);
+    CHECK(takes_key(key));
+  }
+  for (const char* key : {"", "/", "a/", "/a", "a/b/c", "-a", "a-", ".a", "a_", "a b", "a=b", "#a", "{name}",
+                          "ä", "Example.com/a", "example..com/a", "-x.com/a", "example.com./a", "a\n"}) {
+    CAPTURE(key);
+    CHECK_FALSE(takes_key(key));
+  }
+}
+
+TEST_CASE("a label's name has at most 63 characters, and its prefix 253") {
+  CHECK(takes_key(of(63)));
+  CHECK_FALSE(takes_key(of(64)));
+  CHECK(takes_key("example.com/" + of(63)));
+  CHECK_FALSE(takes_key("example.com/" + of(64)));
+  CHECK(takes_key(of(253) + "/a"));
+  CHECK_FALSE(takes_key(of(254) + "/a"));
+}
+
+TEST_CASE("of the prefixes in kubernetes.io only those that Node Feature Discovery takes are taken") {
+  for (const char* prefix :
+       {"feature.node.kubernetes.io", "vendor.feature.node.kubernetes.io", "profile.node.kubernetes.io",
+        "vendor.profile.node.kubernetes.io", "kubernetes.io.example.com", "notkubernetes.io", "k8s.io"}) {
+    CAPTURE(prefix);
+    CHECK(takes_key(std::string(prefix) + "/a"));
+  }
+  for (const char* prefix : {"kubernetes.io", "node.kubernetes.io", "node-role.kubernetes.io",
+                             "xfeature.node.kubernetes.io", "xprofile.node.kubernetes.io"}) {
+    CAPTURE(prefix);
+    CHECK_FALSE(takes_key(std::string(prefix) + "/a"));
+  }
+}
+
+TEST_CASE("a key without a prefix is one of Node Feature Discovery's") {
+  CHECK(label_name("model") == "feature.node.kubernetes.io/model");
+  CHECK(label_name("example.com/model") == "example.com/model");
+}
+
+TEST_CASE("a label's value is one that Kubernetes takes: it may be empty, and has 63 characters at most") {
+  for (const std::string& value : {std::string(), std::string("a"), std::string("A.b_c-9"), of(63)}) {
+    CAPTURE(value);
+    CHECK(takes_value(value));
+  }
+  for (const std::string& value : {of(64), std::string("-a"), std::string("a-"), std::string("a b"),
+                                   std::string("a/b"), std::string("a\n"), std::string("-")}) {
+    CAPTURE(value);
+    CHECK_FALSE(takes_value(value));
+  }
+}
+
+TEST_CASE("what a machine says becomes a value as gpu-feature-discovery makes it") {
+  CHECK(label_value("NVIDIA A100-SXM4-80GB") == "NVIDIA-A100-SXM4-80GB");
+  CHECK(label_value("Tesla  T4\t(rev a1)") == "Tesla-T4-rev-a1");
+  CHECK(label_value(" -A_b.c- ") == "A_b.c");
+  CHECK(label_value("Geforce® RTX/4090") == "Geforce-RTX4090");
+  CHECK(label_value("0000:3b:00.0") == "00003b00.0");
+  CHECK(label_value("a=b\nc") == "abc");
+  CHECK(label_value("").empty());
+  CHECK(label_value("...").empty());
+  CHECK(label_value("日本").empty());
+}
+
+TEST_CASE("a label has what all devices make of it, and {count} is how many there are") {
+  const Labels made = labels({label("model", "{name}"), label("example.com/memory", "{memory}GB"),
+                              label("count", "{count}"), label("present", "true"), label("mark", "")},
+                             {{card("a", "T 4", "16"), card("b", "T 4", "16")}});
+  CHECK(made.pairs == Pairs{{"model", "T-4"},
+                            {"example.com/memory", "16GB"},
+                            {"count", "2"},
+                            {"present", "true"},
+                            {"mark", ""}});
+  CHECK(made.remarks.empty());
+}
+
+TEST_CASE("where devices differ the label is left out, and that is said of the first two") {
+  const std::vector<LabelRecipe> recipes = {label("model", "{name}"), label("memory", "{memory}")};
+  const Labels made = labels(recipes, {{card("a", "T4"), card("b", "T4"), card("c", "L4"), card("d", "A2")}});
+  CHECK(made.pairs == Pairs{{"memory", "80"}});
+  CHECK(made.remarks ==
+        Texts{"feature.node.kubernetes.io/model: the devices differ: \"T4\" of a, \"L4\" of c"});
+  // Values that become the same are.
+  CHECK(labels(recipes, {{card("a", "T 4"), card("b", "T-4")}}).remarks.empty());
+}
+
+TEST_CASE("the devices of all resources of an entry count, each of them once") {
+  Device shared = card("a", "T4");
+  shared.replicas = 4;
+  const std::vector<LabelRecipe> recipes = {label("model", "{name}"), label("count", "{count}")};
+  CHECK(labels(recipes, {{shared}, {}, {card("b", "T4")}}).pairs == Pairs{{"model", "T4"}, {"count", "2"}});
+  CHECK(labels(recipes, {{shared}, {card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
+}
+
+TEST_CASE("a sick device is there, and one that is gone is not") {
+  const std::vector<LabelRecipe> recipes = {label("model", "{name}"), label("count", "{count}")};
+  Device sick = card("a", "T4");
+  sick.trouble = "XID 79";
+  CHECK(labels(recipes, {{sick, gone(card("b", "L4"))}}).pairs == Pairs{{"model", "T4"}, {"count", "1"}});
+}
+
+TEST_CASE("without a device there is no label, not even one that is the same whatever the devices") {
+  const std::vector<LabelRecipe> recipes = {label("present", "true"), label("count", "{count}"),
+                                            label("model", "{name}")};
+  for (const Labels& none :
+       {labels(recipes, {}), labels(recipes, {{}}), labels(recipes, {{gone(card("a", "T4"))}})}) {
+    CHECK(none.pairs.empty());
+    CHECK(none.remarks.empty());
+  }
+}
+
+TEST_CASE("what a device does not say, or no label can have, is left out with the reason") {
+  const auto remark = [](const LabelRecipe& recipe, const std::vector<Device>& devices) {
+    const Labels made = labels({recipe}, {devices});
+    CHECK(made.pairs.empty());
+    REQUIRE(made.remarks.size() == 1);
+    return made.remarks[0];
+  };
+  Device silent;
+  silent.id = "b";
+  CHECK(remark(label("x.com/m", "{name}"), {card("a", "T4"), silent}) == "x.com/m: {name} is not known of b");
+  CHECK(remark(label("x.com/m", "{name}"), {silent}) == "x.com/m: {name} is not known of b");
+  CHECK(remark(label("x.com/m", "{name}"), {card("a", "日本")}) ==
+        "x.com/m: nothing of \"日本\" may stand in a label's value");
+  CHECK(remark(label("x.com/m", "{name}"), {card("a", "")}) ==
+        "x.com/m: nothing of \"\" may stand in a label's value");
+  CHECK(labels({label("m", "{name}")}, {{card("a", of(63))}}).pairs == Pairs{{"m", of(63)}});
+  CHECK(remark(label("x.com/m", "{name}"), {card("a", of(64))}) ==
+        "x.com/m: \"" + of(64) + "\": A label's value has at most 63 characters; this one has 64.");
+  // Something stands there all the same.
+  CHECK(labels({label("m", "v{name}")}, {{card("a", "")}}).pairs == Pairs{{"m", "v"}});
+}
+
+}  // namespace
+}  // namespace plughost

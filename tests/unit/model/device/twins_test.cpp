@@ -1,0 +1,148 @@
+#include "model/device/twins.hpp"
+
+#include <doctest/doctest.h>
+
+#include "model/device/assembly.hpp"
+
+namespace plughost {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+const std::string kSerial = "x.com/serial";
+
+// A stick that says that it is `name`.
+Device stick(const std::string& name, const std::string& port) {
+  Device device{.id = name,
+                .nodes = {{.host_path = "/dev/" + port, .container_path = PositionText("/dev/tty")}}};
+  device.attributes = {{.name = "name", .value = name}, {.name = "port", .value = port}};
+  device.hardware.edit().ids.by_place = "usb-" + port;
+  device.hardware.edit().at_place = {{.name = "name", .value = "usb-" + port}};
+  return device;
+}
+
+// What has been listed, and what the kubelet has written down.
+struct Port {
+  Recipe recipe{.name = Template(kSerial)};
+  std::map<std::string, Inventory> listed = {};
+  std::map<std::string, std::string> given = {};  // the node by the id
+  std::map<std::string, GivenBy> by = {};         // by the node; absent: by its path
+  std::vector<std::string> remarks = {};
+
+  // "A@1": what the sticks are listed as, and where they are. gone: stay in the list.
+  Ids look(std::vector<Device> sticks) {
+    Assembly assembly = assemble(
+        recipe, std::move(sticks), listed,
+        [&](const std::string& resource, const std::string& id, const Device& device) {
+          const auto found = given.find(id);
+          const std::string& node = device.nodes.at(0).host_path;
+          if (resource != kSerial || found == given.end() || found->second.find(node) == std::string::npos)
+            return GivenBy::kNothing;
+          return by.contains(node) ? by.at(node) : GivenBy::kPath;
+        });
+    remarks = assembly.remarks;
+    std::vector<Device> now = assembly.resources.at(kSerial);
+    Ids ids;
+    for (const Device& each : now) {
+      ids.push_back(each.id + '@' + *each.attribute("port"));
+      CHECK(each.id.ends_with(*each.attribute("name")));
+    }
+    for (const Device& former : listed[kSerial].devices()) {
+      if (!device_of_id(assembly.resources.at(kSerial), former.id)) now.push_back(former);
+    }
+    listed[kSerial] = Inventory(now);
+    return ids;
+  }
+};
+
+TEST_CASE("a stick goes by its name, wherever it is plugged in") {
+  Port port;
+  CHECK(port.look({stick("A", "1")}) == Ids{"A@1"});
+  CHECK(port.look({}) == Ids{});
+  CHECK(port.look({stick("A", "2")}) == Ids{"A@2"});
+  CHECK(port.remarks.empty());
+}
+
+TEST_CASE("who was there first keeps its id, and a twin that comes goes by its place") {
+  Port port;
+  CHECK(port.look({stick("A", "2")}) == Ids{"A@2"});
+  CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+  CHECK(port.remarks == Ids{"\"usb-1\" is listed by where it is plugged in: another device has the same "
+                            "serial number, that of \"A\""});
+  CHECK(port.look({stick("A", "1")}) == Ids{"usb-1@1"});  // the other one goes
+  CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+  CHECK(port.look({stick("A", "2"), stick("A", "3")}) == Ids{"A@2", "usb-3@3"});  // the twin moves
+}
+
+TEST_CASE("twins that come together both go by their places, and the one that stays goes on so") {
+  Port port;
+  CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"usb-1@1", "usb-2@2"});
+  CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
+}
+
+TEST_CASE("a stick that may be either of two that are away goes by its place") {
+  Port port;
+  port.look({stick("A", "1")});
+  port.look({stick("A", "1"), stick("A", "2")});
+  port.look({});
+  CHECK(port.look({stick("A", "3")}) == Ids{"usb-3@3"});
+}
+
+TEST_CASE("another stick at the port of one that is known by it has its own name") {
+  Port port;
+  port.look({stick("A", "1"), stick("A", "2")});
+  CHECK(port.look({stick("B", "1"), stick("A", "2")}) == Ids{"B@1", "usb-2@2"});
+}
+
+TEST_CASE("after a restart a stick has the id by which a container was given it") {
+  Port port;
+  SUBCASE("by its name") {
+    port.given = {{"A", "/dev/2"}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+  }
+  SUBCASE("by its place, and its twin is away") {
+    port.given = {{"usb-2", "/dev/2"}};
+    CHECK(port.look({stick("A", "2")}) == Ids{"usb-2@2"});
+  }
+  SUBCASE("each by its own") {
+    port.given = {{"A", "/dev/1"}, {"usb-2", "/dev/2"}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
+  }
+  SUBCASE("that of its path before that of its name in the container, and that before that of a link") {
+    port.given = {{"A", "/dev/1 /dev/2"}};
+    port.by = {{"/dev/1", GivenBy::kLink}, {"/dev/2", GivenBy::kName}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+    port.listed.clear();
+    port.by = {{"/dev/1", GivenBy::kName}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@2", "usb-1@1"});
+    port.listed.clear();
+    port.by = {{"/dev/2", GivenBy::kLink}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
+  }
+  SUBCASE("one name is nobody's twice") {
+    port.given = {{"A", "/dev/1"}};
+    CHECK(port.look({stick("A", "1")}) == Ids{"A@1"});
+    port.given = {{"A", "/dev/2"}};
+    CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"A@1", "usb-2@2"});
+  }
+}
+
+TEST_CASE("what an entry makes of an id it makes of both") {
+  Port port;
+  port.look({stick("A", "1")});
+  port.recipe.id = Template("tty-{name}");
+  CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"tty-usb-1@1", "tty-usb-2@2"});
+  port.listed.clear();
+  CHECK(port.look({stick("A", "1")}) == Ids{"tty-A@1"});
+  CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"tty-A@1", "tty-usb-2@2"});
+}
+
+TEST_CASE("an id that is not made of a name is one for both, and the second device is left out") {
+  Port port{.recipe = {.name = Template(kSerial), .id = Template("the-stick")}};
+  const Assembly assembly = assemble(port.recipe, {stick("A", "1"), stick("A", "2")});
+  CHECK(assembly.resources.at(kSerial).size() == 1);
+  CHECK(assembly.remarks.at(0).find("a second device with the id") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,79 @@
+#include "unit/tools/doctor/made_node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+TEST_CASE("a configuration that cannot be used is a problem for each of its errors") {
+  MadeNode node;
+  node.files.file("config.yaml", "resources:\n- {name: example.com/x, count: 0}\n- {name: y, count: 1}\n");
+  node.observed = observe(node.host, node.files.at("config.yaml"));
+  const Findings found = node.look("configuration");
+  REQUIRE(found.size() == 2);
+  for (const Finding& finding : found) CHECK(finding.level == Level::kProblem);
+  CHECK(contains(found[0].where, "config.yaml:2:"));
+  CHECK(contains(found[0].what, "resources[0].count"));
+  CHECK(contains(found[1].where, "config.yaml:3:"));
+  CHECK(node.look("devices").empty());
+  CHECK(node.look("drop-ins").empty());
+  CHECK(node.look("owners").empty());
+}
+
+TEST_CASE("a configuration's warnings are warnings") {
+  MadeNode node;
+  node.configure(
+      "- {name: example.com/x, count: 1, env: {A: x}}\n- {name: example.com/y, count: 1, env: {A: y}}\n");
+  REQUIRE_FALSE(node.observed.config->warnings.empty());
+  CHECK(node.look("configuration")[0].level == Level::kWarning);
+}
+
+TEST_CASE("a configuration that is right is said to be") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 1}\n");
+  CHECK(node.one("configuration").what == "1 entry in 1 file, no errors");
+}
+
+TEST_CASE("a drop-in that is not read is a warning, and one that is read is none") {
+  MadeNode node;
+  node.files.file("plugins.d/a.yaml", "resources: [{name: example.com/a, count: 1}]\n");
+  node.files.file("plugins.d/b.yml", "resources: [{name: example.com/b, count: 1}]\n");
+  node.files.file("plugins.d/c.yaml.off", "resources: [{name: example.com/c, count: 1}]\n");
+  node.configure("- {name: example.com/x, count: 1}\n");
+  const Finding finding = node.one("drop-ins");
+  CHECK(finding.level == Level::kWarning);
+  CHECK(finding.where == node.files.at("plugins.d/b.yml"));
+  node.files.remove("plugins.d/b.yml");
+  CHECK(node.one("drop-ins").level == Level::kOk);
+  node.configure("- {name: example.com/x, count: 1}\n", "include: []\n");
+  CHECK(node.one("drop-ins").where == node.files.at("plugins.d/a.yaml"));
+}
+
+TEST_CASE("devices are told by resource: none is a note, sick ones are a warning") {
+  MadeNode node;
+  node.tree.file("etc/gophers/g1");
+  node.configure(
+      "- {name: example.com/absent, directory: {path: /etc/absent}}\n"
+      "- {name: example.com/gopher, directory: {path: /etc/gophers}}\n");
+  const Findings found = node.look("devices");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].where == "example.com/gopher");
+  CHECK(found[0].level == Level::kOk);
+  CHECK(found[1].level == Level::kNote);
+  CHECK(contains(found[1].what, "no device now for example.com/absent"));
+
+  node.observed.devices.offers = {{"example.com/gopher",
+                                   Inventory({{.id = "a", .trouble = "it burns"}, {.id = "b"}}),
+                                   node.observed.devices.offers[0].recipe}};
+  const Finding sick = node.one("devices");
+  CHECK(sick.level == Level::kWarning);
+  CHECK(contains(sick.what, "1 of 2 devices Unhealthy, the first: a: it burns"));
+}
+
+TEST_CASE("an entry whose devices cannot be looked for is a problem") {
+  MadeNode node;
+  node.configure("- {name: example.com/x, count: 1}\n");
+  node.observed.devices = {.troubles = {"config.yaml:2:3: example.com/x: the driver is gone"}};
+  const Finding finding = node.one("devices");
+  CHECK(finding.level == Level::kProblem);
+  CHECK(finding.where == "config.yaml:2:3");
+  CHECK(finding.what == "example.com/x: the driver is gone");
+}

@@ -1,0 +1,74 @@
+#include "tools/doctor/observed.hpp"
+
+#include "base/system/unix_socket.hpp"
+#include "host/services/process.hpp"
+#include "unit/tools/doctor/made_node.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+using State = SocketOwner::State;
+
+TEST_CASE("who listens on a socket is seen, and that nobody does") {
+  MadeNode node;
+  node.files.file("config.yaml", "resources: [{name: example.com/x, count: 1}]\n");
+  node.tree.directory(kPlugins);
+  const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
+  const std::string stale = std::string(kPlugins) + "/stale.sock";
+  { const UniqueFd gone = listen_unix(node.tree.at(stale)); }
+  node.tree.file(std::string(kPlugins) + "/kubelet_internal_checkpoint");
+  const Observed observed = observe(node.host, node.files.at("config.yaml"));
+  CHECK(observed.sockets ==
+        std::map<std::string, SocketOwner>{{kKubeletSocket, {State::kListens, ::getpid()}},
+                                           {stale, {State::kNobody, 0}}});
+  CHECK(observed.config);
+  CHECK(observed.devices.offers.size() == 1);
+  CHECK(observed.descriptors > 0);
+}
+
+TEST_CASE("a kubelet is asked for its version, and another program is not") {
+  MadeNode node;
+  node.tree.directory(kPlugins);
+  const UniqueFd kubelet = listen_unix(node.tree.at(kKubeletSocket));
+  // This test's own program, which prints a version as well.
+  node.process(::getpid(), "/usr/bin/kubelet");
+  CHECK(contains(observe(node.host, "/nonexistent").kubelet_version, "doctest version is"));
+  node.process(::getpid(), "/usr/bin/other");
+  CHECK(observe(node.host, "/nonexistent").kubelet_version.empty());
+}
+
+TEST_CASE("device nodes are seen with their numbers, through links") {
+  MadeNode node;
+  node.tree.link("dev/zero", "/dev/null");
+  node.files.file("config.yaml",
+                  "resources: [{name: example.com/x, groups: [{paths: [{path: /dev/zero}]}]}]\n");
+  const Observed observed = observe(node.host, node.files.at("config.yaml"));
+  CHECK(observed.links == std::map<std::string, std::string>{{"/dev/zero", "/dev/char/1:3"}});
+}
+
+TEST_CASE("who may open a node is observed, unless everybody may or CDI makes it the container's user's") {
+  MadeNode node;
+  node.tree.link("dev/open", "/dev/null");
+  node.tree.file("srv/closed");  // no node, which only a kind would mind
+  std::filesystem::permissions(node.tree.at("srv/closed"), std::filesystem::perms(0640));
+  const auto closed = [&](const std::string& more) {
+    node.files.file("config.yaml",
+                    "resources: [{name: example.com/x, exec: {discover: [/bin/echo, "
+                    "'{\"devices\": [{\"id\": \"a\", \"nodes\": [\"/dev/open\", "
+                    "\"/srv/closed\", \"/srv/none\"]}]}']}" +
+                        more + "}]\n");
+    return observe(node.host, node.files.at("config.yaml")).closed_nodes;
+  };
+  const auto seen = closed("");
+  REQUIRE(seen.size() == 1);
+  CHECK(seen.at("/srv/closed") == "640 " + std::to_string(::geteuid()) + ':' + std::to_string(::getegid()));
+  CHECK(closed(", cdi: true, access: group").empty());
+  CHECK(closed(", cdi: true").empty());
+}
+
+TEST_CASE("a configuration that is not there is an error that was observed") {
+  const MadeNode node;
+  const Observed observed = observe(node.host, node.files.at("none.yaml"));
+  CHECK_FALSE(observed.config);
+  REQUIRE(observed.errors.size() == 1);
+  CHECK(contains(observed.errors[0].text(), "No such file"));
+}

@@ -1,0 +1,27 @@
+#pragma once
+// The made nodes of tests/machines. Not thread-safe.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+
+#include "places.hpp"
+#include "tools/plan/facts.hpp"
+
+namespace plughost::test {
+
+// By the names of their files: "raspberry-pi".
+inline std::map<std::string, Facts> made_machines() {
+  std::map<std::string, Facts> machines;
+  for (const auto& entry : std::filesystem::directory_iterator(in_source("/tests/machines"))) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    machines.emplace(entry.path().stem(), read_facts(text));
+  }
+  return machines;
+}
+
+}  // namespace plughost::test

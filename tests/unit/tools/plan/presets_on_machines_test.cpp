@@ -1,0 +1,139 @@
+// What each file of plugins.d finds on each made node of tests/machines, as tests/machines/presets.txt has
+// it.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/text/text.hpp"
+#include "config/config.hpp"
+#include "host/hardware/host_root.hpp"
+#include "places.hpp"
+#include "tools/plan/recording.hpp"
+#include "tools/survey/survey.hpp"
+#include "unit/temp_dir.hpp"
+#include "unit/tools/plan/made_machines.hpp"
+
+namespace plughost {
+namespace {
+
+namespace fs = std::filesystem;
+using Lines = std::vector<std::string>;
+using Machines = std::map<std::string, Facts>;
+
+const fs::path kPresets = test::in_source("/plugins.d");
+const fs::path kPage = test::in_source("/docs/fleet.md");
+const fs::path kExpected = test::in_source("/tests/machines");
+const fs::path kFound = test::kFoundOnMachines;
+
+// "sound/card pci-0 ×10 numa 1: /dev/snd/controlC0", and what is wrong with it.
+std::string line_of(const std::string& resource, const Device& device) {
+  std::string line = resource + ' ' + device.id;
+  if (device.replicas > 1) line += " ×" + std::to_string(device.replicas);
+  if (!device.numa_nodes.empty()) line += " numa " + joined(device.numa_nodes, ",");
+  line += ':';
+  for (const DeviceNode& node : device.nodes) line += ' ' + node.host_path;
+  if (!device.healthy()) line += " (" + device.trouble + ')';
+  return line;
+}
+
+Lines found_by(const Config& preset, const Facts& machine) {
+  Lines lines;
+  const Survey found = survey(preset, HostRoot(machine.machine));
+  for (const Offer& offer : found.offers) {
+    for (const Device& device : offer.inventory.devices()) lines.push_back(line_of(offer.resource, device));
+  }
+  for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
+  // Without its place in the file.
+  for (const std::string& trouble : found.troubles)
+    lines.push_back("error: " + trouble.substr(trouble.find(": ") + 2));
+  for (const NotHere& other : found.others) lines.push_back("not here: " + other.name);
+  return lines;
+}
+
+// The machines on which a preset finds the same stand together.
+std::string section_of(const std::string& name, const Config& preset, const Machines& machines) {
+  std::map<Lines, Lines> where;
+  for (const auto& [machine, facts] : machines) {
+    Lines lines = found_by(preset, facts);
+    if (!lines.empty()) where[std::move(lines)].push_back(machine);
+  }
+  std::map<Lines, Lines> by_machines;
+  for (auto& [lines, on] : where) by_machines.emplace(on, lines);
+  std::string text = name + (where.empty() ? ": nothing\n" : "\n");
+  for (const auto& [on, lines] : by_machines) {
+    text += "  on " + (on.size() == machines.size() ? "every machine" : joined(on, ", ")) + '\n';
+    for (const std::string& line : lines) text += "    " + line + '\n';
+  }
+  return text;
+}
+
+std::string text_of(const fs::path& file) {
+  std::ifstream stream(file);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::map<std::string, Config> presets() {
+  std::map<std::string, Config> all;
+  for (const auto& entry : fs::directory_iterator(kPresets))
+    all.emplace(entry.path().stem(), load_config(entry.path()));
+  return all;
+}
+
+// Whether a text of tests/machines says what was found; that is left beside the test, to be looked at.
+void check_found(const std::string& found, const std::string& file) {
+  const fs::path expected = kExpected / file;
+  fs::create_directories(kFound);
+  std::ofstream(kFound / file) << found;
+  INFO("diff " << expected.string() << " " << (kFound / file).string()
+               << " shows what differs; if it is right, copy it there");
+  CHECK((found == text_of(expected)));
+}
+
+TEST_CASE("each file of plugins.d finds on each made machine what presets.txt says") {
+  const Machines machines = test::made_machines();
+  CHECK(machines.size() >= 12);
+  std::string found;
+  for (const auto& [name, preset] : presets()) found += section_of(name, preset, machines) + '\n';
+  check_found(found, "presets.txt");
+}
+
+TEST_CASE("the file that docs/fleet.md shows is on each made machine what fleet.txt says") {
+  const std::string page = text_of(kPage);
+  const std::string fence = "```yaml fleet.yaml\n";
+  const std::size_t begin = page.find(fence) + fence.size();
+  const test::TempDir dir;
+  dir.file("fleet.yaml", page.substr(begin, page.find("```", begin) - begin));
+  check_found(section_of("fleet.yaml", load_config(dir.at("fleet.yaml")), test::made_machines()),
+              "fleet.txt");
+}
+
+// Files of somebody's, and what comes and goes with pods: recorded on a node whose configuration names them.
+const std::set<std::string> kNotRecorded{"gopher", "loop"};
+
+TEST_CASE("of what `plughost facts` records of a made machine each file of plugins.d finds the same") {
+  const std::map<std::string, Config> all = presets();
+  for (const auto& [machine, facts] : test::made_machines()) {
+    const HostRoot host(facts.machine);
+    const Recording again =
+        record(host, {.config = nullptr, .paths = {}, .now = facts.recorded, .nvml = facts.machine->nvml});
+    CHECK(again.remarks.empty());
+    CHECK(again.facts.node == facts.node);
+    for (const auto& [preset, config] : all) {
+      if (kNotRecorded.contains(preset)) continue;
+      const std::string where = preset + " on " + machine;
+      CAPTURE(where);
+      CHECK(joined(found_by(config, again.facts), "\n") == joined(found_by(config, facts), "\n"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace plughost

@@ -1,0 +1,81 @@
+#include "tools/setup/files.hpp"
+#include "places.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+
+using namespace plughost;
+using namespace plughost::test;
+
+namespace {
+
+constexpr const char* kHead =
+    "# Written by plughost setup, which writes it anew; `plughost setup --undo` takes it away.\n";
+
+std::string node_file(const Kubernetes& kubernetes, const std::vector<std::string>& spec_dirs) {
+  const RuntimeSettings settings{.spec_dirs = spec_dirs};
+  return node_file_text(kubernetes, &settings);
+}
+
+const Kubernetes kUsual{.directory = "/var/lib/kubelet/device-plugins"};
+const std::string kCdi =
+    std::string(kHead) +
+    "# What is elsewhere on this node than usual. What the configuration says wins.\ncdi:\n";
+
+}  // namespace
+
+TEST_CASE("a drop-in has each need's lines below its sentence, the unit's before the service's") {
+  CHECK(drop_in_text({}).empty());
+  const std::vector<Need> needs{
+      {.what = "a", .settings = {{"Service", "X", "1"}}},
+      {.what = "b", .settings = {{"Unit", "Y", "2"}, {"Service", "X", "3"}, {"Service", "Z", ""}}}};
+  CHECK(drop_in_text(needs) ==
+        std::string(kHead) + "\n[Unit]\n# b.\nY=2\n\n[Service]\n# a.\nX=1\n# b.\nX=3\nZ=\n");
+  CHECK(drop_in_text(std::vector<Need>{needs[0]}) == std::string(kHead) + "\n[Service]\n# a.\nX=1\n");
+}
+
+TEST_CASE("what is where it usually is needs no file") {
+  CHECK(node_file_text(kUsual, nullptr).empty());
+  CHECK(node_file(kUsual, {"/etc/cdi", "/var/run/cdi"}).empty());
+  CHECK(node_file(kUsual, {"/run/cdi"}).empty());
+  CHECK(node_file(kUsual, {}).empty());
+}
+
+TEST_CASE("what the kubelet has elsewhere is written down") {
+  Kubernetes kubernetes = kUsual;
+  kubernetes.root = "/data";
+  CHECK(node_file_text(kubernetes, nullptr) ==
+        std::string(kHead) +
+            "# What is elsewhere on this node than usual. What the configuration says wins.\nkubelet:\n"
+            "  pluginsRegistry: /data/plugins_registry\n  podResources: "
+            "/data/pod-resources/kubelet.sock\n");
+  kubernetes.root = kKubeletRoot;
+  kubernetes.directory = "/data/device-plugins";
+  CHECK(node_file_text(kubernetes, nullptr).ends_with("kubelet:\n  directory: /data/device-plugins\n"));
+}
+
+TEST_CASE("CDI specifications go where the runtime looks, and rather where they go with the next boot") {
+  CHECK(node_file(kUsual, {"/etc/cdi"}) == kCdi + "  directory: /etc/cdi\n");
+  CHECK(node_file(kUsual, {"/run/other", "/etc/cdi"}) == kCdi + "  directory: /run/other\n");
+  CHECK(node_file(kUsual, {"/a", "/var/run/x"}) == kCdi + "  directory: /var/run/x\n");
+  CHECK(node_file(kUsual, {"/a", "/b"}) == kCdi + "  directory: /b\n");
+}
+
+TEST_CASE("the unit starts the program that is there, and is the packages' otherwise") {
+  const std::string text = unit_text("/opt/bin/plughost");
+  CHECK(text.starts_with(kHead));
+  CHECK(is_of_setup(text));
+  CHECK(text.find("\nExecStart=/opt/bin/plughost run ") != text.npos);
+  CHECK(text.find("\nExecReload=/opt/bin/plughost reload\n") != text.npos);
+  CHECK(text.find(kPackagedProgram) == text.npos);
+  const HostRoot source(in_source(""));
+  CHECK(unit_text(kPackagedProgram) == kHead + source.text("/systemd/plughost.service").value());
+}
+
+TEST_CASE("only a file that begins with the mark is ours") {
+  CHECK(is_of_setup("# Written by plughost setup, in another version"));
+  CHECK_FALSE(is_of_setup("\n# Written by plughost setup"));
+  CHECK_FALSE(is_of_setup(""));
+  CHECK(is_of_setup(sysusers_text()));
+}

@@ -1,0 +1,121 @@
+// Remarks on mounts that a container can do less with than somebody expects.
+
+#include <doctest/doctest.h>
+
+#include "tools/survey/survey.hpp"
+#include "unit/host/hardware/recorded.hpp"
+#include "unit/temp_dir.hpp"
+#include "unit/tools/plan/made_machines.hpp"
+
+using namespace plughost;
+using Texts = std::vector<std::string>;
+
+namespace {
+
+class Machine {
+ public:
+  Machine() { add("/etc/licence", FileType::kRegular, ""); }
+
+  void add(const std::string& path, FileType type, const std::string& text) {
+    machine_->tree.add(path, {.type = type, .text = text, .entries = {}});
+  }
+  // number: "188:0".
+  void node(const std::string& path, const std::string& number, FileType type = FileType::kCharacter) {
+    add(path, type, number);
+  }
+
+  // `more` of an entry x.com/a, whose one device is /etc/licence.
+  Texts remarks(const std::string& more) const {
+    return of("- {name: x.com/a, directory: {path: /etc, match: licence}, " + more + "}\n");
+  }
+  Texts of(const std::string& entry) const { return of(HostRoot(machine_), entry); }
+  static Texts of(const HostRoot& host, const std::string& entry) {
+    const test::TempDir files;
+    files.file("config.yaml", "resources:\n" + entry);
+    return mount_remarks(host, survey(load_config(files.at("config.yaml")), host).offers);
+  }
+
+ private:
+  std::shared_ptr<RecordedMachine> machine_ = std::make_shared<RecordedMachine>();
+};
+
+const std::string kNoRight =
+    ": a mount gives a container no right to open it; give the node, by `nodes`, or by a path without "
+    "`type: Mount`";
+const std::string kPortIsMounted = "mounts: [{hostPath: /dev/port}]";
+
+}  // namespace
+
+TEST_CASE("a device node that is mounted cannot be opened, unless it is given, too") {
+  Machine machine;
+  machine.node("/dev/port", "188:0");
+  machine.node("/dev/same", "188:0");
+  machine.node("/dev/ram3", "1:3", FileType::kBlock);
+  CHECK(machine.remarks(kPortIsMounted) == Texts{"x.com/a: /dev/port is a device node" + kNoRight});
+  CHECK(machine.remarks("cdi: true, " + kPortIsMounted).size() == 1);
+  CHECK(machine.remarks("mounts: [{hostPath: /dev/ram3}]").size() == 1);
+  CHECK(machine.remarks(kPortIsMounted + ", nodes: [{hostPath: /dev/port}]").empty());
+  CHECK(machine.remarks(kPortIsMounted + ", nodes: [{hostPath: /dev/same}]").empty());
+  CHECK(machine.of("- {name: x.com/b, groups: [{paths: [{path: \"/dev/p*\", type: Mount}]}]}\n") ==
+        Texts{"x.com/b: /dev/port is a device node" + kNoRight});
+}
+
+TEST_CASE("a mounted device node that every container may open has no remark") {
+  Machine machine;
+  for (const std::string number :
+       {"1:3", "1:5", "1:7", "1:8", "1:9", "5:0", "5:1", "5:2", "10:200", "136:7"}) {
+    CAPTURE(number);
+    machine.node("/dev/port", number);
+    CHECK(machine.remarks(kPortIsMounted).empty());
+  }
+}
+
+TEST_CASE("a mounted device node has no remark where something else may give the right to open it") {
+  Machine machine;
+  machine.node("/dev/port", "188:0");
+  const auto remarks = [&](const std::string& more) { return machine.remarks(kPortIsMounted + ", " + more); };
+  CHECK(remarks("allocate: {exec: [/bin/true]}").empty());
+  CHECK(remarks("annotations: {cdi.k8s.io/a: 'vendor.com/class=a'}").empty());
+  CHECK(remarks("env: {NVIDIA_VISIBLE_DEVICES: all}").empty());
+  CHECK(remarks("env: {NVIDIA_DRIVER_CAPABILITIES: all}, annotations: {a: b}").size() == 1);
+}
+
+TEST_CASE("the mounts by which NVIDIA's runtime is told the cards have no remark") {
+  const HostRoot host(test::made_machines().at("gpu-nvlink").machine);
+  for (const std::string strategy : {"volume-mounts", "[volume-mounts, cdi-cri]"}) {
+    CAPTURE(strategy);
+    CHECK(Machine::of(host,
+                      "- {name: x.com/gpu, gpu: {vendor: nvidia, imexChannels: [0], deviceListStrategy: " +
+                          strategy + "}}\n")
+              .empty());
+  }
+}
+
+TEST_CASE("a directory with device nodes is as the first that the container may not open") {
+  Machine machine;
+  machine.node("/hostdev/null", "1:3");
+  CHECK(machine.remarks("mounts: [{hostPath: /hostdev}]").empty());
+  machine.node("/hostdev/port", "188:0");
+  machine.node("/hostdev/zport", "188:1");
+  CHECK(machine.of("- {name: x.com/a, count: 2, mounts: [{hostPath: /hostdev}]}\n") ==  // for both devices
+        Texts{"x.com/a: /hostdev has device nodes, such as /hostdev/port" + kNoRight});
+  CHECK(machine.remarks("mounts: [{hostPath: /hostdev}], nodes: [{hostPath: /hostdev/port}]") ==
+        Texts{"x.com/a: /hostdev has device nodes, such as /hostdev/zport" + kNoRight});
+  machine.add("/links/port", FileType::kLink, "/hostdev/port");
+  CHECK(machine.remarks("mounts: [{hostPath: /links}]").empty());  // it may be for the names alone
+}
+
+TEST_CASE("a socket that is mounted stays the old one if its server makes it again") {
+  Machine machine;
+  machine.add("/run/server.sock", FileType::kSocket, "");
+  CHECK(
+      machine.remarks("mounts: [{hostPath: /run/server.sock}]") ==
+      Texts{"x.com/a: /run/server.sock is a socket: if its server makes it again, a running container still "
+            "has the old one; mount the directory that it is in"});
+  CHECK(machine.remarks("mounts: [{hostPath: /run}]").empty());
+}
+
+TEST_CASE("files, directories and paths that are missing have no remark") {
+  const Machine machine;
+  CHECK(machine.remarks("mounts: [{hostPath: /etc}, {hostPath: /etc/licence}, {hostPath: /none}]").empty());
+}

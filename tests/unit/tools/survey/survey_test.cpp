@@ -1,0 +1,124 @@
+#include "tools/survey/survey.hpp"
+
+#include <doctest/doctest.h>
+
+#include "unit/temp_dir.hpp"
+#include "unit/tools/plan/made_machines.hpp"
+
+using namespace plughost;
+
+namespace {
+
+Config load(const test::TempDir& dir, const std::string& resources) {
+  dir.file("config.yaml", "resources:\n" + resources);
+  return load_config(dir.at("config.yaml"));
+}
+
+}  // namespace
+
+TEST_CASE("a survey has every resource that the daemon would serve, by name") {
+  const test::TempDir dir;
+  dir.file("gophers/amy");
+  const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("gophers").string() +
+                                      "}}\n- {name: x.com/a, count: 2}\n");
+  const Survey found = survey(config, HostRoot());
+  REQUIRE(found.offers.size() == 2);
+  CHECK(found.offers[0].resource == "x.com/a");
+  CHECK(found.offers[0].inventory.id_count() == 2);
+  CHECK(found.offers[1].inventory.devices()[0].id == "amy");
+  CHECK(found.troubles.empty());
+}
+
+TEST_CASE("an entry that cannot be looked at does not hide the others") {
+  const test::TempDir dir;
+  dir.file("file");
+  const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
+                                      "}}\n- {name: x.com/a, count: 2}\n");
+  const Survey found = survey(config, HostRoot());
+  CHECK(found.offers.size() == 1);
+  REQUIRE(found.troubles.size() == 1);
+  CHECK(found.troubles[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
+}
+
+TEST_CASE("entries of one name are one list, in which what both find is the first one's") {
+  const test::TempDir dir;
+  dir.file("one/amy");
+  dir.file("two/bob");
+  const auto entry = [&](const char* path, const char* more) {
+    return "- {name: x.com/b, directory: {path: " + dir.at(path).string() + "}" + more + "}\n";
+  };
+  const std::string both = entry("one", ", env: {A: one}") + entry("two", ", env: {A: two}");
+  const Survey found = survey(load(dir, both + entry("none", "")), HostRoot());
+  REQUIRE(found.offers.size() == 1);
+  const auto devices = found.offers[0].inventory.devices();
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0].id == "amy");
+  CHECK(devices[0].terms == found.offers[0].recipe);
+  CHECK(devices[1].terms->env.front().second.text() == "two");
+  CHECK(survey(load(dir, entry("one", "") + entry("one", ", id: \"again-{id}\"")), HostRoot())
+            .offers.at(0)
+            .inventory.id_count() == 1);
+}
+
+TEST_CASE("an entry that cannot be looked at does not hide those of its name") {
+  const test::TempDir dir;
+  dir.file("file");
+  const Survey found = survey(load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
+                                            "}}\n- {name: x.com/b, count: 2}\n"),
+                              HostRoot());
+  REQUIRE(found.offers.size() == 1);
+  CHECK(found.offers[0].inventory.id_count() == 2);
+  CHECK(found.troubles.size() == 1);
+}
+
+TEST_CASE("a survey has what an entry chooses, and says which patterns match nothing here") {
+  const test::TempDir dir;
+  dir.file("gophers/amy");
+  dir.file("gophers/bob");
+  const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("gophers").string() +
+                                      "}, except: [{name: bob}, {name: c*}], replicas: {amy: 2, bob: 3}}\n");
+  const Survey found = survey(config, HostRoot());
+  CHECK(found.offers.at(0).inventory.id_count() == 2);
+  CHECK(found.remarks.empty());
+  REQUIRE(found.unmatched.size() == 2);
+  CHECK(found.unmatched[0].ends_with(
+      "config.yaml:2:3: x.com/b: `except[1]` matches no device that is here now"));
+  CHECK(found.unmatched[1].ends_with(": `replicas.bob` matches no device that is here now"));
+}
+
+TEST_CASE("a look says which directories it depends on") {
+  const test::TempDir dir;
+  const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("later").string() + "}}\n");
+  const Scan found = config.resources[0].source->scan(HostRoot());
+  REQUIRE(found.watch.size() == 1);
+  CHECK(found.watch[0].path == dir.at("later"));
+}
+
+TEST_CASE("the kinds of CDI names are those that containers get, beside the daemon's own") {
+  using Kinds = std::set<std::string>;
+  const test::TempDir dir;
+  const HostRoot host(test::made_machines().at("gpu-nvlink").machine);
+  const auto use_of = [&](const std::string& resources) {
+    const Config config = load(dir, resources);
+    return cdi_use(config, survey(config, host));
+  };
+  for (const std::string strategy : {"cdi-cri", "cdi-annotations"}) {
+    CAPTURE(strategy);
+    const CdiUse cards = use_of(
+        "- {name: x.com/gpu, gpu: {vendor: nvidia, imexChannels: [0], "
+        "deviceListStrategy: " +
+        strategy + "}}\n");
+    CHECK(cards.kinds ==
+          Kinds{"k8s.device-plugin.nvidia.com/gpu", "k8s.device-plugin.nvidia.com/imex-channel"});
+    CHECK(cards.own.empty());
+  }
+  for (const std::string way : {"cri", "annotations"}) {
+    CAPTURE(way);
+    const CdiUse own = use_of(
+        "- {name: x.com/a, count: 1, mounts: [{hostPath: /etc}], "
+        "annotations: {cdi.k8s.io/a: 'v.com/c{n}=b,v.com/c=d'}, cdi: " +
+        way + "}\n");
+    CHECK(own.own == Kinds{"x.com/a"});
+    CHECK(own.kinds == Kinds{"v.com/c", "v.com/c0"});
+  }
+}
