@@ -29,6 +29,6 @@ std::unique_ptr<const DeviceSource> read_count(Fields& entry) {
 
 }  // namespace
 
-Kind count_kind() { return {.key = "count", .default_id = "{resource}-{n}", .read = read_count}; }
+Kind count_kind() { return {.default_id = "{resource}-{n}", .read = read_count}; }
 
 }  // namespace plughost

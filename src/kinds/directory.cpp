@@ -142,10 +142,7 @@ std::vector<std::string_view> declared_by_directory(const Node& value) {
 }  // namespace
 
 Kind directory_kind() {
-  return {.key = "directory",
-          .attributes = kDirectoryAttributes,
-          .read = read_directory,
-          .declared = declared_by_directory};
+  return {.attributes = kDirectoryAttributes, .read = read_directory, .declared = declared_by_directory};
 }
 
 }  // namespace plughost

@@ -115,20 +115,30 @@ class DeviceSource {
   virtual SandboxNeeds sandbox_needs() const { return {}; }
 };
 
-// A row of the registry.
 struct Kind {
-  std::string_view key;                          // the entry's key: "directory"
+  std::string_view key;                          // of its KindRow, which sets it
   std::span<const std::string_view> attributes;  // what its devices give to templates, beside id
   // A template for the entries that do not set `id`; empty: the devices' own ids.
   std::string_view default_id;
   // Reads the key's value. Problems are reported to entry.diagnostics(); the result is then not used.
-  std::unique_ptr<const DeviceSource> (*read)(Fields& entry);
+  std::unique_ptr<const DeviceSource> (*read)(Fields& entry) = nullptr;
   // More attributes, which the entry itself declares: views into the key's value. Not set: there are none.
   std::vector<std::string_view> (*declared)(const Node& value) = nullptr;
   // What templates of an allocation may name besides, with this value. Not set: nothing.
   std::span<const std::string_view> (*of_allocation)(const Node& value) = nullptr;
 };
 
+// A row of the registry, the table in registry.cpp.
+struct KindRow {
+  std::string_view key;    // the entry's key: "directory"
+  std::string_view lists;  // the key's meaning in docs/configuration.md
+  std::string_view file;   // where it is defined, in src/kinds
+  SandboxNeeds needs;      // the most that one of its sources may need
+  Kind (*define)();
+};
+
+std::span<const KindRow> kind_rows();
+// The rows' kinds, in their order.
 std::span<const Kind> kinds();
 
 }  // namespace plughost

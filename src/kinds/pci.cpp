@@ -230,6 +230,6 @@ std::unique_ptr<const DeviceSource> read_pci(Fields& entry) {
 
 }  // namespace
 
-Kind pci_kind() { return {.key = "pci", .attributes = kPciAttributes, .read = read_pci}; }
+Kind pci_kind() { return {.attributes = kPciAttributes, .read = read_pci}; }
 
 }  // namespace plughost

@@ -181,6 +181,6 @@ std::unique_ptr<const DeviceSource> read_udev(Fields& entry) {
 
 }  // namespace
 
-Kind udev_kind() { return {.key = "udev", .attributes = kUdevAttributes, .read = read_udev}; }
+Kind udev_kind() { return {.attributes = kUdevAttributes, .read = read_udev}; }
 
 }  // namespace plughost

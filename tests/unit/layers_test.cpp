@@ -220,7 +220,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
 // Of all files of src: what comes in pays for itself. Whoever raises the number says in the commit what it
 // bought.
-constexpr std::size_t kMostLinesOfAll = 55'188;
+constexpr std::size_t kMostLinesOfAll = 55'219;
 
 // Of a line at the beginning of something: the class that it defines, or of which it defines a function;
 // empty: none.
@@ -327,7 +327,12 @@ TEST_CASE("each kind is one file or one folder, and one row of the registry") {
     places.insert(entry.path().stem());
   }
   std::multiset<std::string> rows;
-  for (const Kind& kind : kinds()) rows.emplace(kind.key);
+  for (const KindRow& row : kind_rows()) {
+    CAPTURE(row.file);
+    CHECK(fs::exists(folder / row.file));
+    CHECK(fs::path(row.file).begin()->stem() == row.key);
+    rows.emplace(row.key);
+  }
   CHECK(places == rows);
 }
 

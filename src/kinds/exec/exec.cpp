@@ -348,6 +348,6 @@ std::vector<std::string_view> declared(const Node& value) {
 
 }  // namespace
 
-Kind exec_kind() { return {.key = "exec", .read = read_exec, .declared = declared}; }
+Kind exec_kind() { return {.read = read_exec, .declared = declared}; }
 
 }  // namespace plughost

@@ -391,7 +391,7 @@ std::unique_ptr<const DeviceSource> read_gpu(Fields& entry, const std::string& n
 }
 
 Kind gpu_kind() {
-  return {.key = "gpu", .attributes = kGpuAttributes, .read = read_gpu_entry, .of_allocation = unit_names};
+  return {.attributes = kGpuAttributes, .read = read_gpu_entry, .of_allocation = unit_names};
 }
 
 }  // namespace plughost

@@ -153,6 +153,6 @@ std::string place(const Template& mount_path, const std::string& name, const std
   return placed;
 }
 
-Kind groups_kind() { return {.key = "groups", .attributes = kGroupsAttributes, .read = read_groups}; }
+Kind groups_kind() { return {.attributes = kGroupsAttributes, .read = read_groups}; }
 
 }  // namespace plughost

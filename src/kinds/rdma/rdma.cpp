@@ -280,6 +280,6 @@ std::unique_ptr<const DeviceSource> read_rdma_entry(Fields& entry) {
 
 }  // namespace
 
-Kind rdma_kind() { return {.key = "rdma", .attributes = kRdmaAttributes, .read = read_rdma_entry}; }
+Kind rdma_kind() { return {.attributes = kRdmaAttributes, .read = read_rdma_entry}; }
 
 }  // namespace plughost

@@ -1,10 +1,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 #include "base/text/template.hpp"
 #include "kinds/kind.hpp"
+#include "places.hpp"
+#include "unit/kinds/entry.hpp"
 
 namespace plughost {
 namespace {
@@ -18,6 +22,42 @@ TEST_CASE("every kind has a key of its own and can be read") {
   CHECK(keys ==
         std::set<std::string_view>{"directory", "count", "gpu", "groups", "pci", "rdma", "udev", "exec"});
   CHECK(kinds().size() == keys.size());
+}
+
+TEST_CASE("a kind's row has what docs/configuration.md says of its key") {
+  std::ifstream file(test::in_source("/docs/configuration.md"));
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t table = page.find("\n## Entries\n");
+  for (const KindRow& row : kind_rows()) {
+    CAPTURE(row.key);
+    const std::size_t begin = page.find("\n| `" + std::string(row.key) + "` | ", table);
+    REQUIRE(begin != std::string::npos);
+    const std::string cells = page.substr(begin + 1, page.find('\n', begin + 1) - begin - 1);
+    CHECK(cells.ends_with("*. " + std::string(row.lists) + " |"));
+  }
+}
+
+TEST_CASE("a kind's row has the most that one of its sources needs of the sandbox") {
+  using test::list;
+  using test::map;
+  using test::text;
+  const std::map<std::string_view, Node> values{
+      {"directory", map({{"path", text("/srv")}})},
+      {"count", text("1")},
+      {"gpu", map({{"vendor", text("nvidia")}})},
+      {"groups", list({map({{"paths", list({map({{"path", text("/dev/fuse")}})})}})})},
+      {"pci", map({{"vendors", list({text("8086")})}})},
+      {"rdma", map({})},
+      {"udev", map({{"subsystem", text("video4linux")}})},
+      {"exec", map({{"discover", list({text("/bin/true")})}, {"user", text("nobody")}})},
+  };
+  for (const KindRow& row : kind_rows()) {
+    CAPTURE(row.key);
+    const test::Entry entry = test::read_entry(std::string(row.key), values.at(row.key));
+    CHECK(entry.problems == std::vector<std::string>{});
+    REQUIRE(entry.source);
+    CHECK(entry.source->sandbox_needs() == row.needs);
+  }
 }
 
 TEST_CASE("a kind's default id names only what its devices have") {
