@@ -1,4 +1,5 @@
-// plughost-kubelet: a stand-in kubelet that takes registrations, shows lists live and allocates on request.
+// plughost-kubelet: a stand-in kubelet that accepts registrations, prints lists as they change, and allocates
+// on request.
 
 #include <poll.h>
 #include <signal.h>
@@ -14,14 +15,14 @@
 
 #include "base/system/event_loop.hpp"
 #include "base/system/signals.hpp"
-#include "kubelet/console.hpp"
+#include "kubelet/commands.hpp"
 
 namespace plughost {
 namespace {
 
-// Lines of standard input until its end, run() says that it is enough, or wake becomes readable. epoll knows
-// no regular files: poll does.
-void read_commands(const UniqueFd& wake, const std::function<bool(const std::string&)>& run) {
+// Runs the lines of standard input until its end, or until wake becomes readable. epoll does not accept
+// regular files; poll does.
+void read_commands(const UniqueFd& wake, const std::function<void(const std::string&)>& run) {
   std::string pending;
   for (;;) {
     std::array<pollfd, 2> ready{{{STDIN_FILENO, POLLIN, 0}, {wake.get(), POLLIN, 0}}};
@@ -31,9 +32,8 @@ void read_commands(const UniqueFd& wake, const std::function<bool(const std::str
     const auto size = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     pending.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     if (size <= 0 && !pending.empty()) pending += '\n';
-    for (std::size_t end = 0; (end = pending.find('\n')) != std::string::npos; pending.erase(0, end + 1)) {
-      if (!run(pending.substr(0, end))) return;
-    }
+    for (std::size_t end = 0; (end = pending.find('\n')) != std::string::npos; pending.erase(0, end + 1))
+      run(pending.substr(0, end));
     if (size <= 0) return;
   }
 }
@@ -66,8 +66,7 @@ int kubelet(const Options& options) {
   block_signals({SIGINT, SIGTERM});
   EventLoop loop;
   const SignalWatch signals(loop, {SIGINT, SIGTERM}, [&](int) { loop.stop(); });
-  const bool prompt = !options.json && ::isatty(STDIN_FILENO) != 0;
-  Screen screen(options.json, prompt);
+  Output output(options.json);
   StandInKubelet kubelet(
       {.directory = options.directory,
        .plugins_registry = options.plugins_registry,
@@ -75,20 +74,18 @@ int kubelet(const Options& options) {
        .clearing = options.older ? StandInKubelet::Clearing::kEverything : StandInKubelet::Clearing::kSockets,
        .registering = options.older ? StandInKubelet::Registering::kAnswersFirst
                                     : StandInKubelet::Registering::kDialsBeforeAnswer},
-      [&](const KubeletEvent& event) { screen.show(event); });
+      [&](const KubeletEvent& event) { output.show(event); });
 
   const UniqueFd wake{check(::eventfd(0, EFD_CLOEXEC), "eventfd")};
   std::thread reader([&, post = loop.poster()] {
-    Console console(kubelet, screen);
-    bool enough = false;
-    read_commands(wake, [&](const std::string& line) { return !(enough = !console.run(line)); });
-    if (enough || !options.stay) post([&] { loop.stop(); });
+    Commands commands(kubelet, output);
+    read_commands(wake, [&](const std::string& line) { commands.run(line); });
+    if (!options.stay) post([&] { loop.stop(); });
   });
   loop.run();
   kubelet.stop();  // ends a call that a command waits for
   ::eventfd_write(wake.get(), 1);
   reader.join();
-  if (prompt) std::cout << '\n';
   return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "kubelet/console.hpp"
+#include "kubelet/commands.hpp"
 
 #include <algorithm>
 #include <iostream>
@@ -89,29 +89,17 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
-std::string table_text(const TableRow& head, const std::vector<TableRow>& rows, const std::string& if_none) {
-  if (rows.empty()) return if_none + "\n";
-  std::ostringstream text;
-  print_table(text, head, rows);
-  return text.str();
-}
-
 }  // namespace
 
-void Screen::show(const Json& json, const std::string& text) {
+void Output::show(const Json& json, const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (json_) {
-    std::cout << json.dump() << '\n';
-  } else {
-    std::cout << (prompt_ ? "\r" : "") << text << (prompt_ ? "> " : "");
-  }
-  std::cout.flush();
+  std::cout << (json_ ? json.dump() + '\n' : text) << std::flush;
 }
 
-void Screen::show(const KubeletEvent& event) { show(json_of(event), text_of(event) + "\n"); }
+void Output::show(const KubeletEvent& event) { show(json_of(event), text_of(event) + "\n"); }
 
 // What a command answers.
-struct Console::Reply {
+struct Commands::Reply {
   Json json = Json::Object();
   std::string text;  // whole lines
   std::string error;
@@ -124,24 +112,21 @@ struct Console::Reply {
   static Reply done(const std::string& text) { return {Json::Object(), text + "\n", {}}; }
 };
 
-const std::array<Console::Command, 11> Console::kCommands{{
-    {"help", "", "this list", 0, 0, &Console::help},
-    {"resources", "", "capacity and allocatable of every resource", 0, 0, &Console::resources},
-    {"devices", "[RESOURCE]", "every device and its health", 0, 1, &Console::devices},
-    {"allocate", "RESOURCE N|ID,ID… [POD]", "admit a pod (a comma after it makes a number an id)", 2, 3,
-     &Console::allocate},
-    {"start", "POD", "start the pod's container: PreStartContainer", 1, 1, &Console::start},
-    {"free", "POD", "the pod is gone", 1, 1, &Console::free},
-    {"pods", "", "who holds what", 0, 0, &Console::pods},
-    {"cancel", "RESOURCE", "end the resource's stream from this side", 1, 1, &Console::cancel},
-    {"restart", "", "stop, clear the directory, and listen again", 0, 0, &Console::restart},
-    {"stop", "", "stop as a killed kubelet: its socket stays, stale", 0, 0, &Console::stop},
-    {"quit", "", "leave", 0, 0, &Console::quit},
+const std::array<Commands::Command, 9> Commands::kCommands{{
+    {"allocate", 2, 3, &Commands::allocate},
+    {"cancel", 1, 1, &Commands::cancel},
+    {"devices", 0, 1, &Commands::devices},
+    {"free", 1, 1, &Commands::free},
+    {"pods", 0, 0, &Commands::pods},
+    {"resources", 0, 0, &Commands::resources},
+    {"restart", 0, 0, &Commands::restart},
+    {"start", 1, 1, &Commands::start},
+    {"stop", 0, 0, &Commands::stop},
 }};
 
-bool Console::run(const std::string& line) {
+void Commands::run(const std::string& line) {
   Words words = split(line, ' ');
-  if (words.empty()) return true;
+  if (words.empty()) return;
   const std::string name = words.front();
   words.erase(words.begin());
   const auto* const command =
@@ -149,9 +134,9 @@ bool Console::run(const std::string& line) {
   Reply reply;
   try {
     if (command == kCommands.end()) {
-      reply = Reply::failed("there is no command '" + name + "': try help");
+      reply = Reply::failed("there is no command '" + name + "'");
     } else if (words.size() < command->least || words.size() > command->most) {
-      reply = Reply::failed(std::string("usage: ") + command->name + " " + command->arguments);
+      reply = Reply::failed("too few or too many arguments");
     } else {
       reply = (this->*command->run)(words);
     }
@@ -161,28 +146,12 @@ bool Console::run(const std::string& line) {
   Json json{{"answer", name}, {"ok", reply.error.empty()}};
   if (!reply.error.empty()) json["error"] = reply.error;
   for (const auto& [member, value] : reply.json.object()) json[member] = value;
-  screen_.show(json, reply.error.empty() ? reply.text : name + ": " + reply.error + "\n");
-  return !enough_;
+  output_.show(json, reply.error.empty() ? reply.text : name + ": " + reply.error + "\n");
 }
 
-Console::Reply Console::help(const Words&) {
-  Reply reply;
-  for (const Command& command : kCommands) {
-    std::string usage = command.name;
-    if (*command.arguments != '\0') usage += std::string(" ") + command.arguments;
-    reply.json["commands"].push_back({{"usage", usage}, {"what", command.what}});
-    // A character of several bytes counts once.
-    const auto width = std::ranges::count_if(usage, [](char c) { return (c & 0xC0) != 0x80; });
-    usage.append(static_cast<std::size_t>(std::max<std::ptrdiff_t>(34 - width, 1)), ' ');
-    reply.text += usage + command.what + "\n";
-  }
-  return reply;
-}
-
-Console::Reply Console::resources(const Words&) {
+Commands::Reply Commands::resources(const Words&) {
   Reply reply;
   reply.json["resources"] = Json::Object();
-  std::vector<TableRow> rows;
   for (const auto& [name, resource] : kubelet_.state().resources) {
     const std::string endpoint = resource.registrations.empty() ? "" : resource.registrations.back().endpoint;
     reply.json["resources"][name] = {{"capacity", resource.capacity},
@@ -191,37 +160,30 @@ Console::Reply Console::resources(const Words&) {
                                      {"endpoint", endpoint},
                                      {"registrations", resource.registrations.size()},
                                      {"lists", resource.lists}};
-    rows.push_back({name, std::to_string(resource.capacity), std::to_string(resource.allocatable),
-                    resource.attached ? "yes" : "no", endpoint, std::to_string(resource.registrations.size()),
-                    std::to_string(resource.lists)});
+    reply.text += name + ": capacity " + std::to_string(resource.capacity) + ", allocatable " +
+                  std::to_string(resource.allocatable) + "\n";
   }
-  reply.text =
-      table_text({"RESOURCE", "CAPACITY", "ALLOCATABLE", "ATTACHED", "ENDPOINT", "REGISTRATIONS", "LISTS"},
-                 rows, "no resource has registered");
   return reply;
 }
 
-Console::Reply Console::devices(const Words& arguments) {
+Commands::Reply Commands::devices(const Words& arguments) {
   const KubeletState state = kubelet_.state();
   if (!arguments.empty() && !state.resources.contains(arguments[0]))
     return Reply::failed(arguments[0] + " has never registered");
   Reply reply;
   reply.json["devices"] = Json::Array();
-  std::vector<TableRow> rows;
   for (const auto& [name, resource] : state.resources) {
     if (!arguments.empty() && name != arguments[0]) continue;
     for (const ListedDevice& device : *resource.devices) {
       reply.json["devices"].push_back(
           {{"resource", name}, {"id", device.id}, {"healthy", device.healthy}, {"numa", device.numa_nodes}});
-      rows.push_back(
-          {name, device.id, device.healthy ? "Healthy" : "Unhealthy", joined(device.numa_nodes, ", ")});
+      reply.text += name + ": " + device.id + (device.healthy ? ": Healthy\n" : ": Unhealthy\n");
     }
   }
-  reply.text = table_text({"RESOURCE", "DEVICE", "HEALTH", "NUMA"}, rows, "no devices");
   return reply;
 }
 
-Console::Reply Console::allocate(const Words& arguments) {
+Commands::Reply Commands::allocate(const Words& arguments) {
   const std::string& resource = arguments[0];
   const std::string& what = arguments[1];
   const std::string pod = arguments.size() > 2 ? arguments[2] : "pod-" + std::to_string(next_pod_++);
@@ -238,20 +200,19 @@ Console::Reply Console::allocate(const Words& arguments) {
   return reply;
 }
 
-Console::Reply Console::start(const Words& arguments) {
+Commands::Reply Commands::start(const Words& arguments) {
   const std::string error = kubelet_.start_container(arguments[0]);
   return error.empty() ? Reply::done(arguments[0] + " has started") : Reply::failed(error);
 }
 
-Console::Reply Console::free(const Words& arguments) {
+Commands::Reply Commands::free(const Words& arguments) {
   return kubelet_.free(arguments[0]) ? Reply::done(arguments[0] + " is gone")
                                      : Reply::failed("there is no pod " + arguments[0]);
 }
 
-Console::Reply Console::pods(const Words&) {
+Commands::Reply Commands::pods(const Words&) {
   Reply reply;
   reply.json["pods"] = Json::Array();
-  std::vector<TableRow> rows;
   for (const PodDevices& held : kubelet_.pods()) {
     Words ids;
     for (const auto& [node, on_node] : held.ids) {
@@ -264,28 +225,22 @@ Console::Reply Console::pods(const Words&) {
                                   {"resource", held.resource},
                                   {"ids", ids},
                                   {"response", json_of(held.answer)}});
-    rows.push_back({held.pod, held.container, held.resource, joined(ids, ", ")});
+    reply.text += held.pod + " holds " + joined(ids, ", ") + " of " + held.resource + "\n";
   }
-  reply.text = table_text({"POD", "CONTAINER", "RESOURCE", "DEVICES"}, rows, "no pod holds a device");
   return reply;
 }
 
-Console::Reply Console::cancel(const Words& arguments) {
+Commands::Reply Commands::cancel(const Words& arguments) {
   return kubelet_.cancel_stream(arguments[0]) ? Reply{} : Reply::failed(arguments[0] + " has no stream");
 }
 
-Console::Reply Console::restart(const Words&) {
+Commands::Reply Commands::restart(const Words&) {
   kubelet_.restart();
   return {};
 }
 
-Console::Reply Console::stop(const Words&) {
+Commands::Reply Commands::stop(const Words&) {
   kubelet_.stop();
-  return {};
-}
-
-Console::Reply Console::quit(const Words&) {
-  enough_ = true;
   return {};
 }
 
