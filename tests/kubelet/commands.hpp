@@ -1,5 +1,5 @@
 #pragma once
-// What the stand-in prints, and the commands by which a test or the demonstration drives it.
+// The stand-in's output, and the commands by which a test or the demonstration drives it.
 
 #include <array>
 #include <mutex>

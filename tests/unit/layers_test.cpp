@@ -22,8 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What each folder uses besides itself, from the ground up. A row stands for the folders below it, too,
-// unless they have their own.
+// The folders that each folder may use besides itself, from the ground up. A row stands for the folders below
+// it, too, unless they have their own.
 const std::vector<std::pair<std::string, std::set<std::string>>> kMayUse{
     {"base/text", {}},
     {"base/system", {"base/text"}},
@@ -218,8 +218,8 @@ TEST_CASE("a tier's page has at most fifteen lines, and names each folder of the
 // can read at one go has two purposes.
 constexpr std::size_t kMostLines = 400;
 constexpr std::size_t kMostClassLines = 300;
-// Of all files of src: what comes in pays for itself. Whoever raises the number says in the commit what it
-// bought.
+// The lines of all files in src: what comes in pays for itself. Whoever raises the number says in the commit
+// what it bought.
 constexpr std::size_t kMostLinesOfAll = 55'219;
 
 // Of a line at the beginning of something: the class that it defines, or of which it defines a function;

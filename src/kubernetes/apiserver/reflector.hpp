@@ -56,7 +56,7 @@ class Reflector {
 
   void page(const std::string& resource_version, const std::string& continue_token, Time now);
   void began(Time now);
-  // To be called kLived after began(), whatever else has come.
+  // Ends the trouble of a brief watch before it. To be called kLived after began().
   void lived(Time now);
   // ADDED, MODIFIED, DELETED or BOOKMARK.
   void event(const std::string& resource_version, Time now);
