@@ -70,6 +70,7 @@ class ApiWatch {
   void leave_out(const Json& object, const std::string& why);
   void listen();
   void fail(const ApiAnswer& fault);
+  // Ends what is under way; the next step follows from the loop.
   void go_on_anew();
   // What others see of it. The hook may end the watch.
   void note();
