@@ -19,11 +19,11 @@ namespace {
 void check_parts(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::unordered_map<std::string_view, const EntryDraft*> first;
   for (const EntryDraft& entry : entries) {
-    const std::string& name = entry.config.recipe->name.text();
+    const std::string& name = entry.config.spec->name.text();
     if (name.empty() || !entry.sound) continue;
     const auto [other, is_new] = first.try_emplace(name, &entry);
     if (is_new || may_exclude_each_other(entry, *other->second)) continue;
-    const std::string_view key = disagreement(*other->second->config.recipe, *entry.config.recipe);
+    const std::string_view key = disagreement(*other->second->config.spec, *entry.config.spec);
     if (key.empty()) continue;
     diagnostics.error(mark_of(entry, key), entry.path + '.' + std::string(key),
                       named(*other->second) + " has the same name, so that the two are one resource, and `" +
@@ -40,11 +40,11 @@ class KnownResources {
   explicit KnownResources(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
   void add(const EntryDraft& entry) {
-    const Recipe& recipe = *entry.config.recipe;
-    if (!recipe.name.literal()) return;
-    add(entry, recipe.name.text());
-    const bool shared = recipe.rename_shared && (recipe.replicas > 1 || !recipe.replicas_of.empty());
-    if (shared) add(entry, recipe.name.text() + ".shared");
+    const AllocationSpec& spec = *entry.config.spec;
+    if (!spec.name.literal()) return;
+    add(entry, spec.name.text());
+    const bool shared = spec.rename_shared && (spec.replicas > 1 || !spec.replicas_of.empty());
+    if (shared) add(entry, spec.name.text() + ".shared");
   }
 
   void add(const EntryDraft& entry, const std::string& resource) {
@@ -63,10 +63,10 @@ class KnownResources {
 
 void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::vector<std::string_view> names;
-  for (const EntryDraft& entry : entries) names.push_back(entry.config.recipe->name.text());
+  for (const EntryDraft& entry : entries) names.push_back(entry.config.spec->name.text());
   for (const EntryDraft& entry : entries) {
-    const std::string& near = entry.config.recipe->near;
-    const bool own = near == entry.config.recipe->name.text();
+    const std::string& near = entry.config.spec->near;
+    const bool own = near == entry.config.spec->name.text();
     if (near.empty() || (!own && std::ranges::find(names, near) != names.end())) continue;
     diagnostics.error(mark_of(entry, "near"), entry.path + ".near",
                       own ? "an entry's devices cannot be near themselves; name another entry"
@@ -77,16 +77,16 @@ void check_neighbours(std::span<const EntryDraft> entries, Diagnostics& diagnost
 // Either may be asked first, and the other then has to follow.
 void check_joined(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   for (const EntryDraft& entry : entries) {
-    const Recipe& recipe = *entry.config.recipe;
-    if (!recipe.same_card) continue;
+    const AllocationSpec& spec = *entry.config.spec;
+    if (!spec.same_card) continue;
     for (const EntryDraft& other : entries) {
-      const Recipe& its = *other.config.recipe;
-      if (its.name.text() != recipe.near || its.same_card || &other == &entry) continue;
+      const AllocationSpec& its = *other.config.spec;
+      if (its.name.text() != spec.near || its.same_card || &other == &entry) continue;
       diagnostics.error(mark_of(entry, "sameCard"), entry.path + ".sameCard",
                         named(other) +
                             " has to say so, too, because the kubelet may ask for either first; "
                             "put `near: " +
-                            recipe.name.text() + "` and `sameCard: true` into it");
+                            spec.name.text() + "` and `sameCard: true` into it");
     }
   }
 }
@@ -103,9 +103,9 @@ class FixedIds {
     if (devices.empty()) return;
     const std::size_t count = devices.size();
     // A list that cannot fit, however short its ids are, is not made: it could be a million devices.
-    const std::size_t least = count * config.recipe->replicas * wire_size(Device{.id = "0"});
-    if (config.recipe->name.literal() && least > kListLimit) return report_size(entry, count, "");
-    const Assembly assembly = assemble(*config.recipe, std::move(devices));
+    const std::size_t least = count * config.spec->replicas * wire_size(Device{.id = "0"});
+    if (config.spec->name.literal() && least > kListLimit) return report_size(entry, count, "");
+    const Assembly assembly = assemble(*config.spec, std::move(devices));
     std::size_t kept = 0;
     bool full = false;
     for (const auto& [resource, list] : assembly.resources) {
@@ -113,12 +113,12 @@ class FixedIds {
       full = full || is_full(list);
     }
     if (kept < count && full) {
-      const std::size_t fitting = kept * config.recipe->replicas;
+      const std::size_t fitting = kept * config.spec->replicas;
       return report_size(entry, count, ", but only about " + std::to_string(fitting) + " of them");
     }
     if (!assembly.remarks.empty()) report_remarks(entry, assembly.remarks, kept < count);
     for (const auto& [resource, list] : assembly.resources) {
-      if (!config.recipe->name.literal()) resources_.add(entry, resource);
+      if (!config.spec->name.literal()) resources_.add(entry, resource);
       add_ids(entry, resource, list);
     }
   }
@@ -140,7 +140,7 @@ class FixedIds {
   }
 
   void report_size(const EntryDraft& entry, std::size_t count, const std::string& how_many_do) {
-    const std::size_t replicas = entry.config.recipe->replicas;
+    const std::size_t replicas = entry.config.spec->replicas;
     diagnostics_.error(mark_of(entry, entry.kind), entry.path + '.' + entry.kind,
                        std::to_string(count * replicas) +
                            " ids do not fit into one message to the kubelet (4 MiB)" + how_many_do +
@@ -204,7 +204,7 @@ void check_labels(std::span<const EntryDraft> entries, Diagnostics& diagnostics)
 void check_node_resources(std::span<const EntryDraft> entries, Diagnostics& diagnostics) {
   std::map<std::string_view, const EntryDraft*> resources;
   for (const EntryDraft& entry : entries) {
-    const Template& name = entry.config.recipe->name;
+    const Template& name = entry.config.spec->name;
     if (name.literal()) resources.emplace(name.text(), &entry);
   }
   std::map<std::string_view, const EntryDraft*> owners;

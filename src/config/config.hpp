@@ -18,9 +18,9 @@
 #include "config/places.hpp"
 #include "host/hardware/host_root.hpp"
 #include "kinds/kind.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/label.hpp"
 #include "model/device/node_resources.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -94,10 +94,10 @@ struct LogConfig {
 
 // One entry of `resources`.
 struct ResourceConfig {
-  std::shared_ptr<const Recipe> recipe;
+  std::shared_ptr<const AllocationSpec> spec;
   std::shared_ptr<const DeviceSource> source;
-  std::vector<LabelRecipe> labels;                 // of the node
-  std::vector<NodeResourceRecipe> node_resources;  // of the node, by the API server
+  std::vector<LabelSpec> labels;                 // of the node
+  std::vector<NodeResourceSpec> node_resources;  // of the node, by the API server
   // On which nodes: each of them has to apply, that of the `include` and its own.
   std::vector<std::shared_ptr<const Condition>> when;
   // content_of what was written, but for `when`: entries of one name are the same if it is the same.

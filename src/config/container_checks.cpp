@@ -23,12 +23,12 @@ bool may_exclude_each_other(const EntryDraft& a, const EntryDraft& b) {
 }
 
 bool is_same_resource(const EntryDraft& a, const EntryDraft& b) {
-  return a.config.recipe->name.text() == b.config.recipe->name.text();
+  return a.config.spec->name.text() == b.config.spec->name.text();
 }
 
 bool take_the_same(const EntryDraft& one, const EntryDraft& other) {
-  const Choice& choice = one.config.recipe->choice;
-  const Choice& its = other.config.recipe->choice;
+  const Choice& choice = one.config.spec->choice;
+  const Choice& its = other.config.spec->choice;
   return choice == its || choice == Choice{} || its == Choice{};
 }
 
@@ -45,7 +45,7 @@ std::string disabling_command(const EntryDraft& entry) {
 
 // With {resource} filled in where it is known.
 Template bound(const EntryDraft& entry, const Template& pattern) {
-  const Template& name = entry.config.recipe->name;
+  const Template& name = entry.config.spec->name;
   return pattern.bind([&](std::string_view placeholder) -> std::optional<std::string> {
     const bool variable = placeholder == "resourceEnv";
     if ((placeholder != "resource" && !variable) || !name.literal()) return std::nullopt;
@@ -55,7 +55,7 @@ Template bound(const EntryDraft& entry, const Template& pattern) {
 
 // Does the entry itself set the variable? Then what its kind says of it does not count.
 bool sets(const EntryDraft& entry, const Template& variable) {
-  return std::ranges::any_of(entry.config.recipe->env,
+  return std::ranges::any_of(entry.config.spec->env,
                              [&](const auto& pair) { return pair.first == variable; });
 }
 
@@ -64,15 +64,15 @@ bool sets(const EntryDraft& entry, const Template& variable) {
 class KindVariables {
  public:
   KindVariables(std::span<const EntryDraft> entries, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
-    std::vector<const Recipe*> recipes;
-    for (const EntryDraft& entry : entries) recipes.push_back(entry.config.recipe.get());
-    groups_ = same_card_groups(recipes);
+    std::vector<const AllocationSpec*> specs;
+    for (const EntryDraft& entry : entries) specs.push_back(entry.config.spec.get());
+    groups_ = same_card_groups(specs);
   }
 
   void add(const EntryDraft& entry) {
     bool reported = false;
-    for (const auto& recipe : entry.config.source->recipes()) {
-      for (const auto& [name, value] : recipe->env) {
+    for (const auto& spec : entry.config.source->specs()) {
+      for (const auto& [name, value] : spec->env) {
         if (sets(entry, name)) continue;
         std::vector<Setter>& setters = setters_[name.text()];
         const Setter setter{.entry = &entry, .value = bound(entry, value)};
@@ -98,16 +98,16 @@ class KindVariables {
   }
 
   bool joined(const EntryDraft& one, const EntryDraft& other) const {
-    const auto group = groups_.find(one.config.recipe->name.text());
-    const auto its = groups_.find(other.config.recipe->name.text());
+    const auto group = groups_.find(one.config.spec->name.text());
+    const auto its = groups_.find(other.config.spec->name.text());
     if (group != groups_.end() && its != groups_.end() && group->second == its->second) return true;
-    return is_to_be_joined(*one.config.recipe, *other.config.recipe) ||
-           is_to_be_joined(*other.config.recipe, *one.config.recipe);
+    return is_to_be_joined(*one.config.spec, *other.config.spec) ||
+           is_to_be_joined(*other.config.spec, *one.config.spec);
   }
 
   // That the other does not say so is reported as that.
-  static bool is_to_be_joined(const Recipe& recipe, const Recipe& other) {
-    return recipe.same_card && recipe.near == other.name.text();
+  static bool is_to_be_joined(const AllocationSpec& spec, const AllocationSpec& other) {
+    return spec.same_card && spec.near == other.name.text();
   }
 
   void report(const Setter& other, const Setter& setter, const std::string& variable) {
@@ -144,19 +144,19 @@ class ContainerSettings {
   explicit ContainerSettings(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
 
   void add(const EntryDraft& entry) {
-    const Recipe& recipe = *entry.config.recipe;
-    add_pairs(entry, "env", "environment variable", recipe.env);
-    add_pairs(entry, "annotations", "annotation", recipe.annotations);
-    for (std::size_t i = 0; i < recipe.mounts.size(); ++i) {
-      const MountRecipe& mount = recipe.mounts[i];
+    const AllocationSpec& spec = *entry.config.spec;
+    add_pairs(entry, "env", "environment variable", spec.env);
+    add_pairs(entry, "annotations", "annotation", spec.annotations);
+    for (std::size_t i = 0; i < spec.mounts.size(); ++i) {
+      const MountSpec& mount = spec.mounts[i];
       add_path(entry, "mounts", i, mount.container_path, mount.host_path,
                mount.read_only ? "mount, read-only" : "mount");
     }
-    for (std::size_t i = 0; i < recipe.nodes.size(); ++i) {
-      const NodeRecipe& node = recipe.nodes[i];
+    for (std::size_t i = 0; i < spec.nodes.size(); ++i) {
+      const NodeSpec& node = spec.nodes[i];
       add_path(entry, "nodes", i, node.container_path, node.host_path, "device, " + node.permissions);
     }
-    for (const auto& brought : entry.config.source->recipes()) {
+    for (const auto& brought : entry.config.source->specs()) {
       for (const auto& [name, value] : brought->env) {
         if (!sets(entry, name))
           add_setting(entry, "environment variable", name, bound(entry, value), "",
@@ -173,7 +173,7 @@ class ContainerSettings {
   };
 
   void add_pairs(const EntryDraft& entry, std::string_view field, std::string_view what,
-                 const Recipe::Pairs& pairs) {
+                 const AllocationSpec::Pairs& pairs) {
     for (std::size_t i = 0; i < pairs.size(); ++i) {
       const Node& name = entry.document->find(field)->members[i].first;
       add_setting(entry, what, pairs[i].first, bound(entry, pairs[i].second), "", name.mark,
@@ -204,7 +204,7 @@ class ContainerSettings {
                              .of_kind = of_kind,
                              .mark = mark,
                              .path = std::move(path)};
-    if (setting.varies && !of_kind && !entry.config.recipe->name.literal())
+    if (setting.varies && !of_kind && !entry.config.spec->name.literal())
       report(setting, "another resource of this entry");
 
     const auto [known, is_new] = setters_.try_emplace({setting.what, setting.key}, Setters{setting, {}});

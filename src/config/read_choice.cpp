@@ -58,25 +58,25 @@ std::vector<DevicePattern> read_patterns(Fields& fields, const std::string& key,
 }
 
 // Devices by what they are called, or by patterns of it.
-void read_replicas_by_name(Fields& fields, const Node& node, Recipe& recipe) {
-  recipe.replicas = fields.number("default", 1, 1, kMostReplicas);
+void read_replicas_by_name(Fields& fields, const Node& node, AllocationSpec& spec) {
+  spec.replicas = fields.number("default", 1, 1, kMostReplicas);
   for (const auto& [device, replicas] : node.members) {
     if (device.scalar == "default") continue;
-    ReplicaRule& rule = recipe.replicas_of.emplace_back();
+    ReplicaRule& rule = spec.replicas_of.emplace_back();
     for (const std::string_view name : kDeviceNames)
       rule.devices.push_back({.attributes = {{std::string(name), {device.scalar}}}});
     rule.replicas = fields.number(device.scalar, 1, 1, kMostReplicas);
     rule.where = "replicas." + device.scalar;
   }
   // The order of a map says nothing: whole names come before patterns, and of several the smallest number.
-  std::ranges::sort(recipe.replicas_of, {}, [](const ReplicaRule& rule) {
+  std::ranges::sort(spec.replicas_of, {}, [](const ReplicaRule& rule) {
     const bool pattern = rule.where.find_first_of("*?[") != std::string::npos;
     return std::tuple(pattern, rule.replicas, std::string_view(rule.where));
   });
 }
 
 // Rules, of which the first that matches counts; one without `only` is for the others.
-void read_replica_rules(Fields& entry, AttributeNames attributes, Recipe& recipe) {
+void read_replica_rules(Fields& entry, AttributeNames attributes, AllocationSpec& spec) {
   const std::vector<Node>& items = entry.items("replicas");
   if (items.empty()) entry.error("replicas", "the list is empty; leave the key out for one each");
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -85,11 +85,11 @@ void read_replica_rules(Fields& entry, AttributeNames attributes, Recipe& recipe
     if (!fields.has("count")) fields.error("count", "the key 'count' is missing, as in count: 4");
     const unsigned count = fields.number("count", 1, 1, kMostReplicas);
     if (fields.has("only")) {
-      recipe.replicas_of.push_back(
+      spec.replicas_of.push_back(
           {.devices = read_patterns(fields, "only", attributes), .replicas = count, .where = where});
       continue;
     }
-    recipe.replicas = count;
+    spec.replicas = count;
     if (i + 1 < items.size())
       fields.error("only", "what has no `only` is for all the others; it stands at the end of the list");
   }
@@ -102,15 +102,15 @@ Choice read_choice(Fields& entry, AttributeNames attributes) {
           .except = read_patterns(entry, "except", attributes)};
 }
 
-void read_replicas(Fields& entry, AttributeNames attributes, Recipe& recipe) {
+void read_replicas(Fields& entry, AttributeNames attributes, AllocationSpec& spec) {
   const Node* const node = entry.node("replicas");
   if (node && node->kind == Node::Kind::kSequence) {
-    read_replica_rules(entry, attributes, recipe);
+    read_replica_rules(entry, attributes, spec);
   } else if (node && node->kind == Node::Kind::kMap) {
     Fields fields(*node, entry.path_of("replicas"), entry.diagnostics());
-    read_replicas_by_name(fields, *node, recipe);
+    read_replicas_by_name(fields, *node, spec);
   } else {
-    recipe.replicas = entry.number("replicas", 1, 1, kMostReplicas);
+    spec.replicas = entry.number("replicas", 1, 1, kMostReplicas);
   }
 }
 

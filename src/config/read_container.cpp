@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kWhenUnhealthy = std::chrono::seconds(30);
 constexpr std::chrono::milliseconds kLongestAfter = std::chrono::days(1);
 
 // A map from text to text. Always as many pairs as the document has, in its order.
-Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
-  Recipe::Pairs pairs;
+AllocationSpec::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known) {
+  AllocationSpec::Pairs pairs;
   for (const auto& [name, value] : entry.members(key, "values")) {
     const std::string path = entry.path_of(key) + '.' + name.scalar;
     if (name.scalar.empty()) entry.diagnostics().error(name.mark, entry.path_of(key), "a name is empty");
@@ -37,8 +37,8 @@ Recipe::Pairs read_pairs(Fields& entry, std::string_view key, const Words& known
   return pairs;
 }
 
-Recipe::Pairs read_env(Fields& entry, const Words& known) {
-  Recipe::Pairs env = read_pairs(entry, "env", known);
+AllocationSpec::Pairs read_env(Fields& entry, const Words& known) {
+  AllocationSpec::Pairs env = read_pairs(entry, "env", known);
   for (std::size_t i = 0; i < env.size(); ++i) {
     if (sample(env[i].first).find('=') == std::string::npos) continue;
     const Node& name = entry.node("env")->members[i].first;
@@ -77,16 +77,16 @@ std::vector<Item> read_each(Fields& entry, const std::string& key, Read read) {
   return read_items;
 }
 
-std::vector<MountRecipe> read_mounts(Fields& entry, const Words& known) {
-  return read_each<MountRecipe>(entry, "mounts", [&](Fields& fields, MountRecipe& mount) {
+std::vector<MountSpec> read_mounts(Fields& entry, const Words& known) {
+  return read_each<MountSpec>(entry, "mounts", [&](Fields& fields, MountSpec& mount) {
     mount.host_path = read_path(fields, "hostPath", nullptr, known);
     mount.container_path = read_path(fields, "containerPath", &mount.host_path, known);
     mount.read_only = fields.flag("readOnly", false);
   });
 }
 
-std::vector<NodeRecipe> read_nodes(Fields& entry, const Words& known) {
-  return read_each<NodeRecipe>(entry, "nodes", [&](Fields& fields, NodeRecipe& node) {
+std::vector<NodeSpec> read_nodes(Fields& entry, const Words& known) {
+  return read_each<NodeSpec>(entry, "nodes", [&](Fields& fields, NodeSpec& node) {
     node.host_path = read_path(fields, "hostPath", nullptr, known);
     node.container_path = read_path(fields, "containerPath", &node.host_path, known);
     node.permissions = fields.permissions();
@@ -119,10 +119,10 @@ std::vector<Template> read_command(Fields& fields, const Words& known) {
   return command;
 }
 
-std::optional<HealthRecipe> read_health(Fields& entry, const Words& known) {
+std::optional<HealthCheckSpec> read_health(Fields& entry, const Words& known) {
   if (!entry.has("health")) return std::nullopt;
   Fields fields = entry.below("health");
-  HealthRecipe health;
+  HealthCheckSpec health;
   health.command = read_command(fields, known);
   health.interval = fields.duration("interval", health.interval, kShortestInterval, kLongestInterval);
   health.timeout = fields.duration("timeout", health.timeout, kShortestTimeout, kLongestTimeout);
@@ -130,24 +130,23 @@ std::optional<HealthRecipe> read_health(Fields& entry, const Words& known) {
 }
 
 // `preStart`, `allocate` or `onRemove`.
-std::optional<ProgramRecipe> read_program(Fields& entry, std::string_view key, const Words& known,
-                                          std::chrono::milliseconds usual,
-                                          std::chrono::milliseconds longest) {
+std::optional<ProgramSpec> read_program(Fields& entry, std::string_view key, const Words& known,
+                                        std::chrono::milliseconds usual, std::chrono::milliseconds longest) {
   if (!entry.has(key)) return std::nullopt;
   Fields fields = entry.below(key);
   std::vector<Template> command = read_command(fields, known);
-  return ProgramRecipe{.command = std::move(command),
-                       .timeout = fields.duration("timeout", usual, kShortestTimeout, longest)};
+  return ProgramSpec{.command = std::move(command),
+                     .timeout = fields.duration("timeout", usual, kShortestTimeout, longest)};
 }
 
-std::optional<UnhealthyRecipe> read_when_unhealthy(Fields& entry, const Words& known) {
+std::optional<UnhealthyProgramSpec> read_when_unhealthy(Fields& entry, const Words& known) {
   if (!entry.has("whenUnhealthy")) return std::nullopt;
   Fields fields = entry.below("whenUnhealthy");
-  UnhealthyRecipe recipe;
-  recipe.after = fields.duration("after", recipe.after, std::chrono::milliseconds(0), kLongestAfter);
-  recipe.program.command = read_command(fields, known);
-  recipe.program.timeout = fields.duration("timeout", kWhenUnhealthy, kShortestTimeout, kLongestTimeout);
-  return recipe;
+  UnhealthyProgramSpec spec;
+  spec.after = fields.duration("after", spec.after, std::chrono::milliseconds(0), kLongestAfter);
+  spec.program.command = read_command(fields, known);
+  spec.program.timeout = fields.duration("timeout", kWhenUnhealthy, kShortestTimeout, kLongestTimeout);
+  return spec;
 }
 
 }  // namespace
@@ -163,19 +162,19 @@ void refuse_what_is_no_text(const Node& value, const std::string& path, Diagnost
     diagnostics.error(value.mark, path, not_a_scalar(value));
 }
 
-void read_programs(Fields& entry, const Words& of_device, Recipe& recipe) {
-  recipe.health = read_health(entry, of_device);
-  recipe.pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
-  recipe.allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
-  recipe.on_remove = read_program(entry, "onRemove", of_device, kOnRemove, kLongestTimeout);
-  recipe.when_unhealthy = read_when_unhealthy(entry, of_device);
+void read_programs(Fields& entry, const Words& of_device, AllocationSpec& spec) {
+  spec.health = read_health(entry, of_device);
+  spec.pre_start = read_program(entry, "preStart", of_device, kPreStart, kLongestPreStart);
+  spec.allocate = read_program(entry, "allocate", {"resource"}, kAllocate, kAllocate);
+  spec.on_remove = read_program(entry, "onRemove", of_device, kOnRemove, kLongestTimeout);
+  spec.when_unhealthy = read_when_unhealthy(entry, of_device);
 }
 
-void read_container(Fields& entry, const Words& known, Recipe& recipe) {
-  recipe.env = read_env(entry, known);
-  recipe.annotations = read_pairs(entry, "annotations", known);
-  recipe.mounts = read_mounts(entry, known);
-  recipe.nodes = read_nodes(entry, known);
+void read_container(Fields& entry, const Words& known, AllocationSpec& spec) {
+  spec.env = read_env(entry, known);
+  spec.annotations = read_pairs(entry, "annotations", known);
+  spec.mounts = read_mounts(entry, known);
+  spec.nodes = read_nodes(entry, known);
 }
 
 }  // namespace plughost

@@ -102,34 +102,34 @@ std::string read_near(Fields& entry, std::string_view domain) {
   return Template::escape(domain) + '/' + near;
 }
 
-bool has_shares(const Recipe& recipe) {
-  return recipe.replicas > 1 ||
-         std::ranges::any_of(recipe.replicas_of, [](const ReplicaRule& rule) { return rule.replicas > 1; });
+bool has_shares(const AllocationSpec& spec) {
+  return spec.replicas > 1 ||
+         std::ranges::any_of(spec.replicas_of, [](const ReplicaRule& rule) { return rule.replicas > 1; });
 }
 
 // Of ids that are parts of cards their kind says it.
-SharesOf read_shares(Fields& entry, const Recipe& recipe) {
-  if (!entry.has("shares")) return recipe.shares;
+SharesOf read_shares(Fields& entry, const AllocationSpec& spec) {
+  if (!entry.has("shares")) return spec.shares;
   const SharesOf shares = entry.choice("shares", kShares, SharesOf::kAny);
-  if (recipe.units)
+  if (spec.units)
     entry.error("shares", "the units of a container are one card's; `spanCards` in `gpu` says otherwise");
-  else if (!has_shares(recipe))
+  else if (!has_shares(spec))
     entry.error("shares", "no device has shares; say in `replicas` how many");
-  else if (recipe.one_share_only)
+  else if (spec.one_share_only)
     entry.error("shares", "with `failRequestsGreaterThanOne` a container has one share, and no choice");
   return shares;
 }
 
-AllocationPolicy usual_policy(const Recipe& recipe) {
-  if (recipe.units || recipe.shares == SharesOf::kOneDevice) return AllocationPolicy::kOneCard;
-  return has_shares(recipe) ? AllocationPolicy::kSpread : AllocationPolicy::kNone;
+AllocationPolicy usual_policy(const AllocationSpec& spec) {
+  if (spec.units || spec.shares == SharesOf::kOneDevice) return AllocationPolicy::kOneCard;
+  return has_shares(spec) ? AllocationPolicy::kSpread : AllocationPolicy::kNone;
 }
 
-AllocationPolicy read_policy(Fields& entry, const Recipe& recipe) {
-  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual_policy(recipe));
-  if (recipe.shares == SharesOf::kAny || policy != AllocationPolicy::kNone) return policy;
+AllocationPolicy read_policy(Fields& entry, const AllocationSpec& spec) {
+  const AllocationPolicy policy = entry.choice("allocationPolicy", kPolicies, usual_policy(spec));
+  if (spec.shares == SharesOf::kAny || policy != AllocationPolicy::kNone) return policy;
   entry.error("allocationPolicy",
-              recipe.units
+              spec.units
                   ? "the kubelet would take units of several cards, and a container is refused these; leave "
                     "the key out, or set `spanCards: true` in `gpu`"
                   : "the kubelet would take shares that `shares` rules out, and a container is refused "
@@ -157,13 +157,13 @@ void refuse_choice_of_alike(Fields& entry, const Kind& kind) {
   }
 }
 
-void read_sharing(Fields& entry, const Words& attributes, Recipe& recipe) {
-  read_replicas(entry, attributes, recipe);
-  recipe.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
-  recipe.rename_shared = entry.flag("renameByDefault", false);
-  if (!recipe.rename_shared || recipe.name.empty()) return;
-  if (const std::string trouble = resource_name_trouble(sample(recipe.name) + ".shared"); !trouble.empty())
-    entry.error("renameByDefault", quote(recipe.name.text() + ".shared") + " is no valid name. " + trouble);
+void read_sharing(Fields& entry, const Words& attributes, AllocationSpec& spec) {
+  read_replicas(entry, attributes, spec);
+  spec.one_share_only = entry.flag("failRequestsGreaterThanOne", false);
+  spec.rename_shared = entry.flag("renameByDefault", false);
+  if (!spec.rename_shared || spec.name.empty()) return;
+  if (const std::string trouble = resource_name_trouble(sample(spec.name) + ".shared"); !trouble.empty())
+    entry.error("renameByDefault", quote(spec.name.text() + ".shared") + " is no valid name. " + trouble);
 }
 
 bool names_position(const std::string& text) {
@@ -210,10 +210,10 @@ bool read_access(Fields& entry, CdiNames cdi) {
 }
 
 // What the kind has read of it, if it has, beside what the entry says.
-std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, const Recipe& recipe) {
+std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, const AllocationSpec& spec) {
   std::optional<AssumeTerms> terms = source ? source->assume() : std::nullopt;
   if (!terms) return terms;
-  const bool by_cdi = recipe.cdi != CdiNames::kNone;
+  const bool by_cdi = spec.cdi != CdiNames::kNone;
   if (!terms->identify) terms->identify = by_cdi ? Identify::kLate : Identify::kGuess;
   if (terms->late() && !by_cdi)
     entry.error("assume",
@@ -224,10 +224,10 @@ std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, 
         "annotations",
         "with `identify: late` the answer is a name in a CDI specification, and that has no annotations; "
         "leave them out, or say `identify: guess`");
-  const auto brings_names = [](const std::shared_ptr<const KindRecipe>& brought) {
+  const auto brings_names = [](const std::shared_ptr<const KindSpec>& brought) {
     return !brought->cdi.empty() || !brought->annotations.empty();
   };
-  if (terms->late() && std::ranges::any_of(source->recipes(), brings_names))
+  if (terms->late() && std::ranges::any_of(source->specs(), brings_names))
     entry.error("assume",
                 "with `identify: late` a card cannot bring other CDI devices or annotations: leave the cdi "
                 "strategies of deviceListStrategy out, or say `identify: guess`");
@@ -241,18 +241,18 @@ std::optional<AssumeTerms> assume_of(Fields& entry, const DeviceSource* source, 
 }
 
 // As many as the document has, in its order.
-std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
+std::vector<LabelSpec> read_labels(Fields& entry, const Words& known) {
   const std::vector<Node::Member>& members = entry.members("labels", "values");
   if (members.size() > kMostLabels)
     entry.error("labels", "these are " + std::to_string(members.size()) + " labels; at most " +
                               std::to_string(kMostLabels) + " fit into a feature file");
   Diagnostics& diagnostics = entry.diagnostics();
-  std::vector<LabelRecipe> labels;
+  std::vector<LabelSpec> labels;
   for (const auto& [key, value] : members) {
     const std::string path = entry.path_of("labels") + '.' + key.scalar;
     if (std::string trouble = label_key_trouble(key.scalar); !trouble.empty())
       diagnostics.error(key.mark, path, quote(key.scalar) + " is no valid label. " + trouble);
-    LabelRecipe& label = labels.emplace_back(LabelRecipe{.key = key.scalar});
+    LabelSpec& label = labels.emplace_back(LabelSpec{.key = key.scalar});
     refuse_what_is_no_text(value, path, diagnostics);
     if (value.kind != Node::Kind::kScalar) continue;
     label.value = read_template(value.scalar, known, value.mark, path, diagnostics);
@@ -263,7 +263,7 @@ std::vector<LabelRecipe> read_labels(Fields& entry, const Words& known) {
 }
 
 // As many as the document has, in its order.
-std::vector<NodeResourceRecipe> read_node_resources(Fields& entry) {
+std::vector<NodeResourceSpec> read_node_resources(Fields& entry) {
   const std::vector<Node::Member>& members = entry.members("nodeResources", "counts");
   const bool is_map = or_nothing(entry.node("nodeResources")).kind == Node::Kind::kMap;
   if (is_map && !or_nothing(entry.node("gpu")).find("unit"))
@@ -272,7 +272,7 @@ std::vector<NodeResourceRecipe> read_node_resources(Fields& entry) {
         "cards are counted for an entry that divides them; give it `gpu: {unit: {memory: 1MiB}}`, or leave "
         "this out: the kubelet counts whole cards itself");
   Diagnostics& diagnostics = entry.diagnostics();
-  std::vector<NodeResourceRecipe> recipes;
+  std::vector<NodeResourceSpec> specs;
   for (const auto& [key, value] : members) {
     const std::string path = entry.path_of("nodeResources") + '.' + key.scalar;
     if (const std::string trouble = node_resource_trouble(key.scalar); !trouble.empty())
@@ -283,9 +283,9 @@ std::vector<NodeResourceRecipe> read_node_resources(Fields& entry) {
       diagnostics.error(value.mark, path,
                         "a count is expected here: \"{cards}\" for the healthy cards, or \"{cores}\" for " +
                             std::to_string(kCoresOfACard) + " of each");
-    recipes.push_back({.key = key.scalar, .count = count.value_or(CardCount::kCards)});
+    specs.push_back({.key = key.scalar, .count = count.value_or(CardCount::kCards)});
   }
-  return recipes;
+  return specs;
 }
 
 }  // namespace
@@ -297,8 +297,8 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
   draft.config.content = content_of(node, "when");
   draft.config.where = node.mark.text();
   draft.path = path;
-  const auto recipe = std::make_shared<Recipe>();
-  draft.config.recipe = recipe;
+  const auto spec = std::make_shared<AllocationSpec>();
+  draft.config.spec = spec;
 
   const std::size_t errors = diagnostics.error_count();
   {
@@ -322,34 +322,34 @@ EntryDraft read_entry(const Node& node, const std::string& path, std::string_vie
         both(both({std::begin(kCommonNames), std::end(kCommonNames)}, of_allocation), attributes);
     const Words of_kind = both({"id"}, attributes);
 
-    recipe->name = read_name(entry, domain, of_kind);
+    spec->name = read_name(entry, domain, of_kind);
     for (const Kind* kind : found) {
       draft.kind = kind->key;
       draft.config.source = kind->read(entry);
       if (!draft.config.source) continue;
       const std::optional<SharesOf> units = draft.config.source->units();
-      recipe->units = units.has_value();
-      recipe->shares = units.value_or(SharesOf::kAny);
+      spec->units = units.has_value();
+      spec->shares = units.value_or(SharesOf::kAny);
     }
-    recipe->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
-                         both({"resource", "n", "id"}, attributes));
-    recipe->choice = read_choice(entry, of_kind);
+    spec->id = read_id(entry, found.size() == 1 ? found[0]->default_id : "",
+                       both({"resource", "n", "id"}, attributes));
+    spec->choice = read_choice(entry, of_kind);
     for (const Kind* kind : found) refuse_choice_of_alike(entry, *kind);
-    read_sharing(entry, of_kind, *recipe);
-    recipe->shares = read_shares(entry, *recipe);
-    recipe->policy = read_policy(entry, *recipe);
-    recipe->near = read_near(entry, domain);
-    recipe->same_card = read_same_card(entry, recipe->near, draft.kind);
-    recipe->empty_at_stop = entry.flag("emptyAtStop", false);
-    recipe->required = entry.flag("required", false);
-    recipe->forget_after =
-        entry.seconds("forgetAfter", recipe->forget_after, kShortestForgetAfter, kLongestForgetAfter);
+    read_sharing(entry, of_kind, *spec);
+    spec->shares = read_shares(entry, *spec);
+    spec->policy = read_policy(entry, *spec);
+    spec->near = read_near(entry, domain);
+    spec->same_card = read_same_card(entry, spec->near, draft.kind);
+    spec->empty_at_stop = entry.flag("emptyAtStop", false);
+    spec->required = entry.flag("required", false);
+    spec->forget_after =
+        entry.seconds("forgetAfter", spec->forget_after, kShortestForgetAfter, kLongestForgetAfter);
     const Words of_device = both({"resource", "id"}, attributes);
-    read_programs(entry, of_device, *recipe);
-    read_container(entry, known, *recipe);
-    recipe->cdi = read_cdi(entry, node, path, recipe->name);
-    recipe->group_access = read_access(entry, recipe->cdi);
-    recipe->assume = assume_of(entry, draft.config.source.get(), *recipe);
+    read_programs(entry, of_device, *spec);
+    read_container(entry, known, *spec);
+    spec->cdi = read_cdi(entry, node, path, spec->name);
+    spec->group_access = read_access(entry, spec->cdi);
+    spec->assume = assume_of(entry, draft.config.source.get(), *spec);
     draft.config.node_resources = read_node_resources(entry);
     draft.config.labels = read_labels(entry, both({"count", "id"}, attributes));
     if (const Node* const when = entry.node("when"))

@@ -214,7 +214,7 @@ void SettingsReader::check_api_server(std::span<const EntryDraft> entries) {
     diagnostics_.error(events_mark_, "events",
                        "events are written to the API server; say how it is reached: `apiServer: {}`");
   for (const EntryDraft& entry : entries) {
-    if (entry.config.recipe->assume)
+    if (entry.config.spec->assume)
       diagnostics_.error(
           entry.document->find("assume")->mark, entry.path + ".assume",
           "the pod says in the API server which card it has, and is told there that it has it; "

@@ -89,7 +89,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
   std::set<std::string> troubles;
   for (std::size_t i = 0; i < config.resources.size(); ++i) {
     const ResourceConfig& entry = config.resources[i];
-    const std::string& name = entry.recipe->name.text();
+    const std::string& name = entry.spec->name.text();
     Verdict verdict = ask_all(entry, asker);
     bool applies = verdict.kind == Verdict::Kind::kApplies;
     const bool unknown = verdict.kind == Verdict::Kind::kUnknown;
@@ -99,7 +99,7 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
     }
     if (applies) {
       const auto [first, is_new] = firsts.try_emplace(name, &entry);
-      const std::string_view key = is_new ? "" : disagreement(*first->second->recipe, *entry.recipe);
+      const std::string_view key = is_new ? "" : disagreement(*first->second->spec, *entry.spec);
       if (!key.empty()) {
         applies = false;
         verdict.why = first->second->where +
@@ -121,10 +121,10 @@ Selection select(const Config& config, const HostRoot& host, const std::vector<b
 Selection not_asked_yet(const Config& config, const std::vector<ResourceConfig>& running) {
   // How many there are of one name and content.
   std::map<std::pair<std::string_view, std::string_view>, std::size_t> former;
-  for (const ResourceConfig& entry : running) ++former[{entry.recipe->name.text(), entry.content}];
+  for (const ResourceConfig& entry : running) ++former[{entry.spec->name.text(), entry.content}];
   Selection selection;
   for (const ResourceConfig& entry : config.resources) {
-    const std::string& name = entry.recipe->name.text();
+    const std::string& name = entry.spec->name.text();
     const auto found = former.find({name, entry.content});
     const bool applied = found != former.end() && found->second > 0;
     if (applied) --found->second;
@@ -162,7 +162,7 @@ std::vector<EntriesOfName> by_name(const std::vector<ResourceConfig>& entries) {
   std::vector<EntriesOfName> all;
   std::unordered_map<std::string_view, std::size_t> places;
   for (const ResourceConfig& entry : entries) {
-    const auto [place, is_new] = places.try_emplace(entry.recipe->name.text(), all.size());
+    const auto [place, is_new] = places.try_emplace(entry.spec->name.text(), all.size());
     if (is_new) all.emplace_back();
     all[place->second].push_back(&entry);
   }

@@ -58,9 +58,7 @@ using EntriesOfName = std::vector<const ResourceConfig*>;
 
 // In the order of the first of each. The pointers are into entries.
 std::vector<EntriesOfName> by_name(const std::vector<ResourceConfig>& entries);
-inline const std::string& name_of(const EntriesOfName& entries) {
-  return entries.front()->recipe->name.text();
-}
+inline const std::string& name_of(const EntriesOfName& entries) { return entries.front()->spec->name.text(); }
 std::vector<ResourceConfig> copies_of(const EntriesOfName& entries);
 
 }  // namespace plughost

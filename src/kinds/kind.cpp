@@ -50,15 +50,15 @@ std::string not_named_text(const std::vector<std::string>& devices) {
          joined(devices, ", ") + "; to list it, name it more exactly, as by its product";
 }
 
-Scan DeviceSource::look(const HostRoot& host, const Recipe& recipe) const {
+Scan DeviceSource::look(const HostRoot& host, const AllocationSpec& spec) const {
   Scan taken = scan(host);
-  Chosen chosen = choose(recipe.choice, taken.devices);
+  Chosen chosen = choose(spec.choice, taken.devices);
   taken.unmatched = std::move(chosen.unmatched);
   if (!chosen.not_named.empty()) taken.remarks.push_back(not_named_text(chosen.not_named));
   leave_out_unfinished(host, taken);
   if (!taken.unfinished.empty() && taken.look_again == std::chrono::seconds(0))
     taken.look_again = kUdevPatience;
-  finish(taken, recipe);
+  finish(taken, spec);
   return taken;
 }
 

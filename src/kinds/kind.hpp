@@ -12,8 +12,8 @@
 
 #include "base/document/fields.hpp"
 #include "host/hardware/host_root.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/device.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -84,11 +84,11 @@ class DeviceSource {
   // machine does not let it look: what was known before then stands.
   virtual Scan scan(const HostRoot& host) const = 0;
   // Worker thread, after each scan, when those that the entry does not take are out of its devices: what is
-  // to be said of the others together, or made of them for this recipe. Throws as scan does.
-  virtual void finish(Scan& /*taken*/, const Recipe& /*recipe*/) const {}
+  // to be said of the others together, or made of them for this spec. Throws as scan does.
+  virtual void finish(Scan& /*taken*/, const AllocationSpec& /*spec*/) const {}
   // A scan of which an entry takes what it chooses, of what udev has finished with. Worker thread, throws and
   // never runs twice as they do.
-  Scan look(const HostRoot& host, const Recipe& recipe) const;
+  Scan look(const HostRoot& host, const AllocationSpec& spec) const;
   // Loop thread, while a scan may be under way. Somebody says that what is wrong with a device is over, which
   // the source would not notice by itself (Device::lasting); the next scan that begins goes by that.
   virtual void forgive(const Device& /*device*/) const {}
@@ -111,7 +111,7 @@ class DeviceSource {
   // The entry's `assume`: the card is the one that a pod's scheduler has chosen.
   virtual std::optional<AssumeTerms> assume() const { return std::nullopt; }
   // What its devices may bring into a container, whatever the machine has.
-  virtual std::vector<std::shared_ptr<const KindRecipe>> recipes() const { return {}; }
+  virtual std::vector<std::shared_ptr<const KindSpec>> specs() const { return {}; }
   virtual SandboxNeeds sandbox_needs() const { return {}; }
 };
 

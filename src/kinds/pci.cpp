@@ -100,7 +100,7 @@ class Pci final : public DeviceSource {
       : wanted_(std::move(wanted)), nodes_(std::move(nodes)), permissions_(std::move(permissions)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken, const Recipe& recipe) const override;
+  void finish(Scan& taken, const AllocationSpec& spec) const override;
 
  private:
   Card look_at(const HostRoot& host, const SysDevice& device, PciFunction function, Scan& scan) const;
@@ -166,7 +166,7 @@ Scan Pci::scan(const HostRoot& host) const {
 }
 
 // What one container would take from another.
-void Pci::finish(Scan& taken, const Recipe& /*recipe*/) const {
+void Pci::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   std::map<std::string, std::string> first_in;
   std::set<std::string> partitioned;
   for (const Device& card : taken.devices) {

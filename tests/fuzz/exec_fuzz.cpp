@@ -16,11 +16,11 @@ namespace {
 
 using namespace plughost;
 
-Recipe recipe() {
-  Recipe recipe;
-  recipe.name = Template("example.com/disk");
-  recipe.env = {{Template("DISK"), Template("{id}")}};
-  return recipe;
+AllocationSpec spec() {
+  AllocationSpec spec;
+  spec.name = Template("example.com/disk");
+  spec.env = {{Template("DISK"), Template("{id}")}};
+  return spec;
 }
 
 void allocate_all(std::string_view resource, std::vector<Device> devices, const Allocation& more) {
@@ -30,12 +30,12 @@ void allocate_all(std::string_view resource, std::vector<Device> devices, const 
     if (device.healthy()) ids.push_back(id);
   });
   allocation_request(offer, ids);
-  allocate(resource, recipe(), offer.inventory, ids, more);
+  allocate(resource, spec(), offer.inventory, ids, more);
 }
 
 void take_document(std::string_view text) {
   try {
-    for (auto& [resource, listed] : assemble(recipe(), read_exec_document(text)).resources)
+    for (auto& [resource, listed] : assemble(spec(), read_exec_document(text)).resources)
       allocate_all(resource, std::move(listed), {});
   } catch (const DocumentError&) {
     // What most bytes get.

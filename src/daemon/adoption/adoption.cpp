@@ -35,7 +35,7 @@ std::set<std::string> places_of(const Allocation& given, const LeadsTo& leads_to
 }
 
 // The devices by their places; nullptr: several have it.
-std::map<std::string, const Device*> by_place(const std::string& resource, const Recipe& recipe,
+std::map<std::string, const Device*> by_place(const std::string& resource, const AllocationSpec& spec,
                                               std::span<const Device> devices, const LeadsTo& leads_to) {
   std::vector<Device> well(devices.begin(), devices.end());  // an answer tells only of such
   for (Device& device : well) device.trouble.clear();
@@ -43,7 +43,7 @@ std::map<std::string, const Device*> by_place(const std::string& resource, const
   std::map<std::string, const Device*> found;
   for (const Device& device : devices) {
     for (const std::string& place :
-         places_of(given_of(resource, recipe, inventory, *inventory.find(replica_id(device, 0))), leads_to)) {
+         places_of(given_of(resource, spec, inventory, *inventory.find(replica_id(device, 0))), leads_to)) {
       const auto [at, is_new] = found.try_emplace(place, &device);
       if (!is_new) at->second = nullptr;
     }
@@ -151,23 +151,23 @@ class Draft {
       for (const std::string& id : ids) adopt_resized(some, id);
   }
 
-  Adoption finish(const Recipe& recipe, const Paths& paths) {
+  Adoption finish(const AllocationSpec& spec, const Paths& paths) {
     for (auto& [device, shares] : adoption_.used) {
       std::ranges::sort(shares);
       shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
     }
-    find_holders(recipe, paths);
+    find_holders(spec, paths);
     adoption_.own = united(own_before_, std::make_shared<const IdList>(std::move(own_)));
     return std::move(adoption_);
   }
 
  private:
-  void find_holders(const Recipe& recipe, const Paths& paths) {
-    for (const Claim& claim : listed_claims_) find_drift(claim, recipe, paths);
-    for (const Claim& claim : gone_claims_) find_successors(claim, recipe, paths);
+  void find_holders(const AllocationSpec& spec, const Paths& paths) {
+    for (const Claim& claim : listed_claims_) find_drift(claim, spec, paths);
+    for (const Claim& claim : gone_claims_) find_successors(claim, spec, paths);
     if (claims_.empty()) return;
     const LeadsTo& leads_to = paths.leads_to;
-    const auto places = by_place(resource_, recipe, devices_, leads_to);
+    const auto places = by_place(resource_, spec, devices_, leads_to);
     for (const Claim& claim : claims_) {
       std::set<const Device*> its;
       if (claim.answer->allocation) {
@@ -179,7 +179,7 @@ class Draft {
       if (its.empty()) its = those_that_could_have(claim.ids);
       // What the entry shares is no container's own.
       if (std::ranges::none_of(its, [](const Device* device) { return device->replicas > 1; }))
-        find_successors(claim, recipe, paths);
+        find_successors(claim, spec, paths);
       if (!its.empty())
         give(claim, its);
       else if (claim.was_ours)  // the reload leaves it out
@@ -207,16 +207,16 @@ class Draft {
     return {.id = id, .pod_uid = claim.answer->pod_uid, .container = claim.answer->container};
   }
 
-  void find_drift(const Claim& claim, const Recipe& recipe, const Paths& paths) {
+  void find_drift(const Claim& claim, const AllocationSpec& spec, const Paths& paths) {
     std::vector<const Device*> devices;
     for (const std::string& id : claim.ids) {
       const Device* const device = find_device(devices_, id);
       devices.push_back(device ? device : resized(id));
     }
-    const Drift drift = drift_of(resource_, recipe, *claim.answer->allocation, devices, paths);
+    const Drift drift = drift_of(resource_, spec, *claim.answer->allocation, devices, paths);
     // A program may have given what every container gets.
     const auto by_program = [&](const Device* device) {
-      return terms_of(*device, recipe).allocate.has_value();
+      return terms_of(*device, spec).allocate.has_value();
     };
     if (drift.lost.empty() || (drift.moved.empty() && std::ranges::any_of(devices, by_program))) return;
     for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -234,17 +234,18 @@ class Draft {
 
   // Of a device that is gone the container was given paths that may be others' by now: but for what comes
   // with each device of the entry.
-  void find_successors(const Claim& claim, const Recipe& recipe, const Paths& paths) {
+  void find_successors(const Claim& claim, const AllocationSpec& spec, const Paths& paths) {
     if (!claim.answer->allocation) return;
-    std::set<const Recipe*> terms;
+    std::set<const AllocationSpec*> terms;
     for (const std::string& id : claim.ids) {
       const Device* const before = find(listed_, resource_, id).device;
-      terms.insert(before ? &terms_of(*before, recipe) : &recipe);
+      terms.insert(before ? &terms_of(*before, spec) : &spec);
     }
-    if (std::ranges::any_of(terms, [](const Recipe* its) { return its->allocate.has_value(); })) return;
+    if (std::ranges::any_of(terms, [](const AllocationSpec* its) { return its->allocate.has_value(); }))
+      return;
     const auto is_common = [&](const std::string& path) {
-      return std::ranges::any_of(terms, [&](const Recipe* its) {
-        return std::ranges::any_of(its->nodes, [&](const NodeRecipe& node) {
+      return std::ranges::any_of(terms, [&](const AllocationSpec* its) {
+        return std::ranges::any_of(its->nodes, [&](const NodeSpec& node) {
           return node.host_path.literal() && node.host_path.text() == path;
         });
       });
@@ -352,7 +353,7 @@ GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, con
   return best;
 }
 
-std::map<std::string, Adoption> adopt(const Recipe& recipe, const DevicesOf& resources,
+std::map<std::string, Adoption> adopt(const AllocationSpec& spec, const DevicesOf& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
                                       const Paths& paths) {
   std::map<std::string, Adoption> adoptions;
@@ -368,7 +369,7 @@ std::map<std::string, Adoption> adopt(const Recipe& recipe, const DevicesOf& res
     if (Draft* const draft = draft_of(with_other_sharing(some.resource)))
       draft->sort_with_other_sharing(some);
   }
-  for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(recipe, paths);
+  for (auto& [resource, draft] : drafts) adoptions[resource] = draft.finish(spec, paths);
   return adoptions;
 }
 

@@ -11,9 +11,9 @@
 
 #include "daemon/adoption/given_nodes.hpp"
 #include "kubernetes/kubelet/checkpoint.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/assembly.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 #include "model/device/twins.hpp"
 
 namespace plughost {
@@ -74,12 +74,12 @@ struct Adoption {
 GivenBy was_given(const Checkpoint& checkpoint, const std::string& resource, const std::string& id,
                   const Device& device, const Paths& paths);
 
-// recipe: what the first of the resource's entries says. resources: the devices of each, which assemble() or
+// spec: what the first of the resource's entries says. resources: the devices of each, which assemble() or
 // join() made. listed: before them, with those that are gone. A device is recognised by a node, a mount or a
 // CDI name that the container has and no other device of the resource; one of before a reload by what its
 // kind knows of it, too. A device that a container holds by the id with which it is listed is nobody else's:
 // the kubelet has given it since.
-std::map<std::string, Adoption> adopt(const Recipe& recipe, const DevicesOf& resources,
+std::map<std::string, Adoption> adopt(const AllocationSpec& spec, const DevicesOf& resources,
                                       const std::map<std::string, Inventory>& listed, const HeldIds& held,
                                       const Paths& paths);
 

@@ -33,10 +33,10 @@ bool is_part_of(const std::string& unit, const Device& device) {
 
 }  // namespace
 
-Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
+Allocation given_of(const std::string& resource, const AllocationSpec& spec, const Inventory& inventory,
                     const Device& device) {
   const std::vector<std::string> ids{replica_id(device, 0)};
-  auto answer = allocate(resource, recipe, inventory, ids);
+  auto answer = allocate(resource, spec, inventory, ids);
   if (auto* given = std::get_if<Allocation>(&answer)) return std::move(*given);
   Allocation given;
   for (const DeviceNode& node : device.nodes)
@@ -60,7 +60,7 @@ bool is_elsewhere(const Device& before, const Device& now) {
   return nodes(before) != nodes(now) || units(before) != units(now);
 }
 
-Drift drift_of(const std::string& resource, const Recipe& recipe, const Allocation& given,
+Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths) {
   Nodes now(paths);
   for (const Device* device : devices)
@@ -80,7 +80,7 @@ Drift drift_of(const std::string& resource, const Recipe& recipe, const Allocati
   }
   const Inventory inventory(std::move(well));
   for (const Device& device : inventory.devices()) {
-    for (const ContainerNode& node : given_of(resource, recipe, inventory, device).nodes)
+    for (const ContainerNode& node : given_of(resource, spec, inventory, device).nodes)
       now.add(node.host_path);
   }
   Drift drift;

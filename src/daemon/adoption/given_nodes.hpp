@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/allocate/allocation.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/device.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -32,14 +32,14 @@ struct Drift {
 
 // given: the kubelet's answer. devices: of the resource, which the container holds. An answer without nodes
 // has not drifted: CDI's names are resolved when the container starts.
-Drift drift_of(const std::string& resource, const Recipe& recipe, const Allocation& given,
+Drift drift_of(const std::string& resource, const AllocationSpec& spec, const Allocation& given,
                std::span<const Device* const> devices, const Paths& paths);
 
 // Has a device other nodes than before, or is it other hardware? In whatever order they are.
 bool is_elsewhere(const Device& before, const Device& now);
 
 // What a container gets with the device.
-Allocation given_of(const std::string& resource, const Recipe& recipe, const Inventory& inventory,
+Allocation given_of(const std::string& resource, const AllocationSpec& spec, const Inventory& inventory,
                     const Device& device);
 
 }  // namespace plughost

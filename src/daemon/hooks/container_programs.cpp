@@ -24,13 +24,13 @@ void PreStarts::run(const std::shared_ptr<const Offer>& offer, std::span<const s
   for (const std::string& id : ids) {
     const Device* device = offer->inventory.find(id);
     if (!device) return answer("there is no device \"" + id + "\" any more");
-    const auto& recipe = terms_of(*device, *offer->recipe).pre_start;
-    if (!recipe || programs.contains(device->id)) continue;
-    CommandLine line = command_line(recipe->command, offer->resource, *device);
+    const auto& spec = terms_of(*device, *offer->spec).pre_start;
+    if (!spec || programs.contains(device->id)) continue;
+    CommandLine line = command_line(spec->command, offer->resource, *device);
     if (!line.missing.empty())
       return answer("device \"" + device->id + "\" has no {" + line.missing + "}, which preStart needs");
     programs[device->id] = {.command = std::move(line.words),
-                            .timeout = recipe->timeout,
+                            .timeout = spec->timeout,
                             .timeout_from = Program::TimeoutFrom::kNow};
   }
   if (programs.empty()) return answer("");
@@ -70,14 +70,14 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
 }
 
 // Which program is asked for which of the ids, all of them the offer's.
-std::vector<std::pair<const ProgramRecipe*, std::vector<std::string>>> by_program(
+std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> by_program(
     const Offer& offer, std::span<const std::string> ids) {
-  std::vector<std::pair<const ProgramRecipe*, std::vector<std::string>>> groups;
+  std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> groups;
   for (const std::string& id : ids) {
-    const auto& recipe = terms_of(*offer.inventory.find(id), *offer.recipe).allocate;
-    if (!recipe) continue;
-    auto group = std::ranges::find(groups, &*recipe, [](const auto& each) { return each.first; });
-    if (group == groups.end()) group = groups.insert(groups.end(), {&*recipe, {}});
+    const auto& spec = terms_of(*offer.inventory.find(id), *offer.spec).allocate;
+    if (!spec) continue;
+    auto group = std::ranges::find(groups, &*spec, [](const auto& each) { return each.first; });
+    if (group == groups.end()) group = groups.insert(groups.end(), {&*spec, {}});
     group->second.push_back(id);
   }
   return groups;
@@ -112,10 +112,10 @@ void AllocationPrograms::ask(const Offer& offer, std::span<const std::string> id
   call->said.resize(groups.size());
   call->left = groups.size();
   for (std::size_t n = 0; n < groups.size(); ++n) {
-    const auto& [recipe, its] = groups[n];
-    Program program = document_program(command_line(recipe->command, offer.resource, {}).words);
+    const auto& [spec, its] = groups[n];
+    Program program = document_program(command_line(spec->command, offer.resource, {}).words);
     program.input = allocation_request(offer, its);
-    program.timeout = recipe->timeout;
+    program.timeout = spec->timeout;
     program.timeout_from = Program::TimeoutFrom::kNow;
     call->programs.emplace_back(queue_, std::move(program), [this, call, n](const Ending& ending) {
       on_end(call, n, outcome_of(ending));
@@ -137,7 +137,7 @@ void AllocationPrograms::finish(Calls::iterator call, Outcome outcome) {
 
 AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<const std::string> ids) {
   const auto allocated = [&](const Allocation& more) -> AllocationPrograms::Outcome {
-    auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
+    auto outcome = allocate(offer.resource, *offer.spec, offer.inventory, ids, more);
     if (auto* refusal = std::get_if<Refusal>(&outcome)) return std::move(refusal->text);
     return std::get<Allocation>(std::move(outcome));
   };

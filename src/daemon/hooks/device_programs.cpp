@@ -43,20 +43,20 @@ UnhealthyPrograms::UnhealthyPrograms(Programs& programs, Log& log, AskHolders as
 
 void UnhealthyPrograms::follow(const Offer& offer) {
   const auto wants_it = [&](const Device& each) {
-    return terms_of(each, *offer.recipe).when_unhealthy.has_value();
+    return terms_of(each, *offer.spec).when_unhealthy.has_value();
   };
-  if (!offer.recipe->when_unhealthy && std::ranges::none_of(offer.inventory.devices(), wants_it))
+  if (!offer.spec->when_unhealthy && std::ranges::none_of(offer.inventory.devices(), wants_it))
     return forget(offer.resource);
   Watched& watched = watched_[offer.resource];
   watched.inventory = offer.inventory;
-  watched.recipe = offer.recipe;
+  watched.spec = offer.spec;
   watched.spells.note(offer.inventory.devices(), Clock::now());
   arm();
 }
 
 BadSpells::Patience UnhealthyPrograms::Watched::patience() const {
   return [this](const std::string& id) -> std::optional<Clock::duration> {
-    const auto& wants = terms_of(*device_of_id(inventory.devices(), id), *recipe).when_unhealthy;
+    const auto& wants = terms_of(*device_of_id(inventory.devices(), id), *spec).when_unhealthy;
     return wants ? std::optional<Clock::duration>(wants->after) : std::nullopt;
   };
 }
@@ -94,7 +94,7 @@ void UnhealthyPrograms::start(const Due& due, const PodResources::Answer& holder
   const auto watched = watched_.find(due.resource);
   if (watched == watched_.end() || watched->second.spells.since(due.device) != due.since) return;
   const Device* const device = device_of_id(watched->second.inventory.devices(), due.device);
-  const auto& wants = terms_of(*device, *watched->second.recipe).when_unhealthy;
+  const auto& wants = terms_of(*device, *watched->second.spec).when_unhealthy;
   if (!wants) return;  // any more
   CommandLine line = command_line(wants->program.command, due.resource, *device);
   Run run{.resource = due.resource, .device = due.device, .program = nullptr};
@@ -135,9 +135,9 @@ RemovalPrograms::RemovalPrograms(Programs& programs, Log& log)
 
 void RemovalPrograms::run(const Offer& offer) {
   for (const Device& device : offer.inventory.devices()) {
-    const auto& recipe = terms_of(device, *offer.recipe).on_remove;
-    if (!recipe) continue;
-    CommandLine line = command_line(recipe->command, offer.resource, device);
+    const auto& spec = terms_of(device, *offer.spec).on_remove;
+    if (!spec) continue;
+    CommandLine line = command_line(spec->command, offer.resource, device);
     Removal removal{.resource = offer.resource, .device = device.id, .program = nullptr};
     if (!line.missing.empty()) {
       tell(removal, "it has no {" + line.missing + "}, which onRemove needs");
@@ -145,7 +145,7 @@ void RemovalPrograms::run(const Offer& offer) {
     }
     const auto begun = removals_.insert(removals_.end(), std::move(removal));
     begun->program = std::make_unique<Subprocess>(
-        queue_, Program{.command = std::move(line.words), .timeout = recipe->timeout},
+        queue_, Program{.command = std::move(line.words), .timeout = spec->timeout},
         [this, begun](const Ending& ending) { on_end(begun, why_failed(kRemovalSpoken, ending)); });
   }
 }

@@ -39,7 +39,7 @@ class UnhealthyPrograms {
  private:
   struct Watched {
     Inventory inventory;
-    std::shared_ptr<const Recipe> recipe;
+    std::shared_ptr<const AllocationSpec> spec;
     BadSpells spells;
     BadSpells::Patience patience() const;
   };

@@ -25,23 +25,24 @@ HealthChecks::HealthChecks(Programs& programs, Log& log, std::function<void()> o
       queue_(programs, Purpose::kHealth, kAtOnce),
       next_(programs.loop(), [this] { run_due(); }) {}
 
-void HealthChecks::follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources) {
+void HealthChecks::follow(const AllocationSpec& spec,
+                          const std::map<std::string, std::vector<Device>>& resources) {
   static const std::vector<Device> kNone;
   for (auto& [resource, checks] : resources_) {
-    if (!resources.contains(resource)) follow(recipe, resource, kNone);
+    if (!resources.contains(resource)) follow(spec, resource, kNone);
   }
-  for (const auto& [resource, devices] : resources) follow(recipe, resource, devices);
+  for (const auto& [resource, devices] : resources) follow(spec, resource, devices);
   std::erase_if(resources_, [](const auto& item) { return item.second.empty(); });
   if (!resources_.empty()) next_.arm(Clock::duration::zero());
 }
 
-void HealthChecks::follow(const Recipe& recipe, const std::string& resource,
+void HealthChecks::follow(const AllocationSpec& spec, const std::string& resource,
                           const std::vector<Device>& devices) {
   Checks& known = resources_[resource];
   Checks followed;
   const auto now = Clock::now();
   for (const Device& device : devices) {
-    const auto& health = terms_of(device, recipe).health;
+    const auto& health = terms_of(device, spec).health;
     if (!health) continue;
     CommandLine command = command_line(health->command, resource, device);
     Checks::node_type node = known.extract(device.id);

@@ -15,8 +15,8 @@
 #include "base/log/log.hpp"
 #include "base/system/event_loop.hpp"
 #include "host/programs/subprocess.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/device.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -32,9 +32,9 @@ class HealthChecks {
   HealthChecks(Programs& programs, Log& log, std::function<void()> on_verdict);
 
   // From now on those of these devices are checked, by resource, whose entry says how; new ones at once. A
-  // verdict stands until the next one, even if the recipe is another now, or the machine has nothing to start
-  // a program with. recipe: of devices without terms of their own.
-  void follow(const Recipe& recipe, const std::map<std::string, std::vector<Device>>& resources);
+  // verdict stands until the next one, even if the spec is another now, or the machine has nothing to start
+  // a program with. spec: of devices without terms of their own.
+  void follow(const AllocationSpec& spec, const std::map<std::string, std::vector<Device>>& resources);
   // Makes the devices Unhealthy whose last check says so; a trouble of their own stays. One that is not
   // listed as Healthy and has no verdict yet is taken away until it has one: no device becomes Healthy
   // unchecked, and none is Unhealthy because its check waits for its turn. One that the machine cannot check
@@ -59,7 +59,7 @@ class HealthChecks {
   };
   using Checks = std::map<std::string, Check>;  // by the device's id
 
-  void follow(const Recipe& recipe, const std::string& resource, const std::vector<Device>& devices);
+  void follow(const AllocationSpec& spec, const std::string& resource, const std::vector<Device>& devices);
   void stop(Check& check);
   void run_due();
   void start(Check& check);

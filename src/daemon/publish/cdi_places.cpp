@@ -150,13 +150,13 @@ std::string CdiDirectory::specify(const Offer& offer) {
   if (!names_by_cdi(offer)) return {};
   const std::string file = cdi_file_name(owner_, offer.resource);
   const auto known = specified_.find(offer.resource);
-  const bool same = known != specified_.end() && known->second.recipe == offer.recipe &&
+  const bool same = known != specified_.end() && known->second.spec == offer.spec &&
                     known->second.inventory == offer.inventory;
   if (same && is_there(at(file))) return {};
-  const std::string text = cdi_specification(offer.resource, *offer.recipe, offer.inventory);
+  const std::string text = cdi_specification(offer.resource, *offer.spec, offer.inventory);
   const std::string trouble = text.empty() ? remove(file) : put(file, text);
   if (trouble.empty())
-    specified_[offer.resource] = {offer.inventory, offer.recipe};
+    specified_[offer.resource] = {offer.inventory, offer.spec};
   else
     specified_.erase(offer.resource);
   return trouble;

@@ -45,7 +45,7 @@ class CdiDirectory {
  private:
   struct Specified {
     Inventory inventory;
-    std::shared_ptr<const Recipe> recipe;
+    std::shared_ptr<const AllocationSpec> spec;
   };
 
   std::string late_file(const std::string& name) const { return owner_ + '.' + name + ".json"; }

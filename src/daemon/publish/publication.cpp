@@ -83,17 +83,17 @@ void Publication::go_out(const Finding& finding, const CdiWriter::Outcome& speci
 Offer Publication::offer_of(const Finding& finding, const Roster::Listing& listing) const {
   return {.resource = listing.resource,
           .inventory = listing.now,
-          .recipe = finding.recipe,
+          .spec = finding.spec,
           .near = neighbours_,
           .given = given_,
           .joined = joined_,
           .ledger = means_.held.ledger(),
-          .free = finding.recipe->shares == SharesOf::kAny ? nullptr : free_};
+          .free = finding.spec->shares == SharesOf::kAny ? nullptr : free_};
 }
 
 void Publication::go_out(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {
   Served& served = served_[listing.resource];
-  const bool ends = listing.now.empty() && !config_.recipe->name.literal();
+  const bool ends = listing.now.empty() && !config_.spec->name.literal();
   if (!claim(served, listing.resource)) {
     if (ends) drop(listing.resource);
     return;
@@ -141,7 +141,7 @@ void Publication::serve(Served& served, Offer offer) {
   const std::string name = offer.resource;
   try {
     served.resource = std::make_unique<Resource>(
-        means_.platform, means_.link, means_.assuming, std::move(offer), options_of(*config_.recipe),
+        means_.platform, means_.link, means_.assuming, std::move(offer), options_of(*config_.spec),
         std::max(means_.owner.not_before(name), means_.link.not_before()),
         [this] { means_.owner.changed(); });
     served.serve_trouble.clear();

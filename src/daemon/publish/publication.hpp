@@ -70,7 +70,7 @@ class Publication {
   // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody
   // is told them.
   struct Finding {
-    std::shared_ptr<const Recipe> recipe;
+    std::shared_ptr<const AllocationSpec> spec;
     bool by_cdi = false;  // some of its devices have a name in a specification of ours
     std::vector<CdiFile> files;
     std::vector<Roster::Listing> listings;
@@ -86,7 +86,7 @@ class Publication {
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // Which looks at the devices hang; see Recipe::near and Offer::joined.
+  // Which looks at the devices hang; see AllocationSpec::near and Offer::joined.
   void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);
@@ -107,7 +107,7 @@ class Publication {
     std::unique_ptr<Resource> resource;
   };
 
-  const std::string& entry_name() const { return config_.recipe->name.text(); }
+  const std::string& entry_name() const { return config_.spec->name.text(); }
   void specify_next();
   void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
   void go_out(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble);

@@ -46,14 +46,14 @@ void Resource::publish(Offer offer) {
 
 void Resource::follow_pods() {
   const std::shared_ptr<const Offer> newest = offer();
-  if (!newest->recipe->assume)
+  if (!newest->spec->assume)
     cards_.reset();
-  else if (!cards_ || cards_->terms() != *newest->recipe->assume)
+  else if (!cards_ || cards_->terms() != *newest->spec->assume)
     cards_ = AssumedCards::of(assuming_, *newest);
 }
 
 void Resource::end_for_good() {
-  if (offer()->recipe->empty_at_stop) feed_->end_empty();
+  if (offer()->spec->empty_at_stop) feed_->end_empty();
 }
 
 ResourceStatus Resource::status() const {

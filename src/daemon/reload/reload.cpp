@@ -33,8 +33,8 @@ Reconciliation reconcile(const Config& running, const Config& wanted) {
       ++changes.unchanged;
     else
       changes.changed.push_back(name);
-    const Recipe& terms = *entry.front()->recipe;
-    if (changes.kubelet || (!same && options_of(*before.mapped().front()->recipe) != options_of(terms))) {
+    const AllocationSpec& terms = *entry.front()->spec;
+    if (changes.kubelet || (!same && options_of(*before.mapped().front()->spec) != options_of(terms))) {
       plan.ended.push_back(name);
       plan.begun.push_back(std::move(entry));
     } else {

@@ -59,7 +59,7 @@ class FeatureLabels {
   struct Subject {
     std::string entry;  // the name's text
     std::string where;  // in the configuration
-    std::span<const LabelRecipe> labels;
+    std::span<const LabelSpec> labels;
     std::vector<Inventory> lists;
     bool settled = false;  // else the lists do not count yet
   };

@@ -35,7 +35,7 @@ void NodeCapacity::follow(const std::vector<Subject>& subjects) {
     if (subject.settled)
       counted.merge(node_resources_of(subject.counts, subject.lists));
     else
-      for (const NodeResourceRecipe& each : subject.counts) unknown.insert(each.key);
+      for (const NodeResourceSpec& each : subject.counts) unknown.insert(each.key);
   }
   counts_.want(counted, unknown);
   look();

@@ -74,7 +74,7 @@ class NodeCapacity {
 
   // An entry with counts.
   struct Subject {
-    std::span<const NodeResourceRecipe> counts;
+    std::span<const NodeResourceSpec> counts;
     std::vector<Inventory> lists;
     bool settled = false;  // else its cards are not known yet
   };

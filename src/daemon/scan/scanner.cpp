@@ -75,7 +75,7 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
                  std::chrono::milliseconds deadline)
     : platform_(platform),
       source_(entry.source),
-      recipe_(entry.recipe),
+      spec_(entry.spec),
       hooks_(std::move(hooks)),
       schedule_(former),
       deadline_(deadline),
@@ -127,11 +127,11 @@ void Scanner::prepare() {
 void Scanner::look_on_worker(HeldIds held) {
   const auto outcome = std::make_shared<Outcome>();
   platform_.workers.run(
-      [outcome, source = source_, recipe = recipe_, host = platform_.host, listed = hooks_.listed(),
+      [outcome, source = source_, spec = spec_, host = platform_.host, listed = hooks_.listed(),
        parts = hooks_.parts(), held = std::move(held)] {
         const auto began = Clock::now();
         try {
-          Scan seen = source->look(host, *recipe);
+          Scan seen = source->look(host, *spec);
           const Paths paths{[&](const std::string& path) { return node_behind(host, path); },
                             [&](const std::string& path) { return unit_of(host, path); }};
           const auto was_given_it = [&](const std::string& resource, const std::string& id,
@@ -139,17 +139,17 @@ void Scanner::look_on_worker(HeldIds held) {
             return held.checkpoint ? was_given(*held.checkpoint, resource, id, device, paths)
                                    : GivenBy::kNothing;
           };
-          Assembly assembly = assemble(*recipe, std::move(seen.devices), listed, was_given_it);
+          Assembly assembly = assemble(*spec, std::move(seen.devices), listed, was_given_it);
           for (auto& [resource, devices] : assembly.resources) {
-            ReasonsToCheck again = check_devices(host, resource, *recipe, seen.numbers, devices);
+            ReasonsToCheck again = check_devices(host, resource, *spec, seen.numbers, devices);
             std::ranges::move(again.directories, std::back_inserter(seen.watch));
             std::ranges::move(again.subsystems, std::back_inserter(seen.subsystems));
-            find_units(host, *recipe, devices);
+            find_units(host, *spec, devices);
           }
           add_away(host, listed, assembly.resources);
           Found found{.scan = std::move(seen), .assembly = std::move(assembly)};
           join_with(parts, listed, found);
-          found.adoptions = adopt(*recipe, found.assembly.resources, listed, held, paths);
+          found.adoptions = adopt(*spec, found.assembly.resources, listed, held, paths);
           found.others = others_than(listed, found.assembly.resources);
           outcome->found = std::move(found);
         } catch (const std::exception& error) {

@@ -87,7 +87,7 @@ class Scanner {
 
   Platform& platform_;
   std::shared_ptr<const DeviceSource> source_;
-  std::shared_ptr<const Recipe> recipe_;
+  std::shared_ptr<const AllocationSpec> spec_;
   Hooks hooks_;
   ScanSchedule schedule_;
   bool at_rest_ = false;

@@ -18,10 +18,10 @@ Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDev
       changed_(std::move(changed)) {}
 
 void Entries::add(Entry::Configs entry, KubeletLink& link) {
-  const std::shared_ptr<const Recipe> recipe = entry.front().recipe;
-  const Template& name = recipe->name;
+  const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
+  const Template& name = spec->name;
   // What is known before anybody has looked belongs to the entry that says it.
-  if (name.literal() && !recipe->rename_shared) names_.claim(name.text(), name.text());
+  if (name.literal() && !spec->rename_shared) names_.claim(name.text(), name.text());
   entries_[name.text()] = std::make_unique<Entry>(Publication::Means{.platform = platform_,
                                                                      .link = link,
                                                                      .cdi = cdi_,
@@ -60,11 +60,11 @@ void Entries::forget_specifications() {
   bool late = false;
   for (const auto& [name, entry] : entries_) {
     if (!entry->names_by_cdi()) continue;
-    const Recipe& recipe = *entry->config().recipe;
+    const AllocationSpec& spec = *entry->config().spec;
     if (!entry->settled()) return;
     entry->publication().for_each_resource(
         [&](const Resource& resource) { specified.insert(resource.name()); });
-    late = late || (recipe.assume && recipe.assume->late());
+    late = late || (spec.assume && spec.assume->late());
   }
   if (!late) cdi_.present().keep_late({});  // otherwise it is for those to say
   cdi_.keep(std::move(specified));

@@ -41,8 +41,8 @@ void Entry::set_where(const Configs& configs) {
 }
 
 void Entry::prepare(const std::function<void(HeldIds held)>& then) {
-  const Recipe& recipe = *config_.recipe;
-  adopting_.prepare(!recipe.name.literal() || recipe.rename_shared, [this, then](HeldIds held) {
+  const AllocationSpec& spec = *config_.spec;
+  adopting_.prepare(!spec.name.literal() || spec.rename_shared, [this, then](HeldIds held) {
     if (held.checkpoint) held_.learn_first(*held.checkpoint, held.reloaded);
     then(std::move(held));
   });
@@ -79,7 +79,7 @@ void Entry::on_overlay() {
 }
 
 void Entry::publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files) {
-  publication_.publish({.recipe = config_.recipe,
+  publication_.publish({.spec = config_.spec,
                         .by_cdi = parts_.names_by_cdi(),
                         .files = std::move(files),
                         .listings = std::move(listings)});
@@ -132,7 +132,7 @@ void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
 }
 
 std::vector<Roster::Listing> Entry::take(DevicesOf resources) {
-  checks_.follow(*config_.recipe, resources);
+  checks_.follow(*config_.spec, resources);
   std::map<std::string, Roster::Seen> seen;
   for (auto& resource : resources) {
     const std::string& name = resource.first;
@@ -144,9 +144,9 @@ std::vector<Roster::Listing> Entry::take(DevicesOf resources) {
     if (!seen.contains(resource.name()) && resource.has_given()) roster_.note_held(resource.name());
   });
   const Roster::Terms terms{
-      .forget_after = config_.recipe->forget_after,
+      .forget_after = config_.spec->forget_after,
       .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
-      .named_after_devices = !config_.recipe->name.literal()};
+      .named_after_devices = !config_.spec->name.literal()};
   std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
   parts_.rest_drained(roster_.lists());
   ask_for_holders();
@@ -166,14 +166,13 @@ void Entry::ask_for_holders() {
 
 void Entry::remark(std::vector<std::string> texts) {
   if (roster_.crowded())
-    texts.push_back("the name " + config_.recipe->name.text() + " has given " +
-                    std::to_string(kMostResources) +
+    texts.push_back("the name " + config_.spec->name.text() + " has given " + std::to_string(kMostResources) +
                     " resources that are not forgotten yet: further ones wait; name the resources by "
                     "something coarser");
   std::set<std::string> now(texts.begin(), texts.end());
   for (const std::string& text : now) {
     if (!remarked_.contains(text))
-      platform_.log.warn(text, {{"entry", config_.recipe->name.text()}, {"at", config_.where}});
+      platform_.log.warn(text, {{"entry", config_.spec->name.text()}, {"at", config_.where}});
   }
   remarked_ = std::move(now);
 }

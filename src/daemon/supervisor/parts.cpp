@@ -57,13 +57,13 @@ void Part::note(const std::string& trouble) {
 }
 
 EntryStatus Part::status() const {
-  return {.name = config_.recipe->name.text(),
+  return {.name = config_.spec->name.text(),
           .where = config_.where,
           .unmatched = {unmatched_.begin(), unmatched_.end()},
           .scans_completed = scans_completed_,
           .scans_failed = scans_failed_,
           .stalled = schedule().stalled(),
-          .required = config_.recipe->required,
+          .required = config_.spec->required,
           .trouble = last_trouble_,
           .trouble_at = last_trouble_at_};
 }
@@ -83,7 +83,7 @@ void Part::on_failed(const std::string& why) {
   owner_.on_trouble();
   if (std::exchange(scan_trouble_, why) == why) return;
   platform_.log.error("device scan failed: the old list stays",
-                      {{"entry", config_.recipe->name.text()}, {"why", why}, {"at", config_.where}});
+                      {{"entry", config_.spec->name.text()}, {"why", why}, {"at", config_.where}});
 }
 
 void Part::on_stalled() {
@@ -92,7 +92,7 @@ void Part::on_stalled() {
   note(stall_text());
   owner_.on_trouble();
   platform_.log.error("device scan takes too long: the old list stays",
-                      {{"entry", config_.recipe->name.text()},
+                      {{"entry", config_.spec->name.text()},
                        {"seconds", std::to_string(Scanner::kDeadline.count())},
                        {"at", config_.where}});
 }
@@ -100,7 +100,7 @@ void Part::on_stalled() {
 void Part::on_recovered() {
   if (!std::exchange(stalled_, false)) return;
   owner_.on_trouble();
-  platform_.log.info("device scan finished", {{"entry", config_.recipe->name.text()}});
+  platform_.log.info("device scan finished", {{"entry", config_.spec->name.text()}});
 }
 
 void Part::tell(const Scan& scan, const Assembly& assembly) {
@@ -109,7 +109,7 @@ void Part::tell(const Scan& scan, const Assembly& assembly) {
   for (std::string& text : unfinished(scan.unfinished)) remarks.insert(std::move(text));
   for (const std::string& text : remarks) {
     if (!remarked_.contains(text))
-      platform_.log.warn(text, {{"entry", config_.recipe->name.text()}, {"at", config_.where}});
+      platform_.log.warn(text, {{"entry", config_.spec->name.text()}, {"at", config_.where}});
   }
   remarked_ = std::move(remarks);
 
@@ -118,7 +118,7 @@ void Part::tell(const Scan& scan, const Assembly& assembly) {
   for (const std::string& place : unmatched) {
     if (!unmatched_.contains(place))
       platform_.log.info("pattern matches no device on this node",
-                         {{"entry", config_.recipe->name.text()}, {"pattern", place}, {"at", config_.where}});
+                         {{"entry", config_.spec->name.text()}, {"pattern", place}, {"at", config_.where}});
   }
   unmatched_ = std::move(unmatched);
 }
@@ -198,14 +198,14 @@ void Parts::hint() {
 
 void Parts::forgive(const Device& device) {
   for (const auto& part : parts_)
-    if (!device.terms || device.terms == part->config().recipe) part->forgive(device);
+    if (!device.terms || device.terms == part->config().spec) part->forgive(device);
 }
 
 void Parts::rest_drained(const Lists& listed) {
   for (const auto& part : parts_) {
     bool some = false;
     const auto out_of_use = [&](const Device& device) {
-      if (device.gone || (device.terms && device.terms != part->config().recipe)) return true;
+      if (device.gone || (device.terms && device.terms != part->config().spec)) return true;
       some = true;
       return device.drained();
     };
@@ -217,14 +217,14 @@ void Parts::rest_drained(const Lists& listed) {
 
 bool Parts::names_by_cdi() const {
   return std::ranges::any_of(parts_,
-                             [](const auto& part) { return part->config().recipe->cdi != CdiNames::kNone; });
+                             [](const auto& part) { return part->config().spec->cdi != CdiNames::kNone; });
 }
 
 std::vector<Stall> Parts::stalls() const {
   std::vector<Stall> stalls;
   for (const auto& part : parts_) {
     if (auto why = part->stall())
-      stalls.push_back({.terms = several() ? part->config().recipe : nullptr, .why = std::move(*why)});
+      stalls.push_back({.terms = several() ? part->config().spec : nullptr, .why = std::move(*why)});
   }
   return stalls;
 }
@@ -243,8 +243,7 @@ Scanner::Parts Parts::others_of(const Part& part) const {
 
 std::vector<PartFound> Parts::found() const {
   std::vector<PartFound> found;
-  for (const auto& part : parts_)
-    found.push_back({.terms = part->config().recipe, .devices = part->devices()});
+  for (const auto& part : parts_) found.push_back({.terms = part->config().spec, .devices = part->devices()});
   return found;
 }
 

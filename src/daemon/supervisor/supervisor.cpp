@@ -23,9 +23,9 @@ constexpr std::chrono::seconds kAfterBurst{1};
 }  // namespace
 
 void Relations::join(const std::vector<ResourceConfig>& entries) {
-  std::vector<const Recipe*> recipes;
-  for (const ResourceConfig& entry : entries) recipes.push_back(entry.recipe.get());
-  std::map<std::string, std::size_t> groups = same_card_groups(recipes);
+  std::vector<const AllocationSpec*> specs;
+  for (const ResourceConfig& entry : entries) specs.push_back(entry.spec.get());
+  std::map<std::string, std::size_t> groups = same_card_groups(specs);
   if (groups != card_groups_) given_cards_.clear();
   card_groups_ = std::move(groups);
   entries_.for_each([&](const std::string& name, Entry& entry) {
@@ -44,7 +44,7 @@ void Relations::look() {
 
 void Relations::tell_neighbours() {
   entries_.for_each([&](const std::string&, Entry& entry) {
-    const Entry* const other = entries_.find(entry.config().recipe->near);
+    const Entry* const other = entries_.find(entry.config().spec->near);
     if (!other) return;
     Neighbours neighbours{.given = other->publication().given()};
     other->publication().for_each_resource([&](const Resource& resource) {

@@ -31,10 +31,10 @@ class Relations {
   // They outlive it.
   Relations(Log& log, Entries& entries) : log_(log), entries_(entries) {}
 
-  // Which of these entries share their cards (see Recipe::same_card): known without a look at the machine,
-  // and so from the first list on.
+  // Which of these entries share their cards (see AllocationSpec::same_card): known without a look at the
+  // machine, and so from the first list on.
   void join(const std::vector<ResourceConfig>& entries);
-  // As the lists are now: see Recipe::near, and what is told of ids that two entries list.
+  // As the lists are now: see AllocationSpec::near, and what is told of ids that two entries list.
   void look();
 
  private:

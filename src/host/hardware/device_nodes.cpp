@@ -134,9 +134,9 @@ class NodeChecks {
 };
 
 // Returns true if neither the device nor its entry gives a container anything.
-bool is_bare(const Device& device, const Recipe& recipe) {
-  return device.nodes.empty() && device.mounts.empty() && device.env.empty() && !device.recipe &&
-         recipe.nodes.empty() && recipe.mounts.empty() && recipe.env.empty() && recipe.annotations.empty();
+bool is_bare(const Device& device, const AllocationSpec& spec) {
+  return device.nodes.empty() && device.mounts.empty() && device.env.empty() && !device.spec &&
+         spec.nodes.empty() && spec.mounts.empty() && spec.env.empty() && spec.annotations.empty();
 }
 
 std::optional<std::string> link_in(const SysDevice& device, std::string_view directory) {
@@ -174,12 +174,12 @@ std::string node_behind(const HostRoot& host, const std::string& path) {
   return is_below(behind, dev) ? fs::path("/dev") / behind.lexically_relative(dev) : behind;
 }
 
-ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const AllocationSpec& spec,
                              const NodeNumbers& numbers, std::vector<Device>& devices) {
   NodeChecks nodes(host, numbers);
   for (Device& device : devices) {
-    if (is_bare(device, recipe)) continue;
-    const auto answer = allocate_device(resource, recipe, device, {.of_container = 1, .pod = UnitsPod{}});
+    if (is_bare(device, spec)) continue;
+    const auto answer = allocate_device(resource, spec, device, {.of_container = 1, .pod = UnitsPod{}});
     const auto* const allocation = std::get_if<Allocation>(&answer);
     std::string trouble = allocation ? nodes.trouble_of(*allocation) : std::get<Refusal>(answer).text;
     if (device.trouble.empty()) device.trouble = std::move(trouble);
@@ -187,8 +187,7 @@ ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, 
     for (const ContainerNode& node : allocation->by_cdi.nodes) {
       CdiNode known{.path = node.host_path, .node = end_of_links(host, node.host_path)};
       struct stat status {};
-      if (recipe.group_access && ::stat(host.at(known.node).c_str(), &status) == 0)
-        known.group = status.st_gid;
+      if (spec.group_access && ::stat(host.at(known.node).c_str(), &status) == 0) known.group = status.st_gid;
       if (known != CdiNode{node.host_path, node.host_path}) device.cdi_nodes.push_back(std::move(known));
     }
   }
@@ -222,14 +221,14 @@ std::optional<std::string> unit_of(const HostRoot& host, const std::string& node
   return host.device_number(node) ? path : "";
 }
 
-void find_units(const HostRoot& host, const Recipe& recipe, std::vector<Device>& devices) {
+void find_units(const HostRoot& host, const AllocationSpec& spec, std::vector<Device>& devices) {
   std::map<std::string, std::vector<Device*>> of;
   for (Device& device : devices) {
-    const bool has_nodes = !device.nodes.empty() || !recipe.nodes.empty();
+    const bool has_nodes = !device.nodes.empty() || !spec.nodes.empty();
     if (!has_nodes || device.replicas > 1 || !device.hardware->units.empty()) continue;
     std::set<std::string> paths;
     for (const DeviceNode& node : device.nodes) paths.insert(node.host_path);
-    for (const NodeRecipe& node : recipe.nodes) {
+    for (const NodeSpec& node : spec.nodes) {
       const auto value = [&](std::string_view name) {
         const std::string* const found = device.attribute(name);
         return found ? std::optional(*found) : std::nullopt;

@@ -31,16 +31,16 @@ struct ReasonsToCheck {
 // two things would be in one place of the container; a template needs a value that the device does not have.
 // A device that is Unhealthy keeps its reason. The devices also learn what a specification of CDI says of
 // their nodes: where links lead, and whose they are. Worker threads; may block: nodes may be anywhere.
-ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const Recipe& recipe,
+ReasonsToCheck check_devices(const HostRoot& host, const std::string& resource, const AllocationSpec& spec,
                              const NodeNumbers& numbers, std::vector<Device>& devices);
 
 // Which hardware the node at the path is (see Hardware::units). Empty: there is none. nullopt: it is one that
 // any number of programs open, each for itself, such as /dev/kvm. Worker threads.
 std::optional<std::string> unit_of(const HostRoot& host, const std::string& node);
 
-// Has the devices know which hardware they are whose kind does not: by their own nodes, and by the recipe's
+// Has the devices know which hardware they are whose kind does not: by their own nodes, and by the spec's
 // that are a device's. A path that several of them have is none's own. Worker threads.
-void find_units(const HostRoot& host, const Recipe& recipe, std::vector<Device>& devices);
+void find_units(const HostRoot& host, const AllocationSpec& spec, std::vector<Device>& devices);
 
 // The names under which udev links a device: by what it is and by where it is plugged in. Worker threads:
 // reads /dev.

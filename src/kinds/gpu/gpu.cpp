@@ -18,9 +18,9 @@
 #include "kinds/gpu/nvidia_cdi.hpp"
 #include "kinds/gpu/nvidia_gpu.hpp"
 #include "kinds/gpu/terms.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/assembly.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 namespace {
@@ -102,13 +102,13 @@ Device drm_gpu(const HostRoot& host, const SysDevice& card, const PciFunction& f
 }
 
 // What these bring into a container.
-const std::shared_ptr<const KindRecipe>& iluvatar_recipe() {
-  static const auto recipe = [] {
-    KindRecipe made;
+const std::shared_ptr<const KindSpec>& iluvatar_spec() {
+  static const auto spec = [] {
+    KindSpec made;
     made.env.emplace_back(Template("IX_VISIBLE_DEVICES"), Template("{visible}"));
-    return std::make_shared<const KindRecipe>(std::move(made));
+    return std::make_shared<const KindSpec>(std::move(made));
   }();
-  return recipe;
+  return spec;
 }
 
 // Every card of the vendor in these classes, but virtual functions and what is given to virtual machines.
@@ -143,7 +143,7 @@ std::vector<Device> iluvatar_gpus(const HostRoot& host, Scan& scan) {
     device.nodes.push_back({.host_path = path, .container_path = "/dev/iluvatar{n}"});
     const std::string control(kIluvatarControl);
     if (host.exists(control)) device.add_node(control);
-    device.recipe = iluvatar_recipe();
+    device.spec = iluvatar_spec();
     devices.push_back(std::move(device));
   }
   return devices;
@@ -166,19 +166,19 @@ class Gpu final : public DeviceSource {
   Gpu(GpuTerms terms, std::string name, const std::string& nvml, NvidiaGpus::Now now)
       : terms_(std::move(terms)),
         name_(std::move(name)),
-        recipe_(nvidia_recipe(terms_.injection)),
+        spec_(nvidia_spec(terms_.injection)),
         cdi_(terms_.nvidia_ctk, terms_.driver_root, terms_.injection.by_index, now),
         nvidia_(terms_.nvidia, nvml, std::move(now)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken, const Recipe& recipe) const override;
+  void finish(Scan& taken, const AllocationSpec& spec) const override;
   std::optional<SharesOf> units() const override {
     if (terms_.unit.whole()) return std::nullopt;
     // With `assume` the scheduler has chosen the card, and the ids are of any.
     return terms_.span_cards || terms_.assume ? SharesOf::kAny : SharesOf::kOneDevice;
   }
   std::optional<AssumeTerms> assume() const override { return terms_.assume; }
-  std::vector<std::shared_ptr<const KindRecipe>> recipes() const override;
+  std::vector<std::shared_ptr<const KindSpec>> specs() const override;
   void forgive(const Device& device) const override {
     if (const std::string* const uuid = device.attribute("uuid")) nvidia_.forgive(*uuid);
   }
@@ -194,11 +194,11 @@ class Gpu final : public DeviceSource {
   Device device_of(const NvidiaGpu& gpu, const HostRoot& host, const std::vector<std::string>& shared) const;
   std::string mps_trouble(const HostRoot& host, Scan& scan) const;
   std::uint64_t units_of(const Device& card, std::uint64_t memory_unit) const;
-  void divide(Scan& scan, const Recipe& recipe) const;
+  void divide(Scan& scan, const AllocationSpec& spec) const;
 
   GpuTerms terms_;
   std::string name_;
-  std::shared_ptr<const KindRecipe> recipe_;
+  std::shared_ptr<const KindSpec> spec_;
   mutable NvidiaCdi cdi_;
   mutable NvidiaGpus nvidia_;
 };
@@ -227,7 +227,7 @@ Scan Gpu::scan(const HostRoot& host) const {
   return scan;
 }
 
-void Gpu::finish(Scan& taken, const Recipe& recipe) const {
+void Gpu::finish(Scan& taken, const AllocationSpec& spec) const {
   const NvidiaGpus::Look alone = nvidia_.look();
   nvidia_.check_mig(taken);
   const auto is_nvidia = [](const Device& device) {
@@ -240,7 +240,7 @@ void Gpu::finish(Scan& taken, const Recipe& recipe) const {
     taken.not_yet.clear();
     taken.cdi.clear();
   }
-  if (!terms_.unit.whole()) divide(taken, recipe);
+  if (!terms_.unit.whole()) divide(taken, spec);
 }
 
 void Gpu::add_nvidia(const HostRoot& host, Scan& scan) const {
@@ -267,7 +267,7 @@ Device Gpu::device_of(const NvidiaGpu& gpu, const HostRoot& host,
   device.id = gpu.uuid;
   device.trouble = gpu.trouble;
   device.lasting = gpu.trouble_lasts;
-  device.recipe = recipe_;
+  device.spec = spec_;
   if (!gpu.bonds.empty()) device.hardware.edit().bonds = gpu.bonds;
   const std::string& visible = terms_.injection.by_index ? gpu.index : gpu.uuid;
   device.add("vendor", "nvidia");
@@ -314,11 +314,11 @@ std::string Gpu::mps_trouble(const HostRoot& host, Scan& scan) const {
   return found.paths.empty() ? "the MPS control daemon is not ready: there is no " + control : "";
 }
 
-std::vector<std::shared_ptr<const KindRecipe>> Gpu::recipes() const {
-  std::vector<std::shared_ptr<const KindRecipe>> recipes;
-  if (wants(GpuVendor::kNvidia)) recipes.push_back(recipe_);
-  if (wants(GpuVendor::kIluvatar)) recipes.push_back(iluvatar_recipe());
-  return recipes;
+std::vector<std::shared_ptr<const KindSpec>> Gpu::specs() const {
+  std::vector<std::shared_ptr<const KindSpec>> specs;
+  if (wants(GpuVendor::kNvidia)) specs.push_back(spec_);
+  if (wants(GpuVendor::kIluvatar)) specs.push_back(iluvatar_spec());
+  return specs;
 }
 
 // memory_unit: the entry's, or another that is tried.
@@ -329,9 +329,9 @@ std::uint64_t Gpu::units_of(const Device& card, std::uint64_t memory_unit) const
 }
 
 // Each card by its own size.
-void Gpu::divide(Scan& scan, const Recipe& recipe) const {
+void Gpu::divide(Scan& scan, const AllocationSpec& spec) const {
   const std::uint64_t unit = terms_.unit.memory;
-  const auto fits = [&](const Recipe& listed, std::uint64_t memory_unit) {
+  const auto fits = [&](const AllocationSpec& listed, std::uint64_t memory_unit) {
     std::vector<Device> cards;
     for (const Device& each : scan.devices) {
       const auto count = static_cast<unsigned>(units_of(each, memory_unit));
@@ -344,10 +344,10 @@ void Gpu::divide(Scan& scan, const Recipe& recipe) const {
     }
     return listed_size(listed, std::move(cards)) <= kListLimit;
   };
-  if (unit > 0 && !fits(recipe, unit)) {
+  if (unit > 0 && !fits(spec, unit)) {
     std::uint64_t larger = unit;
-    while (!fits(recipe, larger)) larger *= 2;
-    Recipe shorter = recipe;
+    while (!fits(spec, larger)) larger *= 2;
+    AllocationSpec shorter = spec;
     shorter.id = Template("{index}");
     throw std::runtime_error(
         "with `unit: {memory: " + memory_words(unit) +

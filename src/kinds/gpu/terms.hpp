@@ -9,8 +9,8 @@
 
 #include "base/document/fields.hpp"
 #include "kinds/gpu/nvidia_gpus.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/assume_terms.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -39,7 +39,7 @@ struct NvidiaInjection {
 };
 
 // The templates name the attributes {visible} and {cdi} of the devices: see cdi_name.
-std::shared_ptr<const KindRecipe> nvidia_recipe(const NvidiaInjection& injection);
+std::shared_ptr<const KindSpec> nvidia_spec(const NvidiaInjection& injection);
 
 // A card's or a MIG device's name in the CDI specification of NVIDIA's plugin.
 std::string nvidia_cdi_name(const std::string& visible);

@@ -138,7 +138,7 @@ class Rdma final : public DeviceSource {
         clock_(std::move(clock)) {}
 
   Scan scan(const HostRoot& host) const override;
-  void finish(Scan& taken, const Recipe& recipe) const override;
+  void finish(Scan& taken, const AllocationSpec& spec) const override;
 
  private:
   Device device_of(const RdmaCard& card, const RdmaNodes& nodes) const;
@@ -171,7 +171,7 @@ Scan Rdma::scan(const HostRoot& host) const {
 }
 
 // The driver of a card that the entry does not take may hang: only now is one asked for its ports.
-void Rdma::finish(Scan& taken, const Recipe& /*recipe*/) const {
+void Rdma::finish(Scan& taken, const AllocationSpec& /*spec*/) const {
   for (Device& device : taken.devices) {
     const std::string trouble = port_trouble(found_.at(device.id));
     if (device.healthy()) device.trouble = trouble;

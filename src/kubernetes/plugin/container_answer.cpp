@@ -34,7 +34,7 @@ std::string other_card(const Offer& offer, std::span<const std::string> ids) {
   for (const Device* const device : devices_of(offer.inventory, ids)) cards.push_back(card_of(*device));
   const std::vector<CardName> others = offer.joined->give(offer.resource, cards, GivenCards::Clock::now());
   if (others.empty()) return {};
-  return "the container would get " + names_of(cards) + ", and what it has of " + offer.recipe->near +
+  return "the container would get " + names_of(cards) + ", and what it has of " + offer.spec->near +
          " or of another entry that is joined by `sameCard` is of " + names_of(others) +
          ": that card has not enough left of both; ask for less, or try again when a pod has ended";
 }
@@ -67,7 +67,7 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
 std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
                                                             std::span<const std::string> ids,
                                                             const Allocation& more) {
-  auto outcome = allocate(offer.resource, *offer.recipe, offer.inventory, ids, more);
+  auto outcome = allocate(offer.resource, *offer.spec, offer.inventory, ids, more);
   if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
     const bool other = refusal->reason == Refusal::Reason::kOtherShares && offer.free;
     const std::string free = other ? offer.free->just_now(FreeShares::Clock::now())[offer.resource] : "";

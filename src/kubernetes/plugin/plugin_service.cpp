@@ -112,7 +112,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
   const std::vector<std::string> near = offer->near.paths(now);
   const std::vector<CardName> same =
       offer->joined ? offer->joined->before(offer->resource, now) : std::vector<CardName>();
-  const ShareTerms terms{.of = offer->recipe->shares, .same = same};
+  const ShareTerms terms{.of = offer->spec->shares, .same = same};
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
@@ -120,7 +120,7 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     std::vector<std::string> chosen =
-        preferred(offer->recipe->policy, offer->inventory, available, must_include, size, near, terms);
+        preferred(offer->spec->policy, offer->inventory, available, must_include, size, near, terms);
     // What is refused then says what was free.
     if (offer->free && !fulfils(terms.of, offer->inventory, chosen))
       offer->free->note({{offer->resource, free_shares(offer->inventory, available)}}, now);
@@ -153,7 +153,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   }
   auto claim = std::get<std::unique_ptr<UnansweredIds::Claim>>(std::move(claimed));
   const auto asks = [&](const std::vector<std::string>& ids) { return asks_program(*offer, ids); };
-  if (offer->recipe->assume || std::ranges::any_of(containers, asks)) {
+  if (offer->spec->assume || std::ranges::any_of(containers, asks)) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     go_on(std::shared_ptr<AllocateCall>(new AllocateCall{
         offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked, std::move(claim)}));
@@ -177,7 +177,7 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   const int container = call->response->container_responses_size();
   if (container == call->request->container_requests_size()) return end(*call, grpc::Status::OK);
   const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
-  const bool chosen = call->offer->recipe->assume.has_value();
+  const bool chosen = call->offer->spec->assume.has_value();
   if (chosen) {
     if (const std::string stall = stall_of(*call->offer, ids); !stall.empty())
       return end(*call, {grpc::StatusCode::UNAVAILABLE, call->offer->resource + ": " + stall});
@@ -226,7 +226,7 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
                                                            const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
   const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (!offer->recipe->pre_start && !offer->recipe->assume) return finish(context, grpc::Status::OK);
+  if (!offer->spec->pre_start && !offer->spec->assume) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   const auto call = std::make_shared<PendingCall>(reactor, dropped(offer->resource));
   auto done = [call, calls = resource_.calls, resource = offer->resource](const std::string& trouble) {
@@ -236,7 +236,7 @@ grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerC
                                                 "resource " + resource + ": " + trouble));
   };
   const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
-  if (offer->recipe->assume)
+  if (offer->spec->assume)
     owner_.tell([offer, set = IdSet::of(offer->resource, ids), done](EndpointOwner& owner) {
       owner.prepare_card(offer, set, done);
     });

@@ -13,7 +13,7 @@
 #include "base/system/workers.hpp"
 #include "kubernetes/plugin/container_answer.hpp"
 #include "model/allocate/offer.hpp"
-#include "model/device/recipe.hpp"
+#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 
@@ -26,9 +26,9 @@ struct PluginOptions {
 };
 
 // Fixed for an endpoint's life: the kubelet asks once, when it dials.
-inline PluginOptions options_of(const Recipe& recipe) {
-  return {.pre_start_required = recipe.pre_start || recipe.assume,
-          .preferred_allocation_available = recipe.policy != AllocationPolicy::kNone || !recipe.near.empty()};
+inline PluginOptions options_of(const AllocationSpec& spec) {
+  return {.pre_start_required = spec.pre_start || spec.assume,
+          .preferred_allocation_available = spec.policy != AllocationPolicy::kNone || !spec.near.empty()};
 }
 
 // What became of the kubelet's calls to one resource. Thread-safe.

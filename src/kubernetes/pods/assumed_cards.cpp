@@ -89,13 +89,13 @@ void PodMarks::on_answer(const ApiAnswer& answer) {
 }
 
 std::unique_ptr<AssumedCards> AssumedCards::of(Assuming& assuming, const Offer& offer) {
-  return offer.recipe->assume->late() ? late_cards(assuming, offer) : guessed_cards(assuming, offer);
+  return offer.spec->assume->late() ? late_cards(assuming, offer) : guessed_cards(assuming, offer);
 }
 
 AssumedCards::AssumedCards(Assuming& assuming, const Offer& offer)
     : assuming_(assuming),
       resource_(offer.resource),
-      terms_(*offer.recipe->assume),
+      terms_(*offer.spec->assume),
       marks_(assuming.loop(), assuming.api_server(), assuming.log()),
       pods_(assuming.loop(), assuming.pods(), resource_, terms_, [this](bool anew) {
         marks_.keep([this](const std::string& uid) { return pods_.book().find(uid) != nullptr; });

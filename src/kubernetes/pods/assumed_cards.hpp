@@ -71,7 +71,7 @@ class AssumedCards {
   using AllocationDone = EndpointOwner::AllocationDone;
   using StartDone = EndpointOwner::StartDone;
 
-  // As the offer's recipe has it, which has an assume. assuming outlives it.
+  // As the offer's spec has it, which has an assume. assuming outlives it.
   static std::unique_ptr<AssumedCards> of(Assuming& assuming, const Offer& offer);
   virtual ~AssumedCards() = default;
   AssumedCards& operator=(AssumedCards&&) = delete;

@@ -130,7 +130,7 @@ bool GuessedCards::try_to_answer(Ask& ask) {
     ask.refused = true;
     return false;
   }
-  auto outcome = answer_on_card(*ask.offer, *ask.offer->recipe, *std::get<const Device*>(card), ask.ids.count,
+  auto outcome = answer_on_card(*ask.offer, *ask.offer->spec, *std::get<const Device*>(card), ask.ids.count,
                                 &pod, false, without_isolation());
   if (std::holds_alternative<Allocation>(outcome)) {
     for (const std::string& container : it.containers) answered_.emplace(pod.uid, container);

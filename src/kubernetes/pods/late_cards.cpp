@@ -10,9 +10,9 @@
 namespace plughost {
 namespace {
 
-Allocation named(const Recipe& recipe, const std::string& resource, const std::string& device) {
-  KindRecipe names;
-  add_cdi_names(names, recipe.cdi, "plughost", Template::escape(cdi_qualified_name(resource, device)));
+Allocation named(const AllocationSpec& spec, const std::string& resource, const std::string& device) {
+  KindSpec names;
+  add_cdi_names(names, spec.cdi, "plughost", Template::escape(cdi_qualified_name(resource, device)));
   const auto lookup = [&](std::string_view placeholder) -> std::optional<std::string> {
     if (placeholder == "allocation") return device;
     return std::nullopt;
@@ -49,7 +49,7 @@ struct LateCards::Start {
 };
 
 void LateCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
-  done(named(*offer->recipe, resource_, late_device(ids)));
+  done(named(*offer->spec, resource_, late_device(ids)));
 }
 
 void LateCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {

@@ -47,14 +47,14 @@ class Numbering {
 // Collects what the container gets. The first problem is kept; what is added after it does not matter.
 class AllocationDraft {
  public:
-  // recipe: of devices without terms of their own.
-  AllocationDraft(Placeholders placeholders, const Recipe& recipe)
-      : expand_(std::move(placeholders)), recipe_(recipe) {
+  // spec: of devices without terms of their own.
+  AllocationDraft(Placeholders placeholders, const AllocationSpec& spec)
+      : expand_(std::move(placeholders)), spec_(spec) {
     for (const Device* device : expand_.devices()) {
-      const Recipe* const its = &terms_of(*device, recipe_);
+      const AllocationSpec* const its = &terms_of(*device, spec_);
       if (std::ranges::find(terms_, its) == terms_.end()) terms_.push_back(its);
     }
-    if (terms_.empty()) terms_.push_back(&recipe_);
+    if (terms_.empty()) terms_.push_back(&spec_);
   }
 
   void add_devices() {
@@ -81,30 +81,30 @@ class AllocationDraft {
 
   // What the entries of the devices say, each of its own.
   void add_terms() {
-    for (const Recipe* const terms : terms_) {
-      with([&](const Device* device) { return &terms_of(*device, recipe_) == terms; },
+    for (const AllocationSpec* const terms : terms_) {
+      with([&](const Device* device) { return &terms_of(*device, spec_) == terms; },
            [&] {
-             for (const NodeRecipe& node : terms->nodes) add(node);
-             for (const MountRecipe& mount : terms->mounts) add(mount);
+             for (const NodeSpec& node : terms->nodes) add(node);
+             for (const MountSpec& mount : terms->mounts) add(mount);
            });
     }
-    add_pairs("environment variable", allocation_.env, &Recipe::env);
+    add_pairs("environment variable", allocation_.env, &AllocationSpec::env);
     for (const auto& [name, value] : allocation_.env) {
       if (name.empty() || name.find('=') != std::string::npos)
         expand_.refuse(in_quotes(name) + " cannot be an environment variable's name");
     }
-    add_pairs("annotation", allocation_.annotations, &Recipe::annotations);
+    add_pairs("annotation", allocation_.annotations, &AllocationSpec::annotations);
   }
 
   // Once for all devices that share one. After what the entry says: that wins.
-  void add_kind_recipes() {
-    std::vector<const KindRecipe*> done;
+  void add_kind_specs() {
+    std::vector<const KindSpec*> done;
     for (const Device* device : std::vector(expand_.devices())) {
-      const KindRecipe* const recipe = device->recipe.get();
-      const auto is_it = [&](const KindRecipe* other) { return same(recipe, other); };
-      if (!recipe || std::ranges::any_of(done, is_it)) continue;
-      done.push_back(recipe);
-      with([&](const Device* each) { return is_it(each->recipe.get()); }, [&] { add(*recipe); });
+      const KindSpec* const spec = device->spec.get();
+      const auto is_it = [&](const KindSpec* other) { return same(spec, other); };
+      if (!spec || std::ranges::any_of(done, is_it)) continue;
+      done.push_back(spec);
+      with([&](const Device* each) { return is_it(each->spec.get()); }, [&] { add(*spec); });
     }
   }
 
@@ -112,13 +112,13 @@ class AllocationDraft {
   void add_names() {
     for (const CdiNames way : {CdiNames::kCri, CdiNames::kAnnotations}) {
       const auto has_one = [&](const Device* device) {
-        return named_.contains(device) && terms_of(*device, recipe_).cdi == way;
+        return named_.contains(device) && terms_of(*device, spec_).cdi == way;
       };
       if (std::ranges::none_of(expand_.devices(), has_one)) continue;
       with(has_one, [&] {
         if (const std::string trouble = cdi_kind_trouble(expand_.resource()); !trouble.empty())
           expand_.refuse(trouble);
-        KindRecipe names;
+        KindSpec names;
         add_cdi_names(names, way, "plughost", "{cdiName}");
         add(names);
       });
@@ -159,46 +159,46 @@ class AllocationDraft {
     expand_.use(std::move(all));
   }
 
-  static bool same(const KindRecipe* one, const KindRecipe* other) {
+  static bool same(const KindSpec* one, const KindSpec* other) {
     return one == other || (one && other && *one == *other);
   }
 
   // What several entries say in the same words is said of all of their devices.
   void add_pairs(std::string_view what, std::map<std::string, std::string>& pairs,
-                 Recipe::Pairs Recipe::*which) {
-    for (const Recipe* const terms : terms_) {
+                 AllocationSpec::Pairs AllocationSpec::*which) {
+    for (const AllocationSpec* const terms : terms_) {
       for (const auto& pair : terms->*which) {
-        std::vector<const Recipe*> those;  // that say it
-        std::ranges::copy_if(terms_, std::back_inserter(those), [&](const Recipe* other) {
+        std::vector<const AllocationSpec*> those;  // that say it
+        std::ranges::copy_if(terms_, std::back_inserter(those), [&](const AllocationSpec* other) {
           return std::ranges::find(other->*which, pair) != (other->*which).end();
         });
         if (those.front() != terms) continue;
         const auto is_theirs = [&](const Device* device) {
-          return std::ranges::find(those, &terms_of(*device, recipe_)) != those.end();
+          return std::ranges::find(those, &terms_of(*device, spec_)) != those.end();
         };
         with(is_theirs, [&] { add_pair(what, pairs, pair.first, pair.second); });
       }
     }
   }
 
-  void add(const NodeRecipe& node) {
+  void add(const NodeSpec& node) {
     for_each_place(node.host_path, node.container_path, [&](Text host, Text container, bool named) {
       add_node(std::move(host), std::move(container), node.permissions, named);
     });
   }
 
-  void add(const MountRecipe& mount) {
+  void add(const MountSpec& mount) {
     for_each_place(mount.host_path, mount.container_path, [&](Text host, Text container, bool named) {
       add_mount(std::move(host), std::move(container), mount.read_only, named);
     });
   }
 
-  void add(const KindRecipe& recipe) {
-    for (const NodeRecipe& node : recipe.nodes) add(node);
-    for (const MountRecipe& mount : recipe.mounts) add(mount);
-    for (const auto& [name, value] : recipe.env) add_if_new(allocation_.env, name, value);
-    for (const auto& [key, value] : recipe.annotations) add_if_new(allocation_.annotations, key, value);
-    for (const Template& name : recipe.cdi) {
+  void add(const KindSpec& spec) {
+    for (const NodeSpec& node : spec.nodes) add(node);
+    for (const MountSpec& mount : spec.mounts) add(mount);
+    for (const auto& [name, value] : spec.env) add_if_new(allocation_.env, name, value);
+    for (const auto& [key, value] : spec.annotations) add_if_new(allocation_.annotations, key, value);
+    for (const Template& name : spec.cdi) {
       if (!expand_.belongs_to_a_device(name)) {
         add_cdi(expand_.all(name));
         continue;
@@ -236,7 +236,7 @@ class AllocationDraft {
   // Is what these say of the device at position n a matter of our CDI specification? Then the device has a
   // name there. It is written before there is an allocation.
   bool by_cdi(std::size_t n, const Template& one, const Template& other) {
-    if (terms_of(*expand_.devices()[n], recipe_).cdi == CdiNames::kNone ||
+    if (terms_of(*expand_.devices()[n], spec_).cdi == CdiNames::kNone ||
         expand_.depends_on_the_allocation(one) || expand_.depends_on_the_allocation(other))
       return false;
     named_.insert(expand_.devices()[n]);
@@ -297,36 +297,36 @@ class AllocationDraft {
   }
 
   Placeholders expand_;
-  const Recipe& recipe_;
-  std::vector<const Recipe*> terms_;         // of the devices, each once
-  std::unordered_set<const Device*> named_;  // of which our CDI specification says something
+  const AllocationSpec& spec_;
+  std::vector<const AllocationSpec*> terms_;  // of the devices, each once
+  std::unordered_set<const Device*> named_;   // of which our CDI specification says something
   std::set<std::string> env_by_cdi_;
   Allocation allocation_;
   std::unordered_map<std::string, std::string> places_;  // container path → what stands there
   std::string_view whose_;  // what is being added, if it is not the configuration's
 };
 
-std::variant<Allocation, Refusal> expand(std::string_view resource, const Recipe& recipe,
+std::variant<Allocation, Refusal> expand(std::string_view resource, const AllocationSpec& spec,
                                          std::vector<const Device*> devices, const UnitCounts& units,
                                          const Allocation& more) {
-  AllocationDraft draft({resource, std::move(devices), recipe.units ? std::optional(units) : std::nullopt,
-                         recipe.assume.has_value()},
-                        recipe);
+  AllocationDraft draft({resource, std::move(devices), spec.units ? std::optional(units) : std::nullopt,
+                         spec.assume.has_value()},
+                        spec);
   draft.add_devices();
   draft.add_terms();
-  draft.add_more(more, recipe.assume ? "what the dialect of assume sets" : "the program of allocate");
-  draft.add_kind_recipes();
+  draft.add_more(more, spec.assume ? "what the dialect of assume sets" : "the program of allocate");
+  draft.add_kind_specs();
   draft.add_names();
   return std::move(draft).finish();
 }
 
 // What a container's shares have to be, and what to do where they cannot.
-std::pair<std::string_view, std::string_view> promise(const Recipe& recipe) {
-  if (recipe.units)
+std::pair<std::string_view, std::string_view> promise(const AllocationSpec& spec) {
+  if (spec.units)
     return {"the units of a container are one card's",
             "ask for no more than one card has free, or set `spanCards: true` in the entry's `gpu` if a "
             "container may have several cards"};
-  if (recipe.shares == SharesOf::kOneDevice)
+  if (spec.shares == SharesOf::kOneDevice)
     return {"the shares of a container are one device's (`shares: oneDevice`)",
             "ask for no more than one device has free"};
   return {"the shares of a container are of different devices (`shares: differentDevices`)",
@@ -334,7 +334,7 @@ std::pair<std::string_view, std::string_view> promise(const Recipe& recipe) {
 }
 
 // shares: how many ids of each device a container is to get, in the order that the kubelet asked.
-Refusal of_other_devices(std::string_view resource, const Recipe& recipe,
+Refusal of_other_devices(std::string_view resource, const AllocationSpec& spec,
                          const std::vector<const Device*>& devices,
                          const std::unordered_map<const Device*, std::size_t>& shares) {
   std::string cards;
@@ -342,7 +342,7 @@ Refusal of_other_devices(std::string_view resource, const Recipe& recipe,
     const CardName card = card_of(*device);
     cards += (cards.empty() ? "" : ", ") + std::to_string(shares.at(device)) + " of " + names_of({&card, 1});
   }
-  const auto [rule, advice] = promise(recipe);
+  const auto [rule, advice] = promise(spec);
   return {.reason = Refusal::Reason::kOtherShares,
           .text = std::string(rule) + ", and of " + std::string(resource) + " it would get " + cards + "; " +
                   std::string(advice)};
@@ -350,7 +350,7 @@ Refusal of_other_devices(std::string_view resource, const Recipe& recipe,
 
 }  // namespace
 
-std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
+std::variant<Allocation, Refusal> allocate(std::string_view resource, const AllocationSpec& spec,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more) {
   std::vector<const Device*> devices;
@@ -368,27 +368,27 @@ std::variant<Allocation, Refusal> allocate(std::string_view resource, const Reci
                      .text = "device " + in_quotes(id) + " of " + std::string(resource) +
                              " is Unhealthy: " + device->reason()};
     }
-    if (recipe.one_share_only && device->replicas > 1 && ids.size() > 1) {
+    if (spec.one_share_only && device->replicas > 1 && ids.size() > 1) {
       return Refusal{.reason = Refusal::Reason::kTooMany,
                      .text = "a container may have one share of " + std::string(resource) +
                              ", and this one asks for " + std::to_string(ids.size())};
     }
     if (++shares[device] == 1) devices.push_back(device);
   }
-  if (!fulfils(recipe.shares, devices.size(), ids.size()))
-    return of_other_devices(resource, recipe, devices, shares);
-  return expand(resource, recipe, std::move(devices),
+  if (!fulfils(spec.shares, devices.size(), ids.size()))
+    return of_other_devices(resource, spec, devices, shares);
+  return expand(resource, spec, std::move(devices),
                 {.of_container = ids.size(), .total = inventory.id_count()}, more);
 }
 
-std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const AllocationSpec& spec,
                                                   const Device& device, const UnitCounts& units,
                                                   const Allocation& more) {
-  return expand(resource, recipe, {&device}, units, more);
+  return expand(resource, spec, {&device}, units, more);
 }
 
-CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device) {
-  auto expanded = expand(resource, recipe, {&device}, {.pod = UnitsPod{}}, {});
+CdiEdits cdi_edits(std::string_view resource, const AllocationSpec& spec, const Device& device) {
+  auto expanded = expand(resource, spec, {&device}, {.pod = UnitsPod{}}, {});
   auto* const allocation = std::get_if<Allocation>(&expanded);
   return allocation ? std::move(allocation->by_cdi) : CdiEdits{};
 }

@@ -19,8 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include "model/device/allocation_spec.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -72,7 +72,7 @@ struct Refusal {
     kUnhealthyDevice,
     kTooMany,      // several shares of devices, where one is all that a container may have
     kOtherShares,  // of other devices than a container's are to be of
-    kConflict,  // the recipe does not fit these devices: two things in one place, or a value that is missing
+    kConflict,     // the spec does not fit these devices: two things in one place, or a value that is missing
   };
   Reason reason;
   std::string text;
@@ -80,10 +80,10 @@ struct Refusal {
 
 // The inventory's devices are as assemble() makes them. ids as the kubelet sent them. Replicas of one device
 // count as that device once. Same ids, same answer. Refuses: an id that inventory does not have, an Unhealthy
-// device, shares of other devices than the recipe wants, two things
+// device, shares of other devices than the spec wants, two things
 // in one place of the container, an attribute that a device does not have but a template needs, text that is
-// not UTF-8. more: what the recipe's own program adds. It must not contradict the rest.
-std::variant<Allocation, Refusal> allocate(std::string_view resource, const Recipe& recipe,
+// not UTF-8. more: what the spec's own program adds. It must not contradict the rest.
+std::variant<Allocation, Refusal> allocate(std::string_view resource, const AllocationSpec& spec,
                                            const Inventory& inventory, std::span<const std::string> ids,
                                            const Allocation& more = {});
 
@@ -101,13 +101,13 @@ struct UnitCounts {
   std::optional<UnitsPod> pod = std::nullopt;  // a template that needs it is refused without
 };
 
-// The same of one device, by whatever ids, and it may be Unhealthy: for a recipe with `assume`.
-std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const Recipe& recipe,
+// The same of one device, by whatever ids, and it may be Unhealthy: for a spec with `assume`.
+std::variant<Allocation, Refusal> allocate_device(std::string_view resource, const AllocationSpec& spec,
                                                   const Device& device, const UnitCounts& units,
                                                   const Allocation& more = {});
 
-// What the CDI specification of a resource whose recipe asks for one says of the device, Healthy or not.
+// What the CDI specification of a resource whose spec asks for one says of the device, Healthy or not.
 // Empty: nothing, or allocate() would refuse the device.
-CdiEdits cdi_edits(std::string_view resource, const Recipe& recipe, const Device& device);
+CdiEdits cdi_edits(std::string_view resource, const AllocationSpec& spec, const Device& device);
 
 }  // namespace plughost

@@ -84,30 +84,31 @@ std::string cdi_kind_trouble(std::string_view resource) {
          "choose another name, or leave `cdi` out";
 }
 
-void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, std::string_view name,
+void add_cdi_names(KindSpec& spec, CdiNames way, std::string_view plugin, std::string_view name,
                    const std::vector<std::string>& others) {
   switch (way) {
     case CdiNames::kNone:
       break;
     case CdiNames::kCri:
-      recipe.cdi.emplace_back(name);
-      for (const std::string& other : others) recipe.cdi.emplace_back(other);
+      spec.cdi.emplace_back(name);
+      for (const std::string& other : others) spec.cdi.emplace_back(other);
       break;
     case CdiNames::kAnnotations: {
       std::string joined(name);
       for (const std::string& other : others) joined += ',' + other;
-      recipe.annotations.emplace_back(Template("cdi.k8s.io/" + std::string(plugin) + "_{allocation}"),
-                                      Template(joined));
+      spec.annotations.emplace_back(Template("cdi.k8s.io/" + std::string(plugin) + "_{allocation}"),
+                                    Template(joined));
       break;
     }
   }
 }
 
-std::string cdi_specification(std::string_view resource, const Recipe& recipe, const Inventory& inventory) {
+std::string cdi_specification(std::string_view resource, const AllocationSpec& spec,
+                              const Inventory& inventory) {
   Json::Array devices;
   for (const Device& device : inventory.devices()) {
     if (device.gone) continue;
-    const CdiEdits edits = cdi_edits(resource, recipe, device);
+    const CdiEdits edits = cdi_edits(resource, spec, device);
     if (edits.empty()) continue;
     devices.push_back({{"name", cdi_device_name(device.id)}, {"containerEdits", json_of(edits, device)}});
   }

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/device/allocation_spec.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -27,13 +27,14 @@ std::string cdi_kind_trouble(std::string_view resource);
 
 // Has the runtime told the names: `name` for each device, and the others whatever the devices. plugin: who
 // says so, where an annotation has to have a key of its own.
-void add_cdi_names(KindRecipe& recipe, CdiNames way, std::string_view plugin, std::string_view name,
+void add_cdi_names(KindSpec& spec, CdiNames way, std::string_view plugin, std::string_view name,
                    const std::vector<std::string>& others = {});
 
-// The specification of a resource whose recipe asks for one: JSON, the same for the same devices. Empty:
+// The specification of a resource whose spec asks for one: JSON, the same for the same devices. Empty:
 // there is nothing to say of any device. A device that is gone is left out, because what stands at its paths
 // by now may be another one.
-std::string cdi_specification(std::string_view resource, const Recipe& recipe, const Inventory& inventory);
+std::string cdi_specification(std::string_view resource, const AllocationSpec& spec,
+                              const Inventory& inventory);
 
 // The specification of one name of the resource's, which is one of CDI's already, and what it stands for of
 // that device.

@@ -19,13 +19,13 @@ bool names_by_cdi(const Offer& offer) {
   const auto has_name = [](const Device& device) {
     return device.terms && device.terms->cdi != CdiNames::kNone;
   };
-  return offer.recipe->cdi != CdiNames::kNone || std::ranges::any_of(offer.inventory.devices(), has_name);
+  return offer.spec->cdi != CdiNames::kNone || std::ranges::any_of(offer.inventory.devices(), has_name);
 }
 
 bool asks_program(const Offer& offer, std::span<const std::string> ids) {
   return std::ranges::any_of(ids, [&](const std::string& id) {
     const Device* const device = offer.inventory.find(id);
-    return device && terms_of(*device, *offer.recipe).allocate;
+    return device && terms_of(*device, *offer.spec).allocate;
   });
 }
 

@@ -8,14 +8,14 @@
 
 #include "model/allocate/ledger.hpp"
 #include "model/allocate/one_container.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
 // Why no device can be promised now, as a sentence.
 struct Stall {
-  std::shared_ptr<const Recipe> terms;  // of those that go by these; nullptr: of all
+  std::shared_ptr<const AllocationSpec> terms;  // of those that go by these; nullptr: of all
   std::string why;
 
   bool operator==(const Stall&) const = default;
@@ -24,8 +24,8 @@ struct Stall {
 struct Offer {
   std::string resource;
   Inventory inventory;
-  std::shared_ptr<const Recipe> recipe;
-  Neighbours near = {};                        // of the entry that the recipe names
+  std::shared_ptr<const AllocationSpec> spec;
+  Neighbours near = {};                        // of the entry that the spec names
   std::shared_ptr<LastGiven> given = nullptr;  // is told what is given; nullptr: nobody wants to know
   // Of the resources that are joined with this one by `sameCard`; nullptr: none is.
   std::shared_ptr<GivenCards> joined = nullptr;

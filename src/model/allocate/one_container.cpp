@@ -84,14 +84,14 @@ std::vector<CardName> GivenCards::give(const std::string& resource, const std::v
   return {};
 }
 
-std::map<std::string, std::size_t> same_card_groups(std::span<const Recipe* const> recipes) {
+std::map<std::string, std::size_t> same_card_groups(std::span<const AllocationSpec* const> specs) {
   std::map<std::string, std::size_t> groups;
-  for (const Recipe* const recipe : recipes) {
-    if (recipe->same_card) groups.emplace(recipe->name.text(), groups.size());
+  for (const AllocationSpec* const spec : specs) {
+    if (spec->same_card) groups.emplace(spec->name.text(), groups.size());
   }
-  for (const Recipe* const recipe : recipes) {
-    const auto one = recipe->same_card ? groups.find(recipe->name.text()) : groups.end();
-    const auto other = groups.find(recipe->near);
+  for (const AllocationSpec* const spec : specs) {
+    const auto one = spec->same_card ? groups.find(spec->name.text()) : groups.end();
+    const auto other = groups.find(spec->near);
     if (one == groups.end() || other == groups.end()) continue;
     const auto [kept, joined] = std::pair(one->second, other->second);
     for (auto& [name, group] : groups) {

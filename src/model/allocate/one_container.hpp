@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/device/allocation_spec.hpp"
 #include "model/device/device.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -60,9 +60,9 @@ class GivenCards {
   Clock::time_point last_ = Clock::time_point::min();
 };
 
-// Which of the recipes are joined by `sameCard`: those of one group have the same number. By the text of
+// Which of the specs are joined by `sameCard`: those of one group have the same number. By the text of
 // their names; those that are joined with none are left out.
-std::map<std::string, std::size_t> same_card_groups(std::span<const Recipe* const> recipes);
+std::map<std::string, std::size_t> same_card_groups(std::span<const AllocationSpec* const> specs);
 
 // What was last said that concerns the container which is being admitted by all appearances: the kubelet
 // admits one at a time, and asks for its resources one right after the other. Thread-safe.

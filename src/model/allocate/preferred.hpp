@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "model/allocate/one_container.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 

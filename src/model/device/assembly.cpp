@@ -69,15 +69,15 @@ std::optional<std::string> resource_of(const Template& name, const Device& devic
   return resource;
 }
 
-unsigned replicas_of(const Recipe& recipe, const Device& device) {
+unsigned replicas_of(const AllocationSpec& spec, const Device& device) {
   const auto rule =
-      std::ranges::find_if(recipe.replicas_of, [&](const ReplicaRule& each) { return each.matches(device); });
-  return rule == recipe.replicas_of.end() ? recipe.replicas : rule->replicas;
+      std::ranges::find_if(spec.replicas_of, [&](const ReplicaRule& each) { return each.matches(device); });
+  return rule == spec.replicas_of.end() ? spec.replicas : rule->replicas;
 }
 
-std::vector<std::string> unmatched_rules(const Recipe& recipe, const std::vector<Device>& devices) {
+std::vector<std::string> unmatched_rules(const AllocationSpec& spec, const std::vector<Device>& devices) {
   std::vector<std::string> unmatched;
-  for (const ReplicaRule& rule : recipe.replicas_of) {
+  for (const ReplicaRule& rule : spec.replicas_of) {
     if (std::ranges::none_of(devices, [&](const Device& each) { return rule.matches(each); }))
       unmatched.push_back(rule.where);
   }
@@ -135,21 +135,21 @@ bool settle_id(Device& device, const Template& id, const std::string& resource, 
 }
 
 // The name of a resource that does not depend on the devices.
-std::optional<std::string> only_resource(const Recipe& recipe) {
-  if (!recipe.name.literal()) return std::nullopt;
-  return recipe.name.expand([](std::string_view) { return std::nullopt; });
+std::optional<std::string> only_resource(const AllocationSpec& spec) {
+  if (!spec.name.literal()) return std::nullopt;
+  return spec.name.expand([](std::string_view) { return std::nullopt; });
 }
 
 // Gives the n-th device its shares and the id under which it is listed. The result is its resource; nullopt
 // and a remark if it is not listed. only: see only_resource().
-std::optional<std::string> settle(Device& device, const Recipe& recipe,
+std::optional<std::string> settle(Device& device, const AllocationSpec& spec,
                                   const std::optional<std::string>& only, std::size_t n, Remarks& remarks) {
-  std::optional<std::string> resource = only ? only : resource_of(recipe.name, device, n, remarks);
+  std::optional<std::string> resource = only ? only : resource_of(spec.name, device, n, remarks);
   if (!resource) return resource;
-  device.replicas *= replicas_of(recipe, device);
+  device.replicas *= replicas_of(spec, device);
   if (device.replicas > 1 && !device.hardware->units.empty()) device.hardware.edit().units.clear();
-  if (recipe.rename_shared && device.replicas > 1) *resource += kShared;
-  return settle_id(device, recipe.id, *resource, n, remarks) ? resource : std::nullopt;
+  if (spec.rename_shared && device.replicas > 1) *resource += kShared;
+  return settle_id(device, spec.id, *resource, n, remarks) ? resource : std::nullopt;
 }
 
 bool is_container_path(const PositionText& text) { return text.valid() && valid_utf8(text.pattern()); }
@@ -291,19 +291,19 @@ std::string with_other_sharing(const std::string& resource) {
   return resource.substr(0, resource.size() - kShared.size());
 }
 
-Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
+Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed, const WasGiven& was_given) {
   Assembly assembly;
   Remarks remarks;
-  assembly.unmatched = unmatched_rules(recipe, scanned);
-  const std::optional<std::string> only = only_resource(recipe);
+  assembly.unmatched = unmatched_rules(spec, scanned);
+  const std::optional<std::string> only = only_resource(spec);
   // Which of its two names a resource has is known with its devices.
-  if (only && !recipe.rename_shared) assembly.resources[*only].reserve(scanned.size());
+  if (only && !spec.rename_shared) assembly.resources[*only].reserve(scanned.size());
 
   std::size_t without_resource = 0;
   for (std::size_t n = 0; n < scanned.size(); ++n) {
     Device& device = scanned[n];
-    const std::optional<std::string> resource = settle(device, recipe, only, n, remarks);
+    const std::optional<std::string> resource = settle(device, spec, only, n, remarks);
     if (!resource) continue;
     if (assembly.resources.size() == kMostResources && !assembly.resources.contains(*resource)) {
       ++without_resource;
@@ -315,7 +315,7 @@ Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
   }
   if (without_resource > 0) {
     assembly.remarks.push_back(
-        "the name " + recipe.name.text() + " gives more than " + std::to_string(kMostResources) +
+        "the name " + spec.name.text() + " gives more than " + std::to_string(kMostResources) +
         " resources: " + std::to_string(without_resource) +
         " devices of further ones are left out; name the resources by something coarser");
   }
@@ -365,13 +365,13 @@ Assembly join(const std::vector<PartFound>& parts, const std::map<std::string, I
   return assembly;
 }
 
-std::size_t listed_size(const Recipe& recipe, std::vector<Device> scanned) {
-  const std::optional<std::string> only = only_resource(recipe);
+std::size_t listed_size(const AllocationSpec& spec, std::vector<Device> scanned) {
+  const std::optional<std::string> only = only_resource(spec);
   Remarks remarks;
   std::map<std::string, std::size_t> sizes;
   std::size_t largest = 0;
   for (std::size_t n = 0; n < scanned.size(); ++n) {
-    const std::optional<std::string> resource = settle(scanned[n], recipe, only, n, remarks);
+    const std::optional<std::string> resource = settle(scanned[n], spec, only, n, remarks);
     if (resource) largest = std::max(largest, sizes[*resource] += wire_size(scanned[n]));
   }
   return largest;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "model/device/allocation_spec.hpp"
 #include "model/device/device.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 #include "model/device/twins.hpp"
 
 namespace plughost {
@@ -26,12 +26,12 @@ struct Assembly {
   std::vector<std::string> unmatched;  // where the rules of replicas stand that match no device
 };
 
-// Applies the recipe's name, id and replicas. Devices whose name value cannot be made a valid resource name,
+// Applies the spec's name, id and replicas. Devices whose name value cannot be made a valid resource name,
 // that repeat an id, or whose paths are not UTF-8 (Unhealthy, with that reason) are remarked on.
 // At most kMostResources, and per resource what fits into one message to the kubelet: what is listed already,
 // by resource, stays before what is new, and of that what is well before the sick. Twins are told apart: see
 // tell_twins_apart().
-Assembly assemble(const Recipe& recipe, std::vector<Device> scanned,
+Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
                   const std::map<std::string, Inventory>& listed = {}, const WasGiven& was_given = {});
 
 // The name that the resource has, by renameByDefault, where its devices are shared, or where they are not.
@@ -39,7 +39,7 @@ std::string with_other_sharing(const std::string& resource);
 
 // What one of the entries of a resource has found.
 struct PartFound {
-  std::shared_ptr<const Recipe> terms;
+  std::shared_ptr<const AllocationSpec> terms;
   std::shared_ptr<const DevicesOf> devices;  // nullptr: nothing yet
 };
 
@@ -49,8 +49,8 @@ struct PartFound {
 // one message: as in assemble().
 Assembly join(const std::vector<PartFound>& parts, const std::map<std::string, Inventory>& listed = {});
 
-// What the largest of the lists takes, by wire_size(), that the recipe makes of these devices, if none is
+// What the largest of the lists takes, by wire_size(), that the spec makes of these devices, if none is
 // left out for its size.
-std::size_t listed_size(const Recipe& recipe, std::vector<Device> scanned);
+std::size_t listed_size(const AllocationSpec& spec, std::vector<Device> scanned);
 
 }  // namespace plughost

@@ -115,8 +115,8 @@ struct Hardware {
   bool operator==(const Hardware&) const = default;
 };
 
-struct KindRecipe;
-struct Recipe;
+struct KindSpec;
+struct AllocationSpec;
 
 // Why a device, or some of its shares, is not to be had, whatever it is by itself: who says so, and in words.
 struct Reason {
@@ -157,11 +157,11 @@ struct Device {
 
   // What its kind brings into a container beside nodes and mounts; devices of one container that share it get
   // it together. nullptr: nothing.
-  std::shared_ptr<const KindRecipe> recipe;
+  std::shared_ptr<const KindSpec> spec;
 
   // What its entry says, where several entries are one resource: see terms_of(). nullptr: the resource has
   // one.
-  std::shared_ptr<const Recipe> terms;
+  std::shared_ptr<const AllocationSpec> terms;
 
   // How many of its shares can be had?
   unsigned healthy_shares() const;

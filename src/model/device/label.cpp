@@ -44,9 +44,9 @@ struct Value {
   std::string trouble;  // why there is none; empty: there is
 };
 
-Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t count) {
+Value value_for(const LabelSpec& spec, const Device& device, std::size_t count) {
   std::string missing;
-  const auto text = recipe.value.expand(
+  const auto text = spec.value.expand(
       [&](std::string_view placeholder) -> std::optional<std::string> {
         if (placeholder == "count") return std::to_string(count);
         const std::string* const attribute = device.attribute(placeholder);
@@ -55,7 +55,7 @@ Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t cou
       &missing);
   if (!text) return {.trouble = '{' + missing + "} is not known of " + device.id};
   // What the configuration says itself was checked when it was read.
-  if (recipe.value.literal()) return {.text = *text};
+  if (spec.value.literal()) return {.text = *text};
   Value value{.text = label_value(*text)};
   if (value.text.empty()) value.trouble = "nothing of \"" + *text + "\" may stand in a label's value";
   if (const std::string trouble = label_value_trouble(value.text); !trouble.empty())
@@ -63,13 +63,13 @@ Value value_for(const LabelRecipe& recipe, const Device& device, std::size_t cou
   return value;
 }
 
-Value value_of(const LabelRecipe& recipe, const Present& present) {
-  Value value = value_for(recipe, *present.front(), present.size());
-  const std::vector<std::string_view> placeholders = recipe.value.placeholders();
+Value value_of(const LabelSpec& spec, const Present& present) {
+  Value value = value_for(spec, *present.front(), present.size());
+  const std::vector<std::string_view> placeholders = spec.value.placeholders();
   if (std::ranges::all_of(placeholders, [](std::string_view name) { return name == "count"; })) return value;
   for (const Device* const device : present) {
     if (!value.trouble.empty()) break;
-    const Value its = value_for(recipe, *device, present.size());
+    const Value its = value_for(spec, *device, present.size());
     value.trouble = its.trouble;
     if (its.trouble.empty() && its.text != value.text)
       value.trouble = "the devices differ: \"" + value.text + "\" of " + present.front()->id + ", \"" +
@@ -136,7 +136,7 @@ std::string label_value(std::string_view text) {
   return value;
 }
 
-Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory> lists) {
+Labels labels_of(std::span<const LabelSpec> specs, std::span<const Inventory> lists) {
   Present present;
   for (const Inventory& list : lists) {
     for (const Device& device : list.devices()) {
@@ -145,12 +145,12 @@ Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory
   }
   Labels labels;
   if (present.empty()) return labels;
-  for (const LabelRecipe& recipe : recipes) {
-    const Value value = value_of(recipe, present);
+  for (const LabelSpec& spec : specs) {
+    const Value value = value_of(spec, present);
     if (value.trouble.empty())
-      labels.pairs.emplace_back(label_name(recipe.key), value.text);
+      labels.pairs.emplace_back(label_name(spec.key), value.text);
     else
-      labels.remarks.push_back(label_name(recipe.key) + ": " + value.trouble);
+      labels.remarks.push_back(label_name(spec.key) + ": " + value.trouble);
   }
   return labels;
 }

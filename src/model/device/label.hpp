@@ -18,10 +18,10 @@
 namespace plughost {
 
 // As they are written.
-struct LabelRecipe {
+struct LabelSpec {
   std::string key;
   Template value;  // {count} (of devices), {id}, and the kind's attributes
-  bool operator==(const LabelRecipe&) const = default;
+  bool operator==(const LabelSpec&) const = default;
 };
 
 // The key as the node has it: one without a prefix is in feature.node.kubernetes.io. Node Feature Discovery
@@ -46,7 +46,7 @@ struct Labels {
 
 // lists: of the entry's resources. Without a device that is there the node has none of the labels. A value is
 // what all devices that are there make of it, sick ones included; where they differ, the label is left out.
-Labels labels_of(std::span<const LabelRecipe> recipes, std::span<const Inventory> lists);
+Labels labels_of(std::span<const LabelSpec> specs, std::span<const Inventory> lists);
 
 using FeatureTime = std::chrono::sys_time<std::chrono::microseconds>;
 

@@ -15,14 +15,13 @@ std::string node_resource_trouble(std::string_view key) {
   return resource_name_trouble(key);
 }
 
-NodeResources node_resources_of(std::span<const NodeResourceRecipe> recipes,
-                                std::span<const Inventory> lists) {
+NodeResources node_resources_of(std::span<const NodeResourceSpec> specs, std::span<const Inventory> lists) {
   std::uint64_t cards = 0;
   for (const Inventory& list : lists)
     cards += static_cast<std::uint64_t>(std::ranges::count_if(list.devices(), &Device::in_service));
   NodeResources counts;
-  for (const NodeResourceRecipe& recipe : recipes)
-    counts[recipe.key] = recipe.count == CardCount::kCores ? cards * kCoresOfACard : cards;
+  for (const NodeResourceSpec& spec : specs)
+    counts[spec.key] = spec.count == CardCount::kCores ? cards * kCoresOfACard : cards;
   return counts;
 }
 

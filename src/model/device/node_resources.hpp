@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "base/text/json.hpp"
+#include "model/device/allocation_spec.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/recipe.hpp"
 
 namespace plughost {
 
@@ -20,10 +20,10 @@ enum class CardCount {
   kCores,  // kCoresOfACard for each
 };
 
-struct NodeResourceRecipe {
+struct NodeResourceSpec {
   std::string key;  // the node's: "doslab.io/gpu-count"
   CardCount count = CardCount::kCards;
-  bool operator==(const NodeResourceRecipe&) const = default;
+  bool operator==(const NodeResourceSpec&) const = default;
 };
 
 // Why no node's key of that name can be ours, as a sentence; empty: it can.
@@ -33,8 +33,7 @@ using NodeResources = std::map<std::string, std::uint64_t>;
 
 // lists: of the entry's resources. A card that is Unhealthy by itself does not count; one whose units are all
 // held does.
-NodeResources node_resources_of(std::span<const NodeResourceRecipe> recipes,
-                                std::span<const Inventory> lists);
+NodeResources node_resources_of(std::span<const NodeResourceSpec> specs, std::span<const Inventory> lists);
 
 // A node's capacity, as the API server prints it.
 using Capacity = std::map<std::string, std::string>;

@@ -49,7 +49,7 @@ Json json_of_offers(const Survey& found) {
         entry["mounts"].push_back(
             json_of(ContainerMount{mount.host_path, mount.container_path.pattern(), mount.read_only}));
       for (const Variable& variable : device.env) entry["env"][variable.name.pattern()] = variable.value;
-      if (!cdi_edits(offer.resource, *offer.recipe, device).empty())
+      if (!cdi_edits(offer.resource, *offer.spec, device).empty())
         entry["cdi"] = cdi_qualified_name(offer.resource, device.id);
       for (const Attribute& attribute : device.attributes)
         entry["attributes"][attribute.name] = attribute.value;

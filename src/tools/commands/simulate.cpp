@@ -35,7 +35,7 @@ std::vector<AskingPod> asking_pods(const Config& config, const Offer& offer) {
   if (const auto* const why = std::get_if<std::string>(&found)) throw std::runtime_error(*why);
   std::vector<AskingPod> pods;
   for (const Pod& pod : std::get<std::vector<Pod>>(found)) {
-    if (auto asking = asking_pod(pod, offer.resource, *offer.recipe->assume))
+    if (auto asking = asking_pod(pod, offer.resource, *offer.spec->assume))
       pods.push_back(std::move(*asking));
   }
   return pods;
@@ -62,8 +62,7 @@ AnsweredContainers holding(const Config& config, const Offer& offer) {
 
 std::variant<Allocation, std::string> answer_on(const Offer& offer, const Device& card, const AskingPod& pod,
                                                 std::uint64_t units) {
-  if (!offer.recipe->assume->late())
-    return answer_on_card(offer, *offer.recipe, card, units, &pod, false, false);
+  if (!offer.spec->assume->late()) return answer_on_card(offer, *offer.spec, card, units, &pod, false, false);
   auto edits = late_edits(offer, card, units, pod, false);
   if (auto* const trouble = std::get_if<std::string>(&edits)) return std::move(*trouble);
   Allocation answer;
@@ -81,7 +80,7 @@ struct Told {
 
 Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>& pods, const AskingPod& pod,
           const AskingContainer& container, const AnsweredContainers& held) {
-  const AssumeTerms& terms = *offer.recipe->assume;
+  const AssumeTerms& terms = *offer.spec->assume;
   Told told{.container = &container, .card = {}, .answer = {}, .other = {}};
   const auto card = card_of(terms, pod, offer.inventory);
   if (const auto* const trouble = std::get_if<std::string>(&card)) {
@@ -109,7 +108,7 @@ Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>
 Json mark_of(const Offer& offer, const AskingPod& pod) {
   if (marked(pod)) return {};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return Json::parse(mark_patch(*offer.recipe->assume, pod,
+  return Json::parse(mark_patch(*offer.spec->assume, pod,
                                 std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
 }
 
@@ -134,7 +133,7 @@ std::string text_of(const Told& told) {
   return text;
 }
 
-// Prints what the containers of the pod get, and returns the exit code. The offer's recipe has an assume.
+// Prints what the containers of the pod get, and returns the exit code. The offer's spec has an assume.
 // name: "namespace/name". units: of a container; nullopt: of whichever. Throws std::runtime_error: there is
 // no answer, and why.
 int simulate_pod(const HostRoot& host, const Config& config, const Offer& offer, const std::string& name,
@@ -188,8 +187,8 @@ std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which
     if (*count > free.size())
       throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
                                " healthy devices, not " + which);
-    return preferred(offer.recipe->policy, offer.inventory, free, {}, *count, {},
-                     {.of = offer.recipe->shares, .same = {}});
+    return preferred(offer.spec->policy, offer.inventory, free, {}, *count, {},
+                     {.of = offer.spec->shares, .same = {}});
   }
   std::vector<std::string> ids;
   std::istringstream list(which);
@@ -208,8 +207,7 @@ const Offer& offer_of(const Survey& found, const std::string& name) {
 
 // nullopt: was not said.
 std::optional<std::uint64_t> units_asked(const Offer& offer, const std::string& what) {
-  if (!offer.recipe->assume)
-    throw std::runtime_error(offer.resource + ": --pod is for an entry with `assume`");
+  if (!offer.spec->assume) throw std::runtime_error(offer.resource + ": --pod is for an entry with `assume`");
   const std::size_t equals = what.find('=');
   if (equals == std::string::npos) return std::nullopt;
   const auto units = number_in<std::uint64_t>(what.substr(equals + 1));
@@ -227,7 +225,7 @@ int simulate(const SimulateOptions& options) {
   const Offer& offer = offer_of(found, options.what.substr(0, equals));
   if (!options.pod.empty())
     return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
-  if (offer.recipe->assume)
+  if (offer.spec->assume)
     throw std::runtime_error(offer.resource +
                              ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "
                              "in --pod default/trainer");

@@ -61,7 +61,7 @@ std::vector<Right> rights_of(const Config& config) {
                       });
   const auto assumes = [&config](auto what) {
     return config.api_server && std::ranges::any_of(config.resources, [&](const ResourceConfig& each) {
-             return each.recipe->assume && what(*each.recipe->assume);
+             return each.spec->assume && what(*each.spec->assume);
            });
   };
   const bool assumed = assumes([](const AssumeTerms&) { return true; });

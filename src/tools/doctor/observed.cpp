@@ -75,7 +75,7 @@ void observe_devices(const HostRoot& host, Observed& observed) {
         if (const auto number = host.device_number(node.host_path))
           observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
         // A runtime makes a node of CDI's for the container's user.
-        const bool by_cdi = terms_of(device, *offer.recipe).cdi != CdiNames::kNone;
+        const bool by_cdi = terms_of(device, *offer.spec).cdi != CdiNames::kNone;
         std::string who = by_cdi ? "" : who_may_open(host, node.host_path);
         if (!who.empty()) observed.closed_nodes[node.host_path] = std::move(who);
       }

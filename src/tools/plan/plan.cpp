@@ -12,7 +12,7 @@ namespace {
 // Of two entries that make a resource of one name the second is refused. owners: the names of those entries
 // by their resources.
 void take_offer(const Offer& offer, std::map<std::string, std::string>& owners, PlannedNode& node) {
-  const std::string& entry = offer.recipe->name.text();
+  const std::string& entry = offer.spec->name.text();
   const auto [owner, is_first] = owners.emplace(offer.resource, entry);
   if (!is_first) {
     node.troubles.push_back("the entries " + owner->second + " and " + entry + " both make " +

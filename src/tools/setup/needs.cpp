@@ -202,13 +202,13 @@ SandboxNeeds sandbox_needs(const Config& config) {
   SandboxNeeds all;
   for (const ResourceConfig& entry : config.resources) {
     const SandboxNeeds own = entry.source->sandbox_needs();
-    const Recipe& recipe = *entry.recipe;
+    const AllocationSpec& spec = *entry.spec;
     all.nvml = all.nvml || own.nvml;
     all.programs = all.programs || own.programs;
     all.users = all.users || own.users;
-    if (recipe.health) add(recipe.health->command, all);
-    if (recipe.when_unhealthy) add(recipe.when_unhealthy->program.command, all);
-    for (const auto* program : {&recipe.pre_start, &recipe.allocate, &recipe.on_remove}) {
+    if (spec.health) add(spec.health->command, all);
+    if (spec.when_unhealthy) add(spec.when_unhealthy->program.command, all);
+    for (const auto* program : {&spec.pre_start, &spec.allocate, &spec.on_remove}) {
       if (*program) add((*program)->command, all);
     }
   }

@@ -21,26 +21,26 @@ namespace {
 // Nothing if there is nothing to be told of its devices, with the reason in all.
 std::optional<DevicesOf> look(const ResourceConfig& entry, const HostRoot& host, Survey& all) {
   try {
-    Scan scan = entry.source->look(host, *entry.recipe);
+    Scan scan = entry.source->look(host, *entry.spec);
     std::ranges::transform(scan.unfinished, std::back_inserter(scan.remarks), unfinished_text);
     std::ranges::move(scan.remarks, std::back_inserter(all.remarks));
     std::ranges::move(scan.cdi, std::back_inserter(all.cdi));
     if (scan.undecided) {
-      all.undecided.push_back(entry.recipe->name.text());
+      all.undecided.push_back(entry.spec->name.text());
       return std::nullopt;
     }
-    Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
+    Assembly assembly = assemble(*entry.spec, std::move(scan.devices));
     std::ranges::move(assembly.remarks, std::back_inserter(all.remarks));
     for (auto& [resource, devices] : assembly.resources)
-      check_devices(host, resource, *entry.recipe, scan.numbers, devices);
+      check_devices(host, resource, *entry.spec, scan.numbers, devices);
     for (const auto* places : {&scan.unmatched, &assembly.unmatched}) {
       for (const std::string& place : *places)
-        all.unmatched.push_back(entry.where + ": " + entry.recipe->name.text() + ": `" + place +
+        all.unmatched.push_back(entry.where + ": " + entry.spec->name.text() + ": `" + place +
                                 "` matches no device that is here now");
     }
     return std::move(assembly.resources);
   } catch (const std::exception& error) {
-    all.troubles.push_back(entry.where + ": " + entry.recipe->name.text() + ": " + error.what());
+    all.troubles.push_back(entry.where + ": " + entry.spec->name.text() + ": " + error.what());
     return std::nullopt;
   }
 }
@@ -51,8 +51,8 @@ DevicesOf look(const EntriesOfName& entries, const HostRoot& host, Survey& all) 
   for (const ResourceConfig* entry : entries) {
     auto found = look(*entry, host, all);
     if (!found) continue;
-    for (auto& [resource, devices] : *found) find_units(host, *entry->recipe, devices);
-    parts.push_back({entry->recipe, std::make_shared<const DevicesOf>(std::move(*found))});
+    for (auto& [resource, devices] : *found) find_units(host, *entry->spec, devices);
+    parts.push_back({entry->spec, std::make_shared<const DevicesOf>(std::move(*found))});
   }
   Assembly joint = join(parts);
   std::ranges::move(joint.remarks, std::back_inserter(all.remarks));
@@ -102,7 +102,7 @@ constexpr std::string_view kCdiAnnotation = "cdi.k8s.io/";
 
 // The part of a container's answer for one device that plughost knows.
 struct Answer {
-  const Recipe& terms;
+  const AllocationSpec& terms;
   const Allocation& allocation;
   std::set<std::string> kinds;  // of the names of CDI devices that others specify
 
@@ -118,10 +118,10 @@ struct Answer {
 template <typename Use>
 void for_each_answer(const Offer& offer, Use use) {
   for (const Device& device : offer.inventory.devices()) {
-    const auto outcome = allocate_device(offer.resource, *offer.recipe, device, {.pod = UnitsPod{}});
+    const auto outcome = allocate_device(offer.resource, *offer.spec, device, {.pod = UnitsPod{}});
     const auto* const allocation = std::get_if<Allocation>(&outcome);
     if (!allocation) continue;
-    Answer answer{.terms = terms_of(device, *offer.recipe), .allocation = *allocation, .kinds = {}};
+    Answer answer{.terms = terms_of(device, *offer.spec), .allocation = *allocation, .kinds = {}};
     const std::string own = answer.terms.cdi == CdiNames::kNone ? "" : offer.resource;
     for (const std::string& name : allocation->cdi) add_kinds(name, own, answer.kinds);
     for (const auto& [key, value] : allocation->annotations)
@@ -139,14 +139,14 @@ void add_use(const ResourceConfig& entry, CdiUse& use) {
       add_kinds(value.text(), {}, use.kinds);
     }
   };
-  add_names(entry.recipe->annotations);
-  for (const auto& recipe : entry.source->recipes()) {
-    add_names(recipe->annotations);
-    use.any = use.any || !recipe->cdi.empty();
+  add_names(entry.spec->annotations);
+  for (const auto& spec : entry.source->specs()) {
+    add_names(spec->annotations);
+    use.any = use.any || !spec->cdi.empty();
   }
-  if (entry.recipe->cdi != CdiNames::kNone) use.own.insert(entry.recipe->name.text());
+  if (entry.spec->cdi != CdiNames::kNone) use.own.insert(entry.spec->name.text());
   use.any = use.any || !use.own.empty();
-  use.programs = use.programs || entry.recipe->allocate.has_value();
+  use.programs = use.programs || entry.spec->allocate.has_value();
 }
 
 // Empty: there is nothing to say that was shown to be true.
@@ -186,7 +186,7 @@ Survey survey(const Config& config, const HostRoot& host) {
   all.others = std::move(selection.others);
   for (const EntriesOfName& entries : by_name(applies.resources)) {
     for (auto& [name, devices] : look(entries, host, all))
-      all.offers.push_back({name, Inventory(std::move(devices)), entries.front()->recipe});
+      all.offers.push_back({name, Inventory(std::move(devices)), entries.front()->spec});
   }
   std::ranges::stable_sort(all.offers, {}, &Offer::resource);
   return all;

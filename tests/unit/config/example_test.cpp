@@ -209,7 +209,7 @@ TEST_CASE("the example is loaded with each preset, unless that preset offers the
   }
   const std::vector<ResourceConfig> entries = load_config(node.main()).resources;
   const auto gpu = std::ranges::find(entries, "example.com/{type}",
-                                     [](const auto& entry) { return entry.recipe->name.text(); });
+                                     [](const auto& entry) { return entry.spec->name.text(); });
   REQUIRE(gpu != entries.end());
   const std::string own = "resources[" + std::to_string(gpu - entries.begin()) + "] (" + gpu->where + ')';
   for (const CardPreset& preset : kOfCards) {

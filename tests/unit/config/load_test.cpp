@@ -12,7 +12,7 @@ using test::TempDir;
 
 std::vector<std::string> names(const Config& config) {
   std::vector<std::string> names;
-  for (const ResourceConfig& resource : config.resources) names.push_back(resource.recipe->name.text());
+  for (const ResourceConfig& resource : config.resources) names.push_back(resource.spec->name.text());
   return names;
 }
 
@@ -48,16 +48,16 @@ TEST_CASE("a small configuration has the defaults") {
   const ResourceConfig& resource = config.resources[0];
   CHECK(resource.source);
   CHECK(resource.where == dir.at("main.yaml").string() + ":1:13");
-  Recipe plain;
+  AllocationSpec plain;
   plain.name = Template("example.com/a");
-  CHECK(*resource.recipe == plain);
+  CHECK(*resource.spec == plain);
 }
 
 TEST_CASE("the usual policy is the one that fits what the devices' ids stand for") {
   const auto policy = [](const std::string& entry) {
     const TempDir dir;
     dir.file("main.yaml", "resources: [{name: x.com/a, " + entry + "}]\n");
-    return load_config(dir.at("main.yaml")).resources.at(0).recipe->policy;
+    return load_config(dir.at("main.yaml")).resources.at(0).spec->policy;
   };
   const std::string files = "directory: {path: /etc}";
   CHECK(policy(files) == AllocationPolicy::kNone);
@@ -107,33 +107,33 @@ devices:
   CHECK(config.kubelet.socket_directory() == "/run/r");
   CHECK(config.log == LogConfig{.level = LogLevel::kWarn, .format = LogFormat::kJson});
   REQUIRE(config.resources.size() == 1);
-  const Recipe& recipe = *config.resources[0].recipe;
-  CHECK(recipe.name.text() == "example.com/a-{name}");
-  CHECK(recipe.id.text() == "{name}");
-  CHECK(recipe.replicas == 4);
-  CHECK(recipe.shares == SharesOf::kDifferentDevices);
-  CHECK(recipe.policy == AllocationPolicy::kDistributed);
-  CHECK(recipe.forget_after == std::chrono::seconds(90));
-  CHECK(recipe.required);
-  CHECK(recipe.health ==
-        HealthRecipe{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
-                     .interval = std::chrono::minutes(1),
-                     .timeout = std::chrono::milliseconds(2500)});
-  CHECK(recipe.pre_start == ProgramRecipe{.command = {Template("/bin/format"), Template("{name}")},
-                                          .timeout = std::chrono::seconds(10)});
-  CHECK(recipe.when_unhealthy ==
-        UnhealthyRecipe{.program = {.command = {Template("/bin/tell"), Template("{id}")},
-                                    .timeout = std::chrono::seconds(10)},
-                        .after = std::chrono::minutes(1)});
-  CHECK(recipe.env == Recipe::Pairs{{Template("A"), Template("{id}")},
-                                    {Template("B"), Template("1")},
-                                    {Template("C"), Template("true")}});
-  CHECK(recipe.annotations == Recipe::Pairs{{Template("example.com/a"), Template("{n}")}});
-  REQUIRE(recipe.mounts.size() == 2);
-  CHECK(recipe.mounts[0] == MountRecipe{Template("{path}"), Template("/a/{n}"), true});
-  CHECK(recipe.mounts[1] == MountRecipe{Template("/b"), Template("/b"), false});
-  REQUIRE(recipe.nodes.size() == 1);
-  CHECK(recipe.nodes[0] == NodeRecipe{Template("/dev/null"), Template("/dev/null"), "r"});
+  const AllocationSpec& spec = *config.resources[0].spec;
+  CHECK(spec.name.text() == "example.com/a-{name}");
+  CHECK(spec.id.text() == "{name}");
+  CHECK(spec.replicas == 4);
+  CHECK(spec.shares == SharesOf::kDifferentDevices);
+  CHECK(spec.policy == AllocationPolicy::kDistributed);
+  CHECK(spec.forget_after == std::chrono::seconds(90));
+  CHECK(spec.required);
+  CHECK(spec.health ==
+        HealthCheckSpec{.command = {Template("/bin/check"), Template("{id}"), Template("--path={path}")},
+                        .interval = std::chrono::minutes(1),
+                        .timeout = std::chrono::milliseconds(2500)});
+  CHECK(spec.pre_start == ProgramSpec{.command = {Template("/bin/format"), Template("{name}")},
+                                      .timeout = std::chrono::seconds(10)});
+  CHECK(spec.when_unhealthy ==
+        UnhealthyProgramSpec{.program = {.command = {Template("/bin/tell"), Template("{id}")},
+                                         .timeout = std::chrono::seconds(10)},
+                             .after = std::chrono::minutes(1)});
+  CHECK(spec.env == AllocationSpec::Pairs{{Template("A"), Template("{id}")},
+                                          {Template("B"), Template("1")},
+                                          {Template("C"), Template("true")}});
+  CHECK(spec.annotations == AllocationSpec::Pairs{{Template("example.com/a"), Template("{n}")}});
+  REQUIRE(spec.mounts.size() == 2);
+  CHECK(spec.mounts[0] == MountSpec{Template("{path}"), Template("/a/{n}"), true});
+  CHECK(spec.mounts[1] == MountSpec{Template("/b"), Template("/b"), false});
+  REQUIRE(spec.nodes.size() == 1);
+  CHECK(spec.nodes[0] == NodeSpec{Template("/dev/null"), Template("/dev/null"), "r"});
 }
 
 TEST_CASE("labels are what they say, in their order, and their directory is Node Feature Discovery's") {
@@ -143,10 +143,10 @@ TEST_CASE("labels are what they say, in their order, and their directory is Node
            "x.com/count: \"{count}\", there: true, mark: \"\"}}, {name: example.com/b, count: 1}]");
   const Config config = load_config(dir.at("main.yaml"));
   CHECK(config.labels.directory == "/etc/kubernetes/node-feature-discovery/features.d");
-  CHECK(config.resources[0].labels == std::vector<LabelRecipe>{{"model", Template("{name}")},
-                                                               {"x.com/count", Template("{count}")},
-                                                               {"there", Template("true")},
-                                                               {"mark", Template("")}});
+  CHECK(config.resources[0].labels == std::vector<LabelSpec>{{"model", Template("{name}")},
+                                                             {"x.com/count", Template("{count}")},
+                                                             {"there", Template("true")},
+                                                             {"mark", Template("")}});
   CHECK(config.resources[1].labels.empty());
   dir.file("main.yaml", "labels: {directory: /nfd/}\nresources: []");
   CHECK(load_config(dir.at("main.yaml")).labels.directory == "/nfd");
@@ -210,7 +210,7 @@ TEST_CASE("whose credentials are used, and our node's name") {
 TEST_CASE("a device is Unhealthy for half a minute before anybody is told, who has as long") {
   const TempDir dir;
   dir.file("main.yaml", "resources: [{name: example.com/a, count: 1, whenUnhealthy: {exec: [/bin/tell]}}]");
-  const auto told = load_config(dir.at("main.yaml")).resources[0].recipe->when_unhealthy;
+  const auto told = load_config(dir.at("main.yaml")).resources[0].spec->when_unhealthy;
   REQUIRE(told);
   CHECK(told->after == std::chrono::seconds(30));
   CHECK(told->program.timeout == std::chrono::seconds(30));
@@ -221,8 +221,8 @@ TEST_CASE("an entry without an id takes the kind's") {
   dir.file("main.yaml",
            "resources: [{name: example.com/a, count: 2}, {name: example.com/b, count: 2, id: \"b{n}\"}]");
   const Config config = load_config(dir.at("main.yaml"));
-  CHECK(config.resources[0].recipe->id.text() == "{resource}-{n}");
-  CHECK(config.resources[1].recipe->id.text() == "b{n}");
+  CHECK(config.resources[0].spec->id.text() == "{resource}-{n}");
+  CHECK(config.resources[1].spec->id.text() == "b{n}");
 }
 
 TEST_CASE("the directory of the command line wins, and is checked in its place") {

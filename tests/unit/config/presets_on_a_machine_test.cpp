@@ -146,8 +146,8 @@ void add_others(const MadeSysfs& machine) {
 Texts found_by(const fs::path& preset, const MadeSysfs& machine) {
   Texts found;
   for (const ResourceConfig& entry : load_config(preset).resources) {
-    Scan scan = entry.source->look(machine.host(), *entry.recipe);
-    const Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
+    Scan scan = entry.source->look(machine.host(), *entry.spec);
+    const Assembly assembly = assemble(*entry.spec, std::move(scan.devices));
     CHECK(scan.remarks.empty());
     CHECK(assembly.remarks.empty());
     for (const auto& [resource, devices] : assembly.resources) {

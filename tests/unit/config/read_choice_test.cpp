@@ -18,9 +18,9 @@ using Texts = std::vector<std::string>;
 Texts listed(const MadeSysfs& machine, const std::string& keys) {
   const Config config = config_of("resources:\n- {name: x.com/x, " + keys + "}\n");
   const ResourceConfig& entry = config.resources.at(0);
-  Scan scan = entry.source->look(machine.host(), *entry.recipe);
+  Scan scan = entry.source->look(machine.host(), *entry.spec);
   Texts ids;
-  const Assembly assembly = assemble(*entry.recipe, std::move(scan.devices));
+  const Assembly assembly = assemble(*entry.spec, std::move(scan.devices));
   for (const Device& device : assembly.resources.at("x.com/x"))
     ids.push_back(device.id + (device.replicas > 1 ? "*" + std::to_string(device.replicas) : ""));
   return ids;
@@ -144,11 +144,11 @@ TEST_CASE("an entry says where its patterns stand") {
       "resources:\n- name: x.com/x\n  directory: {path: /etc}\n  only: {name: a}\n  except: [{name: b}, {id: "
       "c}]\n  replicas: {\"*T4*\": 2}\n- {name: x.com/y, directory: {path: /etc}, replicas: [{only: {id: a}, "
       "count: 2}]}\n");
-  const Recipe& recipe = *config.resources.at(0).recipe;
-  CHECK(recipe.choice.only.at(0).where == "only");
-  CHECK(recipe.choice.except.at(1).where == "except[1]");
-  CHECK(recipe.replicas_of.at(0).where == "replicas.*T4*");
-  CHECK(config.resources.at(1).recipe->replicas_of.at(0).where == "replicas[0]");
+  const AllocationSpec& spec = *config.resources.at(0).spec;
+  CHECK(spec.choice.only.at(0).where == "only");
+  CHECK(spec.choice.except.at(1).where == "except[1]");
+  CHECK(spec.replicas_of.at(0).where == "replicas.*T4*");
+  CHECK(config.resources.at(1).spec->replicas_of.at(0).where == "replicas[0]");
 }
 
 }  // namespace

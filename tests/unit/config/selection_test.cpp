@@ -31,7 +31,7 @@ struct Made {
 
 std::vector<std::string> names_of(const Config& config) {
   std::vector<std::string> names;
-  for (const ResourceConfig& entry : config.resources) names.push_back(entry.recipe->name.text());
+  for (const ResourceConfig& entry : config.resources) names.push_back(entry.spec->name.text());
   return names;
 }
 

@@ -19,13 +19,13 @@ TEST_CASE("a count's devices are numbers, and do not depend on the machine") {
 }
 
 TEST_CASE("a count's devices are called after their resource") {
-  Recipe recipe;
-  recipe.name = Template("nicktming.com/gpu");
+  AllocationSpec spec;
+  spec.name = Template("nicktming.com/gpu");
   for (const Kind& kind : kinds()) {
-    if (kind.key == "count") recipe.id = Template(kind.default_id);
+    if (kind.key == "count") spec.id = Template(kind.default_id);
   }
   const Entry entry = read_entry("count", text("2"));
-  const Assembly assembly = assemble(recipe, entry.source->fixed_devices());
+  const Assembly assembly = assemble(spec, entry.source->fixed_devices());
   const std::vector<Device>& devices = assembly.resources.at("nicktming.com/gpu");
   REQUIRE(devices.size() == 2);
   CHECK(devices[0].id == "nicktming.com/gpu-0");

@@ -53,10 +53,10 @@ inline Entry read_entry(const std::string& key, Node value) {
   return entry;
 }
 
-inline Recipe taking(Choice choice) {
-  Recipe recipe;
-  recipe.choice = std::move(choice);
-  return recipe;
+inline AllocationSpec taking(Choice choice) {
+  AllocationSpec spec;
+  spec.choice = std::move(choice);
+  return spec;
 }
 
 inline std::vector<std::string> ids_of(const Scan& scan) {

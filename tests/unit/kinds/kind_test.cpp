@@ -23,7 +23,7 @@ TEST_CASE("a node that udev has not finished with is left out, whatever found it
   const Node paths = list({map({{"path", text("/dev/ttyS*")}})});
   const Entry entry = read_entry("groups", list({map({{"paths", paths}})}));
   REQUIRE(entry.problems == Ids{});
-  const auto look = [&] { return entry.source->look(sysfs.host(), Recipe()); };
+  const auto look = [&] { return entry.source->look(sysfs.host(), AllocationSpec()); };
   CHECK(look().devices.size() == 3);  // no udevd runs
   sysfs.tree().file("/run/udev/control");
   const Scan early = look();

@@ -28,7 +28,7 @@ std::set<std::string> own(const Adoption& found) {
 
 // A machine with one resource, and a checkpoint.
 struct Node {
-  Recipe recipe;
+  AllocationSpec spec;
   std::vector<Device> devices;
   std::map<std::string, Inventory> listed;
   HeldIds held;
@@ -51,7 +51,7 @@ struct Node {
   Adoption look() {
     held.checkpoint = std::make_shared<const Checkpoint>(checkpoint);
     sort_by_id(devices);
-    auto all = adopt(recipe, {{kA, devices}}, listed, held, paths());
+    auto all = adopt(spec, {{kA, devices}}, listed, held, paths());
     CHECK(all.size() <= 1);
     return all[kA];
   }
@@ -87,12 +87,12 @@ TEST_CASE(
     node.hold({"X"}, given);
   }
   SUBCASE("a CDI name") {
-    auto names = std::make_shared<KindRecipe>();
+    auto names = std::make_shared<KindSpec>();
     names->cdi = {Template("v.com/c={id}")};
     for (Device& device : node.devices) {
       device.nodes.clear();
       device.attributes = {{"id", device.id}};
-      device.recipe = names;
+      device.spec = names;
     }
     Allocation given;
     given.cdi = {"v.com/c=bob"};
@@ -103,11 +103,11 @@ TEST_CASE(
       device.nodes.clear();
       device.attributes = {{"id", device.id}};
     }
-    node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
+    node.spec.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("what is in our own CDI specification") {
-    node.recipe.cdi = CdiNames::kCri;
+    node.spec.cdi = CdiNames::kCri;
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("a device that is sick is held, too") {
@@ -119,12 +119,12 @@ TEST_CASE(
       device.nodes.clear();
       device.attributes = {{"id", device.id}};
     }
-    node.recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
+    node.spec.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/{id}")}};
     node.devices[1].trouble = "sick";
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   SUBCASE("a device of which no answer can be made") {
-    node.recipe.env = {{Template("E"), Template("{missing}")}};
+    node.spec.env = {{Template("E"), Template("{missing}")}};
     node.hold({"X"}, with_nodes({"/dev/bob"}));
   }
   CHECK(node.adopted() == "bob<X");
@@ -351,11 +351,11 @@ TEST_CASE(
 TEST_CASE("what every container of the entry is given, or shares, is nobody's for a device that is away") {
   Node node{.devices = {at("bob", {"/dev/2"}, 4)}};
   SUBCASE("a node of the entry") {
-    node.recipe.nodes = {{.host_path = Template("/dev/3"), .container_path = Template("/dev/3")}};
+    node.spec.nodes = {{.host_path = Template("/dev/3"), .container_path = Template("/dev/3")}};
     node.hold({"amy"}, with_nodes({"/dev/3"}));
   }
   SUBCASE("what a program has given") {
-    node.recipe.allocate.emplace();
+    node.spec.allocate.emplace();
     node.hold({"amy"}, with_nodes({"/dev/3"}));
   }
   SUBCASE("a device that the entry shares") { node.hold({"amy"}, with_nodes({"/dev/2"})); }
@@ -388,7 +388,7 @@ TEST_CASE("what a program has given beside a device's nodes is not held against 
   Node node{.devices = {at("amy", {"/dev/1"})}};
   node.hold({"amy"}, with_nodes({"/dev/1", "/dev/common"}));
   CHECK(node.look().stale.at("amy")[0].now.empty());
-  node.recipe.allocate.emplace();
+  node.spec.allocate.emplace();
   CHECK(node.look().stale.empty());
   node.devices = {at("amy", {"/dev/2"})};
   CHECK(node.look().stale.at("amy")[0].now == "/dev/2");

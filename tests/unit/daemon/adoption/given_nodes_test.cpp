@@ -19,7 +19,7 @@ Device at(const std::string& id, const Texts& nodes, const std::string& unit = {
 struct Machine {
   std::map<std::string, std::string> links = {};
   std::map<std::string, std::string> units = {};  // by node; "all": every program opens it
-  Recipe recipe = {};
+  AllocationSpec spec = {};
 
   Drift drift(const Texts& given, const std::vector<Device>& devices) const {
     const Paths paths{.leads_to =
@@ -36,7 +36,7 @@ struct Machine {
     for (const std::string& path : given) answer.nodes.push_back({.host_path = path, .container_path = path});
     std::vector<const Device*> its;
     for (const Device& device : devices) its.push_back(&device);
-    return drift_of("x.com/a", recipe, answer, its, paths);
+    return drift_of("x.com/a", spec, answer, its, paths);
   }
 };
 
@@ -78,7 +78,7 @@ TEST_CASE("drift: another node of the same hardware is its own") {
 
 TEST_CASE("drift: what comes with every device, or what every program opens, says nothing of a device") {
   Machine machine{.units = {{"/dev/ctl", "all"}, {"/dev/tools", "all"}, {"/dev/common", "/sys/9"}}};
-  machine.recipe.nodes = {{.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
+  machine.spec.nodes = {{.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
   CHECK(machine.drift({"/dev/0", "/dev/ctl", "/dev/common"}, {at("a", {"/dev/0", "/dev/tools"})}).lost ==
         kNone);
   const Drift drift = machine.drift({"/dev/0", "/dev/gone"}, {at("a", {"/dev/0", "/dev/tools"})});
@@ -105,7 +105,7 @@ TEST_CASE("drift: of several devices of a container those have moved that it has
 
 TEST_CASE("drift: a sick or drained device is looked at as a well one") {
   Machine machine;
-  machine.recipe.nodes = {{.host_path = Template("/dev/c-{id}"), .container_path = Template("/dev/c")}};
+  machine.spec.nodes = {{.host_path = Template("/dev/c-{id}"), .container_path = Template("/dev/c")}};
   Device device = at("a", {"/dev/0"});
   device.trouble = "sick";
   device.reasons = {Reason::drain("the fan")};

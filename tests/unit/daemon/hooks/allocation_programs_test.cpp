@@ -28,18 +28,18 @@ struct Asked {
   bool dropped = false;
 
   explicit Asked(const std::string& script, std::chrono::milliseconds timeout = 1min) {
-    Recipe recipe;
-    recipe.allocate = ProgramRecipe{.timeout = timeout};
+    AllocationSpec spec;
+    spec.allocate = ProgramSpec{.timeout = timeout};
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{resource}")})
-      recipe.allocate->command.emplace_back(word);
+      spec.allocate->command.emplace_back(word);
     offer = {.resource = "x.com/a",
              .inventory = Inventory({{.id = "a",
                                       .numa_nodes = {1},
                                       .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
                                       .attributes = {{"serial", "S1"}}},
                                      {.id = "shared", .replicas = 3}}),
-             .recipe = std::make_shared<const Recipe>(recipe)};
+             .spec = std::make_shared<const AllocationSpec>(spec)};
   }
   void begin(const std::vector<std::string>& ids) {
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !outcome; });
@@ -123,9 +123,9 @@ TEST_CASE(
   Asked first("cat > $1/first; echo '{\"env\": {\"FIRST\": \"1\"}, \"nodes\": [\"/dev/first\"]}'");
   const Asked second("cat > " + first.dir.at("second").string() +
                      "; echo '{\"env\": {\"SECOND\": \"2\"}, \"nodes\": [\"/dev/second\"]}'");
-  const auto none = std::make_shared<const Recipe>();
-  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.recipe},
-                                     {.id = "b", .terms = second.offer.recipe},
+  const auto none = std::make_shared<const AllocationSpec>();
+  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.spec},
+                                     {.id = "b", .terms = second.offer.spec},
                                      {.id = "c", .terms = none}});
   CHECK(asks_program(first.offer, std::vector<std::string>{"c", "b"}));
   CHECK_FALSE(asks_program(first.offer, std::vector<std::string>{"c"}));
@@ -146,7 +146,7 @@ TEST_CASE(
   const Asked other("echo '{\"env\": {\"X\": \"2\"}}'"), failing("exit 3");
   for (const Asked* const second : {&other, &failing}) {
     first.offer.inventory =
-        Inventory({{.id = "a", .terms = first.offer.recipe}, {.id = "b", .terms = second->offer.recipe}});
+        Inventory({{.id = "a", .terms = first.offer.spec}, {.id = "b", .terms = second->offer.spec}});
     first.outcome.reset();
     const auto trouble = std::get<std::string>(first.answer({"a", "b"}));
     CAPTURE(trouble);

@@ -35,19 +35,19 @@ struct Checked {
   Log log{LogLevel::kError, LogFormat::kAuto};
   Programs programs{loop};
   HealthChecks checks{programs, log, [this] { ++verdicts; }};
-  Recipe recipe;
+  AllocationSpec spec;
 
   explicit Checked(const std::string& script, std::chrono::milliseconds timeout = 1min) {
-    recipe.health = HealthRecipe{.interval = 10ms, .timeout = timeout};
+    spec.health = HealthCheckSpec{.interval = 10ms, .timeout = timeout};
     use(script);
   }
   void use(const std::string& script) {
-    recipe.health->command.clear();
+    spec.health->command.clear();
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
-      recipe.health->command.emplace_back(word);
+      spec.health->command.emplace_back(word);
   }
-  void follow(const std::vector<Device>& now) { checks.follow(recipe, {{kResource, now}}); }
+  void follow(const std::vector<Device>& now) { checks.follow(spec, {{kResource, now}}); }
   // "a b(too hot)": what is listed of these devices.
   std::string list(std::vector<Device> scanned, const std::vector<Device>& listed = {}) {
     checks.apply(kResource, listed, scanned);
@@ -115,7 +115,7 @@ TEST_CASE("checks go on, and their verdict changes") {
 
 TEST_CASE("at most four programs run at once, and every device is checked") {
   Checked entry(test::kWaiting);
-  entry.recipe.health->interval = 1h;
+  entry.spec.health->interval = 1h;
   std::vector<Device> many(40);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
   entry.follow(many);
@@ -127,7 +127,7 @@ TEST_CASE("at most four programs run at once, and every device is checked") {
 
 TEST_CASE("checks that were ended give their places back") {
   Checked entry("[ $2 = well ] || exec sleep 1000", 1s);
-  entry.recipe.health->interval = 1h;
+  entry.spec.health->interval = 1h;
   SUBCASE("by their time-out") {
     const auto devices_now = devices({"a", "b", "c", "d", "e", "well"});
     entry.follow(devices_now);
@@ -135,7 +135,7 @@ TEST_CASE("checks that were ended give their places back") {
     CHECK(entry.list(devices_now).ends_with(" well"));
   }
   SUBCASE("because their devices are gone") {
-    entry.recipe.health->timeout = 1h;
+    entry.spec.health->timeout = 1h;
     entry.follow(devices({"a", "b", "c", "d"}));
     test::run_until(
         entry.loop, [&] { return entry.verdicts > 0; }, 300ms);
@@ -167,7 +167,7 @@ TEST_CASE("a device waits for its first check no longer than a check may take, a
   Checked entry("[ $2 = e ] || exec sleep 1000", 300ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
   const auto begun = Clock::now();
-  entry.checks.follow(entry.recipe, {{kResource, five}});
+  entry.checks.follow(entry.spec, {{kResource, five}});
   CHECK(entry.checks.waits_until(kResource) >= begun + 500ms);
   REQUIRE(
       entry.becomes("a(the health check was killed after 300 ms) b(the health check was killed after "
@@ -179,7 +179,7 @@ TEST_CASE("a device waits for its first check no longer than a check may take, a
 TEST_CASE(
     "however many first checks hang, no device is Healthy, nor Unhealthy before its own has had its time") {
   Checked entry("exec sleep 1000", 100ms);
-  entry.recipe.health->interval = 1h;
+  entry.spec.health->interval = 1h;
   std::vector<Device> many(20);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
   entry.follow(many);
@@ -204,7 +204,7 @@ TEST_CASE("a device whose check waits for its turn for longer than a check may t
   std::vector<Device> eight(8);
   for (std::size_t i = 0; i < eight.size(); ++i) eight[i].id = std::to_string(i);
   entry.follow(eight);
-  entry.recipe.health->timeout = 1h;  // the first four are to take long
+  entry.spec.health->timeout = 1h;  // the first four are to take long
   entry.follow(eight);
   REQUIRE(test::only_run(entry.loop, entry.dir, 4));
   REQUIRE(test::run_until(entry.loop,
@@ -218,8 +218,8 @@ TEST_CASE("a device whose check cannot be started when its turn comes late is no
   Checked entry(test::kWaiting, 50ms);
   const auto five = devices({"a", "b", "c", "d", "e"});
   entry.follow(five);
-  entry.recipe.health->timeout = 1h;
-  entry.recipe.health->interval = 10h;
+  entry.spec.health->timeout = 1h;
+  entry.spec.health->interval = 10h;
   entry.follow(five);
   REQUIRE(test::only_run(entry.loop, entry.dir, 4));
   const auto waits = [&] { return entry.checks.waits_until(kResource) != Clock::time_point::max(); };
@@ -238,7 +238,7 @@ TEST_CASE("a device whose check cannot be started when its turn comes late is no
 
 TEST_CASE("a check that the machine cannot start is no verdict: the last one stands, and one line tells") {
   Checked entry("[ $2 != sick ] || { echo too hot; exit 1; }");
-  entry.recipe.health->interval = 1h;
+  entry.spec.health->interval = 1h;
   const auto two = devices({"sick", "well"});
   entry.follow(two);
   REQUIRE(entry.becomes("sick(too hot) well", two));
@@ -246,7 +246,7 @@ TEST_CASE("a check that the machine cannot start is no verdict: the last one sta
   {
     const test::NoDescriptors none;
     entry.use("exit 0");
-    entry.recipe.health->timeout = 100ms;  // what a new device waits for
+    entry.spec.health->timeout = 100ms;  // what a new device waits for
     entry.follow(three);
     CHECK(entry.becomes("new(the health check cannot be started: Too many open files) sick(too hot) well",
                         three));
@@ -260,7 +260,7 @@ TEST_CASE("a check that the machine cannot start is no verdict: the last one sta
 
 TEST_CASE("a program that cannot be started is the reason") {
   Checked entry("");
-  entry.recipe.health->command = {Template("/nonexistent/check")};
+  entry.spec.health->command = {Template("/nonexistent/check")};
   const auto one = devices({"a"});
   entry.follow(one);
   CHECK(entry.becomes("a(the health check cannot be started: No such file or directory)", one));
@@ -268,7 +268,7 @@ TEST_CASE("a program that cannot be started is the reason") {
 
 TEST_CASE("a device without a value that the command names is Unhealthy at once") {
   Checked entry("");
-  entry.recipe.health->command = {Template("/bin/true"), Template("{serial}")};
+  entry.spec.health->command = {Template("/bin/true"), Template("{serial}")};
   const auto one = devices({"a"});
   entry.follow(one);
   CHECK(entry.list(one) == "a(its health cannot be checked: it has no {serial})");
@@ -276,7 +276,7 @@ TEST_CASE("a device without a value that the command names is Unhealthy at once"
 
 TEST_CASE("another command is tried at once, and until then the former one's verdict stands") {
   Checked entry("echo too hot; exit 1");
-  entry.recipe.health->interval = 1h;
+  entry.spec.health->interval = 1h;
   const auto one = devices({"a"});
   entry.follow(one);
   REQUIRE(entry.becomes("a(too hot)", one));
@@ -294,9 +294,9 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
   pid_t pid = 0;
   std::ifstream(entry.dir.at("pid-a")) >> pid;
   SUBCASE("the device is gone") { entry.follow({}); }
-  SUBCASE("the resource is gone") { entry.checks.follow(entry.recipe, {}); }
+  SUBCASE("the resource is gone") { entry.checks.follow(entry.spec, {}); }
   SUBCASE("the entry has no checks now") {
-    entry.recipe.health.reset();
+    entry.spec.health.reset();
     entry.follow(one);
   }
   CHECK(test::run_until(entry.loop, [&] { return ::kill(pid, 0) != 0; }));
@@ -305,9 +305,9 @@ TEST_CASE("what is not followed any more is not checked, and its program is kill
 
 TEST_CASE("a device is checked as its own entry says, and not at all where that says nothing") {
   Checked first("exit 0"), second("echo too hot; exit 1");
-  const auto none = std::make_shared<const Recipe>();
-  const std::vector<Device> scanned{{.id = "a", .terms = std::make_shared<const Recipe>(first.recipe)},
-                                    {.id = "b", .terms = std::make_shared<const Recipe>(second.recipe)},
+  const auto none = std::make_shared<const AllocationSpec>();
+  const std::vector<Device> scanned{{.id = "a", .terms = std::make_shared<const AllocationSpec>(first.spec)},
+                                    {.id = "b", .terms = std::make_shared<const AllocationSpec>(second.spec)},
                                     {.id = "c", .terms = none}};
   first.follow(scanned);
   CHECK(first.list(scanned) == "c");

@@ -29,13 +29,13 @@ struct Prepared {
   bool dropped = false;
 
   explicit Prepared(const std::string& script, std::chrono::milliseconds timeout = 1min) {
-    Recipe recipe;
-    recipe.pre_start = ProgramRecipe{.timeout = timeout};
+    AllocationSpec spec;
+    spec.pre_start = ProgramSpec{.timeout = timeout};
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
-      recipe.pre_start->command.emplace_back(word);
+      spec.pre_start->command.emplace_back(word);
     offer->resource = "x.com/a";
-    offer->recipe = std::make_shared<const Recipe>(recipe);
+    offer->spec = std::make_shared<const AllocationSpec>(spec);
     list({{.id = "a"}, {.id = "b"}, {.id = "shared", .replicas = 3}});
   }
   void list(std::vector<Device> devices) { offer->inventory = Inventory(std::move(devices)); }
@@ -131,9 +131,9 @@ TEST_CASE("what cannot be prepared is said at once") {
     CHECK(pod.trouble == "there is no device \"gone\" any more");
   }
   SUBCASE("a device without a value that the command needs") {
-    Recipe recipe = *pod.offer->recipe;
-    recipe.pre_start->command.emplace_back("{serial}");
-    pod.offer->recipe = std::make_shared<const Recipe>(recipe);
+    AllocationSpec spec = *pod.offer->spec;
+    spec.pre_start->command.emplace_back("{serial}");
+    pod.offer->spec = std::make_shared<const AllocationSpec>(spec);
     pod.begin({"a"});
     CHECK(pod.trouble == "device \"a\" has no {serial}, which preStart needs");
   }
@@ -152,7 +152,7 @@ TEST_CASE("destroyed means that the programs are killed, and the answers dropped
 
 TEST_CASE("preStart: a device is prepared by its own entry's program") {
   Prepared first("touch $1/first-$2"), second("touch $1/second-$2");
-  first.list({{.id = "a", .terms = first.offer->recipe}, {.id = "b", .terms = second.offer->recipe}});
+  first.list({{.id = "a", .terms = first.offer->spec}, {.id = "b", .terms = second.offer->spec}});
   CHECK(first.answer({"a", "b"}).empty());
   CHECK(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-b")));

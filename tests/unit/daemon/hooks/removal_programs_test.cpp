@@ -27,12 +27,12 @@ struct Cleared {
   bool done = false;
 
   explicit Cleared(const std::string& script, std::chrono::milliseconds timeout = 1min) {
-    Recipe recipe;
-    recipe.on_remove = ProgramRecipe{.timeout = timeout};
+    AllocationSpec spec;
+    spec.on_remove = ProgramSpec{.timeout = timeout};
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
-      recipe.on_remove->command.emplace_back(word);
-    offer.recipe = std::make_shared<const Recipe>(recipe);
+      spec.on_remove->command.emplace_back(word);
+    offer.spec = std::make_shared<const AllocationSpec>(spec);
   }
   bool exists(const std::string& file) const { return std::filesystem::exists(dir.at(file)); }
   void finish(std::chrono::milliseconds limit) {
@@ -77,7 +77,7 @@ TEST_CASE("the end waits for no longer than it may, and kills what runs then") {
 
 TEST_CASE("where nothing is to be cleared away the end comes at once") {
   Cleared disks("touch $1/cleared-$2");
-  disks.offer.recipe = std::make_shared<const Recipe>();
+  disks.offer.spec = std::make_shared<const AllocationSpec>();
   disks.removals.run(disks.offer);
   disks.finish(1min);
   CHECK_FALSE(disks.exists("cleared-a"));
@@ -112,9 +112,9 @@ TEST_CASE("at the end each device that was not cleared away is told of, and no p
 
 TEST_CASE("onRemove: a device is cleared away by its own entry's program") {
   Cleared first("touch $1/first-$2"), second("touch $1/second-$2");
-  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.recipe},
-                                     {.id = "b", .terms = second.offer.recipe},
-                                     {.id = "c", .terms = std::make_shared<const Recipe>()}});
+  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.spec},
+                                     {.id = "b", .terms = second.offer.spec},
+                                     {.id = "c", .terms = std::make_shared<const AllocationSpec>()}});
   first.removals.run(first.offer);
   first.finish(1min);
   CHECK(first.exists("first-a"));

@@ -34,12 +34,12 @@ struct Watched {
   Offer offer{.resource = kA};
 
   explicit Watched(const std::string& script, std::chrono::milliseconds after = 0ms) {
-    Recipe recipe;
-    recipe.when_unhealthy = UnhealthyRecipe{.program = {.timeout = 1min}, .after = after};
+    AllocationSpec spec;
+    spec.when_unhealthy = UnhealthyProgramSpec{.program = {.timeout = 1min}, .after = after};
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
-      recipe.when_unhealthy->program.command.emplace_back(word);
-    offer.recipe = std::make_shared<const Recipe>(recipe);
+      spec.when_unhealthy->program.command.emplace_back(word);
+    offer.spec = std::make_shared<const AllocationSpec>(spec);
   }
   void offers(std::vector<Device> devices) {
     offer.inventory = Inventory(std::move(devices));
@@ -147,9 +147,9 @@ TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and n
 
 TEST_CASE("whenUnhealthy: what the program needs and the device does not have is told of") {
   Watched disks("true");
-  Recipe recipe = *disks.offer.recipe;
-  recipe.when_unhealthy->program.command.emplace_back("{serial}");
-  disks.offer.recipe = std::make_shared<const Recipe>(recipe);
+  AllocationSpec spec = *disks.offer.spec;
+  spec.when_unhealthy->program.command.emplace_back("{serial}");
+  disks.offer.spec = std::make_shared<const AllocationSpec>(spec);
   disks.offers({{.id = "a", .trouble = "sick"}});
   CHECK(disks.until_logged("warn", "the device has no {serial}, which whenUnhealthy needs"));
 }
@@ -157,11 +157,11 @@ TEST_CASE("whenUnhealthy: what the program needs and the device does not have is
 TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not told") {
   Watched disks("echo >> $1/ran-$2", 100ms);
   disks.offers({{.id = "a", .trouble = "sick"}});
-  const auto wants = disks.offer.recipe;
-  disks.offer.recipe = std::make_shared<const Recipe>();
+  const auto wants = disks.offer.spec;
+  disks.offer.spec = std::make_shared<const AllocationSpec>();
   disks.offers({{.id = "a", .trouble = "sick"}});
   disks.offer.resource = "x.com/b";
-  disks.offer.recipe = wants;
+  disks.offer.spec = wants;
   disks.offers({{.id = "b", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(disks.text("ran-a").empty());
@@ -169,19 +169,19 @@ TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not to
 
 TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, and after how long") {
   Watched first("touch $1/first-$2", 1h), second("touch $1/second-$2");
-  const auto none = std::make_shared<const Recipe>();
-  first.offers({{.id = "a", .trouble = "sick", .terms = first.offer.recipe},
-                {.id = "b", .trouble = "sick", .terms = second.offer.recipe},
+  const auto none = std::make_shared<const AllocationSpec>();
+  first.offers({{.id = "a", .trouble = "sick", .terms = first.offer.spec},
+                {.id = "b", .trouble = "sick", .terms = second.offer.spec},
                 {.id = "c", .trouble = "sick", .terms = none}});
   REQUIRE(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
   CHECK(first.text("first-a").empty());
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
   // Though the resource's first entry wants to hear of none.
-  first.offer.recipe = none;
-  first.offers({{.id = "b", .trouble = "", .terms = second.offer.recipe}});
+  first.offer.spec = none;
+  first.offers({{.id = "b", .trouble = "", .terms = second.offer.spec}});
   std::filesystem::remove(second.dir.at("second-b"));
-  first.offers({{.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
+  first.offers({{.id = "b", .trouble = "sick", .terms = second.offer.spec}});
   CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
 }
 
@@ -189,13 +189,13 @@ TEST_CASE(
     "whenUnhealthy: a device whose entry does not want it any more, when the kubelet has told who holds it, "
     "is let be") {
   Watched first("touch $1/first-$2"), second("touch $1/second-$2");
-  const auto none = std::make_shared<const Recipe>();
+  const auto none = std::make_shared<const AllocationSpec>();
   first.silent = true;
-  const auto offers = [&](const std::shared_ptr<const Recipe>& of_a) {
+  const auto offers = [&](const std::shared_ptr<const AllocationSpec>& of_a) {
     first.offers({{.id = "a", .trouble = "sick", .terms = of_a},
-                  {.id = "b", .trouble = "sick", .terms = second.offer.recipe}});
+                  {.id = "b", .trouble = "sick", .terms = second.offer.spec}});
   };
-  offers(first.offer.recipe);
+  offers(first.offer.spec);
   REQUIRE(test::run_until(first.loop, [&] { return first.told != nullptr; }));
   offers(none);
   first.told();

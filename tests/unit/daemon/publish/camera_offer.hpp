@@ -11,13 +11,13 @@ namespace plughost::test {
 inline const std::string kCamera = "example.com/camera";
 inline const std::string kCameraFile = "run/cdi/plughost-example.com_camera.json";
 
-inline std::shared_ptr<const Recipe> with_cdi() {
-  Recipe recipe;
-  recipe.cdi = CdiNames::kCri;
-  return std::make_shared<const Recipe>(recipe);
+inline std::shared_ptr<const AllocationSpec> with_cdi() {
+  AllocationSpec spec;
+  spec.cdi = CdiNames::kCri;
+  return std::make_shared<const AllocationSpec>(spec);
 }
 
-inline Offer offer_of(const std::shared_ptr<const Recipe>& recipe, const std::string& node,
+inline Offer offer_of(const std::shared_ptr<const AllocationSpec>& spec, const std::string& node,
                       const std::string& resource = kCamera) {
   Device device;
   device.id = "a";
@@ -25,7 +25,7 @@ inline Offer offer_of(const std::shared_ptr<const Recipe>& recipe, const std::st
   Offer offer;
   offer.resource = resource;
   offer.inventory = Inventory({device});
-  offer.recipe = recipe;
+  offer.spec = spec;
   return offer;
 }
 

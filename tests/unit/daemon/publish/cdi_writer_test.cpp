@@ -19,14 +19,14 @@ namespace {
 struct Rig {
   TempDir tree;
   EventLoop loop;
-  std::shared_ptr<const Recipe> recipe = with_cdi();
+  std::shared_ptr<const AllocationSpec> spec = with_cdi();
   Workers workers{loop, 2};
   std::optional<CdiWriter> writer{std::in_place, workers,    HostRoot(tree.path()),
                                   "/run/cdi",    "plughost", 300ms};
   std::vector<std::string> told;  // the resource's trouble, by each of those who asked
 
   void write(const std::string& node, std::vector<CdiFile> files = {}) {
-    writer->write(std::move(files), {offer_of(recipe, node)},
+    writer->write(std::move(files), {offer_of(spec, node)},
                   [this](const CdiWriter::Outcome& outcome) { told.push_back(outcome.trouble_of(kCamera)); });
   }
   bool told_all(std::size_t count) {

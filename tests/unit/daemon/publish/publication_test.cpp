@@ -58,11 +58,11 @@ struct Of final : PublicationOwner {
 // An entry on a node without a kubelet.
 struct Rig {
   explicit Rig(const char* name = "x.com/a", CdiNames cdi_names = CdiNames::kNone) {
-    Recipe recipe;
-    recipe.name = Template(name);
-    recipe.cdi = cdi_names;
-    recipe.env = {{Template("HAS_{id}"), Template("1")}};
-    config.recipe = std::make_shared<const Recipe>(recipe);
+    AllocationSpec spec;
+    spec.name = Template(name);
+    spec.cdi = cdi_names;
+    spec.env = {{Template("HAS_{id}"), Template("1")}};
+    config.spec = std::make_shared<const AllocationSpec>(spec);
     publication = std::make_unique<Publication>(Publication::Means{.platform = process.platform,
                                                                    .link = link,
                                                                    .cdi = cdi,
@@ -73,8 +73,8 @@ struct Rig {
   }
 
   void publish(const std::string& resource, std::vector<Device> before, std::vector<Device> now) {
-    publication->publish({.recipe = config.recipe,
-                          .by_cdi = config.recipe->cdi != CdiNames::kNone,
+    publication->publish({.spec = config.spec,
+                          .by_cdi = config.spec->cdi != CdiNames::kNone,
                           .files = {},
                           .listings = {{resource, Inventory(std::move(before)), Inventory(std::move(now))}}});
   }

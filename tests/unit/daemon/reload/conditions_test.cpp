@@ -38,7 +38,7 @@ struct Rig : Tree, test::Process {
   }
   static Names names_of(const Config& config) {
     Names names;
-    for (const ResourceConfig& entry : config.resources) names.push_back(entry.recipe->name.text());
+    for (const ResourceConfig& entry : config.resources) names.push_back(entry.spec->name.text());
     return names;
   }
   void follow(const std::shared_ptr<const Config>& config) {

@@ -42,7 +42,7 @@ class Told final : public Running {
   static std::string names(const Config& config) {
     std::string names;
     for (const ResourceConfig& entry : config.resources)
-      names += (names.empty() ? "" : ",") + entry.recipe->name.text();
+      names += (names.empty() ? "" : ",") + entry.spec->name.text();
     return names;
   }
 

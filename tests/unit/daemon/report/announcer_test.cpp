@@ -20,7 +20,7 @@ struct Rig {
   test::FakeCluster cluster;
   test::Process process;
   Config config;
-  const std::vector<NodeResourceRecipe> recipes{{.key = kCards, .count = CardCount::kCards}};
+  const std::vector<NodeResourceSpec> specs{{.key = kCards, .count = CardCount::kCards}};
   Announcer announcer{process.platform, config, [](const HoldingsReader::Done&) {}};
 
   void use(bool api_server) {
@@ -30,7 +30,7 @@ struct Rig {
       config.api_server = {
           .kubeconfig = cluster.kubeconfig(tree), .node = test::FakeObjects::kNode, .where = ""};
       subjects.counts.push_back(
-          {.counts = recipes, .lists = {Inventory({{.id = "0"}, {.id = "1"}})}, .settled = true});
+          {.counts = specs, .lists = {Inventory({{.id = "0"}, {.id = "1"}})}, .settled = true});
     }
     announcer.use(config, subjects);
   }

@@ -17,7 +17,7 @@ struct Rig {
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
   Workers workers{loop, 2};
-  std::vector<LabelRecipe> recipes{{.key = "model", .value = Template("{name}")}};
+  std::vector<LabelSpec> specs{{.key = "model", .value = Template("{name}")}};
   FeatureLabels labels{loop, workers, log, at("first")};
 
   FeatureDirectory at(const std::string& below) const {
@@ -29,7 +29,7 @@ struct Rig {
       devices.push_back({.id = 'c' + name, .attributes = {{"name", name}}});
     return {.entry = kGpu,
             .where = "config.yaml:3:3",
-            .labels = recipes,
+            .labels = specs,
             .lists = {Inventory(std::move(devices))},
             .settled = true};
   }

@@ -18,13 +18,13 @@ const std::string kCores = "a.example/cores";
 struct Rig : test::ApiNode {
   NodeWatch watch{server};
   NodeCapacity capacity{loop, log, server, watch};
-  const std::vector<NodeResourceRecipe> recipes{{.key = kCards, .count = CardCount::kCards},
-                                                {.key = kCores, .count = CardCount::kCores}};
+  const std::vector<NodeResourceSpec> specs{{.key = kCards, .count = CardCount::kCards},
+                                            {.key = kCores, .count = CardCount::kCores}};
 
   void follow(std::size_t cards, bool settled = true) {
     std::vector<Device> devices(cards);
     for (std::size_t i = 0; i < cards; ++i) devices[i].id = std::to_string(i);
-    capacity.follow({{.counts = recipes, .lists = {Inventory(std::move(devices))}, .settled = settled}});
+    capacity.follow({{.counts = specs, .lists = {Inventory(std::move(devices))}, .settled = settled}});
   }
   bool shows(const std::string& cards, const std::string& cores) {
     return run_until(loop, [&] { return objects.shown(kCards) == cards && objects.shown(kCores) == cores; });
@@ -119,7 +119,7 @@ TEST_CASE("counts that changed while the API server was away are right as soon a
   NodeCapacity patient(rig.loop, rig.log, rig.server, rig.watch, Backoff(1h, 1h));
   const auto follow = [&](std::size_t cards) {
     patient.follow(
-        {{.counts = rig.recipes, .lists = {Inventory(std::vector<Device>(cards))}, .settled = true}});
+        {{.counts = rig.specs, .lists = {Inventory(std::vector<Device>(cards))}, .settled = true}});
   };
   follow(1);
   // And the watch has told it: what the node does not show needs no 0.

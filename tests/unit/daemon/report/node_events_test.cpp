@@ -24,7 +24,7 @@ struct Rig : test::ApiNode {
     lists(kWell);
   }
   void lists(const Inventory& inventory) {
-    events.follow({.resource = "x.com/gpu", .inventory = inventory, .recipe = nullptr});
+    events.follow({.resource = "x.com/gpu", .inventory = inventory, .spec = nullptr});
   }
   bool comes_to(std::size_t count) {
     return run_until(loop, [&] { return objects.events().size() == count; });

@@ -84,10 +84,10 @@ class Source final : public DeviceSource {
 
 // An entry of what the machine shows.
 inline ResourceConfig entry_of(const std::shared_ptr<Machine>& machine, const char* name = "x.com/a") {
-  Recipe recipe;
-  recipe.name = Template(name);
+  AllocationSpec spec;
+  spec.name = Template(name);
   ResourceConfig entry;
-  entry.recipe = std::make_shared<const Recipe>(recipe);
+  entry.spec = std::make_shared<const AllocationSpec>(spec);
   entry.source = std::make_shared<const Source>(machine);
   entry.content = std::to_string(reinterpret_cast<std::uintptr_t>(machine.get()));
   return entry;

@@ -15,7 +15,7 @@ ResourceStatus resource_with(std::vector<Device> devices) {
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/{name}"};
   resource.health_times.note({}, devices, kThen);
   resource.offer = std::make_shared<const Offer>(
-      Offer{.resource = resource.name, .inventory = Inventory(std::move(devices)), .recipe = nullptr});
+      Offer{.resource = resource.name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
   return resource;
 }
 

@@ -125,7 +125,7 @@ TEST_CASE("entry: a device that has gone is listed as that, and forgotten after 
   running.entry->hint();
   REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
   CHECK_FALSE(running.device("x.com/one", "a")->healthy());
-  test::pass(running.process.loop, running.entry->config().recipe->forget_after);
+  test::pass(running.process.loop, running.entry->config().spec->forget_after);
   CHECK(test::run_until(running.process.loop, [&] { return !running.device("x.com/one", "a"); }));
   CHECK(running.device("x.com/one", "b"));
 }

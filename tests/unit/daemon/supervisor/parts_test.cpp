@@ -53,8 +53,8 @@ TEST_CASE("parts: entries of one name are one list, and each device goes by its 
   TwoParts parts;
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
-  CHECK(parts.device(kA, "one")->terms == parts.first.recipe);
-  CHECK(parts.device(kA, "two")->terms == parts.second.recipe);
+  CHECK(parts.device(kA, "one")->terms == parts.first.spec);
+  CHECK(parts.device(kA, "two")->terms == parts.second.spec);
   CHECK(parts.entry->status().size() == 2);
   parts.other->show({.devices = {{.id = "three"}, {.id = "two"}}});
   parts.look_anew();
@@ -164,7 +164,7 @@ TEST_CASE("parts: one that comes is listed with its first look, and one that goe
         before ? Entry::Configs{parts.second, parts.first} : Entry::Configs{parts.first, parts.second};
     parts.entry->update(both);
     REQUIRE(parts.comes_to_list("one two"));
-    CHECK(parts.device(kA, "one")->terms == parts.first.recipe);
+    CHECK(parts.device(kA, "one")->terms == parts.first.spec);
     parts.entry->update({parts.first});
     CHECK(parts.comes_to_list("one two!"));
     CHECK(parts.device(kA, "two")->gone);
@@ -264,9 +264,9 @@ TEST_CASE("parts: one whose start has to wait is waited for no longer than until
 
 TEST_CASE("parts: one that is named by CDI has its specification, whatever the others are") {
   TwoParts parts;
-  Recipe recipe = *parts.second.recipe;
-  recipe.cdi = CdiNames::kCri;
-  parts.second.recipe = std::make_shared<const Recipe>(recipe);
+  AllocationSpec spec = *parts.second.spec;
+  spec.cdi = CdiNames::kCri;
+  parts.second.spec = std::make_shared<const AllocationSpec>(spec);
   Device with_node{.id = "two"};
   with_node.add_node("/dev/null");
   parts.other->show({.devices = {with_node}});
@@ -298,7 +298,7 @@ TEST_CASE("parts: what was gone when another one comes is forgotten in its time"
   parts.machine->hang(true);
   parts.entry->update({parts.first, parts.second});
   CHECK(parts.comes_to_list("old! one two"));
-  test::pass(parts.process.loop, parts.first.recipe->forget_after);
+  test::pass(parts.process.loop, parts.first.spec->forget_after);
   CHECK(parts.comes_to_list("one two"));
   parts.machine->hang(false);
 }

@@ -36,10 +36,10 @@ struct Running {
     Config made = config();
     made.cdi.directory = dir.at(directory);
     ResourceConfig entry = test::entry_of(machine);
-    Recipe recipe = *entry.recipe;
-    recipe.cdi = CdiNames::kCri;
-    recipe.env = {{Template("HAS_{id}"), Template("1")}};
-    entry.recipe = std::make_shared<const Recipe>(recipe);
+    AllocationSpec spec = *entry.spec;
+    spec.cdi = CdiNames::kCri;
+    spec.env = {{Template("HAS_{id}"), Template("1")}};
+    entry.spec = std::make_shared<const AllocationSpec>(spec);
     made.resources = {entry};
     return made;
   }

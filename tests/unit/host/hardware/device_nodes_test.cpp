@@ -31,10 +31,10 @@ Device device_with(const std::vector<std::string>& paths) {
 }
 
 // Why the device is Unhealthy after its check; empty: it is not.
-std::string trouble_of(const HostRoot& host, Device device, const Recipe& recipe = {},
+std::string trouble_of(const HostRoot& host, Device device, const AllocationSpec& spec = {},
                        const NodeNumbers& numbers = {}) {
   std::vector<Device> devices{std::move(device)};
-  check_devices(host, "x.com/a", recipe, numbers, devices);
+  check_devices(host, "x.com/a", spec, numbers, devices);
   return devices[0].trouble;
 }
 
@@ -97,14 +97,14 @@ TEST_CASE("a device is Unhealthy whose node is missing, or is no device node, wh
 TEST_CASE("a device is Unhealthy whose entry, or whose kind, gives a node that is missing") {
   const test::TempDir tree;
   const HostRoot host(tree.path());
-  Recipe recipe;
-  recipe.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/modem")}};
-  CHECK(trouble_of(host, {.id = "a"}, recipe) == none_at("/dev/a"));
-  auto kind = std::make_shared<KindRecipe>();
-  kind->nodes = recipe.nodes;
-  CHECK(trouble_of(host, {.id = "b", .recipe = kind}) == none_at("/dev/b"));
-  recipe.cdi = CdiNames::kCri;
-  CHECK(trouble_of(host, {.id = "a"}, recipe) == none_at("/dev/a"));
+  AllocationSpec spec;
+  spec.nodes = {{.host_path = Template("/dev/{id}"), .container_path = Template("/dev/modem")}};
+  CHECK(trouble_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
+  auto kind = std::make_shared<KindSpec>();
+  kind->nodes = spec.nodes;
+  CHECK(trouble_of(host, {.id = "b", .spec = kind}) == none_at("/dev/b"));
+  spec.cdi = CdiNames::kCri;
+  CHECK(trouble_of(host, {.id = "a"}, spec) == none_at("/dev/a"));
 }
 
 TEST_CASE("a device is Unhealthy whose node has another number, or another type, than the kernel says") {
@@ -127,24 +127,24 @@ TEST_CASE("a device is Unhealthy whose Allocate would be refused, with its sente
   const std::vector<std::string> ids{"a"};
   const auto refused = allocate("x.com/a", {}, Inventory({two}), ids);
   CHECK(conflict == std::get<Refusal>(refused).text);
-  Recipe recipe;
-  recipe.env = {{Template("SERIAL"), Template("{serial}")}};
-  CHECK(trouble_of(host, {.id = "a"}, recipe).find("has no {serial}") != std::string::npos);
-  recipe.env = {{Template("A=B"), Template("x")}};
-  CHECK(trouble_of(host, {.id = "a"}, recipe).find("cannot be an environment variable's name") !=
+  AllocationSpec spec;
+  spec.env = {{Template("SERIAL"), Template("{serial}")}};
+  CHECK(trouble_of(host, {.id = "a"}, spec).find("has no {serial}") != std::string::npos);
+  spec.env = {{Template("A=B"), Template("x")}};
+  CHECK(trouble_of(host, {.id = "a"}, spec).find("cannot be an environment variable's name") !=
         std::string::npos);
-  recipe = {};
-  recipe.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/data")}};
+  spec = {};
+  spec.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/data")}};
   Device outside{.id = "a"};
   outside.add("serial", "../../etc");
-  CHECK(trouble_of(host, outside, recipe) ==
+  CHECK(trouble_of(host, outside, spec) ==
         "resource x.com/a: device \"a\": its {serial} is \"../../etc\", which leads to another directory and "
         "cannot be in a path; use another attribute there");
-  recipe.mounts = {};
-  recipe.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{name}")}};
+  spec.mounts = {};
+  spec.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{name}")}};
   Device dot{.id = "a"};
   dot.add("name", ".");
-  CHECK(trouble_of(host, dot, recipe).find("its {name} is \".\"") != std::string::npos);
+  CHECK(trouble_of(host, dot, spec).find("its {name} is \".\"") != std::string::npos);
 }
 
 TEST_CASE("a device that is Unhealthy keeps its reason, and one that a container gets nothing of is well") {
@@ -233,10 +233,10 @@ TEST_CASE("a device's hardware is that of its own nodes and of the recipe's, but
   devices[0].add_node("/dev/shared");
   devices[1].add_node("/dev/shared");
   devices[3].hardware.edit().units = {"known"};
-  Recipe recipe;
-  recipe.nodes = {{.host_path = Template("{path}"), .container_path = Template("{path}")},
-                  {.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
-  find_units(host, recipe, devices);
+  AllocationSpec spec;
+  spec.nodes = {{.host_path = Template("{path}"), .container_path = Template("{path}")},
+                {.host_path = Template("/dev/common"), .container_path = Template("/dev/common")}};
+  find_units(host, spec, devices);
   using Texts = std::vector<std::string>;
   CHECK(devices[0].hardware->units == Texts{terminals()});  // by its own path alone
   CHECK(devices[1].hardware->units == Texts{terminals()});
@@ -255,14 +255,14 @@ TEST_CASE("devices that are given by CDI know where links among their nodes lead
   Device device{.id = "modem"};
   for (const char* path : {"/dev/serial/by-id/modem", "/dev/ttyUSB0", "/srv/gone"})
     device.nodes.push_back({.host_path = path, .container_path = path});
-  Recipe recipe;
-  recipe.name = Template("x.com/a");
-  recipe.nodes = {{.host_path = Template("/srv/{id}"), .container_path = Template("/dev/modem")}};
+  AllocationSpec spec;
+  spec.name = Template("x.com/a");
+  spec.nodes = {{.host_path = Template("/srv/{id}"), .container_path = Template("/dev/modem")}};
   std::vector<Device> devices{device};
-  check_devices(host, "x.com/a", recipe, {}, devices);
+  check_devices(host, "x.com/a", spec, {}, devices);
   CHECK(devices[0].cdi_nodes.empty());
-  recipe.cdi = CdiNames::kCri;
-  check_devices(host, "x.com/a", recipe, {}, devices);
+  spec.cdi = CdiNames::kCri;
+  check_devices(host, "x.com/a", spec, {}, devices);
   CHECK(devices[0].cdi_nodes ==
         std::vector<CdiNode>{{"/dev/serial/by-id/modem", "/dev/ttyUSB0"}, {"/srv/modem", "/dev/ttyUSB1"}});
 }
@@ -276,17 +276,17 @@ TEST_CASE("with `access: group` the nodes of CDI are known with their groups, be
   if (::geteuid() == 0) REQUIRE(::chown(file.c_str(), 0, 20) == 0);
   struct stat its {};
   REQUIRE(::stat(file.c_str(), &its) == 0);
-  Recipe recipe;
-  recipe.name = Template("x.com/a");
-  recipe.cdi = CdiNames::kCri;
+  AllocationSpec spec;
+  spec.name = Template("x.com/a");
+  spec.cdi = CdiNames::kCri;
   Device device{.id = "modem"};
   device.nodes = {{.host_path = "/dev/modem", .container_path = "/dev/modem"}};
   std::vector<Device> devices{device};
-  check_devices(HostRoot(tree.path()), "x.com/a", recipe, {}, devices);
+  check_devices(HostRoot(tree.path()), "x.com/a", spec, {}, devices);
   CHECK(devices[0].cdi_nodes == std::vector<CdiNode>{{"/dev/modem", "/dev/ttyUSB0", 0}});
   devices = {device};
-  recipe.group_access = true;
-  check_devices(HostRoot(tree.path()), "x.com/a", recipe, {}, devices);
+  spec.group_access = true;
+  check_devices(HostRoot(tree.path()), "x.com/a", spec, {}, devices);
   CHECK(devices[0].cdi_nodes == std::vector<CdiNode>{{"/dev/modem", "/dev/ttyUSB0", its.st_gid}});
 }
 

@@ -79,17 +79,17 @@ TEST_CASE("cards that the entry leaves out need not fit into a list") {
 TEST_CASE("single cards may have replicas of their own, and what is shared another name") {
   const FakeNvml fake(kTwoCards);
   const GpuRig rig({});
-  Recipe recipe;
-  recipe.name = Template("nvidia.com/gpu");
-  recipe.replicas_of = {rule("uuid", "GPU-b", 4)};
-  recipe.rename_shared = true;
-  const Assembly assembly = assemble(recipe, rig.scan().devices);
+  AllocationSpec spec;
+  spec.name = Template("nvidia.com/gpu");
+  spec.replicas_of = {rule("uuid", "GPU-b", 4)};
+  spec.rename_shared = true;
+  const Assembly assembly = assemble(spec, rig.scan().devices);
   REQUIRE(assembly.resources.size() == 2);
   CHECK(assembly.resources.at("nvidia.com/gpu").at(0).id == "GPU-a");
   CHECK(assembly.resources.at("nvidia.com/gpu").at(0).replicas == 1);
   CHECK(assembly.resources.at("nvidia.com/gpu.shared").at(0).replicas == 4);
-  recipe.replicas_of = {rule("index", "1", 3), rule("id", "GPU-a", 2)};
-  const Assembly by_index = assemble(recipe, rig.scan().devices);
+  spec.replicas_of = {rule("index", "1", 3), rule("id", "GPU-a", 2)};
+  const Assembly by_index = assemble(spec, rig.scan().devices);
   REQUIRE(by_index.resources.size() == 1);
   CHECK(by_index.resources.at("nvidia.com/gpu.shared").at(1).replicas == 3);
 }
@@ -101,14 +101,14 @@ TEST_CASE("a card of 80 GB in MiB fits with short ids, and with long ones the re
       rig.scan(),
       "with `unit: {memory: 1MiB}` the ids of this machine's cards do not fit into one message to the "
       "kubelet (4 MiB); 2MiB would fit, and so would shorter ids, as in `id: \"{index}\"`");
-  Recipe recipe;
-  recipe.name = Template("nvidia.com/memory");
+  AllocationSpec spec;
+  spec.name = Template("nvidia.com/memory");
   for (const char* id : {"{index}", "{index}-{n}"}) {
-    recipe.id = Template(id);
-    CHECK(rig.scan_for(recipe).devices.at(0).replicas == 81559);
+    spec.id = Template(id);
+    CHECK(rig.scan_for(spec).devices.at(0).replicas == 81559);
   }
-  recipe.replicas = 3;
-  CHECK_THROWS(rig.scan_for(recipe));
+  spec.replicas = 3;
+  CHECK_THROWS(rig.scan_for(spec));
 }
 
 TEST_CASE("units say whether a container's may be those of several cards") {
@@ -124,8 +124,8 @@ TEST_CASE("units say whether a container's may be those of several cards") {
 TEST_CASE("an entry says which variables its cards may bring, whatever the machine has") {
   const auto variables = [](Keys keys) {
     Texts names;
-    for (const auto& recipe : GpuRig(std::move(keys)).source->recipes()) {
-      for (const auto& pair : recipe->env) names.push_back(pair.first.text());
+    for (const auto& spec : GpuRig(std::move(keys)).source->specs()) {
+      for (const auto& pair : spec->env) names.push_back(pair.first.text());
     }
     return names;
   };

@@ -133,13 +133,13 @@ TEST_CASE("`mig: mixed` lists the parts of divided cards, and the other cards") 
   CHECK(nodes_of(scan.devices[0]) ==
         Texts{"/dev/nvidia3", "/dev/nvidia-caps/nvidia-cap66", "/dev/nvidia-caps/nvidia-cap67"});
 
-  Recipe recipe;
-  recipe.name = Template("nvidia.com/{type}");
-  const Assembly assembly = assemble(recipe, scan.devices);
+  AllocationSpec spec;
+  spec.name = Template("nvidia.com/{type}");
+  const Assembly assembly = assemble(spec, scan.devices);
   Texts names;
   for (const auto& [name, devices] : assembly.resources) names.push_back(name);
   CHECK(names == Texts{"nvidia.com/gpu", "nvidia.com/mig-1g.10gb.me", "nvidia.com/mig-1g.5gb"});
-  const auto answer = allocate("nvidia.com/mig-1g.5gb", recipe,
+  const auto answer = allocate("nvidia.com/mig-1g.5gb", spec,
                                Inventory(assembly.resources.at("nvidia.com/mig-1g.5gb")), Texts{"MIG-x"});
   CHECK(std::get<Allocation>(answer).env.at("NVIDIA_VISIBLE_DEVICES") == "MIG-x");
 }

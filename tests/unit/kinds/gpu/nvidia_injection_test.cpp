@@ -32,9 +32,9 @@ Allocation answer_of(Keys keys, const Texts& ids, unsigned replicas = 1) {
   const GpuRig rig(std::move(keys));
   for (const char* node : {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3", "/dev/nvidia1"})
     rig.machine.tree().file(node);
-  Recipe recipe;
-  recipe.replicas = replicas;
-  return allocation(rig.scan(), recipe, ids);
+  AllocationSpec spec;
+  spec.replicas = replicas;
+  return allocation(rig.scan(), spec, ids);
 }
 
 struct Row {
@@ -169,21 +169,21 @@ TEST_CASE("IMEX channels come by every strategy") {
 TEST_CASE("what the entry sets by itself is what the container gets") {
   const FakeNvml fake(kCards);
   const GpuRig rig({{"gds", text("true")}});
-  Recipe recipe;
-  recipe.env.emplace_back(Template("NVIDIA_VISIBLE_DEVICES"), Template("all"));
-  CHECK(allocation(rig.scan(), recipe, {kA}).env ==
+  AllocationSpec spec;
+  spec.env.emplace_back(Template("NVIDIA_VISIBLE_DEVICES"), Template("all"));
+  CHECK(allocation(rig.scan(), spec, {kA}).env ==
         Env{{"NVIDIA_VISIBLE_DEVICES", "all"}, {"NVIDIA_GDS", "enabled"}});
 }
 
 TEST_CASE("a container may be kept from having several shares") {
   const FakeNvml fake(kCards);
   const GpuRig rig({});
-  Recipe recipe;
-  recipe.one_share_only = true;
-  CHECK(std::holds_alternative<Allocation>(answer(rig.scan(), recipe, {kA, kB})));
-  recipe.replicas = 2;
-  CHECK(std::holds_alternative<Allocation>(answer(rig.scan(), recipe, {kA + "::0"})));
-  const auto refused = answer(rig.scan(), recipe, {kA + "::0", kB + "::0"});
+  AllocationSpec spec;
+  spec.one_share_only = true;
+  CHECK(std::holds_alternative<Allocation>(answer(rig.scan(), spec, {kA, kB})));
+  spec.replicas = 2;
+  CHECK(std::holds_alternative<Allocation>(answer(rig.scan(), spec, {kA + "::0"})));
+  const auto refused = answer(rig.scan(), spec, {kA + "::0", kB + "::0"});
   REQUIRE(std::holds_alternative<Refusal>(refused));
   CHECK(std::get<Refusal>(refused).reason == Refusal::Reason::kTooMany);
 }

@@ -36,7 +36,7 @@ TEST_CASE("by what NVML said a look finds what it finds by NVML itself") {
     REQUIRE(ids_of(found) == ids_of(expected));
     for (std::size_t i = 0; i < found.devices.size(); ++i) {
       Device device = expected.devices[i];
-      device.recipe = found.devices[i].recipe;  // each source has its own
+      device.spec = found.devices[i].spec;  // each source has its own
       CHECK(found.devices[i] == device);
     }
     CHECK(found.remarks == expected.remarks);

@@ -55,7 +55,7 @@ TEST_CASE("cards of AMD have the node that all share, and their own") {
   CHECK(scan.devices[1].trouble == "no driver is bound to it");
   CHECK(nodes_of(scan.devices[0]) == Texts{"/dev/kfd", "/dev/dri/card0", "/dev/dri/renderD128"});
   CHECK(scan.devices[0].numa_nodes == std::vector{1});
-  CHECK(scan.devices[0].recipe == nullptr);
+  CHECK(scan.devices[0].spec == nullptr);
 }
 
 TEST_CASE("cards of Intel are told apart by their driver, and virtual functions are left out") {

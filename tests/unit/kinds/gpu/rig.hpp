@@ -50,9 +50,9 @@ class GpuRig {
   }
 
   Scan scan(const Choice& choice = {}) const { return scan_for(taking(choice)); }
-  Scan scan_for(const Recipe& recipe) const {
+  Scan scan_for(const AllocationSpec& spec) const {
     REQUIRE(problems == Texts{});
-    return source->look(machine.host(), recipe);
+    return source->look(machine.host(), spec);
   }
   void wait(std::chrono::milliseconds duration) { now_ += duration; }
 
@@ -70,18 +70,19 @@ class GpuRig {
   std::chrono::steady_clock::time_point now_{std::chrono::hours(1)};
 };
 
-// What an entry with that recipe answers; its only resource is nvidia.com/gpu.
-inline std::variant<Allocation, Refusal> answer(const Scan& scan, Recipe recipe,
+// What an entry with that spec answers; its only resource is nvidia.com/gpu.
+inline std::variant<Allocation, Refusal> answer(const Scan& scan, AllocationSpec spec,
                                                 const std::vector<std::string>& ids) {
-  if (recipe.name.empty()) recipe.name = Template("nvidia.com/gpu");
-  Assembly assembly = assemble(recipe, scan.devices);
+  if (spec.name.empty()) spec.name = Template("nvidia.com/gpu");
+  Assembly assembly = assemble(spec, scan.devices);
   REQUIRE(assembly.resources.size() == 1);
   const auto& [resource, devices] = *assembly.resources.begin();
-  return allocate(resource, recipe, Inventory(devices), ids);
+  return allocate(resource, spec, Inventory(devices), ids);
 }
 
-inline Allocation allocation(const Scan& scan, const Recipe& recipe, const std::vector<std::string>& ids) {
-  const auto result = answer(scan, recipe, ids);
+inline Allocation allocation(const Scan& scan, const AllocationSpec& spec,
+                             const std::vector<std::string>& ids) {
+  const auto result = answer(scan, spec, ids);
   if (const auto* refusal = std::get_if<Refusal>(&result)) FAIL(refusal->text);
   return std::get<Allocation>(result);
 }

@@ -224,9 +224,9 @@ TEST_CASE("a link's target is a path of the machine") {
 TEST_CASE("a node with a name that is not UTF-8 is Unhealthy once assembled") {
   const TempDir tree;
   make_nodes(tree, {"dev/x\xFF"});
-  Recipe recipe;
-  recipe.name = Template("example.com/x");
-  const Assembly assembly = assemble(recipe, scan_of(tree, {group({path("/dev/x*")})}).devices);
+  AllocationSpec spec;
+  spec.name = Template("example.com/x");
+  const Assembly assembly = assemble(spec, scan_of(tree, {group({path("/dev/x*")})}).devices);
   const Device& device = assembly.resources.at("example.com/x").at(0);
   CHECK(device.id == "x%FF");
   CHECK_FALSE(device.healthy());

@@ -414,11 +414,11 @@ TEST_CASE("variables as the SR-IOV plugin sets them can be written as templates"
   rig.add_mad(rig.add_card(kFirst, "mlx5_0", 0), "umad0");
   rig.add_card(kSecond, "mlx5_1", 1);
   rig.add_rdma_cm();
-  Recipe recipe;
-  recipe.env = {{Template("PCIDEVICE_{resourceEnv}"), Template("{pci}")},
-                {Template("PCIDEVICE_{resourceEnv}_INFO"), Template("{{{pciInfo}}}")}};
+  AllocationSpec spec;
+  spec.env = {{Template("PCIDEVICE_{resourceEnv}"), Template("{pci}")},
+              {Template("PCIDEVICE_{resourceEnv}_INFO"), Template("{{{pciInfo}}}")}};
   const Texts ids{kSecond, kFirst};
-  const auto answer = allocate("intel.com/my-rdma_net", recipe, Inventory(rig.scan().devices), ids);
+  const auto answer = allocate("intel.com/my-rdma_net", spec, Inventory(rig.scan().devices), ids);
   REQUIRE(std::holds_alternative<Allocation>(answer));
   CHECK(std::get<Allocation>(answer).env ==
         std::map<std::string, std::string>{

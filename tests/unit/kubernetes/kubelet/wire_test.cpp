@@ -63,11 +63,10 @@ TEST_CASE("Allocate answers the first users' pods with the same bytes as their p
       for (int n = 0; n < 10; ++n) devices.push_back({.id = resource + "-" + std::to_string(n)});
       // The first pod is older than the variable's suffix.
       const bool suffix = theirs->env.begin()->first.find('/') != std::string::npos;
-      Recipe recipe;
-      recipe.env.emplace_back(
-          Template(suffix ? "NVIDIA_VISIBLE_DEVICES/{resource}" : "NVIDIA_VISIBLE_DEVICES"),
-          Template("{id}"));
-      const auto outcome = allocate(resource, recipe, Inventory(std::move(devices)), asked_order(*theirs));
+      AllocationSpec spec;
+      spec.env.emplace_back(Template(suffix ? "NVIDIA_VISIBLE_DEVICES/{resource}" : "NVIDIA_VISIBLE_DEVICES"),
+                            Template("{id}"));
+      const auto outcome = allocate(resource, spec, Inventory(std::move(devices)), asked_order(*theirs));
       REQUIRE(std::holds_alternative<Allocation>(outcome));
       CHECK(bytes_of(std::get<Allocation>(outcome)) == stored);
     }

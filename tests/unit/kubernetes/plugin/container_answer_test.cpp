@@ -19,7 +19,7 @@ Offer offer() {
   devices[1].trouble = "it smokes";
   return {.resource = "x.com/r",
           .inventory = Inventory(std::move(devices)),
-          .recipe = std::make_shared<const Recipe>(),
+          .spec = std::make_shared<const AllocationSpec>(),
           .given = std::make_shared<LastGiven>()};
 }
 

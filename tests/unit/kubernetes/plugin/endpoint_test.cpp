@@ -70,11 +70,11 @@ struct Owner final : EndpointOwner {
   }
 };
 
-std::shared_ptr<const Recipe> with_programs() {
-  Recipe recipe;
-  recipe.allocate.emplace();
-  recipe.pre_start.emplace();
-  return std::make_shared<const Recipe>(std::move(recipe));
+std::shared_ptr<const AllocationSpec> with_programs() {
+  AllocationSpec spec;
+  spec.allocate.emplace();
+  spec.pre_start.emplace();
+  return std::make_shared<const AllocationSpec>(std::move(spec));
 }
 
 // An endpoint with two devices, and a kubelet's client of it.
@@ -85,7 +85,7 @@ struct Served {
   Owner owner;
   std::optional<Endpoint> endpoint;
 
-  explicit Served(std::shared_ptr<const Recipe> recipe = std::make_shared<const Recipe>(),
+  explicit Served(std::shared_ptr<const AllocationSpec> spec = std::make_shared<const AllocationSpec>(),
                   Announcement announcement = Announcement::kRegister,
                   std::vector<Device> devices = {{.id = "one"}, {.id = "two"}}) {
     endpoint.emplace(loop, workers, owner,
@@ -93,7 +93,7 @@ struct Served {
                                     .options = {.pre_start_required = true},
                                     .announcement = announcement,
                                     .feed = std::make_shared<InventoryFeed>(Offer{
-                                        "example.com/a", Inventory(std::move(devices)), std::move(recipe)}),
+                                        "example.com/a", Inventory(std::move(devices)), std::move(spec)}),
                                     .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
                                     .check_answer = [](const Allocation&) { return std::string(); }});
   }
@@ -187,7 +187,7 @@ TEST_CASE("an endpoint says its options to whoever dials") {
 }
 
 TEST_CASE("in plugins_registry it is the registry that finds an endpoint, and not who asks for its options") {
-  Served served(std::make_shared<const Recipe>(), Announcement::kPluginsRegistry);
+  Served served(std::make_shared<const AllocationSpec>(), Announcement::kPluginsRegistry);
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::DevicePluginOptions options;
   CHECK(served
@@ -411,7 +411,7 @@ TEST_CASE("an endpoint tells its owner of each Allocate that it has answered") {
 }
 
 TEST_CASE("the text of a refusal is printable, whatever a device says of itself") {
-  Served served(std::make_shared<const Recipe>(), Announcement::kRegister,
+  Served served(std::make_shared<const AllocationSpec>(), Announcement::kRegister,
                 {{.id = "one", .trouble = "worn\x1b[2J\nout"}});
   served.endpoint->listen_anew(served.dir.path());
   const grpc::Status refused = served.call([&](auto& stub, auto& context) {
@@ -423,9 +423,9 @@ TEST_CASE("the text of a refusal is printable, whatever a device says of itself"
 }
 
 TEST_CASE("an allocation whose card a scheduler has chosen is the owner's answer, whatever the ids") {
-  Recipe recipe;
-  recipe.assume.emplace();
-  Served served(std::make_shared<const Recipe>(std::move(recipe)));
+  AllocationSpec spec;
+  spec.assume.emplace();
+  Served served(std::make_shared<const AllocationSpec>(std::move(spec)));
   served.endpoint->listen_anew(served.dir.path());
   v1beta1::AllocateResponse response;
   const auto allocate = [&](auto& stub, auto& context) {

@@ -16,7 +16,7 @@ struct CountingReader final : FeedReader {
 Offer offer(std::vector<std::string> ids, std::string path = "") {
   std::vector<Device> devices;
   for (std::string& id : ids) devices.push_back({.id = std::move(id), .attributes = {{"path", path}}});
-  return {"example.com/x", Inventory(std::move(devices)), std::make_shared<const Recipe>()};
+  return {"example.com/x", Inventory(std::move(devices)), std::make_shared<const AllocationSpec>()};
 }
 
 }  // namespace

@@ -28,12 +28,13 @@ AssumeTerms guess(Dialect dialect = Dialect::kGpushare) {
 }
 
 std::shared_ptr<const Offer> offer_of(AssumeTerms terms, Inventory cards) {
-  Recipe recipe;
-  recipe.units = true;
-  recipe.assume = std::move(terms);
-  return std::make_shared<const Offer>(Offer{.resource = kGpuMemory,
-                                             .inventory = std::move(cards),
-                                             .recipe = std::make_shared<const Recipe>(std::move(recipe))});
+  AllocationSpec spec;
+  spec.units = true;
+  spec.assume = std::move(terms);
+  return std::make_shared<const Offer>(
+      Offer{.resource = kGpuMemory,
+            .inventory = std::move(cards),
+            .spec = std::make_shared<const AllocationSpec>(std::move(spec))});
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

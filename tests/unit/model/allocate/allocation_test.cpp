@@ -14,22 +14,23 @@ Device device(std::string id, std::vector<Attribute> attributes = {}) {
   return made;
 }
 
-Recipe with_env(std::string_view name, std::string_view value) {
-  Recipe recipe;
-  recipe.env = {{Template(name), Template(value)}};
-  return recipe;
+AllocationSpec with_env(std::string_view name, std::string_view value) {
+  AllocationSpec spec;
+  spec.env = {{Template(name), Template(value)}};
+  return spec;
 }
 
-Allocation given(const Recipe& recipe, std::vector<Device> devices, const std::vector<std::string>& ids,
+Allocation given(const AllocationSpec& spec, std::vector<Device> devices, const std::vector<std::string>& ids,
                  std::string_view resource = "example.com/gpu") {
-  auto answer = allocate(resource, recipe, Inventory(std::move(devices)), ids);
+  auto answer = allocate(resource, spec, Inventory(std::move(devices)), ids);
   const Refusal* refusal = std::get_if<Refusal>(&answer);
   REQUIRE_MESSAGE(!refusal, (refusal ? refusal->text : ""));
   return std::get<Allocation>(answer);
 }
 
-Refusal refused(const Recipe& recipe, std::vector<Device> devices, const std::vector<std::string>& ids) {
-  auto answer = allocate("example.com/gpu", recipe, Inventory(std::move(devices)), ids);
+Refusal refused(const AllocationSpec& spec, std::vector<Device> devices,
+                const std::vector<std::string>& ids) {
+  auto answer = allocate("example.com/gpu", spec, Inventory(std::move(devices)), ids);
   REQUIRE(std::holds_alternative<Refusal>(answer));
   return std::get<Refusal>(answer);
 }
@@ -43,7 +44,7 @@ std::vector<Device> ten(const std::string& resource) {
 TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet stored") {
   const std::string gpu = "nicktming.com/gpu";
   const std::string rdma = "nicktming.com/rdma";
-  const Recipe per_resource = with_env("NVIDIA_VISIBLE_DEVICES/{resource}", "{id}");
+  const AllocationSpec per_resource = with_env("NVIDIA_VISIBLE_DEVICES/{resource}", "{id}");
   // tests/golden/checkpoint-two-resources.json, testpod-gpu2-rdma10
   CHECK(given(per_resource, ten(gpu), {gpu + "-0", gpu + "-4"}, gpu).env ==
         std::map<std::string, std::string>{
@@ -63,16 +64,16 @@ TEST_CASE("the simulated GPUs' variables are those that their authors' kubelet s
 }
 
 TEST_CASE("a device's text does not lead out of the directory that the configuration names") {
-  Recipe recipe;
-  recipe.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
-  CHECK(given(recipe, {device("a", {{"serial", "a1"}})}, {"a"}).mounts.at(0).host_path == "/srv/a1");
-  const Refusal refusal = refused(recipe, {device("a", {{"serial", "../../etc"}})}, {"a"});
+  AllocationSpec spec;
+  spec.mounts = {{.host_path = Template("/srv/{serial}"), .container_path = Template("/dongle")}};
+  CHECK(given(spec, {device("a", {{"serial", "a1"}})}, {"a"}).mounts.at(0).host_path == "/srv/a1");
+  const Refusal refusal = refused(spec, {device("a", {{"serial", "../../etc"}})}, {"a"});
   CHECK(refusal.reason == Reason::kConflict);
   CHECK(refusal.text ==
         "resource example.com/gpu: device \"a\": its {serial} is \"../../etc\", which leads to another "
         "directory and cannot be in a path; use another attribute there");
   // Neither on the machine nor in the container, of nodes as of mounts.
-  Recipe inside;
+  AllocationSpec inside;
   inside.nodes = {{.host_path = Template("/dev/null"), .container_path = Template("/dev/{serial}")}};
   CHECK(refused(inside, {device("a", {{"serial", "x/y"}})}, {"a"}).reason == Reason::kConflict);
   // A variable is no path.
@@ -122,12 +123,12 @@ TEST_CASE("a device brings its nodes and mounts, placed by its position in the a
 }
 
 TEST_CASE("an entry's nodes and mounts come once, or once per device that they name") {
-  Recipe recipe;
-  recipe.nodes = {{Template("/dev/ctl"), Template("/dev/ctl"), "rw"},
-                  {Template("/dev/{id}"), Template("/dev/x{n}"), "r"}};
-  recipe.mounts = {{Template("/var/lib/{resource}"), Template("/data"), false}};
-  recipe.annotations = {{Template("example.com/ids"), Template("{id}")}};
-  const Allocation allocation = given(recipe, {device("a"), device("b")}, {"a", "b"});
+  AllocationSpec spec;
+  spec.nodes = {{Template("/dev/ctl"), Template("/dev/ctl"), "rw"},
+                {Template("/dev/{id}"), Template("/dev/x{n}"), "r"}};
+  spec.mounts = {{Template("/var/lib/{resource}"), Template("/data"), false}};
+  spec.annotations = {{Template("example.com/ids"), Template("{id}")}};
+  const Allocation allocation = given(spec, {device("a"), device("b")}, {"a", "b"});
   CHECK(allocation.nodes == std::vector<ContainerNode>{{"/dev/ctl", "/dev/ctl", "rw"},
                                                        {"/dev/a", "/dev/x0", "r"},
                                                        {"/dev/b", "/dev/x1", "r"}});
@@ -136,11 +137,11 @@ TEST_CASE("an entry's nodes and mounts come once, or once per device that they n
 }
 
 TEST_CASE("the same request has the same answer") {
-  Recipe recipe = with_env("X_{id}", "{n}");
-  recipe.mounts = {{Template("/{id}"), Template("/{n}"), false}};
+  AllocationSpec spec = with_env("X_{id}", "{n}");
+  spec.mounts = {{Template("/{id}"), Template("/{n}"), false}};
   const std::vector<std::string> ids = {"b", "c", "a"};
   const std::vector<Device> devices = {device("a"), device("b"), device("c")};
-  CHECK(given(recipe, devices, ids) == given(recipe, devices, ids));
+  CHECK(given(spec, devices, ids) == given(spec, devices, ids));
 }
 
 TEST_CASE("an unknown id is refused with the number of devices there are") {
@@ -219,7 +220,7 @@ TEST_CASE("one variable or annotation with two values is refused") {
         "resource example.com/gpu: the environment variable X_1 would be both \"a\" and \"b\"; put {n} into "
         "its name, so that each has its own");
   CHECK(given(with_env("X_{bus}", "{bus}"), devices, {"a", "b"}).env.size() == 1);
-  Recipe annotated;
+  AllocationSpec annotated;
   annotated.annotations = {{Template("k"), Template("1")}, {Template("k"), Template("2")}};
   CHECK(refused(annotated, devices, {"a"}).text.find("the annotation k would be both") != std::string::npos);
 }
@@ -273,11 +274,11 @@ Device shared_disk(const std::string& id, unsigned replicas) {
   return made;
 }
 
-Recipe of_units(SharesOf shares) {
-  Recipe recipe = with_env("V", "{uuid}");
-  recipe.units = true;
-  recipe.shares = shares;
-  return recipe;
+AllocationSpec of_units(SharesOf shares) {
+  AllocationSpec spec = with_env("V", "{uuid}");
+  spec.units = true;
+  spec.shares = shares;
+  return spec;
 }
 
 TEST_CASE("units of several cards are refused, and the cards are named with what they would give") {
@@ -296,21 +297,21 @@ TEST_CASE("units of several cards are refused, and the cards are named with what
 
 TEST_CASE("shares of other devices than a container's are to be of are refused, and the devices are named") {
   const std::vector<Device> disks{shared_disk("a", 4), shared_disk("b", 4)};
-  Recipe recipe = with_env("V", "{id}");
-  CHECK(given(recipe, disks, {"a::3", "b::0", "a::1"}).env.at("V") == "a,b");
+  AllocationSpec spec = with_env("V", "{id}");
+  CHECK(given(spec, disks, {"a::3", "b::0", "a::1"}).env.at("V") == "a,b");
 
-  recipe.shares = SharesOf::kOneDevice;
-  CHECK(given(recipe, disks, {"a::3", "a::1"}).env.at("V") == "a");
-  const Refusal several = refused(recipe, disks, {"a::3", "b::0", "a::1"});
+  spec.shares = SharesOf::kOneDevice;
+  CHECK(given(spec, disks, {"a::3", "a::1"}).env.at("V") == "a");
+  const Refusal several = refused(spec, disks, {"a::3", "b::0", "a::1"});
   CHECK(several.reason == Reason::kOtherShares);
   CHECK(several.text ==
         "the shares of a container are one device's (`shares: oneDevice`), and of example.com/gpu it would "
         "get 2 of a, 1 of b; ask for no more than one device has free");
 
-  recipe.shares = SharesOf::kDifferentDevices;
-  CHECK(given(recipe, disks, {"b::3", "a::1"}).env.at("V") == "b,a");
-  CHECK(given(recipe, disks, {"b::3"}).env.at("V") == "b");
-  const Refusal twice = refused(recipe, disks, {"a::3", "b::0", "a::1"});
+  spec.shares = SharesOf::kDifferentDevices;
+  CHECK(given(spec, disks, {"b::3", "a::1"}).env.at("V") == "b,a");
+  CHECK(given(spec, disks, {"b::3"}).env.at("V") == "b");
+  const Refusal twice = refused(spec, disks, {"a::3", "b::0", "a::1"});
   CHECK(twice.reason == Reason::kOtherShares);
   CHECK(twice.text ==
         "the shares of a container are of different devices (`shares: differentDevices`), and of "
@@ -319,65 +320,63 @@ TEST_CASE("shares of other devices than a container's are to be of are refused, 
 }
 
 TEST_CASE("a container's units, its card's and all that are listed can be told it") {
-  Recipe recipe = of_units(SharesOf::kAny);
-  recipe.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
-  recipe.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
+  AllocationSpec spec = of_units(SharesOf::kAny);
+  spec.env = {{Template("OF_{uuid}"), Template("{units} of {cardUnits}, {totalUnits}")}};
+  spec.annotations = {{Template("x/units"), Template("{units}/{cardUnits}/{totalUnits}")}};
   const std::vector<Device> cards{card("GPU-a", 4), card("GPU-b", 8)};
   const std::vector<std::string> ids{"card of GPU-b::7", "card of GPU-b::0", "card of GPU-b::3"};
   for (const CdiNames cdi : {CdiNames::kNone, CdiNames::kCri}) {
-    recipe.cdi = cdi;
-    const Allocation allocation = given(recipe, cards, ids);
+    spec.cdi = cdi;
+    const Allocation allocation = given(spec, cards, ids);
     // Nobody knows it when the specification is written.
     CHECK(allocation.env == std::map<std::string, std::string>{{"OF_GPU-b", "3 of 8, 12"}});
     CHECK(allocation.annotations.at("x/units") == "3/8/12");
   }
-  CHECK(given(recipe, cards, {"card of GPU-b::7", "card of GPU-a::1"}).annotations.at("x/units") ==
-        "2/8,4/12");
+  CHECK(given(spec, cards, {"card of GPU-b::7", "card of GPU-a::1"}).annotations.at("x/units") == "2/8,4/12");
 }
 
 TEST_CASE("with assume a template may name the container's pod, of which a specification says nothing") {
-  Recipe recipe = of_units(SharesOf::kAny);
-  recipe.cdi = CdiNames::kCri;
-  recipe.env = {{Template("{pod}"), Template("{namespace}/{pod} {podUnits}")},
-                {Template("OF_{uuid}"), Template("{pod}")},
-                {Template("ID_{uuid}"), Template("{uuid}")}};
+  AllocationSpec spec = of_units(SharesOf::kAny);
+  spec.cdi = CdiNames::kCri;
+  spec.env = {{Template("{pod}"), Template("{namespace}/{pod} {podUnits}")},
+              {Template("OF_{uuid}"), Template("{pod}")},
+              {Template("ID_{uuid}"), Template("{uuid}")}};
   const Device gpu = card("GPU-a", 4);
   const UnitCounts units{
       .of_container = 1, .total = 4, .pod = UnitsPod{.name_space = "team", .name = "trainer", .units = 7}};
-  CHECK(std::get<Refusal>(allocate_device("example.com/gpu", recipe, gpu, units)).text.find("has no {pod}") !=
+  CHECK(std::get<Refusal>(allocate_device("example.com/gpu", spec, gpu, units)).text.find("has no {pod}") !=
         std::string::npos);
-  recipe.assume.emplace();
-  const auto answer = std::get<Allocation>(allocate_device("example.com/gpu", recipe, gpu, units));
+  spec.assume.emplace();
+  const auto answer = std::get<Allocation>(allocate_device("example.com/gpu", spec, gpu, units));
   CHECK(answer.env ==
         std::map<std::string, std::string>{{"trainer", "team/trainer 7"}, {"OF_GPU-a", "trainer"}});
   CHECK(answer.by_cdi.env == std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
-  recipe.env[0].first = Template("NAME");  // a specification is made before there is a pod
-  CHECK(cdi_edits("example.com/gpu", recipe, gpu).env ==
+  spec.env[0].first = Template("NAME");  // a specification is made before there is a pod
+  CHECK(cdi_edits("example.com/gpu", spec, gpu).env ==
         std::map<std::string, std::string>{{"ID_GPU-a", "GPU-a"}});
 }
 
 TEST_CASE(
     "one device by whatever id is given with what a scheduler's dialect sets, which must not contradict") {
-  Recipe recipe = with_env("WHO", "{id}");
+  AllocationSpec spec = with_env("WHO", "{id}");
   Device sick = device("a");
   sick.trouble = "sick";
-  const auto answer =
-      allocate_device("example.com/gpu", recipe, sick, {}, Allocation{.env = {{"CARD", "1"}}});
+  const auto answer = allocate_device("example.com/gpu", spec, sick, {}, Allocation{.env = {{"CARD", "1"}}});
   CHECK(std::get<Allocation>(answer).env == std::map<std::string, std::string>{{"CARD", "1"}, {"WHO", "a"}});
   const Allocation other{.env = {{"WHO", "b"}}};
-  const auto by_program = allocate_device("example.com/gpu", recipe, sick, {}, other);
+  const auto by_program = allocate_device("example.com/gpu", spec, sick, {}, other);
   CHECK(std::get<Refusal>(by_program).text.find("the program of allocate contradicts") != std::string::npos);
-  recipe.assume.emplace();
-  const auto by_dialect = allocate_device("example.com/gpu", recipe, sick, {}, other);
+  spec.assume.emplace();
+  const auto by_dialect = allocate_device("example.com/gpu", spec, sick, {}, other);
   CHECK(std::get<Refusal>(by_dialect).text.find("what the dialect of assume sets contradicts") !=
         std::string::npos);
 }
 
 TEST_CASE("where ids are no units, attributes may have the names of what counts them") {
-  const Recipe recipe = with_env("V", "{units}-{cardUnits}-{totalUnits}");
+  const AllocationSpec spec = with_env("V", "{units}-{cardUnits}-{totalUnits}");
   const Device odd = device("a", {{"units", "u"}, {"cardUnits", "c"}, {"totalUnits", "t"}});
-  CHECK(given(recipe, {odd}, {"a"}).env.at("V") == "u-c-t");
-  CHECK(refused(recipe, {device("a")}, {"a"}).text.find("has no {units}") != std::string::npos);
+  CHECK(given(spec, {odd}, {"a"}).env.at("V") == "u-c-t");
+  CHECK(refused(spec, {device("a")}, {"a"}).text.find("has no {units}") != std::string::npos);
 }
 
 }  // namespace

@@ -24,22 +24,22 @@ Device camera(const std::string& id, const std::string& path) {
   return device;
 }
 
-Recipe with_cdi(CdiNames way = CdiNames::kCri) {
-  Recipe recipe;
-  recipe.name = Template(kCamera);
-  recipe.cdi = way;
-  return recipe;
+AllocationSpec with_cdi(CdiNames way = CdiNames::kCri) {
+  AllocationSpec spec;
+  spec.name = Template(kCamera);
+  spec.cdi = way;
+  return spec;
 }
 
-Allocation given(const Recipe& recipe, const std::vector<Device>& devices, const Texts& ids) {
-  auto answer = allocate(kCamera, recipe, Inventory(devices), ids);
+Allocation given(const AllocationSpec& spec, const std::vector<Device>& devices, const Texts& ids) {
+  auto answer = allocate(kCamera, spec, Inventory(devices), ids);
   const Refusal* refusal = std::get_if<Refusal>(&answer);
   REQUIRE_MESSAGE(!refusal, (refusal ? refusal->text : ""));
   return std::get<Allocation>(answer);
 }
 
-Json specification(const Recipe& recipe, const std::vector<Device>& devices) {
-  const std::string text = cdi_specification(kCamera, recipe, Inventory(devices));
+Json specification(const AllocationSpec& spec, const std::vector<Device>& devices) {
+  const std::string text = cdi_specification(kCamera, spec, Inventory(devices));
   test::keep_specification(text);
   return text.empty() ? Json() : Json::parse(text);
 }
@@ -91,11 +91,11 @@ TEST_CASE("what belongs to a device is in the specification, and the answer has 
 }
 
 TEST_CASE("of a node that is named by a link the specification has the node: a runtime refuses a link") {
-  Recipe recipe = with_cdi();
-  recipe.nodes = {{.host_path = Template("/dev/by-id/{id}"), .container_path = Template("/dev/other")}};
+  AllocationSpec spec = with_cdi();
+  spec.nodes = {{.host_path = Template("/dev/by-id/{id}"), .container_path = Template("/dev/other")}};
   Device device = camera("a", "/dev/video-of-a");
   device.cdi_nodes = {{"/dev/video-of-a", "/dev/video7"}, {"/dev/by-id/a", "/dev/media3"}};
-  const Json nodes = specification(recipe, {device})["devices"][0]["containerEdits"]["deviceNodes"];
+  const Json nodes = specification(spec, {device})["devices"][0]["containerEdits"]["deviceNodes"];
   REQUIRE(nodes.size() == 2);
   CHECK(nodes[0]["hostPath"] == "/dev/video7");
   CHECK(nodes[0]["path"] == "/dev/video-of-a");
@@ -119,12 +119,12 @@ TEST_CASE("the groups of a device's nodes are those of its container's processes
 }
 
 TEST_CASE("the entry's nodes and mounts are each device's, and so are variables that are named after it") {
-  Recipe recipe = with_cdi();
-  recipe.nodes = {{Template("/dev/fuse"), Template("/dev/fuse"), "rwm"}};
-  recipe.mounts = {{Template("/etc/cameras/{id}"), Template("/etc/camera/{id}"), true}};
-  recipe.env = {{Template("PATH_OF_{id}"), Template("{path} of {resource}")}};
+  AllocationSpec spec = with_cdi();
+  spec.nodes = {{Template("/dev/fuse"), Template("/dev/fuse"), "rwm"}};
+  spec.mounts = {{Template("/etc/cameras/{id}"), Template("/etc/camera/{id}"), true}};
+  spec.env = {{Template("PATH_OF_{id}"), Template("{path} of {resource}")}};
   const std::vector<Device> devices = {camera("video0", "/dev/video0")};
-  const Json edits = specification(recipe, devices)["devices"][0]["containerEdits"];
+  const Json edits = specification(spec, devices)["devices"][0]["containerEdits"];
   CHECK(edits["env"] == Json::array({"PATH_OF_video0=/dev/video0 of example.com/camera"}));
   CHECK(edits["deviceNodes"].size() == 2);
   CHECK(edits["deviceNodes"][1]["permissions"] == "rwm");
@@ -132,27 +132,27 @@ TEST_CASE("the entry's nodes and mounts are each device's, and so are variables 
                       {"containerPath", "/etc/camera/video0"},
                       {"options", {"ro", "rbind", "rprivate"}}};
   CHECK(edits["mounts"] == Json::array({mount}));
-  const Allocation answer = given(recipe, devices, {"video0"});
+  const Allocation answer = given(spec, devices, {"video0"});
   CHECK(answer.env.empty());
   CHECK(answer.mounts.empty());
   CHECK(answer.by_cdi.env.at("PATH_OF_video0") == "/dev/video0 of example.com/camera");
 }
 
 TEST_CASE("what joins devices or counts them stays in the answer") {
-  Recipe recipe = with_cdi();
-  recipe.env = {{Template("CAMERAS"), Template("{id}")},
-                {Template("COUNT"), Template("{count}")},
-                {Template("CAMERA_{n}"), Template("{id}")},
-                {Template("OF_{id}"), Template("{id} of {count}")},
-                {Template("MODE"), Template("fast")}};
-  recipe.annotations = {{Template("example.com/cameras"), Template("{id}")}};
+  AllocationSpec spec = with_cdi();
+  spec.env = {{Template("CAMERAS"), Template("{id}")},
+              {Template("COUNT"), Template("{count}")},
+              {Template("CAMERA_{n}"), Template("{id}")},
+              {Template("OF_{id}"), Template("{id} of {count}")},
+              {Template("MODE"), Template("fast")}};
+  spec.annotations = {{Template("example.com/cameras"), Template("{id}")}};
   const std::vector<Device> devices = {camera("video0", "/dev/video0"), camera("video1", "/dev/video1")};
-  const Allocation answer = given(recipe, devices, {"video0", "video1"});
+  const Allocation answer = given(spec, devices, {"video0", "video1"});
   CHECK(answer.env.size() == 7);
   CHECK(answer.env.at("CAMERAS") == "video0,video1");
   CHECK(answer.annotations.size() == 1);
   CHECK(answer.by_cdi.env.empty());
-  CHECK_FALSE(specification(recipe, devices)["devices"][0]["containerEdits"].contains("env"));
+  CHECK_FALSE(specification(spec, devices)["devices"][0]["containerEdits"].contains("env"));
 }
 
 TEST_CASE("a kind's own path with a position stays in the answer") {

@@ -22,9 +22,9 @@ using Sizes = std::vector<unsigned>;
 class Cards {
  public:
   explicit Cards(const Sizes& sizes) : inventory_(made(sizes)) {
-    recipe_.name = Template("example.com/memory");
-    recipe_.units = true;
-    recipe_.shares = SharesOf::kOneDevice;
+    spec_.name = Template("example.com/memory");
+    spec_.units = true;
+    spec_.shares = SharesOf::kOneDevice;
   }
 
   // free: of each card the bits of its free units. Every policy is tried.
@@ -49,7 +49,7 @@ class Cards {
       const std::set<std::string> unlike(chosen.begin(), chosen.end());
       std::set<const Device*> cards;
       for (const std::string& id : chosen) cards.insert(inventory_.find(id));
-      const auto answer = allocate("example.com/memory", recipe_, inventory_, chosen);
+      const auto answer = allocate("example.com/memory", spec_, inventory_, chosen);
       const auto* refusal = std::get_if<Refusal>(&answer);
       bool right = unlike.size() == wanted && chosen.size() == wanted &&
                    std::ranges::all_of(chosen, [&](const std::string& id) {
@@ -83,7 +83,7 @@ class Cards {
   }
 
   Inventory inventory_;
-  Recipe recipe_;
+  AllocationSpec spec_;
 };
 
 // Each pattern of the cards from `card` on.

@@ -79,8 +79,8 @@ TEST_CASE("after a while a container is another") {
   CHECK(names_of(given.before("memory", now + GivenCards::kSameContainer + 1ms)) == "b");
 }
 
-Recipe recipe(const std::string& name, const std::string& near, bool same_card = true) {
-  Recipe made;
+AllocationSpec spec(const std::string& name, const std::string& near, bool same_card = true) {
+  AllocationSpec made;
   made.name = Template(name);
   made.near = near;
   made.same_card = same_card;
@@ -88,11 +88,11 @@ Recipe recipe(const std::string& name, const std::string& near, bool same_card =
 }
 
 TEST_CASE("entries are joined over others, and by `sameCard` alone") {
-  const std::vector<Recipe> recipes{recipe("x/a", "x/b"), recipe("x/b", "x/a"),   recipe("x/c", "x/b"),
-                                    recipe("y/a", "y/b"), recipe("y/b", "y/a"),   recipe("x/d", "x/a", false),
-                                    recipe("z/a", "x/d"), recipe("z/b", "z/none")};
-  std::vector<const Recipe*> all;
-  for (const Recipe& each : recipes) all.push_back(&each);
+  const std::vector<AllocationSpec> specs{spec("x/a", "x/b"), spec("x/b", "x/a"),   spec("x/c", "x/b"),
+                                          spec("y/a", "y/b"), spec("y/b", "y/a"),   spec("x/d", "x/a", false),
+                                          spec("z/a", "x/d"), spec("z/b", "z/none")};
+  std::vector<const AllocationSpec*> all;
+  for (const AllocationSpec& each : specs) all.push_back(&each);
   const auto groups = same_card_groups(all);
   REQUIRE(groups.size() == 5);
   CHECK(groups.at("x/a") == groups.at("x/b"));

@@ -15,9 +15,9 @@ using Paths = std::vector<std::string>;
 
 const std::string kResource = "example.com/net";
 
-std::shared_ptr<Recipe> terms() { return std::make_shared<Recipe>(); }
+std::shared_ptr<AllocationSpec> terms() { return std::make_shared<AllocationSpec>(); }
 
-Device device(std::string id, std::shared_ptr<const Recipe> its) {
+Device device(std::string id, std::shared_ptr<const AllocationSpec> its) {
   Device made{.id = std::move(id), .terms = std::move(its)};
   made.add("name", made.id);
   return made;
@@ -90,13 +90,13 @@ TEST_CASE("a device's position is that among all of the container's devices, of 
 }
 
 TEST_CASE("what two entries' kinds bring in the same words is brought once, for the devices of both") {
-  const auto recipe = [] {
-    const auto made = std::make_shared<KindRecipe>();
+  const auto spec = [] {
+    const auto made = std::make_shared<KindSpec>();
     made->env = {{Template("VISIBLE"), Template("{id}")}};
     return made;
   };
   std::vector<Device> devices{device("a", terms()), device("b", terms())};
-  for (Device& each : devices) each.recipe = recipe();
+  for (Device& each : devices) each.spec = spec();
   CHECK(given(devices, {"a", "b"}).env == Env{{"VISIBLE", "a,b"}});
 }
 

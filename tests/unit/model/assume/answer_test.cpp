@@ -15,13 +15,13 @@ using Env = std::map<std::string, std::string>;
 const AskingPod pod = PodText{.name = "trainer", .units = {2, 3}, .init = {4}}.asking();
 
 Offer offer(AssumeTerms terms, Inventory inventory = two_cards()) {
-  Recipe recipe;
-  recipe.units = true;
-  recipe.env = {{Template("WHICH"), Template("{index}")}};
-  recipe.assume = std::move(terms);
+  AllocationSpec spec;
+  spec.units = true;
+  spec.env = {{Template("WHICH"), Template("{index}")}};
+  spec.assume = std::move(terms);
   return {.resource = kGpuMemory,
           .inventory = std::move(inventory),
-          .recipe = std::make_shared<const Recipe>(std::move(recipe))};
+          .spec = std::make_shared<const AllocationSpec>(std::move(spec))};
 }
 
 TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the node's about isolation") {
@@ -32,14 +32,14 @@ TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the
           {"ALIYUN_COM_GPU_MEM_DEV", "80"}, {"WHICH", "1"}};
   const auto answer = [&](bool by_uuid, bool without_isolation) {
     return std::get<Allocation>(
-        answer_on_card(gpushare, *gpushare.recipe, card, 2, &pod, by_uuid, without_isolation));
+        answer_on_card(gpushare, *gpushare.spec, card, 2, &pod, by_uuid, without_isolation));
   };
   CHECK(answer(false, false).env == env);
   env["CGPU_DISABLE"] = "true";
   CHECK(answer(false, true).env == env);
   CHECK(answer(true, false).env.at("NVIDIA_VISIBLE_DEVICES") == "GPU-1");
 
-  Recipe other = *gpushare.recipe;
+  AllocationSpec other = *gpushare.spec;
   other.env = {{Template("ALIYUN_COM_GPU_MEM_IDX"), Template("7")}};
   const auto refused = answer_on_card(gpushare, other, card, 2, &pod, false, false);
   CHECK(std::get<std::string>(refused).starts_with("the environment variable ALIYUN_COM_GPU_MEM_IDX would"));
@@ -66,10 +66,10 @@ TEST_CASE("without a pod there is why, or the only card by its UUID, or gpushare
 
 TEST_CASE("a late answer's edits have all of it") {
   Offer late = offer(terms_of(Dialect::kGpushare));
-  Recipe recipe = *late.recipe;
-  recipe.cdi = CdiNames::kCri;
-  recipe.mounts = {{.host_path = Template("/a"), .container_path = Template("/b"), .read_only = true}};
-  late.recipe = std::make_shared<const Recipe>(recipe);
+  AllocationSpec spec = *late.spec;
+  spec.cdi = CdiNames::kCri;
+  spec.mounts = {{.host_path = Template("/a"), .container_path = Template("/b"), .read_only = true}};
+  late.spec = std::make_shared<const AllocationSpec>(spec);
   const Device& card = late.inventory.devices()[0];
   const auto edits = std::get<CdiEdits>(late_edits(late, card, 2, pod, true));
   CHECK(edits.env.at("ALIYUN_COM_GPU_MEM_POD") == "5");
@@ -86,15 +86,15 @@ TEST_CASE(
   terms.only_card = true;
   Offer one = offer(terms, Inventory({card_device("0", 16, "16384")}));
   const Device& card = one.inventory.devices()[0];
-  Recipe recipe = *one.recipe;
-  recipe.env = {{Template("WHO"), Template("{namespace} {pod} {podUnits} {units} {cardUnits} {totalUnits}")}};
-  one.recipe = std::make_shared<const Recipe>(recipe);
-  const auto answer = std::get<Allocation>(answer_on_card(one, recipe, card, 2, &pod, false, false));
+  AllocationSpec spec = *one.spec;
+  spec.env = {{Template("WHO"), Template("{namespace} {pod} {podUnits} {units} {cardUnits} {totalUnits}")}};
+  one.spec = std::make_shared<const AllocationSpec>(spec);
+  const auto answer = std::get<Allocation>(answer_on_card(one, spec, card, 2, &pod, false, false));
   CHECK(answer.env.at("WHO") == "ns trainer 5 2 16 16");
   CHECK(std::get<CdiEdits>(late_edits(one, card, 3, pod, false)).env.at("WHO") == "ns trainer 5 3 16 16");
   for (const char* const name : {"podUnits", "pod", "namespace"}) {
-    recipe.env = {{Template("WHO"), Template("{" + std::string(name) + "}")}};
-    one.recipe = std::make_shared<const Recipe>(recipe);
+    spec.env = {{Template("WHO"), Template("{" + std::string(name) + "}")}};
+    one.spec = std::make_shared<const AllocationSpec>(spec);
     CHECK(std::get<std::string>(answer_without_pod(one, 2, "nobody", false)) ==
           "nobody knows which pod asks, and this resource's configuration needs its {" + std::string(name) +
               "}");

@@ -2,50 +2,50 @@
 
 #include <functional>
 
-#include "model/device/recipe.hpp"
+#include "model/device/allocation_spec.hpp"
 
 namespace plughost {
 namespace {
 
-// What two recipes disagree about, of which one is changed so.
-std::string_view changed(const std::function<void(Recipe&)>& change) {
-  const Recipe one;
-  Recipe other;
+// What two specs disagree about, of which one is changed so.
+std::string_view changed(const std::function<void(AllocationSpec&)>& change) {
+  const AllocationSpec one;
+  AllocationSpec other;
   change(other);
   CHECK(disagreement(one, other) == disagreement(other, one));
   return disagreement(one, other);
 }
 
 TEST_CASE("what is said of a resource as a whole has to be the same in each of its entries") {
-  CHECK(changed([](Recipe&) {}).empty());
-  CHECK(changed([](Recipe& recipe) { recipe.rename_shared = true; }) == "renameByDefault");
-  CHECK(changed([](Recipe& recipe) { recipe.one_share_only = true; }) == "failRequestsGreaterThanOne");
-  CHECK(changed([](Recipe& recipe) { recipe.policy = AllocationPolicy::kPacked; }) == "allocationPolicy");
-  CHECK(changed([](Recipe& recipe) { recipe.near = "x.com/b"; }) == "near");
-  CHECK(changed([](Recipe& recipe) { recipe.same_card = true; }) == "sameCard");
-  CHECK(changed([](Recipe& recipe) { recipe.shares = SharesOf::kOneDevice; }) == "shares");
-  CHECK(changed([](Recipe& recipe) { recipe.units = true; }) == "unit");
-  CHECK(changed([](Recipe& recipe) { recipe.empty_at_stop = true; }) == "emptyAtStop");
-  CHECK(changed([](Recipe& recipe) { recipe.required = true; }) == "required");
-  CHECK(changed([](Recipe& recipe) { recipe.forget_after = std::chrono::seconds(1); }) == "forgetAfter");
-  CHECK(changed([](Recipe& recipe) { recipe.pre_start.emplace(); }) == "preStart");
+  CHECK(changed([](AllocationSpec&) {}).empty());
+  CHECK(changed([](AllocationSpec& spec) { spec.rename_shared = true; }) == "renameByDefault");
+  CHECK(changed([](AllocationSpec& spec) { spec.one_share_only = true; }) == "failRequestsGreaterThanOne");
+  CHECK(changed([](AllocationSpec& spec) { spec.policy = AllocationPolicy::kPacked; }) == "allocationPolicy");
+  CHECK(changed([](AllocationSpec& spec) { spec.near = "x.com/b"; }) == "near");
+  CHECK(changed([](AllocationSpec& spec) { spec.same_card = true; }) == "sameCard");
+  CHECK(changed([](AllocationSpec& spec) { spec.shares = SharesOf::kOneDevice; }) == "shares");
+  CHECK(changed([](AllocationSpec& spec) { spec.units = true; }) == "unit");
+  CHECK(changed([](AllocationSpec& spec) { spec.empty_at_stop = true; }) == "emptyAtStop");
+  CHECK(changed([](AllocationSpec& spec) { spec.required = true; }) == "required");
+  CHECK(changed([](AllocationSpec& spec) { spec.forget_after = std::chrono::seconds(1); }) == "forgetAfter");
+  CHECK(changed([](AllocationSpec& spec) { spec.pre_start.emplace(); }) == "preStart");
 }
 
 TEST_CASE("`assume` goes with a single entry, even if both say the same") {
-  Recipe one;
+  AllocationSpec one;
   one.assume.emplace();
-  const Recipe other = one;
+  const AllocationSpec other = one;
   CHECK(disagreement(one, other) == "assume");
 }
 
 TEST_CASE("what is said of a device may differ") {
-  CHECK(changed([](Recipe& recipe) {
-          recipe.id = Template("a");
-          recipe.replicas = 2;
-          recipe.env.emplace_back(Template("A"), Template("b"));
-          recipe.cdi = CdiNames::kCri;
-          recipe.allocate.emplace();
-          recipe.when_unhealthy.emplace();
+  CHECK(changed([](AllocationSpec& spec) {
+          spec.id = Template("a");
+          spec.replicas = 2;
+          spec.env.emplace_back(Template("A"), Template("b"));
+          spec.cdi = CdiNames::kCri;
+          spec.allocate.emplace();
+          spec.when_unhealthy.emplace();
         }).empty());
 }
 

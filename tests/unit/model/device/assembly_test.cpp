@@ -18,12 +18,12 @@ Device device(std::string id, std::vector<Attribute> attributes = {}) {
   return made;
 }
 
-Recipe named(std::string_view name, std::string_view id = {}, unsigned replicas = 1) {
-  Recipe recipe;
-  recipe.name = Template(name);
-  recipe.id = Template(id);
-  recipe.replicas = replicas;
-  return recipe;
+AllocationSpec named(std::string_view name, std::string_view id = {}, unsigned replicas = 1) {
+  AllocationSpec spec;
+  spec.name = Template(name);
+  spec.id = Template(id);
+  spec.replicas = replicas;
+  return spec;
 }
 
 std::vector<std::string> ids_of(const Assembly& assembly, const std::string& resource = "example.com/x") {
@@ -233,8 +233,8 @@ TEST_CASE("any name that a file can have becomes a valid id") {
 
 TEST_CASE("what does not fit into a message is what is new and what is sick, not what is listed and well") {
   const std::string resource = "example.com/a";
-  Recipe recipe;
-  recipe.name = Template(resource);
+  AllocationSpec spec;
+  spec.name = Template(resource);
   std::vector<Device> listed;
   for (int i = 0; i < 100; ++i) listed.push_back({.id = "z-real-" + std::to_string(100 + i)});
   std::vector<Device> scanned = listed;
@@ -245,7 +245,7 @@ TEST_CASE("what does not fit into a message is what is new and what is sick, not
     if (i % 2 == 0) scanned.back().trouble = "broken";
   }
   const auto kept_of = [&](const std::map<std::string, Inventory>& before) {
-    return assemble(recipe, scanned, before).resources.at(resource);
+    return assemble(spec, scanned, before).resources.at(resource);
   };
   const auto count = [](const std::vector<Device>& kept, std::string_view beginning, bool healthy) {
     return std::ranges::count_if(kept, [&](const Device& device) {
@@ -268,10 +268,10 @@ TEST_CASE("what does not fit into a message is what is new and what is sick, not
 }
 
 TEST_CASE("the size of the largest list is what its ids take as they are listed") {
-  Recipe recipe;
-  recipe.name = Template("example.com/{type}");
-  recipe.id = Template("{type}-{n}");
-  recipe.replicas = 3;
+  AllocationSpec spec;
+  spec.name = Template("example.com/{type}");
+  spec.id = Template("{type}-{n}");
+  spec.replicas = 3;
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     devices[i].id = "a name that is much longer";
@@ -279,14 +279,14 @@ TEST_CASE("the size of the largest list is what its ids take as they are listed"
     devices[i].attributes = {{"type", i == 0 ? "small" : "big"}};
   }
   std::size_t big = 0;
-  const Assembly assembly = assemble(recipe, devices);
+  const Assembly assembly = assemble(spec, devices);
   for (const Device& each : assembly.resources.at("example.com/big")) {
     CHECK(each.replicas == 3000);
     CHECK(each.id.starts_with("big-"));
     big += wire_size(each);
   }
-  CHECK(listed_size(recipe, devices) == big);
-  CHECK(listed_size(recipe, {}) == 0);
+  CHECK(listed_size(spec, devices) == big);
+  CHECK(listed_size(spec, {}) == 0);
 }
 
 std::shared_ptr<const DevicesOf> found(std::vector<Device> devices) {
@@ -307,8 +307,8 @@ Device with_node(std::string id, std::string node) {
 
 // What the second of two entries has of these, if the first one has that.
 std::vector<std::string> beside(Device first, std::vector<Device> second, bool* left_out = nullptr) {
-  const auto one = std::make_shared<const Recipe>();
-  const auto other = std::make_shared<const Recipe>();
+  const auto one = std::make_shared<const AllocationSpec>();
+  const auto other = std::make_shared<const AllocationSpec>();
   const Assembly joint = join({{one, found({std::move(first)})}, {other, found(std::move(second))}});
   if (left_out) *left_out = remarked(joint, "is left out");
   std::vector<std::string> ids;
@@ -318,8 +318,8 @@ std::vector<std::string> beside(Device first, std::vector<Device> second, bool* 
 }
 
 TEST_CASE("the lists of several entries are one, sorted, and each device goes by its own entry's terms") {
-  const auto one = std::make_shared<const Recipe>();
-  const auto other = std::make_shared<const Recipe>();
+  const auto one = std::make_shared<const AllocationSpec>();
+  const auto other = std::make_shared<const AllocationSpec>();
   const Assembly joint = join({{one, found({device("b"), device("d")})},
                                {other, nullptr},
                                {other, found({device("a"), device("c")})}});
@@ -330,7 +330,7 @@ TEST_CASE("the lists of several entries are one, sorted, and each device goes by
 }
 
 TEST_CASE("entries may have resources of which the others know nothing") {
-  const auto terms = std::make_shared<const Recipe>();
+  const auto terms = std::make_shared<const AllocationSpec>();
   const auto only = [](const char* resource, const char* id) {
     return std::make_shared<const DevicesOf>(DevicesOf{{resource, {device(id)}}});
   };
@@ -386,7 +386,7 @@ TEST_CASE("what does not fit into a message is what is new, whichever entry has 
     many.push_back(device("a" + std::string(54, 'x') + std::to_string(10'000 + i)));
     more.push_back(device("b" + std::string(54, 'x') + std::to_string(10'000 + i)));
   }
-  const auto terms = std::make_shared<const Recipe>();
+  const auto terms = std::make_shared<const AllocationSpec>();
   const std::map<std::string, Inventory> listed{{"example.com/x", Inventory(more)}};
   const Assembly joint = join({{terms, found(many)}, {terms, found(more)}}, listed);
   const std::vector<Device>& kept = joint.resources.at("example.com/x");

@@ -1,4 +1,4 @@
-#include "model/device/recipe.hpp"
+#include "model/device/allocation_spec.hpp"
 
 #include <doctest/doctest.h>
 
@@ -145,12 +145,12 @@ ReplicaRule rule(const std::vector<Attributes>& devices, unsigned replicas, std:
 }
 
 TEST_CASE("the first rule of replicas that matches a device counts, and for the others the usual number") {
-  Recipe recipe;
-  recipe.name = Template("example.com/x");
-  recipe.replicas = 3;
-  recipe.replicas_of = {rule({{{"name", {"*80GB"}}}, {{"id", {"GPU-x"}}}}, 5, "a"),
-                        rule({{{"name", {"*A100*"}}}}, 4, "b"), rule({{{"name", {"*H100*"}}}}, 9, "c")};
-  const Assembly assembly = assemble(recipe, cards());
+  AllocationSpec spec;
+  spec.name = Template("example.com/x");
+  spec.replicas = 3;
+  spec.replicas_of = {rule({{{"name", {"*80GB"}}}, {{"id", {"GPU-x"}}}}, 5, "a"),
+                      rule({{{"name", {"*A100*"}}}}, 4, "b"), rule({{{"name", {"*H100*"}}}}, 9, "c")};
+  const Assembly assembly = assemble(spec, cards());
   std::vector<unsigned> replicas;
   for (const Device& device : assembly.resources.at("example.com/x")) replicas.push_back(device.replicas);
   CHECK(replicas == std::vector<unsigned>{4, 3, 5});

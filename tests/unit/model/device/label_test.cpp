@@ -27,14 +27,14 @@ Device gone(Device device) {
   return device;
 }
 
-LabelRecipe label(const std::string& key, const std::string& value) {
+LabelSpec label(const std::string& key, const std::string& value) {
   return {.key = key, .value = Template(value)};
 }
 
-Labels labels(const std::vector<LabelRecipe>& recipes, const std::vector<std::vector<Device>>& lists) {
+Labels labels(const std::vector<LabelSpec>& specs, const std::vector<std::vector<Device>>& lists) {
   std::vector<Inventory> inventories;
   for (const auto& devices : lists) inventories.emplace_back(devices);
-  return labels_of(recipes, inventories);
+  return labels_of(specs, inventories);
 }
 
 std::string of(std::size_t count, char c = 'a') {
@@ -124,43 +124,43 @@ TEST_CASE("a label has what all devices make of it, and {count} is how many ther
 }
 
 TEST_CASE("where devices differ the label is left out, and that is said of the first two") {
-  const std::vector<LabelRecipe> recipes = {label("model", "{name}"), label("memory", "{memory}")};
-  const Labels made = labels(recipes, {{card("a", "T4"), card("b", "T4"), card("c", "L4"), card("d", "A2")}});
+  const std::vector<LabelSpec> specs = {label("model", "{name}"), label("memory", "{memory}")};
+  const Labels made = labels(specs, {{card("a", "T4"), card("b", "T4"), card("c", "L4"), card("d", "A2")}});
   CHECK(made.pairs == Pairs{{"memory", "80"}});
   CHECK(made.remarks ==
         Texts{"feature.node.kubernetes.io/model: the devices differ: \"T4\" of a, \"L4\" of c"});
   // Values that become the same are.
-  CHECK(labels(recipes, {{card("a", "T 4"), card("b", "T-4")}}).remarks.empty());
+  CHECK(labels(specs, {{card("a", "T 4"), card("b", "T-4")}}).remarks.empty());
 }
 
 TEST_CASE("the devices of all resources of an entry count, each of them once") {
   Device shared = card("a", "T4");
   shared.replicas = 4;
-  const std::vector<LabelRecipe> recipes = {label("model", "{name}"), label("count", "{count}")};
-  CHECK(labels(recipes, {{shared}, {}, {card("b", "T4")}}).pairs == Pairs{{"model", "T4"}, {"count", "2"}});
-  CHECK(labels(recipes, {{shared}, {card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
+  const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
+  CHECK(labels(specs, {{shared}, {}, {card("b", "T4")}}).pairs == Pairs{{"model", "T4"}, {"count", "2"}});
+  CHECK(labels(specs, {{shared}, {card("b", "L4")}}).pairs == Pairs{{"count", "2"}});
 }
 
 TEST_CASE("a sick device is there, and one that is gone is not") {
-  const std::vector<LabelRecipe> recipes = {label("model", "{name}"), label("count", "{count}")};
+  const std::vector<LabelSpec> specs = {label("model", "{name}"), label("count", "{count}")};
   Device sick = card("a", "T4");
   sick.trouble = "XID 79";
-  CHECK(labels(recipes, {{sick, gone(card("b", "L4"))}}).pairs == Pairs{{"model", "T4"}, {"count", "1"}});
+  CHECK(labels(specs, {{sick, gone(card("b", "L4"))}}).pairs == Pairs{{"model", "T4"}, {"count", "1"}});
 }
 
 TEST_CASE("without a device there is no label, not even one that is the same whatever the devices") {
-  const std::vector<LabelRecipe> recipes = {label("present", "true"), label("count", "{count}"),
-                                            label("model", "{name}")};
+  const std::vector<LabelSpec> specs = {label("present", "true"), label("count", "{count}"),
+                                        label("model", "{name}")};
   for (const Labels& none :
-       {labels(recipes, {}), labels(recipes, {{}}), labels(recipes, {{gone(card("a", "T4"))}})}) {
+       {labels(specs, {}), labels(specs, {{}}), labels(specs, {{gone(card("a", "T4"))}})}) {
     CHECK(none.pairs.empty());
     CHECK(none.remarks.empty());
   }
 }
 
 TEST_CASE("what a device does not say, or no label can have, is left out with the reason") {
-  const auto remark = [](const LabelRecipe& recipe, const std::vector<Device>& devices) {
-    const Labels made = labels({recipe}, {devices});
+  const auto remark = [](const LabelSpec& spec, const std::vector<Device>& devices) {
+    const Labels made = labels({spec}, {devices});
     CHECK(made.pairs.empty());
     REQUIRE(made.remarks.size() == 1);
     return made.remarks[0];

@@ -13,8 +13,8 @@ Device card(const std::string& id, const std::string& trouble = "") {
   return device;
 }
 
-const std::vector<NodeResourceRecipe> kBoth{{.key = "doslab.io/gpu-count", .count = CardCount::kCards},
-                                            {.key = "doslab.io/gpu-core", .count = CardCount::kCores}};
+const std::vector<NodeResourceSpec> kBoth{{.key = "doslab.io/gpu-count", .count = CardCount::kCards},
+                                          {.key = "doslab.io/gpu-core", .count = CardCount::kCores}};
 
 TEST_CASE("healthy cards count, and a hundred cores for each, in all lists of the entry") {
   const std::vector<Inventory> lists{Inventory({card("a"), card("b", "XID 79")}), Inventory({card("c")})};

@@ -23,7 +23,7 @@ Device stick(const std::string& name, const std::string& port) {
 
 // What has been listed, and what the kubelet has written down.
 struct Port {
-  Recipe recipe{.name = Template(kSerial)};
+  AllocationSpec spec{.name = Template(kSerial)};
   std::map<std::string, Inventory> listed = {};
   std::map<std::string, std::string> given = {};  // the node by the id
   std::map<std::string, GivenBy> by = {};         // by the node; absent: by its path
@@ -32,7 +32,7 @@ struct Port {
   // "A@1": what the sticks are listed as, and where they are. gone: stay in the list.
   Ids look(std::vector<Device> sticks) {
     Assembly assembly = assemble(
-        recipe, std::move(sticks), listed,
+        spec, std::move(sticks), listed,
         [&](const std::string& resource, const std::string& id, const Device& device) {
           const auto found = given.find(id);
           const std::string& node = device.nodes.at(0).host_path;
@@ -130,7 +130,7 @@ TEST_CASE("after a restart a stick has the id by which a container was given it"
 TEST_CASE("what an entry makes of an id it makes of both") {
   Port port;
   port.look({stick("A", "1")});
-  port.recipe.id = Template("tty-{name}");
+  port.spec.id = Template("tty-{name}");
   CHECK(port.look({stick("A", "1"), stick("A", "2")}) == Ids{"tty-usb-1@1", "tty-usb-2@2"});
   port.listed.clear();
   CHECK(port.look({stick("A", "1")}) == Ids{"tty-A@1"});
@@ -138,8 +138,8 @@ TEST_CASE("what an entry makes of an id it makes of both") {
 }
 
 TEST_CASE("an id that is not made of a name is one for both, and the second device is left out") {
-  Port port{.recipe = {.name = Template(kSerial), .id = Template("the-stick")}};
-  const Assembly assembly = assemble(port.recipe, {stick("A", "1"), stick("A", "2")});
+  Port port{.spec = {.name = Template(kSerial), .id = Template("the-stick")}};
+  const Assembly assembly = assemble(port.spec, {stick("A", "1"), stick("A", "2")});
   CHECK(assembly.resources.at(kSerial).size() == 1);
   CHECK(assembly.remarks.at(0).find("a second device with the id") != std::string::npos);
 }

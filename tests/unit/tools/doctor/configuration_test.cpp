@@ -62,7 +62,7 @@ TEST_CASE("devices are told by resource: none is a note, sick ones are a warning
 
   node.observed.devices.offers = {{"example.com/gopher",
                                    Inventory({{.id = "a", .trouble = "it burns"}, {.id = "b"}}),
-                                   node.observed.devices.offers[0].recipe}};
+                                   node.observed.devices.offers[0].spec}};
   const Finding sick = node.one("devices");
   CHECK(sick.level == Level::kWarning);
   CHECK(contains(sick.what, "1 of 2 devices Unhealthy, the first: a: it burns"));

@@ -53,7 +53,7 @@ TEST_CASE("entries of one name are one list, in which what both find is the firs
   const auto devices = found.offers[0].inventory.devices();
   REQUIRE(devices.size() == 2);
   CHECK(devices[0].id == "amy");
-  CHECK(devices[0].terms == found.offers[0].recipe);
+  CHECK(devices[0].terms == found.offers[0].spec);
   CHECK(devices[1].terms->env.front().second.text() == "two");
   CHECK(survey(load(dir, entry("one", "") + entry("one", ", id: \"again-{id}\"")), HostRoot())
             .offers.at(0)

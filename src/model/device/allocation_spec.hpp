@@ -88,56 +88,56 @@ enum class CdiNames {
   kAnnotations,  // by an annotation, for older kubelets
 };
 
-struct MountRecipe {
+struct MountSpec {
   Template host_path;
   Template container_path;
   bool read_only = false;
-  bool operator==(const MountRecipe&) const = default;
+  bool operator==(const MountSpec&) const = default;
 };
 
-struct NodeRecipe {
+struct NodeSpec {
   Template host_path;
   Template container_path;
   std::string permissions = "rw";
-  bool operator==(const NodeRecipe&) const = default;
+  bool operator==(const NodeSpec&) const = default;
 };
 
 // A program that says whether a device is well: it ends with 0.
-struct HealthRecipe {
+struct HealthCheckSpec {
   std::vector<Template>
       command;  // the program's absolute path, and its arguments: {resource}, {id}, attributes
   std::chrono::milliseconds interval{10'000};  // from one start to the next
   std::chrono::milliseconds timeout{5'000};
-  bool operator==(const HealthRecipe&) const = default;
+  bool operator==(const HealthCheckSpec&) const = default;
 };
 
 // A program that has a part in a device's life: it ends with 0.
-struct ProgramRecipe {
-  std::vector<Template> command;  // as in HealthRecipe, or with {resource} alone
+struct ProgramSpec {
+  std::vector<Template> command;  // as in HealthCheckSpec, or with {resource} alone
   std::chrono::milliseconds timeout{0};
-  bool operator==(const ProgramRecipe&) const = default;
+  bool operator==(const ProgramSpec&) const = default;
 };
 
 // A program that hears of a device that has been Unhealthy for so long.
-struct UnhealthyRecipe {
-  ProgramRecipe program;
+struct UnhealthyProgramSpec {
+  ProgramSpec program;
   std::chrono::milliseconds after{30'000};
-  bool operator==(const UnhealthyRecipe&) const = default;
+  bool operator==(const UnhealthyProgramSpec&) const = default;
 };
 
-// What a kind brings into a container for the devices that share it: the same templates as in Recipe, and
-// {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an annotation
-// that the entry sets itself is the entry's.
-struct KindRecipe {
+// What a kind brings into a container for the devices that share it: the same templates as in AllocationSpec,
+// and {allocation}, a UUID that is made of the resource's name and the devices' ids. A variable or an
+// annotation that the entry sets itself is the entry's.
+struct KindSpec {
   using Pairs = std::vector<std::pair<Template, Template>>;
 
   Pairs env;
   Pairs annotations;
-  std::vector<MountRecipe> mounts;
-  std::vector<NodeRecipe> nodes;
+  std::vector<MountSpec> mounts;
+  std::vector<NodeSpec> nodes;
   std::vector<Template> cdi;  // one name per device, or one for all if no placeholder is the device's
 
-  bool operator==(const KindRecipe&) const = default;
+  bool operator==(const KindSpec&) const = default;
 };
 
 // In env, mounts, nodes and annotations: {resource} and {count} (of allocated devices) are scalars; where ids
@@ -147,7 +147,7 @@ struct KindRecipe {
 // (position in the allocation, from 0) and the kind's attributes belong to a device: in a value they expand
 // to the devices' values joined by commas, in the order that the kubelet asked; in a key or a path they make
 // one key or path per device.
-struct Recipe {
+struct AllocationSpec {
   using Pairs = std::vector<std::pair<Template, Template>>;
 
   Template name;          // the resource's full name; with placeholders: one resource per distinct value
@@ -169,33 +169,33 @@ struct Recipe {
   bool empty_at_stop = false;  // the kubelet is sent an empty list before the resource ends for good
   bool required = false;       // without a Healthy device of it the node is not ready
   std::chrono::seconds forget_after{300};  // how long a vanished device stays listed as Unhealthy
-  std::optional<HealthRecipe> health;      // absent: what the scan says is all
+  std::optional<HealthCheckSpec> health;   // absent: what the scan says is all
   // Prepares a device before each start of a container that has it; the time-out is for all of these.
-  std::optional<ProgramRecipe> pre_start;
-  // Says what a container gets beside what this recipe says: docs/exec-allocate.schema.json.
-  std::optional<ProgramRecipe> allocate;
+  std::optional<ProgramSpec> pre_start;
+  // Says what a container gets beside what this spec says: docs/exec-allocate.schema.json.
+  std::optional<ProgramSpec> allocate;
   // Is run for each device of a resource that is not offered any more.
-  std::optional<ProgramRecipe> on_remove;
+  std::optional<ProgramSpec> on_remove;
   // Is run once for each bad spell of a device.
-  std::optional<UnhealthyRecipe> when_unhealthy;
+  std::optional<UnhealthyProgramSpec> when_unhealthy;
   Pairs env;
   Pairs annotations;
-  std::vector<MountRecipe> mounts;
-  std::vector<NodeRecipe> nodes;
+  std::vector<MountSpec> mounts;
+  std::vector<NodeSpec> nodes;
   // What belongs to a device alone is in a specification of ours, and the answer has the devices' names.
   CdiNames cdi = CdiNames::kNone;
   // A container's processes are members of the groups of its nodes, whoever they run as. With cdi only.
   bool group_access = false;
 
-  bool operator==(const Recipe&) const = default;
+  bool operator==(const AllocationSpec&) const = default;
 };
 
 // The key by which two entries of one resource say something else of what can only be said of the whole of
 // it; empty: they agree.
-std::string_view disagreement(const Recipe& one, const Recipe& other);
+std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& other);
 
 // What a container gets with the device is said by its own entry; of_resource: by the first of the resource.
-inline const Recipe& terms_of(const Device& device, const Recipe& of_resource) {
+inline const AllocationSpec& terms_of(const Device& device, const AllocationSpec& of_resource) {
   return device.terms ? *device.terms : of_resource;
 }
 

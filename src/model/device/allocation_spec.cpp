@@ -1,4 +1,4 @@
-#include "model/device/recipe.hpp"
+#include "model/device/allocation_spec.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -55,7 +55,7 @@ bool ReplicaRule::matches(const Device& device) const {
   return std::ranges::any_of(devices, [&](const DevicePattern& each) { return each.matches(device); });
 }
 
-std::string_view disagreement(const Recipe& one, const Recipe& other) {
+std::string_view disagreement(const AllocationSpec& one, const AllocationSpec& other) {
   if (one.rename_shared != other.rename_shared) return "renameByDefault";
   if (one.one_share_only != other.one_share_only) return "failRequestsGreaterThanOne";
   if (one.policy != other.policy) return "allocationPolicy";
