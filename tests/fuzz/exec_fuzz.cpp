@@ -24,13 +24,14 @@ AllocationSpec spec() {
 }
 
 void allocate_all(std::string_view resource, std::vector<Device> devices, const Allocation& more) {
-  const Offer offer{.resource = std::string(resource), .inventory = Inventory(std::move(devices))};
+  const ResourceSnapshot snapshot{.resource = std::string(resource),
+                                  .inventory = Inventory(std::move(devices))};
   std::vector<std::string> ids;
-  offer.inventory.for_each_id([&](const std::string& id, const Device& device) {
+  snapshot.inventory.for_each_id([&](const std::string& id, const Device& device) {
     if (device.healthy()) ids.push_back(id);
   });
-  allocation_request(offer, ids);
-  allocate(resource, spec(), offer.inventory, ids, more);
+  allocation_request(snapshot, ids);
+  allocate(resource, spec(), snapshot.inventory, ids, more);
 }
 
 void take_document(std::string_view text) {

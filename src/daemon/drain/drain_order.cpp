@@ -16,24 +16,25 @@ std::string trouble_of(const DrainOrder& order) {
   return reason_trouble(order.terms->reason);
 }
 
-std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains, Offers offers) {
+std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains,
+                    ResourceSnapshots snapshots) {
   if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
   if (drains.find(name)) return {};  // there or not
   std::vector<std::string> known;
-  const Device* const listed = device_named(offers, name.resource, name.device);
+  const Device* const listed = device_named(snapshots, name.resource, name.device);
   if (!order.terms && listed && listed->lasting) return {};
   if (!order.terms) {
     for (const auto& [each, drain] : drains.all()) known.push_back(each.resource + '=' + each.device);
     return no_such("drained device", name.resource + '=' + name.device, known);
   }
-  const auto offer = std::ranges::find(offers, name.resource, &Offer::resource);
-  if (offer == offers.end()) {
-    for (const auto& each : offers) known.push_back(each->resource);
+  const auto snapshot = std::ranges::find(snapshots, name.resource, &ResourceSnapshot::resource);
+  if (snapshot == snapshots.end()) {
+    for (const auto& each : snapshots) known.push_back(each->resource);
     std::ranges::sort(known);
     return no_such("resource", name.resource, known);
   }
   if (listed) return {};
-  for (const Device& device : (*offer)->inventory.devices()) known.push_back(device.id);
+  for (const Device& device : (*snapshot)->inventory.devices()) known.push_back(device.id);
   return no_such("device of " + name.resource, name.device, known);
 }
 
@@ -60,9 +61,9 @@ const Device* device_named(const Inventory& inventory, std::string_view id) {
   return device_of_id(inventory.devices(), id);
 }
 
-const Device* device_named(Offers offers, std::string_view resource, std::string_view id) {
-  const auto offer = std::ranges::find(offers, resource, &Offer::resource);
-  return offer == offers.end() ? nullptr : device_named((*offer)->inventory, id);
+const Device* device_named(ResourceSnapshots snapshots, std::string_view resource, std::string_view id) {
+  const auto snapshot = std::ranges::find(snapshots, resource, &ResourceSnapshot::resource);
+  return snapshot == snapshots.end() ? nullptr : device_named((*snapshot)->inventory, id);
 }
 
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known) {

@@ -11,7 +11,7 @@
 
 #include "base/text/json.hpp"
 #include "kubernetes/kubelet/pod_resources.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/drains.hpp"
 #include "model/device/inventory.hpp"
 
@@ -38,9 +38,10 @@ struct DrainOrder {
 // Why it cannot be carried out whatever there is, as a sentence; empty: it can.
 std::string trouble_of(const DrainOrder& order);
 
-using Offers = std::span<const std::shared_ptr<const Offer>>;  // of every resource
+using ResourceSnapshots = std::span<const std::shared_ptr<const ResourceSnapshot>>;  // of every resource
 // Why it cannot be carried out for the device of that name, as a sentence; empty: it can.
-std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains, Offers offers);
+std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains,
+                    ResourceSnapshots snapshots);
 
 struct DrainAnswer {
   std::string error;  // not empty: nothing has changed
@@ -56,7 +57,7 @@ struct DrainAnswer {
 
 // The device that is meant: by its own id, or by that of a replica. nullptr: there is none.
 const Device* device_named(const Inventory& inventory, std::string_view id);
-const Device* device_named(Offers offers, std::string_view resource, std::string_view id);
+const Device* device_named(ResourceSnapshots snapshots, std::string_view resource, std::string_view id);
 
 // "there is no resource x.com/c; there are x.com/a and x.com/b": however many there are, it is short.
 std::string no_such(const std::string& what, const std::string& name, std::span<const std::string> known);

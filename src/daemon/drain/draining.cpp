@@ -43,11 +43,11 @@ Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<
 }
 
 void Draining::carry_out(const DrainOrder& order, Done done) {
-  const auto offers = hooks_.offers();
-  const Device* const device = device_named(offers, order.resource, order.device);
+  const auto snapshots = hooks_.snapshots();
+  const Device* const device = device_named(snapshots, order.resource, order.device);
   DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
   const Drains::Name name = answer.name;
-  answer.error = why_not(order, name, drains_, offers);
+  answer.error = why_not(order, name, drains_, snapshots);
   if (!answer.error.empty()) return done(answer);
   if (order.terms) {
     const auto now = Drain::Clock::now();
@@ -74,8 +74,8 @@ void Draining::carry_out(const DrainOrder& order, Done done) {
 
 void Draining::answer(DrainAnswer answer, const Done& done) {
   hooks_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
-    const auto offers = hooks_.offers();
-    if (const Device* const device = device_named(offers, answer.name.resource, answer.name.device))
+    const auto snapshots = hooks_.snapshots();
+    if (const Device* const device = device_named(snapshots, answer.name.resource, answer.name.device))
       answer.device = *device;
     // It is listed so until the next look.
     if (answer.device.lasting && !answer.drain) {

@@ -12,7 +12,7 @@
 #include "base/system/latest_write.hpp"
 #include "daemon/drain/drain_order.hpp"
 #include "daemon/platform/kubelet_link.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/drains.hpp"
 
 namespace plughost {
@@ -49,7 +49,7 @@ class Draining {
   static constexpr std::chrono::seconds kLongestWait{60};
 
   struct Hooks {
-    std::function<std::vector<std::shared_ptr<const Offer>>()> offers;  // of every resource
+    std::function<std::vector<std::shared_ptr<const ResourceSnapshot>>()> snapshots;  // of every resource
     std::function<void(HoldingsReader::Done done)> read_holdings;
     std::function<void()> changed;                          // drains() is another
     std::function<void(const Drains::Name& name)> forgive;  // its trouble (Device::lasting) is over

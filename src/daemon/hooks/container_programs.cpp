@@ -18,15 +18,15 @@ constexpr Spoken kPreStartSpoken{.what = "the program of preStart",
 
 }  // namespace
 
-void PreStarts::run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids,
+void PreStarts::run(const std::shared_ptr<const ResourceSnapshot>& snapshot, std::span<const std::string> ids,
                     Answer answer) {
   std::map<std::string, Program> programs;  // by the device's id
   for (const std::string& id : ids) {
-    const Device* device = offer->inventory.find(id);
+    const Device* device = snapshot->inventory.find(id);
     if (!device) return answer("there is no device \"" + id + "\" any more");
-    const auto& spec = terms_of(*device, *offer->spec).pre_start;
+    const auto& spec = terms_of(*device, *snapshot->spec).pre_start;
     if (!spec || programs.contains(device->id)) continue;
-    CommandLine line = command_line(spec->command, offer->resource, *device);
+    CommandLine line = command_line(spec->command, snapshot->resource, *device);
     if (!line.missing.empty())
       return answer("device \"" + device->id + "\" has no {" + line.missing + "}, which preStart needs");
     programs[device->id] = {.command = std::move(line.words),
@@ -69,12 +69,12 @@ AllocationPrograms::Outcome outcome_of(const Ending& ending) {
   }
 }
 
-// Which program is asked for which of the ids, all of them the offer's.
+// Which program is asked for which of the ids, all of them the snapshot's.
 std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> by_program(
-    const Offer& offer, std::span<const std::string> ids) {
+    const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   std::vector<std::pair<const ProgramSpec*, std::vector<std::string>>> groups;
   for (const std::string& id : ids) {
-    const auto& spec = terms_of(*offer.inventory.find(id), *offer.spec).allocate;
+    const auto& spec = terms_of(*snapshot.inventory.find(id), *snapshot.spec).allocate;
     if (!spec) continue;
     auto group = std::ranges::find(groups, &*spec, [](const auto& each) { return each.first; });
     if (group == groups.end()) group = groups.insert(groups.end(), {&*spec, {}});
@@ -104,8 +104,9 @@ AllocationPrograms::Outcome together(std::vector<Allocation> said) {
 
 }  // namespace
 
-void AllocationPrograms::ask(const Offer& offer, std::span<const std::string> ids, Answer answer) {
-  const auto groups = by_program(offer, ids);
+void AllocationPrograms::ask(const ResourceSnapshot& snapshot, std::span<const std::string> ids,
+                             Answer answer) {
+  const auto groups = by_program(snapshot, ids);
   if (groups.empty()) return answer(Allocation());
   const auto call = calls_.emplace(calls_.end());
   call->answer = std::move(answer);
@@ -113,8 +114,8 @@ void AllocationPrograms::ask(const Offer& offer, std::span<const std::string> id
   call->left = groups.size();
   for (std::size_t n = 0; n < groups.size(); ++n) {
     const auto& [spec, its] = groups[n];
-    Program program = document_program(command_line(spec->command, offer.resource, {}).words);
-    program.input = allocation_request(offer, its);
+    Program program = document_program(command_line(spec->command, snapshot.resource, {}).words);
+    program.input = allocation_request(snapshot, its);
     program.timeout = spec->timeout;
     program.timeout_from = Program::TimeoutFrom::kNow;
     call->programs.emplace_back(queue_, std::move(program), [this, call, n](const Ending& ending) {
@@ -135,25 +136,26 @@ void AllocationPrograms::finish(Calls::iterator call, Outcome outcome) {
   answer(std::move(outcome));
 }
 
-AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<const std::string> ids) {
+AllocationPrograms::Outcome allocate_with_program(const ResourceSnapshot& snapshot,
+                                                  std::span<const std::string> ids) {
   const auto allocated = [&](const Allocation& more) -> AllocationPrograms::Outcome {
-    auto outcome = allocate(offer.resource, *offer.spec, offer.inventory, ids, more);
+    auto outcome = allocate(snapshot.resource, *snapshot.spec, snapshot.inventory, ids, more);
     if (auto* refusal = std::get_if<Refusal>(&outcome)) return std::move(refusal->text);
     return std::get<Allocation>(std::move(outcome));
   };
   auto without = allocated({});
-  if (std::holds_alternative<std::string>(without) || !asks_program(offer, ids)) return without;
+  if (std::holds_alternative<std::string>(without) || !asks_program(snapshot, ids)) return without;
   EventLoop loop;
   Programs programs(loop);
   AllocationPrograms asked(programs);
   AllocationPrograms::Outcome outcome;
-  asked.ask(offer, ids, [&](AllocationPrograms::Outcome said) {
+  asked.ask(snapshot, ids, [&](AllocationPrograms::Outcome said) {
     outcome = std::move(said);
     loop.stop();
   });
   loop.run();
   if (const auto* more = std::get_if<Allocation>(&outcome)) return allocated(*more);
-  return "resource " + offer.resource + ": " + std::get<std::string>(outcome);
+  return "resource " + snapshot.resource + ": " + std::get<std::string>(outcome);
 }
 
 }  // namespace plughost

@@ -13,7 +13,7 @@
 
 #include "host/programs/subprocess.hpp"
 #include "model/allocate/allocation.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 
@@ -32,7 +32,8 @@ class PreStarts {
 
   // Runs the program of its entry for the device of each id, once for a device with several replicas among
   // them. The first trouble ends the start, and what runs for it is killed.
-  void run(const std::shared_ptr<const Offer>& offer, std::span<const std::string> ids, Answer answer);
+  void run(const std::shared_ptr<const ResourceSnapshot>& snapshot, std::span<const std::string> ids,
+           Answer answer);
 
  private:
   struct Start {
@@ -67,7 +68,7 @@ class AllocationPrograms {
 
   // Asks the programs of the devices' entries what a container with these ids gets, each for its own; nothing
   // more where there is none.
-  void ask(const Offer& offer, std::span<const std::string> ids, Answer answer);
+  void ask(const ResourceSnapshot& snapshot, std::span<const std::string> ids, Answer answer);
 
  private:
   struct Call {
@@ -85,8 +86,9 @@ class AllocationPrograms {
   Calls calls_;
 };
 
-// The whole answer for these ids, with what the offer's program adds if it has one; or why there is none.
+// The whole answer for these ids, with what the snapshot's program adds if it has one; or why there is none.
 // Blocks for as long as the program runs; any thread.
-AllocationPrograms::Outcome allocate_with_program(const Offer& offer, std::span<const std::string> ids);
+AllocationPrograms::Outcome allocate_with_program(const ResourceSnapshot& snapshot,
+                                                  std::span<const std::string> ids);
 
 }  // namespace plughost

@@ -41,16 +41,16 @@ UnhealthyPrograms::UnhealthyPrograms(Programs& programs, Log& log, AskHolders as
       queue_(programs, Purpose::kUnhealthy, kAtOnce),
       due_(programs.loop(), [this] { on_due(); }) {}
 
-void UnhealthyPrograms::follow(const Offer& offer) {
+void UnhealthyPrograms::follow(const ResourceSnapshot& snapshot) {
   const auto wants_it = [&](const Device& each) {
-    return terms_of(each, *offer.spec).when_unhealthy.has_value();
+    return terms_of(each, *snapshot.spec).when_unhealthy.has_value();
   };
-  if (!offer.spec->when_unhealthy && std::ranges::none_of(offer.inventory.devices(), wants_it))
-    return forget(offer.resource);
-  Watched& watched = watched_[offer.resource];
-  watched.inventory = offer.inventory;
-  watched.spec = offer.spec;
-  watched.spells.note(offer.inventory.devices(), Clock::now());
+  if (!snapshot.spec->when_unhealthy && std::ranges::none_of(snapshot.inventory.devices(), wants_it))
+    return forget(snapshot.resource);
+  Watched& watched = watched_[snapshot.resource];
+  watched.inventory = snapshot.inventory;
+  watched.spec = snapshot.spec;
+  watched.spells.note(snapshot.inventory.devices(), Clock::now());
   arm();
 }
 
@@ -133,12 +133,12 @@ RemovalPrograms::RemovalPrograms(Programs& programs, Log& log)
       queue_(programs, Purpose::kRemove, kAtOnce),
       limit_(programs.loop(), [this] { on_limit(); }) {}
 
-void RemovalPrograms::run(const Offer& offer) {
-  for (const Device& device : offer.inventory.devices()) {
-    const auto& spec = terms_of(device, *offer.spec).on_remove;
+void RemovalPrograms::run(const ResourceSnapshot& snapshot) {
+  for (const Device& device : snapshot.inventory.devices()) {
+    const auto& spec = terms_of(device, *snapshot.spec).on_remove;
     if (!spec) continue;
-    CommandLine line = command_line(spec->command, offer.resource, device);
-    Removal removal{.resource = offer.resource, .device = device.id, .program = nullptr};
+    CommandLine line = command_line(spec->command, snapshot.resource, device);
+    Removal removal{.resource = snapshot.resource, .device = device.id, .program = nullptr};
     if (!line.missing.empty()) {
       tell(removal, "it has no {" + line.missing + "}, which onRemove needs");
       continue;

@@ -12,7 +12,7 @@
 #include "base/system/event_loop.hpp"
 #include "host/programs/subprocess.hpp"
 #include "kubernetes/kubelet/pod_resources.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/history.hpp"
 
 namespace plughost {
@@ -32,7 +32,7 @@ class UnhealthyPrograms {
 
   // The resource offers this from now on. A device's whenUnhealthy is run once for each bad spell that lasts,
   // with what is known then on its standard input. How it ended is logged.
-  void follow(const Offer& offer);
+  void follow(const ResourceSnapshot& snapshot);
   // Nobody offers it any more, and its spells are over. What runs goes on.
   void forget(const std::string& resource);
 
@@ -86,9 +86,9 @@ class RemovalPrograms {
   RemovalPrograms(Programs& programs, Log& log);
   RemovalPrograms& operator=(RemovalPrograms&&) = delete;
 
-  // Runs the program of onRemove for each of the offer's devices whose entry has one. What goes wrong is
+  // Runs the program of onRemove for each of the snapshot's devices whose entry has one. What goes wrong is
   // logged.
-  void run(const Offer& offer);
+  void run(const ResourceSnapshot& snapshot);
   // Calls done, later, when all programs have ended; or after limit, and then what has not ended is killed.
   void finish(std::chrono::milliseconds limit, std::function<void()> done);
 

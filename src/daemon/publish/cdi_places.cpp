@@ -37,16 +37,16 @@ CdiWriter::~CdiWriter() {
   if (!waiting_.empty()) start();
 }
 
-void CdiWriter::write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done) {
+void CdiWriter::write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> snapshots, const Done& done) {
   const auto outcome = std::make_shared<Outcome>();
   add({.body =
-           [outcome, files = std::move(files), offers = std::move(offers)](CdiDirectory& directory) {
+           [outcome, files = std::move(files), snapshots = std::move(snapshots)](CdiDirectory& directory) {
              for (const CdiFile& file : files)
                if (std::string trouble = directory.put(file.name, file.text); !trouble.empty())
                  outcome->common = std::move(trouble);
-             for (const Offer& offer : offers)
-               if (std::string trouble = directory.specify(offer); !trouble.empty())
-                 outcome->by_resource[offer.resource] = std::move(trouble);
+             for (const ResourceSnapshot& snapshot : snapshots)
+               if (std::string trouble = directory.specify(snapshot); !trouble.empty())
+                 outcome->by_resource[snapshot.resource] = std::move(trouble);
            },
        .done = [outcome, done] { done(*outcome); },
        .overdue = [done, why = hung_text_] { done({.common = why, .by_resource = {}}); }});
@@ -146,19 +146,19 @@ std::string advice(const std::error_code& error, const fs::path& directory) {
 CdiDirectory::CdiDirectory(HostRoot host, fs::path directory, std::string owner)
     : host_(std::move(host)), path_(std::move(directory)), owner_(std::move(owner)) {}
 
-std::string CdiDirectory::specify(const Offer& offer) {
-  if (!names_by_cdi(offer)) return {};
-  const std::string file = cdi_file_name(owner_, offer.resource);
-  const auto known = specified_.find(offer.resource);
-  const bool same = known != specified_.end() && known->second.spec == offer.spec &&
-                    known->second.inventory == offer.inventory;
+std::string CdiDirectory::specify(const ResourceSnapshot& snapshot) {
+  if (!names_by_cdi(snapshot)) return {};
+  const std::string file = cdi_file_name(owner_, snapshot.resource);
+  const auto known = specified_.find(snapshot.resource);
+  const bool same = known != specified_.end() && known->second.spec == snapshot.spec &&
+                    known->second.inventory == snapshot.inventory;
   if (same && is_there(at(file))) return {};
-  const std::string text = cdi_specification(offer.resource, *offer.spec, offer.inventory);
+  const std::string text = cdi_specification(snapshot.resource, *snapshot.spec, snapshot.inventory);
   const std::string trouble = text.empty() ? remove(file) : put(file, text);
   if (trouble.empty())
-    specified_[offer.resource] = {offer.inventory, offer.spec};
+    specified_[snapshot.resource] = {snapshot.inventory, snapshot.spec};
   else
-    specified_.erase(offer.resource);
+    specified_.erase(snapshot.resource);
   return trouble;
 }
 

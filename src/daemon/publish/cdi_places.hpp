@@ -15,7 +15,7 @@
 #include "base/system/workers.hpp"
 #include "host/hardware/host_root.hpp"
 #include "kinds/kind.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 
@@ -27,10 +27,10 @@ class CdiDirectory {
   // owner of its own, by which the files' names begin.
   CdiDirectory(HostRoot host, std::filesystem::path directory, std::string owner);
 
-  // The specification of the offer's resource says what the offer does. Nothing to do for a resource without
-  // one, and for the same devices as the last time, unless somebody removed the file. Why it could not be
-  // written, as a sentence that says what to do; empty: it is there, whole.
-  std::string specify(const Offer& offer);
+  // The specification of the snapshot's resource says what the snapshot does. Nothing to do for a resource
+  // without one, and for the same devices as the last time, unless somebody removed the file. Why it could
+  // not be written, as a sentence that says what to do; empty: it is there, whole.
+  std::string specify(const ResourceSnapshot& snapshot);
   // The same for a specification that another program made.
   std::string put(const std::string& file, const std::string& text);
   // Removes what this owner, in this process or a former one, has written for resources that are not among
@@ -91,7 +91,7 @@ class CdiWriter {
   }
   // The files that another program made, then the specifications of the offers. done runs in the loop, once;
   // maybe at once.
-  void write(std::vector<CdiFile> files, std::vector<Offer> offers, const Done& done);
+  void write(std::vector<CdiFile> files, std::vector<ResourceSnapshot> snapshots, const Done& done);
   // Removes the specifications of all other resources.
   void keep(std::set<std::string> resources);
   // See CdiDirectory. done as of write(), with why it is not written; empty: it is.

@@ -60,10 +60,10 @@ void Publication::publish(Finding finding) {
 
 void Publication::specify_next() {
   const Finding& next = findings_.front();
-  std::vector<Offer> offers;
+  std::vector<ResourceSnapshot> snapshots;
   for (const Roster::Listing& listing : next.listings)
-    if (claim(served_[listing.resource], listing.resource)) offers.push_back(offer_of(next, listing));
-  means_.cdi.present().write(next.files, std::move(offers),
+    if (claim(served_[listing.resource], listing.resource)) snapshots.push_back(snapshot_of(next, listing));
+  means_.cdi.present().write(next.files, std::move(snapshots),
                              lifetime_.bound([this](const CdiWriter::Outcome& outcome) {
                                const Finding specified = std::move(findings_.front());
                                findings_.pop_front();
@@ -74,13 +74,13 @@ void Publication::specify_next() {
 
 void Publication::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
   for (const Roster::Listing& listing : finding.listings)
-    go_out(listing, offer_of(finding, listing), specified.trouble_of(listing.resource));
+    go_out(listing, snapshot_of(finding, listing), specified.trouble_of(listing.resource));
   if (findings_.empty()) entry_.all_published();
   arm_retry();
   means_.owner.changed();
 }
 
-Offer Publication::offer_of(const Finding& finding, const Roster::Listing& listing) const {
+ResourceSnapshot Publication::snapshot_of(const Finding& finding, const Roster::Listing& listing) const {
   return {.resource = listing.resource,
           .inventory = listing.now,
           .spec = finding.spec,
@@ -91,7 +91,8 @@ Offer Publication::offer_of(const Finding& finding, const Roster::Listing& listi
           .free = finding.spec->shares == SharesOf::kAny ? nullptr : free_};
 }
 
-void Publication::go_out(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble) {
+void Publication::go_out(const Roster::Listing& listing, ResourceSnapshot snapshot,
+                         const std::string& cdi_trouble) {
   Served& served = served_[listing.resource];
   const bool ends = listing.now.empty() && !config_.spec->name.literal();
   if (!claim(served, listing.resource)) {
@@ -99,15 +100,16 @@ void Publication::go_out(const Roster::Listing& listing, Offer offer, const std:
     return;
   }
   const std::string former_trouble = std::exchange(served.cdi_trouble, cdi_trouble);
-  offer.stalls = stalls(served);
-  const std::shared_ptr<const Offer> before = served.resource ? served.resource->offer() : nullptr;
-  serve(served, std::move(offer));
+  snapshot.stalls = stalls(served);
+  const std::shared_ptr<const ResourceSnapshot> before =
+      served.resource ? served.resource->snapshot() : nullptr;
+  serve(served, std::move(snapshot));
   tell_specification(means_.platform.log, listing.resource, former_trouble, served.cdi_trouble);
   // Its first list is told with the resource's attachment.
   const auto now = listing.now.devices();
   tell_changes(means_.platform.log, listing.resource,
                before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
-  if (served.resource) means_.owner.offered(*served.resource->offer());
+  if (served.resource) means_.owner.published(*served.resource->snapshot());
   if (!ends) return;
   if (before && !before->inventory.empty()) means_.owner.emptied(*before);
   drop(listing.resource);
@@ -136,12 +138,12 @@ bool Publication::claim(Served& served, const std::string& name) {
   return false;
 }
 
-void Publication::serve(Served& served, Offer offer) {
-  if (served.resource) return served.resource->publish(std::move(offer));
-  const std::string name = offer.resource;
+void Publication::serve(Served& served, ResourceSnapshot snapshot) {
+  if (served.resource) return served.resource->publish(std::move(snapshot));
+  const std::string name = snapshot.resource;
   try {
     served.resource = std::make_unique<Resource>(
-        means_.platform, means_.link, means_.assuming, std::move(offer), options_of(*config_.spec),
+        means_.platform, means_.link, means_.assuming, std::move(snapshot), options_of(*config_.spec),
         std::max(means_.owner.not_before(name), means_.link.not_before()),
         [this] { means_.owner.changed(); });
     served.serve_trouble.clear();
@@ -162,19 +164,19 @@ void Publication::drop(const std::string& name) {
 void Publication::set_stalls(std::vector<Stall> stalls) {
   if (stalls == stalls_) return;
   stalls_ = std::move(stalls);
-  offer_anew();
+  republish();
 }
 
 void Publication::set_neighbours(Neighbours neighbours) {
   if (neighbours == neighbours_) return;
   neighbours_ = std::move(neighbours);
-  offer_anew();
+  republish();
 }
 
 void Publication::set_joined(std::shared_ptr<GivenCards> joined) {
   if (joined == joined_) return;
   joined_ = std::move(joined);
-  offer_anew();
+  republish();
 }
 
 std::vector<Stall> Publication::stalls(const Served& served) const {
@@ -183,14 +185,14 @@ std::vector<Stall> Publication::stalls(const Served& served) const {
   return all;
 }
 
-void Publication::offer_anew() {
+void Publication::republish() {
   for (auto& [name, served] : served_) {
     if (!served.resource) continue;
-    Offer offer = *served.resource->offer();
-    offer.near = neighbours_;
-    offer.joined = joined_;
-    offer.stalls = stalls(served);
-    served.resource->publish(std::move(offer));
+    ResourceSnapshot snapshot = *served.resource->snapshot();
+    snapshot.near = neighbours_;
+    snapshot.joined = joined_;
+    snapshot.stalls = stalls(served);
+    served.resource->publish(std::move(snapshot));
   }
 }
 

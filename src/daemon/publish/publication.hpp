@@ -32,9 +32,9 @@ class EntryOwner {
   // Its stream has just been ended.
   virtual void removed(const std::string& resource, const std::string& entry) = 0;
   // A resource offers this from now on.
-  virtual void offered(const Offer& offer) = 0;
+  virtual void published(const ResourceSnapshot& snapshot) = 0;
   // A resource that was named after its devices goes with the last of them: what it offered before.
-  virtual void emptied(const Offer& last) = 0;
+  virtual void emptied(const ResourceSnapshot& last) = 0;
   // A stage, a list, or the set of resources.
   virtual void changed() = 0;
 };
@@ -86,7 +86,7 @@ class Publication {
   bool idle() const { return findings_.empty(); }
   bool empty() const { return served_.empty(); }
 
-  // Which looks at the devices hang; see AllocationSpec::near and Offer::joined.
+  // Which looks at the devices hang; see AllocationSpec::near and ResourceSnapshot::joined.
   void set_stalls(std::vector<Stall> stalls);
   void set_neighbours(Neighbours neighbours);
   void set_joined(std::shared_ptr<GivenCards> joined);
@@ -110,20 +110,20 @@ class Publication {
   const std::string& entry_name() const { return config_.spec->name.text(); }
   void specify_next();
   void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
-  void go_out(const Roster::Listing& listing, Offer offer, const std::string& cdi_trouble);
-  Offer offer_of(const Finding& finding, const Roster::Listing& listing) const;
+  void go_out(const Roster::Listing& listing, ResourceSnapshot snapshot, const std::string& cdi_trouble);
+  ResourceSnapshot snapshot_of(const Finding& finding, const Roster::Listing& listing) const;
   // What could not be done is tried again.
   void arm_retry();
   // Is the resource this entry's?
   bool claim(Served& served, const std::string& name);
   // Has the resource offer this, and makes it if need be.
-  void serve(Served& served, Offer offer);
+  void serve(Served& served, ResourceSnapshot snapshot);
   // A resource that was named after its devices goes with the last of them.
   void drop(const std::string& name);
   // Why its devices cannot be promised now.
   std::vector<Stall> stalls(const Served& served) const;
-  // Offers the resources' lists with what else there is to say of them now.
-  void offer_anew();
+  // ResourceSnapshots the resources' lists with what else there is to say of them now.
+  void republish();
 
   const Means means_;
   const ResourceConfig& config_;

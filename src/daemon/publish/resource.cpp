@@ -6,7 +6,7 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
-Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Offer first,
+Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, ResourceSnapshot first,
                    PluginOptions options, Clock::time_point not_before, std::function<void()> on_stage)
     : platform_(platform),
       link_(link),
@@ -30,22 +30,22 @@ Resource::Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Of
       pre_starts_(platform.programs),
       allocation_programs_(platform.programs) {
   follow_pods();
-  health_times_.note({}, offer()->inventory.devices(), std::chrono::system_clock::now());
+  health_times_.note({}, snapshot()->inventory.devices(), std::chrono::system_clock::now());
   on_kubelet();
 }
 
 Resource::~Resource() = default;
 
-void Resource::publish(Offer offer) {
-  const std::shared_ptr<const Offer> before = this->offer();
-  if (feed_->publish(std::move(offer))) tell_list(feed_, platform_.computations);
+void Resource::publish(ResourceSnapshot snapshot) {
+  const std::shared_ptr<const ResourceSnapshot> before = this->snapshot();
+  if (feed_->publish(std::move(snapshot))) tell_list(feed_, platform_.computations);
   follow_pods();
-  health_times_.note(before->inventory.devices(), this->offer()->inventory.devices(),
+  health_times_.note(before->inventory.devices(), this->snapshot()->inventory.devices(),
                      std::chrono::system_clock::now());
 }
 
 void Resource::follow_pods() {
-  const std::shared_ptr<const Offer> newest = offer();
+  const std::shared_ptr<const ResourceSnapshot> newest = snapshot();
   if (!newest->spec->assume)
     cards_.reset();
   else if (!cards_ || cards_->terms() != *newest->spec->assume)
@@ -53,7 +53,7 @@ void Resource::follow_pods() {
 }
 
 void Resource::end_for_good() {
-  if (offer()->spec->empty_at_stop) feed_->end_empty();
+  if (snapshot()->spec->empty_at_stop) feed_->end_empty();
 }
 
 ResourceStatus Resource::status() const {
@@ -62,7 +62,7 @@ ResourceStatus Resource::status() const {
                         .since = stage_since_,
                         .trouble = last_trouble_,
                         .trouble_at = last_trouble_at_,
-                        .offer = offer(),
+                        .snapshot = snapshot(),
                         .health_times = health_times_,
                         .registrations = registrations_,
                         .calls = calls_};
@@ -80,22 +80,24 @@ Resource::StartDone Resource::logged(StartDone done) {
   };
 }
 
-void Resource::prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                             StartDone done) {
-  pre_starts_.run(offer, ids, logged(std::move(done)));
+void Resource::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot,
+                             const std::vector<std::string>& ids, StartDone done) {
+  pre_starts_.run(snapshot, ids, logged(std::move(done)));
 }
 
-void Resource::prepare_card(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
-  if (cards_) cards_->prepare_start(std::move(offer), ids, logged(std::move(done)));
+void Resource::prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                            StartDone done) {
+  if (cards_) cards_->prepare_start(std::move(snapshot), ids, logged(std::move(done)));
 }
 
-void Resource::ask_for_card(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
-  if (cards_) cards_->allocate(std::move(offer), ids, std::move(done));
+void Resource::ask_for_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                            AllocationDone done) {
+  if (cards_) cards_->allocate(std::move(snapshot), ids, std::move(done));
 }
 
-void Resource::ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                                      AllocationDone done) {
-  allocation_programs_.ask(*offer, ids, std::move(done));
+void Resource::ask_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
+                                      const std::vector<std::string>& ids, AllocationDone done) {
+  allocation_programs_.ask(*snapshot, ids, std::move(done));
 }
 
 void Resource::on_allocated(const AnsweredAllocate& call) {
@@ -206,7 +208,7 @@ void Resource::carry_out(const attachment::Attached&) {
   platform_.log.info(
       "attached",
       {{"resource", name_},
-       {"devices", std::to_string(offer()->inventory.id_count())},
+       {"devices", std::to_string(snapshot()->inventory.id_count())},
        {"after_ms", std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(after).count())},
        {"socket", endpoint_.socket_name()}});
 }

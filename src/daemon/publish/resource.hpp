@@ -14,7 +14,7 @@
 #include "daemon/status/status.hpp"
 #include "kubernetes/plugin/endpoint.hpp"
 #include "kubernetes/pods/assumed_cards.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 
@@ -27,8 +27,8 @@ class Resource final : private EndpointOwner {
 
   // Registers no earlier than not_before. on_stage is called after each change of stage().
   // Throws std::runtime_error if no server can be started. platform, link and assuming outlive it.
-  Resource(Platform& platform, KubeletLink& link, Assuming& assuming, Offer first, PluginOptions options,
-           EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
+  Resource(Platform& platform, KubeletLink& link, Assuming& assuming, ResourceSnapshot first,
+           PluginOptions options, EventLoop::Clock::time_point not_before, std::function<void()> on_stage);
   ~Resource();
 
   const std::string& name() const { return name_; }
@@ -38,7 +38,7 @@ class Resource final : private EndpointOwner {
     if (stage() != Stage::kAttached) return std::nullopt;
     return attachment_.attached_since;
   }
-  std::shared_ptr<const Offer> offer() const { return feed_->newest().offer; }
+  std::shared_ptr<const ResourceSnapshot> snapshot() const { return feed_->newest().snapshot; }
   // nullptr: which card a container gets, the kubelet's ids say.
   const AssumedCards* assumed_cards() const { return cards_.get(); }
   // Has a container ever got one of its devices?
@@ -47,7 +47,7 @@ class Resource final : private EndpointOwner {
   ResourceStatus status() const;
 
   // The newest devices and terms; tells the kubelet if its list is another.
-  void publish(Offer offer);
+  void publish(ResourceSnapshot snapshot);
   // Another kubelet is there, or none.
   void on_kubelet();
   // Our socket's file may have been removed.
@@ -65,16 +65,18 @@ class Resource final : private EndpointOwner {
   void on_registry_refused(Caller by, const std::string& why) override;
   void on_connection_trouble(const std::string& what) override;
   void on_allocated(const AnsweredAllocate& call) override;
-  void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
+  void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const std::vector<std::string>& ids,
                      StartDone done) override;
-  void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                              AllocationDone done) override;
+  void ask_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
+                              const std::vector<std::string>& ids, AllocationDone done) override;
 
-  void ask_for_card(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
-  void prepare_card(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
+  void ask_for_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                    AllocationDone done) override;
+  void prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                    StartDone done) override;
   // Returns `done` with a line in the log for a refusal.
   StartDone logged(StartDone done);
-  // As the newest offer has it.
+  // As the newest snapshot has it.
   void follow_pods();
 
   void handle(const attachment::Event& event);

@@ -37,7 +37,7 @@ SharedIds shared_ids(std::span<const ListedIds> lists) {
   std::unordered_map<std::string_view, const ListedIds*> owners;
   std::set<std::string_view> ids;
   for (const ListedIds& list : lists) {
-    for (const Device& device : list.offer->inventory.devices()) {
+    for (const Device& device : list.snapshot->inventory.devices()) {
       const auto [owner, is_first] = owners.try_emplace(device.id, &list);
       if (is_first || !ids.insert(device.id).second || *ids.begin() != device.id) continue;
       shared.first = device.id;

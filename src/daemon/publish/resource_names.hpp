@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 
@@ -42,7 +42,7 @@ class ResourceNames {
 // Ids that two entries list: the kubelet looks health up by id alone. Values, thread-safe.
 
 struct ListedIds {
-  std::shared_ptr<const Offer> offer;
+  std::shared_ptr<const ResourceSnapshot> snapshot;
   std::string where;  // its entry: "file:line:col"
 };
 

@@ -35,12 +35,12 @@ void Announcer::follow(const Subjects& now) {
   node_capacity_.follow(now.counts);
 }
 
-void Announcer::follow(const Offer& offer) {
-  unhealthy_.follow(offer);
-  events_.follow(offer);
+void Announcer::follow(const ResourceSnapshot& snapshot) {
+  unhealthy_.follow(snapshot);
+  events_.follow(snapshot);
 }
 
-void Announcer::end(const Offer& last) {
+void Announcer::end(const ResourceSnapshot& last) {
   unhealthy_.forget(last.resource);
   events_.forget(last.resource);
   removals_.run(last);

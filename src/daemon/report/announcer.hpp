@@ -13,7 +13,7 @@
 #include "daemon/report/feature_labels.hpp"
 #include "daemon/report/node_capacity.hpp"
 #include "daemon/report/node_events.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 
@@ -37,9 +37,9 @@ class Announcer {
   void use(const Config& config, const Subjects& now);
   void follow(const Subjects& now);
   // A resource offers this from now on.
-  void follow(const Offer& offer);
+  void follow(const ResourceSnapshot& snapshot);
   // A resource ends for good, and has offered this.
-  void end(const Offer& last);
+  void end(const ResourceSnapshot& last);
   // A reload was refused for these.
   void note_refusal(const std::vector<std::string>& errors) { events_.note_refusal(errors); }
   // There are no devices any more. done is called later, when all of that is told, or after limit.

@@ -100,12 +100,13 @@ void NodeEvents::use(bool on) {
   lifetime_.renew();
 }
 
-void NodeEvents::follow(const Offer& offer) {
+void NodeEvents::follow(const ResourceSnapshot& snapshot) {
   if (!on_) return;
-  const auto [known, first] = lists_.try_emplace(offer.resource);
+  const auto [known, first] = lists_.try_emplace(snapshot.resource);
   const std::optional<Inventory> before = first ? std::nullopt : std::optional(known->second);
-  known->second = offer.inventory;
-  const auto news = [resource = offer.resource, before, after = offer.inventory](const Holdings* holdings) {
+  known->second = snapshot.inventory;
+  const auto news = [resource = snapshot.resource, before,
+                     after = snapshot.inventory](const Holdings* holdings) {
     return health_news(resource, before ? &*before : nullptr, after, holdings);
   };
   const std::vector<HealthNews> of_node = news(nullptr);

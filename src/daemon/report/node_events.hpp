@@ -14,7 +14,7 @@
 #include "kubernetes/apiserver/api_server.hpp"
 #include "kubernetes/apiserver/event_queue.hpp"
 #include "kubernetes/kubelet/pod_resources.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/inventory.hpp"
 
 namespace plughost {
@@ -45,7 +45,7 @@ class NodeEvents {
   // Off at first. What waits when it is turned off is never written.
   void use(bool on);
   // The resource offers this from now on.
-  void follow(const Offer& offer);
+  void follow(const ResourceSnapshot& snapshot);
   // Nobody offers it any more.
   void forget(const std::string& resource) { lists_.erase(resource); }
   // A reload was refused.

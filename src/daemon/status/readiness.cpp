@@ -38,7 +38,7 @@ std::vector<std::string> problems(const DaemonStatus& status) {
     const auto offers_one = [&](const ResourceStatus& resource) {
       // One that a pod has from another plugin is there.
       return of_entry(resource) &&
-             std::ranges::any_of(resource.offer->inventory.devices(), &Device::in_service);
+             std::ranges::any_of(resource.snapshot->inventory.devices(), &Device::in_service);
     };
     // One whose name has a placeholder may rightly have no resource.
     if (entry.scans_completed == 0 && std::ranges::none_of(status.resources, of_entry))

@@ -82,7 +82,7 @@ const char* name_of(Stage stage) {
 
 ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
   Counts counts;
-  for (const Device& device : offer->inventory.devices()) {
+  for (const Device& device : snapshot->inventory.devices()) {
     const std::size_t healthy = device.healthy_shares();
     counts.healthy += healthy;
     counts.unhealthy += device.replicas - healthy;
@@ -99,7 +99,7 @@ ResourceStatus::Counts ResourceStatus::counts(const Holdings* holdings) const {
 
 Json ResourceStatus::devices_json(const Holdings* holdings) const {
   Json::Array devices;
-  for (const Device& device : offer->inventory.devices()) {
+  for (const Device& device : snapshot->inventory.devices()) {
     devices.push_back({{"id", device.id},
                        {"health", device.healthy() ? "Healthy" : "Unhealthy"},
                        {"reason", device.reason()},

@@ -20,7 +20,7 @@
 #include "kubernetes/apiserver/api_tally.hpp"
 #include "kubernetes/kubelet/pod_resources.hpp"
 #include "kubernetes/plugin/served_resource.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/drains.hpp"
 #include "model/device/history.hpp"
 
@@ -54,7 +54,7 @@ struct ResourceStatus {
   std::optional<WallTime> trouble_at;
   std::optional<WallTime> next_try;
   std::string disagreement;  // what the kubelet counts instead of what it was sent; empty: the same
-  std::shared_ptr<const Offer> offer;
+  std::shared_ptr<const ResourceSnapshot> snapshot;
   HealthTimes health_times;
   RegistrationTally registrations;
   std::shared_ptr<const CallTally> calls;

@@ -37,13 +37,13 @@ void Entries::end(const std::string& name) {
 }
 
 void Entries::retire(const std::string& name) {
-  std::vector<std::shared_ptr<const Offer>> offers;
+  std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
   at(name).publication().for_each_resource([&](Resource& resource) {
-    offers.push_back(resource.offer());
+    snapshots.push_back(resource.snapshot());
     resource.end_for_good();
   });
   end(name);
-  for (const auto& offer : offers) announcer_.end(*offer);
+  for (const auto& snapshot : snapshots) announcer_.end(*snapshot);
 }
 
 void Entries::retire_all() {
@@ -80,10 +80,11 @@ Entry* Entries::find(const std::string& name) const {
   return found == entries_.end() ? nullptr : found->second.get();
 }
 
-std::vector<std::shared_ptr<const Offer>> Entries::offers() const {
-  std::vector<std::shared_ptr<const Offer>> offers;
-  for_each_resource([&](const Resource& resource, const Entry&) { offers.push_back(resource.offer()); });
-  return offers;
+std::vector<std::shared_ptr<const ResourceSnapshot>> Entries::snapshots() const {
+  std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
+  for_each_resource(
+      [&](const Resource& resource, const Entry&) { snapshots.push_back(resource.snapshot()); });
+  return snapshots;
 }
 
 Announcer::Subjects Entries::subjects() const {
@@ -93,7 +94,7 @@ Announcer::Subjects Entries::subjects() const {
     if (config.labels.empty() && config.node_resources.empty()) continue;
     std::vector<Inventory> lists;
     entry->publication().for_each_resource(
-        [&](const Resource& resource) { lists.push_back(resource.offer()->inventory); });
+        [&](const Resource& resource) { lists.push_back(resource.snapshot()->inventory); });
     if (!config.labels.empty())
       subjects.labels.push_back({.entry = name,
                                  .where = config.where,
@@ -111,7 +112,7 @@ void Entries::by_chosen_card(const PodResources::Answer& answer, HoldingsReader:
   std::vector<std::pair<std::string, AssumedCards::HoldersByCard>> chosen;
   for_each_resource([&](const Resource& resource, const Entry&) {
     if (const AssumedCards* const cards = resource.assumed_cards())
-      chosen.emplace_back(resource.name(), cards->by_annotation(resource.offer()->inventory));
+      chosen.emplace_back(resource.name(), cards->by_annotation(resource.snapshot()->inventory));
   });
   if (!answer.holdings || chosen.empty()) return done(answer);
   const auto known = std::make_shared<Holdings>(*answer.holdings);

@@ -51,7 +51,7 @@ class Entries final : private EntryOwner {
       entry->publication().for_each_resource(
           [&, &its = *entry](Resource& resource) { visit(resource, its); });
   }
-  std::vector<std::shared_ptr<const Offer>> offers() const;
+  std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots() const;
   Announcer::Subjects subjects() const;
   // Replaces the kubelet's ids by those of the cards that the pods' annotations name, on a worker, where a
   // scheduler chooses the cards. done runs in the loop, maybe at once; never, if this is gone by then.
@@ -61,8 +61,8 @@ class Entries final : private EntryOwner {
   std::string claim(const std::string& resource, const std::string& entry) override;
   EventLoop::Clock::time_point not_before(const std::string& resource) const override;
   void removed(const std::string& resource, const std::string& entry) override;
-  void offered(const Offer& offer) override { announcer_.follow(offer); }
-  void emptied(const Offer& last) override { announcer_.end(last); }
+  void published(const ResourceSnapshot& snapshot) override { announcer_.follow(snapshot); }
+  void emptied(const ResourceSnapshot& last) override { announcer_.end(last); }
   void changed() override { changed_(); }
 
   Platform& platform_;

@@ -13,7 +13,7 @@
 #include "config/config.hpp"
 #include "daemon/scan/scanner.hpp"
 #include "daemon/status/status.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 

@@ -48,7 +48,7 @@ void Relations::tell_neighbours() {
     if (!other) return;
     Neighbours neighbours{.given = other->publication().given()};
     other->publication().for_each_resource([&](const Resource& resource) {
-      for (const Device& device : resource.offer()->inventory.devices()) {
+      for (const Device& device : resource.snapshot()->inventory.devices()) {
         const std::string* const path = device.attribute("pciPath");
         if (device.healthy() && path) neighbours.healthy.push_back(*path);
       }
@@ -61,7 +61,7 @@ void Relations::tell_neighbours() {
 void Relations::look_for_shared_ids() {
   std::vector<ListedIds> lists;
   entries_.for_each_resource([&](const Resource& resource, const Entry& entry) {
-    lists.push_back({resource.offer(), entry.config().where});
+    lists.push_back({resource.snapshot(), entry.config().where});
   });
   const SharedIds shared = shared_ids(lists);
   if (shared.count > shared_ids_)
@@ -70,9 +70,9 @@ void Relations::look_for_shared_ids() {
         "if not, give one an `id` such as \"{resource}-{id}\", because the kubelet looks health up by id "
         "alone",
         {{"id", shared.first},
-         {"resource", shared.one->offer->resource},
+         {"resource", shared.one->snapshot->resource},
          {"at", shared.one->where},
-         {"other", shared.other->offer->resource},
+         {"other", shared.other->snapshot->resource},
          {"other_at", shared.other->where},
          {"ids", std::to_string(shared.count)}});
   shared_ids_ = shared.count;
@@ -143,7 +143,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
                 std::vector<AllocatableCheck::Subject> subjects;
                 entries_.for_each_resource([&](const Resource& resource, const Entry&) {
                   subjects.push_back({.resource = resource.name(),
-                                      .sent = resource.offer()->inventory,
+                                      .sent = resource.snapshot()->inventory,
                                       .attached_since = resource.attached_since()});
                 });
                 return subjects;
@@ -158,7 +158,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
 }
 
 Draining::Hooks Supervisor::drain_hooks() {
-  return {.offers = [this] { return entries_.offers(); },
+  return {.snapshots = [this] { return entries_.snapshots(); },
           .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           .changed = [this] { on_overlay(); },
           .forgive =

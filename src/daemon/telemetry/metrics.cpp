@@ -114,7 +114,7 @@ void write_devices(const DaemonStatus& status, Families& families) {
   if (!status.device_metrics || !status.holdings) return;
   families.gauge("plughost_device_info", "1. Without a pod: nobody holds the device.");
   for (const ResourceStatus& resource : status.resources) {
-    for (const Device& device : resource.offer->inventory.devices()) {
+    for (const Device& device : resource.snapshot->inventory.devices()) {
       std::set<Holder> holders = holders_of(device, resource.name, status.holdings.get());
       if (holders.empty()) holders.emplace();
       for (const Holder& holder : holders)

@@ -277,11 +277,11 @@ std::vector<Device> read_exec_document(std::string_view text) {
   return devices;
 }
 
-std::string allocation_request(const Offer& offer, std::span<const std::string> ids) {
+std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
   Json devices = Json::array();
   std::vector<const Device*> seen;
   for (const std::string& id : ids) {
-    const Device* const device = offer.inventory.find(id);
+    const Device* const device = snapshot.inventory.find(id);
     if (device == nullptr) continue;
     const auto known = std::ranges::find(seen, device);
     if (known != seen.end()) {
@@ -298,7 +298,7 @@ std::string allocation_request(const Offer& offer, std::span<const std::string> 
     for (const Attribute& attribute : device->attributes)
       said["attributes"][attribute.name] = attribute.value;
   }
-  const Json request{{"resource", offer.resource}, {"devices", std::move(devices)}};
+  const Json request{{"resource", snapshot.resource}, {"devices", std::move(devices)}};
   return request.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/allocate/allocation.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/device.hpp"
 
 namespace plughost {
@@ -24,9 +24,9 @@ struct DocumentError : std::runtime_error {
 // wrong type are errors. Throws DocumentError.
 std::vector<Device> read_exec_document(std::string_view text);
 
-// What a program of `allocate` is asked, in a line: which devices of the offer a container gets. ids: as the
-// kubelet gave them, all of them the offer's.
-std::string allocation_request(const Offer& offer, std::span<const std::string> ids);
+// What a program of `allocate` is asked, in a line: which devices of the snapshot a container gets. ids: as
+// the kubelet gave them, all of them the snapshot's.
+std::string allocation_request(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 // What it answers. Strict as the other; paths are absolute, and what it says is text and no template. Throws
 // DocumentError.
 Allocation read_allocation_document(std::string_view text);

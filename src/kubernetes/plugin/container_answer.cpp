@@ -28,23 +28,24 @@ std::vector<const Device*> devices_of(const Inventory& inventory, std::span<cons
 }
 
 // Why a container that has got other cards already cannot get these, too; empty: it can.
-std::string other_card(const Offer& offer, std::span<const std::string> ids) {
-  if (!offer.joined) return {};
+std::string other_card(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
+  if (!snapshot.joined) return {};
   std::vector<CardName> cards;
-  for (const Device* const device : devices_of(offer.inventory, ids)) cards.push_back(card_of(*device));
-  const std::vector<CardName> others = offer.joined->give(offer.resource, cards, GivenCards::Clock::now());
+  for (const Device* const device : devices_of(snapshot.inventory, ids)) cards.push_back(card_of(*device));
+  const std::vector<CardName> others =
+      snapshot.joined->give(snapshot.resource, cards, GivenCards::Clock::now());
   if (others.empty()) return {};
-  return "the container would get " + names_of(cards) + ", and what it has of " + offer.spec->near +
+  return "the container would get " + names_of(cards) + ", and what it has of " + snapshot.spec->near +
          " or of another entry that is joined by `sameCard` is of " + names_of(others) +
          ": that card has not enough left of both; ask for less, or try again when a pod has ended";
 }
 
 // Why what an id stands for is another container's, through whatever resource; empty: it is this one's now.
-std::string held_elsewhere(const Offer& offer, std::span<const std::string> ids) {
-  if (!offer.ledger) return {};
+std::string held_elsewhere(const ResourceSnapshot& snapshot, std::span<const std::string> ids) {
+  if (!snapshot.ledger) return {};
   std::vector<std::string> devices;
-  for (const Device* const device : devices_of(offer.inventory, ids)) devices.push_back(device->id);
-  return offer.ledger->give(offer.resource, devices, Ledger::Clock::now());
+  for (const Device* const device : devices_of(snapshot.inventory, ids)) devices.push_back(device->id);
+  return snapshot.ledger->give(snapshot.resource, devices, Ledger::Clock::now());
 }
 
 grpc::StatusCode code_of(Refusal::Reason reason) {
@@ -64,43 +65,46 @@ grpc::StatusCode code_of(Refusal::Reason reason) {
 
 }  // namespace
 
-std::variant<Allocation, grpc::Status> container_allocation(const Offer& offer,
+std::variant<Allocation, grpc::Status> container_allocation(const ResourceSnapshot& snapshot,
                                                             std::span<const std::string> ids,
                                                             const Allocation& more) {
-  auto outcome = allocate(offer.resource, *offer.spec, offer.inventory, ids, more);
+  auto outcome = allocate(snapshot.resource, *snapshot.spec, snapshot.inventory, ids, more);
   if (const auto* refusal = std::get_if<Refusal>(&outcome)) {
-    const bool other = refusal->reason == Refusal::Reason::kOtherShares && offer.free;
-    const std::string free = other ? offer.free->just_now(FreeShares::Clock::now())[offer.resource] : "";
+    const bool other = refusal->reason == Refusal::Reason::kOtherShares && snapshot.free;
+    const std::string free =
+        other ? snapshot.free->just_now(FreeShares::Clock::now())[snapshot.resource] : "";
     return grpc::Status(code_of(refusal->reason), refusal->text + (free.empty() ? "" : ". Free are " + free));
   }
-  if (const std::string stall = stall_of(offer, ids); !stall.empty())
-    return grpc::Status(grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + stall);
+  if (const std::string stall = stall_of(snapshot, ids); !stall.empty())
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, snapshot.resource + ": " + stall);
   return std::get<Allocation>(std::move(outcome));
 }
 
-grpc::Status write_answer(const Offer& offer, const Allocation& allocation, const CheckAnswer& check,
-                          v1beta1::ContainerAllocateResponse& response) {
+grpc::Status write_answer(const ResourceSnapshot& snapshot, const Allocation& allocation,
+                          const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response) {
   if (const std::string missing = check(allocation); !missing.empty())
-    return {grpc::StatusCode::UNAVAILABLE, offer.resource + ": " + missing};
+    return {grpc::StatusCode::UNAVAILABLE, snapshot.resource + ": " + missing};
   write_allocation(allocation, response);
   if (const std::size_t size = response.ByteSizeLong(); size > kListLimit)
-    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": the answer has " +
+    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + snapshot.resource + ": the answer has " +
                                                        std::to_string(size) +
                                                        " bytes, and the kubelet takes 4 MiB"};
   return grpc::Status::OK;
 }
 
-grpc::Status answer_container(const Offer& offer, std::span<const std::string> ids, const Allocation& more,
-                              const CheckAnswer& check, v1beta1::ContainerAllocateResponse& response) {
-  const auto outcome = container_allocation(offer, ids, more);
+grpc::Status answer_container(const ResourceSnapshot& snapshot, std::span<const std::string> ids,
+                              const Allocation& more, const CheckAnswer& check,
+                              v1beta1::ContainerAllocateResponse& response) {
+  const auto outcome = container_allocation(snapshot, ids, more);
   if (const auto* status = std::get_if<grpc::Status>(&outcome)) return *status;
-  if (grpc::Status status = write_answer(offer, std::get<Allocation>(outcome), check, response); !status.ok())
+  if (grpc::Status status = write_answer(snapshot, std::get<Allocation>(outcome), check, response);
+      !status.ok())
     return status;
-  if (const std::string other = other_card(offer, ids); !other.empty())
-    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + offer.resource + ": " + other};
-  if (const std::string held = held_elsewhere(offer, ids); !held.empty())
-    return {grpc::StatusCode::UNAVAILABLE, "resource " + offer.resource + ": device " + held};
-  if (offer.given) offer.given->note(pci_paths(offer.inventory, ids), LastGiven::Clock::now());
+  if (const std::string other = other_card(snapshot, ids); !other.empty())
+    return {grpc::StatusCode::FAILED_PRECONDITION, "resource " + snapshot.resource + ": " + other};
+  if (const std::string held = held_elsewhere(snapshot, ids); !held.empty())
+    return {grpc::StatusCode::UNAVAILABLE, "resource " + snapshot.resource + ": device " + held};
+  if (snapshot.given) snapshot.given->note(pci_paths(snapshot.inventory, ids), LastGiven::Clock::now());
   return grpc::Status::OK;
 }
 

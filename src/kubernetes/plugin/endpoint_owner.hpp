@@ -16,7 +16,7 @@
 
 #include "base/system/event_loop.hpp"
 #include "model/allocate/allocation.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/names.hpp"
 
 namespace plughost {
@@ -77,17 +77,19 @@ class EndpointOwner {
   virtual void on_connection_trouble(const std::string& what) = 0;
   // An Allocate has its answer.
   virtual void on_allocated(const AnsweredAllocate& call) = 0;
-  // A container is to get these devices, and the offer's spec has an assume: the whole answer is the
+  // A container is to get these devices, and the snapshot's spec has an assume: the whole answer is the
   // owner's.
-  virtual void ask_for_card(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) = 0;
-  // A container with these devices is about to start, and the offer's spec has an assume.
-  virtual void prepare_card(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) = 0;
-  // A container with these devices is about to start, and the offer's spec has a program to run before.
-  virtual void prepare_start(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                             StartDone done) = 0;
-  // A container is to get these devices, and a program of the offer's spec has a part in the answer.
-  virtual void ask_allocation_program(std::shared_ptr<const Offer> offer, const std::vector<std::string>& ids,
-                                      AllocationDone done) = 0;
+  virtual void ask_for_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                            AllocationDone done) = 0;
+  // A container with these devices is about to start, and the snapshot's spec has an assume.
+  virtual void prepare_card(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                            StartDone done) = 0;
+  // A container with these devices is about to start, and the snapshot's spec has a program to run before.
+  virtual void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot,
+                             const std::vector<std::string>& ids, StartDone done) = 0;
+  // A container is to get these devices, and a program of the snapshot's spec has a part in the answer.
+  virtual void ask_allocation_program(std::shared_ptr<const ResourceSnapshot> snapshot,
+                                      const std::vector<std::string>& ids, AllocationDone done) = 0;
 
  protected:
   ~EndpointOwner() = default;

@@ -72,7 +72,7 @@ AnsweredAllocate answered(const v1beta1::AllocateRequest& request, const grpc::S
 
 // An Allocate call that somebody else has a part in: one container after the other.
 struct PluginService::AllocateCall {
-  std::shared_ptr<const Offer> offer;
+  std::shared_ptr<const ResourceSnapshot> snapshot;
   const v1beta1::AllocateRequest* request;  // gRPC's, as the response, until it is answered
   v1beta1::AllocateResponse* response;
   PendingCall pending;
@@ -107,12 +107,12 @@ grpc::ServerWriteReactor<v1beta1::ListAndWatchResponse>* PluginService::ListAndW
 grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
     grpc::CallbackServerContext* context, const v1beta1::PreferredAllocationRequest* request,
     v1beta1::PreferredAllocationResponse* response) {
-  const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
+  const std::shared_ptr<const ResourceSnapshot> snapshot = resource_.feed->newest().snapshot;
   const auto now = std::chrono::steady_clock::now();
-  const std::vector<std::string> near = offer->near.paths(now);
+  const std::vector<std::string> near = snapshot->near.paths(now);
   const std::vector<CardName> same =
-      offer->joined ? offer->joined->before(offer->resource, now) : std::vector<CardName>();
-  const ShareTerms terms{.of = offer->spec->shares, .same = same};
+      snapshot->joined ? snapshot->joined->before(snapshot->resource, now) : std::vector<CardName>();
+  const ShareTerms terms{.of = snapshot->spec->shares, .same = same};
   for (const auto& container : request->container_requests()) {
     const std::vector<std::string> available(container.available_deviceids().begin(),
                                              container.available_deviceids().end());
@@ -120,10 +120,10 @@ grpc::ServerUnaryReactor* PluginService::GetPreferredAllocation(
                                                 container.must_include_deviceids().end());
     const auto size = static_cast<std::size_t>(std::max(container.allocation_size(), 0));
     std::vector<std::string> chosen =
-        preferred(offer->spec->policy, offer->inventory, available, must_include, size, near, terms);
+        preferred(snapshot->spec->policy, snapshot->inventory, available, must_include, size, near, terms);
     // What is refused then says what was free.
-    if (offer->free && !fulfils(terms.of, offer->inventory, chosen))
-      offer->free->note({{offer->resource, free_shares(offer->inventory, available)}}, now);
+    if (snapshot->free && !fulfils(terms.of, snapshot->inventory, chosen))
+      snapshot->free->note({{snapshot->resource, free_shares(snapshot->inventory, available)}}, now);
     auto& ids = *response->add_container_responses()->mutable_deviceids();
     for (std::string& id : chosen) ids.Add(std::move(id));
   }
@@ -134,7 +134,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
                                                   const v1beta1::AllocateRequest* request,
                                                   v1beta1::AllocateResponse* response) {
   const auto asked = std::chrono::steady_clock::now();
-  const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
+  const std::shared_ptr<const ResourceSnapshot> snapshot = resource_.feed->newest().snapshot;
   std::vector<std::vector<std::string>> containers;
   std::ranges::transform(request->container_requests(), std::back_inserter(containers), ids_of);
   UnansweredIds::Ids all;
@@ -144,7 +144,7 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
   if (const auto* const id = std::get_if<std::string>(&claimed)) {
     const grpc::Status status(
         grpc::StatusCode::UNAVAILABLE,
-        "resource " + offer->resource + ": device " + *id +
+        "resource " + snapshot->resource + ": device " + *id +
             " is being given to another container, whose Allocate has no answer yet: the "
             "kubelet has chosen it twice (kubernetes#137534); delete this pod");
     resource_.calls->allocation_refused.add();
@@ -152,16 +152,18 @@ grpc::ServerUnaryReactor* PluginService::Allocate(grpc::CallbackServerContext* c
     return finish(context, status);
   }
   auto claim = std::get<std::unique_ptr<UnansweredIds::Claim>>(std::move(claimed));
-  const auto asks = [&](const std::vector<std::string>& ids) { return asks_program(*offer, ids); };
-  if (offer->spec->assume || std::ranges::any_of(containers, asks)) {
+  const auto asks = [&](const std::vector<std::string>& ids) { return asks_program(*snapshot, ids); };
+  if (snapshot->spec->assume || std::ranges::any_of(containers, asks)) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    go_on(std::shared_ptr<AllocateCall>(new AllocateCall{
-        offer, request, response, PendingCall(reactor, dropped(offer->resource)), asked, std::move(claim)}));
+    go_on(std::shared_ptr<AllocateCall>(new AllocateCall{snapshot, request, response,
+                                                         PendingCall(reactor, dropped(snapshot->resource)),
+                                                         asked, std::move(claim)}));
     return reactor;
   }
   grpc::Status status;
   for (const std::vector<std::string>& ids : containers) {
-    status = answer_container(*offer, ids, {}, resource_.check_answer, *response->add_container_responses());
+    status =
+        answer_container(*snapshot, ids, {}, resource_.check_answer, *response->add_container_responses());
     (status.ok() ? resource_.calls->allocated : resource_.calls->allocation_refused).add();
     if (!status.ok()) break;
   }
@@ -177,12 +179,12 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
   const int container = call->response->container_responses_size();
   if (container == call->request->container_requests_size()) return end(*call, grpc::Status::OK);
   const std::vector<std::string> ids = ids_of(call->request->container_requests(container));
-  const bool chosen = call->offer->spec->assume.has_value();
+  const bool chosen = call->snapshot->spec->assume.has_value();
   if (chosen) {
-    if (const std::string stall = stall_of(*call->offer, ids); !stall.empty())
-      return end(*call, {grpc::StatusCode::UNAVAILABLE, call->offer->resource + ": " + stall});
+    if (const std::string stall = stall_of(*call->snapshot, ids); !stall.empty())
+      return end(*call, {grpc::StatusCode::UNAVAILABLE, call->snapshot->resource + ": " + stall});
   } else {
-    const auto without = container_allocation(*call->offer, ids, {});
+    const auto without = container_allocation(*call->snapshot, ids, {});
     if (const auto* status = std::get_if<grpc::Status>(&without)) return end(*call, *status);
   }
   // The loop calls this, and is not to free 48,000 ids.
@@ -190,22 +192,22 @@ void PluginService::go_on(const std::shared_ptr<AllocateCall>& call) const {
                chosen](const std::variant<Allocation, std::string>& said) {
     if (const auto* trouble = std::get_if<std::string>(&said))
       return end(*call, {grpc::StatusCode::FAILED_PRECONDITION,
-                         "resource " + call->offer->resource + ": " + *trouble});
+                         "resource " + call->snapshot->resource + ": " + *trouble});
     const Allocation& allocation = std::get<Allocation>(said);
     v1beta1::ContainerAllocateResponse& response = *call->response->add_container_responses();
     const grpc::Status status =
-        chosen ? write_answer(*call->offer, allocation, resource_.check_answer, response)
-               : answer_container(*call->offer, ids, allocation, resource_.check_answer, response);
+        chosen ? write_answer(*call->snapshot, allocation, resource_.check_answer, response)
+               : answer_container(*call->snapshot, ids, allocation, resource_.check_answer, response);
     if (!status.ok()) return end(*call, status);
     resource_.calls->allocated.add();
     go_on(call);
   };
   if (chosen)
-    owner_.tell([offer = call->offer, set = IdSet::of(call->offer->resource, ids),
-                 done = std::move(done)](EndpointOwner& owner) { owner.ask_for_card(offer, set, done); });
+    owner_.tell([snapshot = call->snapshot, set = IdSet::of(call->snapshot->resource, ids),
+                 done = std::move(done)](EndpointOwner& owner) { owner.ask_for_card(snapshot, set, done); });
   else
-    owner_.tell([offer = call->offer, ids, done = std::move(done)](EndpointOwner& owner) {
-      owner.ask_allocation_program(offer, ids, done);
+    owner_.tell([snapshot = call->snapshot, ids, done = std::move(done)](EndpointOwner& owner) {
+      owner.ask_allocation_program(snapshot, ids, done);
     });
 }
 
@@ -225,23 +227,23 @@ void PluginService::tell(AnsweredAllocate call) const {
 grpc::ServerUnaryReactor* PluginService::PreStartContainer(grpc::CallbackServerContext* context,
                                                            const v1beta1::PreStartContainerRequest* request,
                                                            v1beta1::PreStartContainerResponse*) {
-  const std::shared_ptr<const Offer> offer = resource_.feed->newest().offer;
-  if (!offer->spec->pre_start && !offer->spec->assume) return finish(context, grpc::Status::OK);
+  const std::shared_ptr<const ResourceSnapshot> snapshot = resource_.feed->newest().snapshot;
+  if (!snapshot->spec->pre_start && !snapshot->spec->assume) return finish(context, grpc::Status::OK);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const auto call = std::make_shared<PendingCall>(reactor, dropped(offer->resource));
-  auto done = [call, calls = resource_.calls, resource = offer->resource](const std::string& trouble) {
+  const auto call = std::make_shared<PendingCall>(reactor, dropped(snapshot->resource));
+  auto done = [call, calls = resource_.calls, resource = snapshot->resource](const std::string& trouble) {
     (trouble.empty() ? calls->started : calls->start_refused).add();
     call->answer(trouble.empty() ? grpc::Status::OK
                                  : grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
                                                 "resource " + resource + ": " + trouble));
   };
   const std::vector<std::string> ids(request->devices_ids().begin(), request->devices_ids().end());
-  if (offer->spec->assume)
-    owner_.tell([offer, set = IdSet::of(offer->resource, ids), done](EndpointOwner& owner) {
-      owner.prepare_card(offer, set, done);
+  if (snapshot->spec->assume)
+    owner_.tell([snapshot, set = IdSet::of(snapshot->resource, ids), done](EndpointOwner& owner) {
+      owner.prepare_card(snapshot, set, done);
     });
   else
-    owner_.tell([offer, ids, done](EndpointOwner& owner) { owner.prepare_start(offer, ids, done); });
+    owner_.tell([snapshot, ids, done](EndpointOwner& owner) { owner.prepare_start(snapshot, ids, done); });
   return reactor;
 }
 
@@ -296,7 +298,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
   // Decides under the lock and acts outside it: gRPC may call back from within.
   void advance() {
     List* to_write = nullptr;
-    std::shared_ptr<const Offer> offer;  // nullptr: the list is empty
+    std::shared_ptr<const ResourceSnapshot> snapshot;  // nullptr: the list is empty
     {
       const std::lock_guard lock(mutex_);
       if (list_ || finished_) return;
@@ -305,7 +307,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
         if (newest.list == sent_) return;
         sent_ = newest.list;
         list_ = std::make_unique<List>();
-        offer = newest.offer;
+        snapshot = newest.snapshot;
       } else if (std::exchange(has_last_, false) && feed_->ends_empty()) {
         list_ = std::make_unique<List>();
       }
@@ -313,7 +315,7 @@ class ListStream final : public grpc::ServerWriteReactor<List>, public FeedReade
       finished_ = to_write == nullptr;
     }
     // Not under the lock: it can take milliseconds, and the loop takes the lock when it closes the feed.
-    if (offer) write_list(offer->inventory, *to_write);
+    if (snapshot) write_list(snapshot->inventory, *to_write);
     if (to_write != nullptr)
       StartWrite(to_write);
     else

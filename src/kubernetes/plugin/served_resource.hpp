@@ -12,7 +12,7 @@
 #include "base/system/tally.hpp"
 #include "base/system/workers.hpp"
 #include "kubernetes/plugin/container_answer.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/device/allocation_spec.hpp"
 
 namespace plughost {
@@ -43,26 +43,26 @@ struct CallTally {
   const std::shared_ptr<Durations> answers;
 };
 
-// The newest offer of a resource, and the streams that want to know of it: all that the loop and gRPC's
+// The newest snapshot of a resource, and the streams that want to know of it: all that the loop and gRPC's
 // threads share. Thread-safe.
 //
-// An Offer is immutable and replaced as a whole. So a call has one list from its beginning to its end, waits
-// for nothing that the loop does, and holds the lock for one copy of a pointer: an Allocate of 8 devices
-// takes 1.08 of the time of an empty call. A stream is told that there is another list, not which: however
-// many come meanwhile it sends the newest, and one that the kubelet would read as the former wakes nobody.
-// 10,000 uevents in 0.04 s are two messages a second (both: ./dev bench).
+// An ResourceSnapshot is immutable and replaced as a whole. So a call has one list from its beginning to its
+// end, waits for nothing that the loop does, and holds the lock for one copy of a pointer: an Allocate of 8
+// devices takes 1.08 of the time of an empty call. A stream is told that there is another list, not which:
+// however many come meanwhile it sends the newest, and one that the kubelet would read as the former wakes
+// nobody. 10,000 uevents in 0.04 s are two messages a second (both: ./dev bench).
 class InventoryFeed {
  public:
   struct Newest {
-    std::shared_ptr<const Offer> offer;
+    std::shared_ptr<const ResourceSnapshot> snapshot;
     std::uint64_t list = 0;  // counts the lists: the same number, the same list
   };
 
-  explicit InventoryFeed(Offer first);
+  explicit InventoryFeed(ResourceSnapshot first);
 
-  // Loop thread only. Replaces the offer. Returns true if the kubelet's list changes by that: call
+  // Loop thread only. Replaces the snapshot. Returns true if the kubelet's list changes by that: call
   // tell_list() then.
-  bool publish(Offer offer);
+  bool publish(ResourceSnapshot snapshot);
   Newest newest() const;
 
   // Loop thread only, before the readers are closed: they are to end with an empty list.

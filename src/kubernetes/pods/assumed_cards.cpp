@@ -88,14 +88,14 @@ void PodMarks::on_answer(const ApiAnswer& answer) {
   waiting_.push_back(std::move(mark));
 }
 
-std::unique_ptr<AssumedCards> AssumedCards::of(Assuming& assuming, const Offer& offer) {
-  return offer.spec->assume->late() ? late_cards(assuming, offer) : guessed_cards(assuming, offer);
+std::unique_ptr<AssumedCards> AssumedCards::of(Assuming& assuming, const ResourceSnapshot& snapshot) {
+  return snapshot.spec->assume->late() ? late_cards(assuming, snapshot) : guessed_cards(assuming, snapshot);
 }
 
-AssumedCards::AssumedCards(Assuming& assuming, const Offer& offer)
+AssumedCards::AssumedCards(Assuming& assuming, const ResourceSnapshot& snapshot)
     : assuming_(assuming),
-      resource_(offer.resource),
-      terms_(*offer.spec->assume),
+      resource_(snapshot.resource),
+      terms_(*snapshot.spec->assume),
       marks_(assuming.loop(), assuming.api_server(), assuming.log()),
       pods_(assuming.loop(), assuming.pods(), resource_, terms_, [this](bool anew) {
         marks_.keep([this](const std::string& uid) { return pods_.book().find(uid) != nullptr; });

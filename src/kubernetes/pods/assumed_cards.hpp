@@ -71,15 +71,17 @@ class AssumedCards {
   using AllocationDone = EndpointOwner::AllocationDone;
   using StartDone = EndpointOwner::StartDone;
 
-  // As the offer's spec has it, which has an assume. assuming outlives it.
-  static std::unique_ptr<AssumedCards> of(Assuming& assuming, const Offer& offer);
+  // As the snapshot's spec has it, which has an assume. assuming outlives it.
+  static std::unique_ptr<AssumedCards> of(Assuming& assuming, const ResourceSnapshot& snapshot);
   virtual ~AssumedCards() = default;
   AssumedCards& operator=(AssumedCards&&) = delete;
 
   // Decides what a container gets for these ids.
-  virtual void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) = 0;
+  virtual void allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                        AllocationDone done) = 0;
   // Called before a container that holds the ids starts.
-  virtual void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) = 0;
+  virtual void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                             StartDone done) = 0;
 
   const AssumeTerms& terms() const { return terms_; }
   // Returns the holders of the resource by the cards of their pods' annotations, instead of by the kubelet's
@@ -89,7 +91,7 @@ class AssumedCards {
   HoldersByCard by_annotation(const Inventory& inventory) const;
 
  protected:
-  AssumedCards(Assuming& assuming, const Offer& offer);
+  AssumedCards(Assuming& assuming, const ResourceSnapshot& snapshot);
 
   // Does the node say that containers of one card are not to be kept apart?
   bool without_isolation() const;
@@ -112,7 +114,7 @@ class AssumedCards {
 };
 
 // As Identify has it. assuming outlives them.
-std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const Offer& offer);
-std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const Offer& offer);
+std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const ResourceSnapshot& snapshot);
+std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const ResourceSnapshot& snapshot);
 
 }  // namespace plughost

@@ -37,10 +37,12 @@ class GuessedCards final : public AssumedCards {
   static constexpr std::chrono::seconds kUnsettled{10};
   using Time = EventLoop::Clock::time_point;
 
-  GuessedCards(Assuming& assuming, const Offer& offer);
+  GuessedCards(Assuming& assuming, const ResourceSnapshot& snapshot);
 
-  void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
-  void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
+  void allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                AllocationDone done) override;
+  void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                     StartDone done) override;
 
  private:
   struct Ask;
@@ -52,7 +54,7 @@ class GuessedCards final : public AssumedCards {
   };
 
   void look_for_pod(const std::shared_ptr<Ask>& ask);
-  std::chrono::milliseconds patience_of(const Offer& offer) const;
+  std::chrono::milliseconds patience_of(const ResourceSnapshot& snapshot) const;
   // Has the ask been answered, well or not?
   bool try_to_answer(Ask& ask);
   void answer_without_pod(Ask& ask, const std::string& trouble);
@@ -61,8 +63,8 @@ class GuessedCards final : public AssumedCards {
   // another pod holds, or none that was guessed until `old`.
   void settle(const std::vector<HeldUnits>& held, Time old);
   // Refuses the start of a container that has been given another card than its pod's own.
-  void check_card(const Offer& offer, const std::string& uid, const std::set<std::string>& given,
-                  const StartDone& done);
+  void check_card(const ResourceSnapshot& snapshot, const std::string& uid,
+                  const std::set<std::string>& given, const StartDone& done);
   void on_pods() override;
 
   AnsweredContainers answered_;            // of pods that are Pending still
@@ -71,7 +73,7 @@ class GuessedCards final : public AssumedCards {
 };
 
 struct GuessedCards::Ask {
-  std::shared_ptr<const Offer> offer;
+  std::shared_ptr<const ResourceSnapshot> snapshot;
   IdSet ids;
   AllocationDone done;
   EventLoop::Clock::time_point asked = EventLoop::Clock::now();
@@ -80,11 +82,13 @@ struct GuessedCards::Ask {
   bool refused = false;         // a pod is found, and its card cannot be given
 };
 
-GuessedCards::GuessedCards(Assuming& assuming, const Offer& offer)
-    : AssumedCards(assuming, offer), settling_(assuming.loop(), [this] { settle_later(); }) {}
+GuessedCards::GuessedCards(Assuming& assuming, const ResourceSnapshot& snapshot)
+    : AssumedCards(assuming, snapshot), settling_(assuming.loop(), [this] { settle_later(); }) {}
 
-void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
-  const auto ask = std::make_shared<Ask>(Ask{.offer = std::move(offer), .ids = ids, .done = std::move(done)});
+void GuessedCards::allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                            AllocationDone done) {
+  const auto ask =
+      std::make_shared<Ask>(Ask{.snapshot = std::move(snapshot), .ids = ids, .done = std::move(done)});
   assuming_.read_checkpoint(lifetime_.bound([this, ask](const std::shared_ptr<const Checkpoint>& checkpoint) {
     if (checkpoint) {
       ask->held = held_units(*checkpoint, resource_);
@@ -99,7 +103,7 @@ void GuessedCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids
 void GuessedCards::look_for_pod(const std::shared_ptr<Ask>& ask) {
   // A checkpoint that hangs has cost some of it.
   const auto spent = std::chrono::ceil<std::chrono::milliseconds>(EventLoop::Clock::now() - ask->asked);
-  const auto patience = patience_of(*ask->offer) - spent;
+  const auto patience = patience_of(*ask->snapshot) - spent;
   pods_.until(
       "", [this, ask] { return try_to_answer(*ask); },
       [this, ask](const std::string& trouble) { answer_without_pod(*ask, trouble); },
@@ -107,15 +111,15 @@ void GuessedCards::look_for_pod(const std::shared_ptr<Ask>& ask) {
 }
 
 // A kubelet that tells its pods learns nothing new while it waits for the answer.
-std::chrono::milliseconds GuessedCards::patience_of(const Offer& offer) const {
+std::chrono::milliseconds GuessedCards::patience_of(const ResourceSnapshot& snapshot) const {
   if (assuming_.pods().by_kubelet()) return std::chrono::milliseconds(0);
-  return terms_.only_card && only_card(offer.inventory) ? kOnlyCardPatience : PodSearch::kPatience;
+  return terms_.only_card && only_card(snapshot.inventory) ? kOnlyCardPatience : PodSearch::kPatience;
 }
 
 bool GuessedCards::try_to_answer(Ask& ask) {
   AnsweredContainers known = answered_;
   known.merge(containers_of(ask.held));
-  const auto found = match(pods_.book().all(), ask.ids.count, known, terms_, ask.offer->inventory);
+  const auto found = match(pods_.book().all(), ask.ids.count, known, terms_, ask.snapshot->inventory);
   if (const auto* const why = std::get_if<std::string>(&found)) {
     ask.why = *why;
     ask.refused = false;
@@ -123,15 +127,15 @@ bool GuessedCards::try_to_answer(Ask& ask) {
   }
   const PodMatch& it = std::get<PodMatch>(found);
   const AskingPod& pod = *it.pod;
-  const auto card = card_of(terms_, pod, ask.offer->inventory);
+  const auto card = card_of(terms_, pod, ask.snapshot->inventory);
   if (const auto* const trouble = std::get_if<std::string>(&card)) {
     // The pod that is meant may not be shown yet.
     ask.why = *trouble;
     ask.refused = true;
     return false;
   }
-  auto outcome = answer_on_card(*ask.offer, *ask.offer->spec, *std::get<const Device*>(card), ask.ids.count,
-                                &pod, false, without_isolation());
+  auto outcome = answer_on_card(*ask.snapshot, *ask.snapshot->spec, *std::get<const Device*>(card),
+                                ask.ids.count, &pod, false, without_isolation());
   if (std::holds_alternative<Allocation>(outcome)) {
     for (const std::string& container : it.containers) answered_.emplace(pod.uid, container);
     guesses_[ask.ids.name] = {.guess = {.ids = ask.ids,
@@ -153,38 +157,41 @@ void GuessedCards::answer_without_pod(Ask& ask, const std::string& trouble) {
     why = "nobody tells which pods this node has: " + trouble;
   else if (!trouble.empty())
     why += "; and what is known may be old: " + trouble;
-  ask.done(plughost::answer_without_pod(*ask.offer, ask.ids.count, why, without_isolation()));
+  ask.done(plughost::answer_without_pod(*ask.snapshot, ask.ids.count, why, without_isolation()));
 }
 
 // Without the checkpoint no start is allowed, as with `late`: the kubelet retries.
-void GuessedCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
-  assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
-                                                const std::shared_ptr<const Checkpoint>& checkpoint) {
-    if (!checkpoint)
-      return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
-    const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
-    settle(held, EventLoop::Clock::now() - kUnsettled);
-    const auto holder = holder_of(held, ids);
-    if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
-    const HeldUnits& its = *std::get<const HeldUnits*>(holder);
-    // Containers of one pod may hold the same ids, one after the other. PreStartContainer names none of them.
-    std::set<std::string> given;
-    for (const HeldUnits& each : held) {
-      const bool asked = each.pod_uid == its.pod_uid && each.ids == its.ids;
-      const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
-      if (answer) given.insert(card_in(terms_, answer->env));
-    }
-    given.erase("");  // an answer without a card, or one that does not name it
-    const auto known = guesses_.find(ids.name);
-    if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
-    check_card(*offer, its.pod_uid, given, done);
-  }));
+void GuessedCards::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                                 StartDone done) {
+  assuming_.read_checkpoint(
+      lifetime_.bound([this, snapshot = std::move(snapshot), ids,
+                       done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {
+        if (!checkpoint)
+          return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+        const std::vector<HeldUnits> held = held_units(*checkpoint, resource_);
+        settle(held, EventLoop::Clock::now() - kUnsettled);
+        const auto holder = holder_of(held, ids);
+        if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+        const HeldUnits& its = *std::get<const HeldUnits*>(holder);
+        // Containers of one pod may hold the same ids, one after the other. PreStartContainer names none of
+        // them.
+        std::set<std::string> given;
+        for (const HeldUnits& each : held) {
+          const bool asked = each.pod_uid == its.pod_uid && each.ids == its.ids;
+          const Allocation* const answer = asked ? answer_for(*checkpoint, resource_, each) : nullptr;
+          if (answer) given.insert(card_in(terms_, answer->env));
+        }
+        given.erase("");  // an answer without a card, or one that does not name it
+        const auto known = guesses_.find(ids.name);
+        if (known != guesses_.end() && known->second.wrong) given.insert(known->second.card);
+        check_card(*snapshot, its.pod_uid, given, done);
+      }));
 }
 
-void GuessedCards::check_card(const Offer& offer, const std::string& uid, const std::set<std::string>& given,
-                              const StartDone& done) {
+void GuessedCards::check_card(const ResourceSnapshot& snapshot, const std::string& uid,
+                              const std::set<std::string>& given, const StartDone& done) {
   // `onlyCard` gives a node's one card to pods that are not known, too; no other pod can have another card.
-  if (given.empty() || (terms_.only_card && offer.inventory.devices().size() == 1)) return done("");
+  if (given.empty() || (terms_.only_card && snapshot.inventory.devices().size() == 1)) return done("");
   const auto decide = [this, uid, given, done] {
     const AskingPod* const pod = pods_.book().find(uid);
     if (!pod) return false;
@@ -239,8 +246,8 @@ void GuessedCards::on_pods() {
 
 }  // namespace
 
-std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const Offer& offer) {
-  return std::make_unique<GuessedCards>(assuming, offer);
+std::unique_ptr<AssumedCards> guessed_cards(Assuming& assuming, const ResourceSnapshot& snapshot) {
+  return std::make_unique<GuessedCards>(assuming, snapshot);
 }
 
 }  // namespace plughost

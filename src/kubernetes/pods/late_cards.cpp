@@ -26,12 +26,14 @@ Allocation named(const AllocationSpec& spec, const std::string& resource, const 
 
 class LateCards final : public AssumedCards {
  public:
-  LateCards(Assuming& assuming, const Offer& offer) : AssumedCards(assuming, offer) {}
+  LateCards(Assuming& assuming, const ResourceSnapshot& snapshot) : AssumedCards(assuming, snapshot) {}
 
   // At once, and without the API server: a CDI name.
-  void allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) override;
+  void allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                AllocationDone done) override;
   // Writes what the name stands for. A start that comes too early fails, and the kubelet tries it again.
-  void prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) override;
+  void prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                     StartDone done) override;
 
  private:
   struct Start;
@@ -42,27 +44,30 @@ class LateCards final : public AssumedCards {
 };
 
 struct LateCards::Start {
-  std::shared_ptr<const Offer> offer;
+  std::shared_ptr<const ResourceSnapshot> snapshot;
   IdSet ids;
   std::vector<HeldUnits> held;
   StartDone done;
 };
 
-void LateCards::allocate(std::shared_ptr<const Offer> offer, const IdSet& ids, AllocationDone done) {
-  done(named(*offer->spec, resource_, late_device(ids)));
+void LateCards::allocate(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                         AllocationDone done) {
+  done(named(*snapshot->spec, resource_, late_device(ids)));
 }
 
-void LateCards::prepare_start(std::shared_ptr<const Offer> offer, const IdSet& ids, StartDone done) {
-  assuming_.read_checkpoint(lifetime_.bound([this, offer = std::move(offer), ids, done = std::move(done)](
-                                                const std::shared_ptr<const Checkpoint>& checkpoint) {
-    if (!checkpoint)
-      return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
-    const auto start = std::make_shared<const Start>(
-        Start{.offer = offer, .ids = ids, .held = held_units(*checkpoint, resource_), .done = done});
-    const auto holder = holder_of(start->held, ids);
-    if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
-    find_pod(start, std::get<const HeldUnits*>(holder)->pod_uid);
-  }));
+void LateCards::prepare_start(std::shared_ptr<const ResourceSnapshot> snapshot, const IdSet& ids,
+                              StartDone done) {
+  assuming_.read_checkpoint(
+      lifetime_.bound([this, snapshot = std::move(snapshot), ids,
+                       done = std::move(done)](const std::shared_ptr<const Checkpoint>& checkpoint) {
+        if (!checkpoint)
+          return done("the kubelet's checkpoint, which says whose devices these are, cannot be read");
+        const auto start = std::make_shared<const Start>(Start{
+            .snapshot = snapshot, .ids = ids, .held = held_units(*checkpoint, resource_), .done = done});
+        const auto holder = holder_of(start->held, ids);
+        if (const auto* const trouble = std::get_if<std::string>(&holder)) return done(*trouble);
+        find_pod(start, std::get<const HeldUnits*>(holder)->pod_uid);
+      }));
 }
 
 void LateCards::find_pod(const std::shared_ptr<const Start>& start, const std::string& uid) {
@@ -76,17 +81,17 @@ void LateCards::find_pod(const std::shared_ptr<const Start>& start, const std::s
       },
       [this, start, uid](const std::string& trouble) {
         const AskingPod* const pod = pods_.book().find(uid);
-        const std::string why = pod ? std::get<std::string>(card_of(terms_, *pod, start->offer->inventory))
+        const std::string why = pod ? std::get<std::string>(card_of(terms_, *pod, start->snapshot->inventory))
                                     : "no pod on this node has the UID " + uid + ", as far as is known";
         start->done(trouble.empty() ? why : why + ", and what is known may be old: " + trouble);
       });
 }
 
 void LateCards::specify(const std::shared_ptr<const Start>& start, const AskingPod& pod) {
-  const auto card = card_of(terms_, pod, start->offer->inventory);
+  const auto card = card_of(terms_, pod, start->snapshot->inventory);
   if (const auto* const trouble = std::get_if<std::string>(&card)) return start->done(*trouble);
-  const auto edits =
-      late_edits(*start->offer, *std::get<const Device*>(card), start->ids.count, pod, without_isolation());
+  const auto edits = late_edits(*start->snapshot, *std::get<const Device*>(card), start->ids.count, pod,
+                                without_isolation());
   if (const auto* const trouble = std::get_if<std::string>(&edits)) return start->done(*trouble);
   const std::string device = late_device(start->ids);
   assuming_.specify(
@@ -99,8 +104,8 @@ void LateCards::specify(const std::shared_ptr<const Start>& start, const AskingP
 
 }  // namespace
 
-std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const Offer& offer) {
-  return std::make_unique<LateCards>(assuming, offer);
+std::unique_ptr<AssumedCards> late_cards(Assuming& assuming, const ResourceSnapshot& snapshot) {
+  return std::make_unique<LateCards>(assuming, snapshot);
 }
 
 }  // namespace plughost

@@ -16,7 +16,7 @@ namespace plughost {
 namespace {
 
 // A device and those of its ids that may be chosen still, in the order in which they were offered.
-struct Offered {
+struct Published {
   std::vector<const std::string*> free;
   std::size_t next = 0;
   std::size_t in_use = 0;
@@ -33,7 +33,7 @@ class BondedSearch {
 
   // fixed: those that are in the set anyway. All are positions in the inventory.
   BondedSearch(const Inventory& inventory, const std::vector<std::size_t>& fixed,
-               std::vector<std::size_t> candidates, const std::vector<Offered>& choices)
+               std::vector<std::size_t> candidates, const std::vector<Published>& choices)
       : candidates_(std::move(candidates)) {
     const auto devices = inventory.devices();
     for (const std::size_t i : candidates_) {
@@ -147,7 +147,7 @@ class Chooser {
 
   // The ids among available that have not been chosen yet, each once. Those that the terms rule out go last,
   // and after them those that no device has.
-  void offer(std::span<const std::string> available, const ShareTerms& terms) {
+  void snapshot(std::span<const std::string> available, const ShareTerms& terms) {
     for (std::size_t i = 0; i < choices_.size(); ++i) choices_[i].in_use = inventory_.devices()[i].replicas;
     for (const std::string& id : available) {
       if (!seen_.insert(id).second) continue;
@@ -156,7 +156,7 @@ class Chooser {
         unknown_.push_back(&id);
         continue;
       }
-      Offered& choice = choices_[position(device)];
+      Published& choice = choices_[position(device)];
       if (choice.in_use > 0) --choice.in_use;
       const bool another = choice.free.empty() && choice.given == 0;
       if (!is_among(*device, terms.same) || (terms.of == SharesOf::kDifferentDevices && !another)) {
@@ -192,7 +192,7 @@ class Chooser {
     return true;
   }
 
-  void choose_as_offered() {
+  void choose_as_listed() {
     std::ranges::stable_sort(known_, std::ranges::greater{},
                              [this](const std::string* id) { return choices_[position_of(*id)].near; });
     for (const std::string* id : known_) choose(*id);
@@ -260,15 +260,17 @@ class Chooser {
     using Load = std::tuple<std::size_t, std::size_t, unsigned, std::size_t>;
     std::priority_queue<Load, std::vector<Load>, std::ranges::greater> least;
     const std::size_t own = different_first ? 1 : 0;
-    const auto far = [](const Offered& choice) { return std::numeric_limits<unsigned>::max() - choice.near; };
+    const auto far = [](const Published& choice) {
+      return std::numeric_limits<unsigned>::max() - choice.near;
+    };
     for (std::size_t i = 0; i < choices_.size(); ++i) {
-      const Offered& choice = choices_[i];
+      const Published& choice = choices_[i];
       if (!choice.free.empty()) least.emplace(own * choice.given, choice.in_use, far(choice), i);
     }
     while (!least.empty() && chosen_.size() < size_) {
       const auto [has, in_use, distance, i] = least.top();
       least.pop();
-      Offered& choice = choices_[i];
+      Published& choice = choices_[i];
       choose(*choice.free[choice.next++]);
       if (choice.next < choice.free.size()) least.emplace(has + own, in_use + 1, distance, i);
     }
@@ -327,7 +329,7 @@ class Chooser {
   }
 
   const Inventory& inventory_;
-  std::vector<Offered> choices_;  // by the device's position in the inventory
+  std::vector<Published> choices_;  // by the device's position in the inventory
   std::vector<const std::string*> known_;
   std::vector<const std::string*> elsewhere_;
   std::vector<const std::string*> unknown_;
@@ -353,13 +355,13 @@ std::vector<std::string> preferred(AllocationPolicy policy, const Inventory& inv
                                    std::span<const std::string> near, const ShareTerms& terms) {
   Chooser chooser(inventory, must_include, size);
   chooser.prefer_near(near);
-  chooser.offer(available, terms);
+  chooser.snapshot(available, terms);
   const bool one = terms.of == SharesOf::kOneDevice || policy == AllocationPolicy::kOneCard;
   const bool least_used = policy == AllocationPolicy::kDistributed || policy == AllocationPolicy::kSpread;
   if (one && chooser.choose_one_card(least_used)) return std::move(chooser).finish();
   switch (policy) {
     case AllocationPolicy::kNone:
-      chooser.choose_as_offered();
+      chooser.choose_as_listed();
       break;
     case AllocationPolicy::kPacked:
     case AllocationPolicy::kOneCard:

@@ -102,43 +102,46 @@ const Device* only_card(const Inventory& inventory) {
   return devices.size() == 1 && devices.front().trouble.empty() ? &devices.front() : nullptr;
 }
 
-std::variant<Allocation, std::string> answer_on_card(const Offer& offer, const AllocationSpec& spec,
-                                                     const Device& device, std::uint64_t units,
-                                                     const AskingPod* pod, bool by_uuid,
+std::variant<Allocation, std::string> answer_on_card(const ResourceSnapshot& snapshot,
+                                                     const AllocationSpec& spec, const Device& device,
+                                                     std::uint64_t units, const AskingPod* pod, bool by_uuid,
                                                      bool without_isolation) {
   Allocation more;
   const std::uint64_t pod_units = pod ? pod->units() : units;
-  more.env = card_env(*offer.spec->assume, assumed_card(device, offer.inventory), units, pod_units, by_uuid);
+  more.env =
+      card_env(*snapshot.spec->assume, assumed_card(device, snapshot.inventory), units, pod_units, by_uuid);
   if (without_isolation) more.env["CGPU_DISABLE"] = "true";
-  auto outcome =
-      allocate_device(offer.resource, spec, device,
-                      {.of_container = units, .total = offer.inventory.id_count(), .pod = pod_of(pod)}, more);
+  auto outcome = allocate_device(
+      snapshot.resource, spec, device,
+      {.of_container = units, .total = snapshot.inventory.id_count(), .pod = pod_of(pod)}, more);
   if (auto* const refusal = std::get_if<Refusal>(&outcome)) {
-    const std::string who = "resource " + offer.resource + ": ";  // whoever tells it says it, too
+    const std::string who = "resource " + snapshot.resource + ": ";  // whoever tells it says it, too
     return refusal->text.starts_with(who) ? refusal->text.substr(who.size()) : std::move(refusal->text);
   }
   return std::get<Allocation>(std::move(outcome));
 }
 
-std::variant<Allocation, std::string> answer_without_pod(const Offer& offer, std::uint64_t units,
-                                                         const std::string& why, bool without_isolation) {
-  const AssumeTerms& terms = *offer.spec->assume;
-  if (const Device* const card = terms.only_card ? only_card(offer.inventory) : nullptr)
+std::variant<Allocation, std::string> answer_without_pod(const ResourceSnapshot& snapshot,
+                                                         std::uint64_t units, const std::string& why,
+                                                         bool without_isolation) {
+  const AssumeTerms& terms = *snapshot.spec->assume;
+  if (const Device* const card = terms.only_card ? only_card(snapshot.inventory) : nullptr)
     // gpushare's plugin names it by its UUID then.
-    return answer_on_card(offer, *offer.spec, *card, units, nullptr, terms.dialect == Dialect::kGpushare,
-                          without_isolation);
+    return answer_on_card(snapshot, *snapshot.spec, *card, units, nullptr,
+                          terms.dialect == Dialect::kGpushare, without_isolation);
   if (!terms.answer_without_card) return why;
-  const auto cards = offer.inventory.devices();
+  const auto cards = snapshot.inventory.devices();
   Allocation answer;
   answer.env = no_card_env(terms, units, cards.empty() ? 0 : cards.front().replicas);
   return answer;
 }
 
-std::variant<CdiEdits, std::string> late_edits(const Offer& offer, const Device& device, std::uint64_t units,
-                                               const AskingPod& pod, bool without_isolation) {
-  AllocationSpec spec = *offer.spec;
+std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot, const Device& device,
+                                               std::uint64_t units, const AskingPod& pod,
+                                               bool without_isolation) {
+  AllocationSpec spec = *snapshot.spec;
   spec.cdi = CdiNames::kNone;  // all of it is the name's
-  auto outcome = answer_on_card(offer, spec, device, units, &pod, false, without_isolation);
+  auto outcome = answer_on_card(snapshot, spec, device, units, &pod, false, without_isolation);
   if (auto* const trouble = std::get_if<std::string>(&outcome)) return std::move(*trouble);
   Allocation& all = std::get<Allocation>(outcome);
   return CdiEdits{.env = std::move(all.env), .mounts = std::move(all.mounts), .nodes = std::move(all.nodes)};

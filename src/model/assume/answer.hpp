@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "model/allocate/allocation.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/assume/dialects.hpp"
 #include "model/assume/pod.hpp"
 #include "model/device/assume_terms.hpp"
@@ -38,18 +38,20 @@ const Device* only_card(const Inventory& inventory);
 // For so many units of that device, in the dialect's words and beside them; or why not, as a sentence. The
 // offer's spec has an assume; spec is that, or what is left of it. pod: nullptr if it is not
 // known. by_uuid: as in card_env().
-std::variant<Allocation, std::string> answer_on_card(const Offer& offer, const AllocationSpec& spec,
-                                                     const Device& device, std::uint64_t units,
-                                                     const AskingPod* pod, bool by_uuid,
+std::variant<Allocation, std::string> answer_on_card(const ResourceSnapshot& snapshot,
+                                                     const AllocationSpec& spec, const Device& device,
+                                                     std::uint64_t units, const AskingPod* pod, bool by_uuid,
                                                      bool without_isolation);
 
 // The same where no pod is found, if the terms have an answer for that; else `why` it is so.
-std::variant<Allocation, std::string> answer_without_pod(const Offer& offer, std::uint64_t units,
-                                                         const std::string& why, bool without_isolation);
+std::variant<Allocation, std::string> answer_without_pod(const ResourceSnapshot& snapshot,
+                                                         std::uint64_t units, const std::string& why,
+                                                         bool without_isolation);
 
 // What the name of a late answer stands for. Where an entry is late a card brings no CDI names and no
 // annotations of its own: the configuration is refused otherwise.
-std::variant<CdiEdits, std::string> late_edits(const Offer& offer, const Device& device, std::uint64_t units,
-                                               const AskingPod& pod, bool without_isolation);
+std::variant<CdiEdits, std::string> late_edits(const ResourceSnapshot& snapshot, const Device& device,
+                                               std::uint64_t units, const AskingPod& pod,
+                                               bool without_isolation);
 
 }  // namespace plughost

@@ -40,7 +40,7 @@ Remarks remarks_on(Config config, const HostRoot& host) {
   Remarks result;
   const auto remarks = std::make_shared<std::vector<std::string>>();
   const auto look = [remarks, host, config = to_be_looked_at(std::move(config))] {
-    *remarks = mount_remarks(host, survey(config, host).offers);
+    *remarks = mount_remarks(host, survey(config, host).snapshots);
   };
   const auto done = [&] {
     result.said = std::move(*remarks);

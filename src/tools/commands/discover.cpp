@@ -22,10 +22,10 @@ std::string paths_of(const Device& device) {
 
 void print_offers(const Survey& found) {
   std::vector<TableRow> rows;
-  for (const Offer& offer : found.offers) {
-    if (offer.inventory.empty()) rows.push_back({offer.resource, "", "no devices", "", ""});
-    for (const Device& device : offer.inventory.devices()) {
-      rows.push_back({offer.resource, id_text(device.id, device.replicas), health_text(device.trouble),
+  for (const ResourceSnapshot& snapshot : found.snapshots) {
+    if (snapshot.inventory.empty()) rows.push_back({snapshot.resource, "", "no devices", "", ""});
+    for (const Device& device : snapshot.inventory.devices()) {
+      rows.push_back({snapshot.resource, id_text(device.id, device.replicas), health_text(device.trouble),
                       joined(device.numa_nodes, ","), paths_of(device)});
     }
   }
@@ -34,9 +34,9 @@ void print_offers(const Survey& found) {
 
 Json json_of_offers(const Survey& found) {
   Json json = Json::Array();
-  for (const Offer& offer : found.offers) {
-    Json& resource = json.push_back(Json{{"resource", offer.resource}, {"devices", Json::Array()}});
-    for (const Device& device : offer.inventory.devices()) {
+  for (const ResourceSnapshot& snapshot : found.snapshots) {
+    Json& resource = json.push_back(Json{{"resource", snapshot.resource}, {"devices", Json::Array()}});
+    for (const Device& device : snapshot.inventory.devices()) {
       Json& entry = resource["devices"].push_back(
           Json{{"id", device.id}, {"health", device.healthy() ? "Healthy" : "Unhealthy"}});
       if (!device.healthy()) entry["reason"] = device.trouble;
@@ -49,8 +49,8 @@ Json json_of_offers(const Survey& found) {
         entry["mounts"].push_back(
             json_of(ContainerMount{mount.host_path, mount.container_path.pattern(), mount.read_only}));
       for (const Variable& variable : device.env) entry["env"][variable.name.pattern()] = variable.value;
-      if (!cdi_edits(offer.resource, *offer.spec, device).empty())
-        entry["cdi"] = cdi_qualified_name(offer.resource, device.id);
+      if (!cdi_edits(snapshot.resource, *snapshot.spec, device).empty())
+        entry["cdi"] = cdi_qualified_name(snapshot.resource, device.id);
       for (const Attribute& attribute : device.attributes)
         entry["attributes"][attribute.name] = attribute.value;
     }
@@ -69,7 +69,8 @@ int discover(const DiscoverOptions& options) {
     print(std::cout, json_of_offers(found), options.format);
   for (const NotHere& other : found.others) std::cerr << other.text() << '\n';
   for (const std::string& remark : found.remarks) std::cerr << "note: " << remark << '\n';
-  for (const std::string& remark : mount_remarks(host, found.offers)) std::cerr << "note: " << remark << '\n';
+  for (const std::string& remark : mount_remarks(host, found.snapshots))
+    std::cerr << "note: " << remark << '\n';
   for (const std::string& note : found.unmatched) std::cerr << "note: " << note << '\n';
   for (const std::string& trouble : found.troubles) std::cerr << "error: " << trouble << '\n';
   return found.troubles.empty() ? 0 : 1;

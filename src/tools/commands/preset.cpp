@@ -21,19 +21,19 @@ struct Row {
 
 std::size_t device_count(const Survey& found) {
   std::size_t count = 0;
-  for (const Offer& offer : found.offers) count += offer.inventory.devices().size();
+  for (const ResourceSnapshot& snapshot : found.snapshots) count += snapshot.inventory.devices().size();
   return count;
 }
 
 // "dri/render: renderD128, renderD129"
 std::string devices_text(const Survey& found) {
   std::string text;
-  for (const Offer& offer : found.offers) {
-    if (offer.inventory.empty()) continue;
+  for (const ResourceSnapshot& snapshot : found.snapshots) {
+    if (snapshot.inventory.empty()) continue;
     std::vector<std::string> ids;
-    for (const Device& device : offer.inventory.devices())
+    for (const Device& device : snapshot.inventory.devices())
       ids.push_back(device.id + (device.healthy() ? "" : " (Unhealthy: " + device.trouble + ')'));
-    text += (text.empty() ? "" : "; ") + offer.resource + ": " + joined(ids, ", ");
+    text += (text.empty() ? "" : "; ") + snapshot.resource + ": " + joined(ids, ", ");
   }
   return text;
 }
@@ -85,10 +85,10 @@ Json json_of(const Row& row, bool here) {
             {"enabled", preset.link == Preset::Link::kOurs}};
   if (!here) return json;
   json["devices"] = Json::Array();
-  for (const Offer& offer : row.found.offers) {
-    for (const Device& device : offer.inventory.devices())
+  for (const ResourceSnapshot& snapshot : row.found.snapshots) {
+    for (const Device& device : snapshot.inventory.devices())
       json["devices"].push_back(
-          Json{{"resource", offer.resource}, {"id", device.id}, {"reason", device.trouble}});
+          Json{{"resource", snapshot.resource}, {"id", device.id}, {"reason", device.trouble}});
   }
   return json;
 }

@@ -19,8 +19,8 @@
 #include "kubernetes/pods/held_units.hpp"
 #include "kubernetes/pods/pod_source.hpp"
 #include "model/allocate/allocation_text.hpp"
-#include "model/allocate/offer.hpp"
 #include "model/allocate/preferred.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 #include "model/assume/answer.hpp"
 #include "model/assume/match.hpp"
 #include "model/assume/pod.hpp"
@@ -30,40 +30,42 @@
 namespace plughost {
 namespace {
 
-std::vector<AskingPod> asking_pods(const Config& config, const Offer& offer) {
+std::vector<AskingPod> asking_pods(const Config& config, const ResourceSnapshot& snapshot) {
   const auto found = pods_now(config.kubelet.pods_api(), config.api_server);
   if (const auto* const why = std::get_if<std::string>(&found)) throw std::runtime_error(*why);
   std::vector<AskingPod> pods;
   for (const Pod& pod : std::get<std::vector<Pod>>(found)) {
-    if (auto asking = asking_pod(pod, offer.resource, *offer.spec->assume))
+    if (auto asking = asking_pod(pod, snapshot.resource, *snapshot.spec->assume))
       pods.push_back(std::move(*asking));
   }
   return pods;
 }
 
-const AskingPod& named(const std::vector<AskingPod>& pods, const std::string& name, const Offer& offer) {
+const AskingPod& named(const std::vector<AskingPod>& pods, const std::string& name,
+                       const ResourceSnapshot& snapshot) {
   const auto found = std::ranges::find(pods, name, &AskingPod::name);
   if (found != pods.end()) return *found;
   std::string known;
   for (const AskingPod& pod : pods) known += (known.empty() ? "" : ", ") + printable(pod.name);
-  throw std::runtime_error("no pod " + name + " of this node asks for " + offer.resource + "; there are " +
+  throw std::runtime_error("no pod " + name + " of this node asks for " + snapshot.resource + "; there are " +
                            (known.empty() ? "none" : known));
 }
 
 // Returns the containers that hold units by now; none if the checkpoint cannot be read.
-AnsweredContainers holding(const Config& config, const Offer& offer) {
+AnsweredContainers holding(const Config& config, const ResourceSnapshot& snapshot) {
   try {
     const Checkpoint checkpoint = Checkpoint::read(config.kubelet.directory / kCheckpointName);
-    return containers_of(held_units(checkpoint, offer.resource));
+    return containers_of(held_units(checkpoint, snapshot.resource));
   } catch (const std::runtime_error&) {
     return {};
   }
 }
 
-std::variant<Allocation, std::string> answer_on(const Offer& offer, const Device& card, const AskingPod& pod,
-                                                std::uint64_t units) {
-  if (!offer.spec->assume->late()) return answer_on_card(offer, *offer.spec, card, units, &pod, false, false);
-  auto edits = late_edits(offer, card, units, pod, false);
+std::variant<Allocation, std::string> answer_on(const ResourceSnapshot& snapshot, const Device& card,
+                                                const AskingPod& pod, std::uint64_t units) {
+  if (!snapshot.spec->assume->late())
+    return answer_on_card(snapshot, *snapshot.spec, card, units, &pod, false, false);
+  auto edits = late_edits(snapshot, card, units, pod, false);
   if (auto* const trouble = std::get_if<std::string>(&edits)) return std::move(*trouble);
   Allocation answer;
   answer.by_cdi = std::get<CdiEdits>(std::move(edits));
@@ -78,25 +80,25 @@ struct Told {
   std::string other;  // the pod that an Allocate would be taken for; empty: this one
 };
 
-Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>& pods, const AskingPod& pod,
-          const AskingContainer& container, const AnsweredContainers& held) {
-  const AssumeTerms& terms = *offer.spec->assume;
+Told tell(const HostRoot& host, const ResourceSnapshot& snapshot, const std::vector<AskingPod>& pods,
+          const AskingPod& pod, const AskingContainer& container, const AnsweredContainers& held) {
+  const AssumeTerms& terms = *snapshot.spec->assume;
   Told told{.container = &container, .card = {}, .answer = {}, .other = {}};
-  const auto card = card_of(terms, pod, offer.inventory);
+  const auto card = card_of(terms, pod, snapshot.inventory);
   if (const auto* const trouble = std::get_if<std::string>(&card)) {
     told.answer = *trouble;
     return told;
   }
   const Device& device = *std::get<const Device*>(card);
   told.card = device.id;
-  told.answer = answer_on(offer, device, pod, container.units);
+  told.answer = answer_on(snapshot, device, pod, container.units);
   const auto* const answer = std::get_if<Allocation>(&told.answer);
   if (std::string missing = answer ? missing_device_node(host, *answer) : ""; !missing.empty())
     told.answer = std::move(missing);
   if (terms.late() || held.contains({pod.uid, container.name})) return told;
   std::vector<const AskingPod*> all;
   for (const AskingPod& each : pods) all.push_back(&each);
-  const auto found = match(all, container.units, held, terms, offer.inventory);
+  const auto found = match(all, container.units, held, terms, snapshot.inventory);
   if (const auto* const why = std::get_if<std::string>(&found))
     told.answer = *why;
   else if (std::get<PodMatch>(found).pod != &pod)
@@ -105,10 +107,10 @@ Told tell(const HostRoot& host, const Offer& offer, const std::vector<AskingPod>
 }
 
 // nullptr: it is marked already.
-Json mark_of(const Offer& offer, const AskingPod& pod) {
+Json mark_of(const ResourceSnapshot& snapshot, const AskingPod& pod) {
   if (marked(pod)) return {};
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return Json::parse(mark_patch(*offer.spec->assume, pod,
+  return Json::parse(mark_patch(*snapshot.spec->assume, pod,
                                 std::chrono::duration_cast<std::chrono::nanoseconds>(now).count()));
 }
 
@@ -133,35 +135,36 @@ std::string text_of(const Told& told) {
   return text;
 }
 
-// Prints what the containers of the pod get, and returns the exit code. The offer's spec has an assume.
+// Prints what the containers of the pod get, and returns the exit code. The snapshot's spec has an assume.
 // name: "namespace/name". units: of a container; nullopt: of whichever. Throws std::runtime_error: there is
 // no answer, and why.
-int simulate_pod(const HostRoot& host, const Config& config, const Offer& offer, const std::string& name,
-                 std::optional<std::uint64_t> units, OutputFormat format) {
-  const std::vector<AskingPod> pods = asking_pods(config, offer);
-  const AskingPod& pod = named(pods, name, offer);
-  AnsweredContainers held = holding(config, offer);
+int simulate_pod(const HostRoot& host, const Config& config, const ResourceSnapshot& snapshot,
+                 const std::string& name, std::optional<std::uint64_t> units, OutputFormat format) {
+  const std::vector<AskingPod> pods = asking_pods(config, snapshot);
+  const AskingPod& pod = named(pods, name, snapshot);
+  AnsweredContainers held = holding(config, snapshot);
   std::vector<Told> all;
   for (const AskingContainer& container : pod.containers) {
     if (container.units == units.value_or(container.units))
-      all.push_back(tell(host, offer, pods, pod, container, held));
+      all.push_back(tell(host, snapshot, pods, pod, container, held));
     held.emplace(pod.uid, container.name);
   }
   if (all.empty())
     throw std::runtime_error("no container of pod " + name + " asks for " + std::to_string(*units) + " of " +
-                             offer.resource);
+                             snapshot.resource);
   const bool refused = std::ranges::any_of(
       all, [](const Told& told) { return std::holds_alternative<std::string>(told.answer); });
-  const Json mark = refused ? Json() : mark_of(offer, pod);
+  const Json mark = refused ? Json() : mark_of(snapshot, pod);
   if (format == OutputFormat::kTable) {
-    std::cout << offer.resource << (refused ? " refuses pod " : " gives pod ") << printable(pod.name) << '\n';
+    std::cout << snapshot.resource << (refused ? " refuses pod " : " gives pod ") << printable(pod.name)
+              << '\n';
     for (const Told& told : all) std::cout << text_of(told);
     if (!mark.is_null()) std::cout << "  mark        " << mark.dump() << '\n';
   } else {
     Json containers = Json::Array();
     for (const Told& told : all) containers.push_back(json_of(told));
     print(std::cout,
-          {{"resource", offer.resource},
+          {{"resource", snapshot.resource},
            {"pod", pod.name},
            {"uid", pod.uid},
            {"containers", std::move(containers)},
@@ -179,16 +182,16 @@ std::vector<std::string> healthy_ids(const Inventory& inventory) {
   return ids;
 }
 
-std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which) {
+std::vector<std::string> chosen_ids(const ResourceSnapshot& snapshot, const std::string& which) {
   const auto count = number_in<std::size_t>(which);
-  if (count && offer.inventory.find(which) == nullptr) {
-    const std::vector<std::string> free = healthy_ids(offer.inventory);
+  if (count && snapshot.inventory.find(which) == nullptr) {
+    const std::vector<std::string> free = healthy_ids(snapshot.inventory);
     if (*count == 0) throw std::runtime_error("a container asks for at least one device");
     if (*count > free.size())
-      throw std::runtime_error(offer.resource + " has " + std::to_string(free.size()) +
+      throw std::runtime_error(snapshot.resource + " has " + std::to_string(free.size()) +
                                " healthy devices, not " + which);
-    return preferred(offer.spec->policy, offer.inventory, free, {}, *count, {},
-                     {.of = offer.spec->shares, .same = {}});
+    return preferred(snapshot.spec->policy, snapshot.inventory, free, {}, *count, {},
+                     {.of = snapshot.spec->shares, .same = {}});
   }
   std::vector<std::string> ids;
   std::istringstream list(which);
@@ -196,23 +199,25 @@ std::vector<std::string> chosen_ids(const Offer& offer, const std::string& which
   return ids;
 }
 
-const Offer& offer_of(const Survey& found, const std::string& name) {
-  for (const Offer& offer : found.offers)
-    if (offer.resource == name) return offer;
+const ResourceSnapshot& snapshot_of(const Survey& found, const std::string& name) {
+  for (const ResourceSnapshot& snapshot : found.snapshots)
+    if (snapshot.resource == name) return snapshot;
   std::string known;
-  for (const Offer& offer : found.offers) known += (known.empty() ? "" : ", ") + offer.resource;
+  for (const ResourceSnapshot& snapshot : found.snapshots)
+    known += (known.empty() ? "" : ", ") + snapshot.resource;
   throw std::runtime_error("there is no resource " + name + "; there are " +
                            (known.empty() ? "none" : known));
 }
 
 // nullopt: was not said.
-std::optional<std::uint64_t> units_asked(const Offer& offer, const std::string& what) {
-  if (!offer.spec->assume) throw std::runtime_error(offer.resource + ": --pod is for an entry with `assume`");
+std::optional<std::uint64_t> units_asked(const ResourceSnapshot& snapshot, const std::string& what) {
+  if (!snapshot.spec->assume)
+    throw std::runtime_error(snapshot.resource + ": --pod is for an entry with `assume`");
   const std::size_t equals = what.find('=');
   if (equals == std::string::npos) return std::nullopt;
   const auto units = number_in<std::uint64_t>(what.substr(equals + 1));
   if (units && *units > 0) return units;
-  throw std::runtime_error("with --pod a number of units is wanted, as in " + offer.resource + "=2");
+  throw std::runtime_error("with --pod a number of units is wanted, as in " + snapshot.resource + "=2");
 }
 
 }  // namespace
@@ -222,27 +227,28 @@ int simulate(const SimulateOptions& options) {
   const Config config = load_config(options.file);
   const Survey found = survey(config, host);
   const std::size_t equals = options.what.find('=');
-  const Offer& offer = offer_of(found, options.what.substr(0, equals));
+  const ResourceSnapshot& snapshot = snapshot_of(found, options.what.substr(0, equals));
   if (!options.pod.empty())
-    return simulate_pod(host, config, offer, options.pod, units_asked(offer, options.what), options.format);
-  if (offer.spec->assume)
-    throw std::runtime_error(offer.resource +
+    return simulate_pod(host, config, snapshot, options.pod, units_asked(snapshot, options.what),
+                        options.format);
+  if (snapshot.spec->assume)
+    throw std::runtime_error(snapshot.resource +
                              ": its pods' scheduler chooses the card (`assume`): name a pod of this node, as "
                              "in --pod default/trainer");
   const std::vector<std::string> ids =
-      chosen_ids(offer, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
-  const auto outcome = allocate_with_program(offer, ids);
+      chosen_ids(snapshot, equals == std::string::npos ? "1" : options.what.substr(equals + 1));
+  const auto outcome = allocate_with_program(snapshot, ids);
   if (const auto* why = std::get_if<std::string>(&outcome)) throw std::runtime_error(*why);
   const auto& allocation = std::get<Allocation>(outcome);
   if (const std::string missing = missing_device_node(host, allocation); !missing.empty())
-    throw std::runtime_error(offer.resource + ": " + missing);
+    throw std::runtime_error(snapshot.resource + ": " + missing);
 
   if (options.format != OutputFormat::kTable) {
-    print(std::cout, {{"resource", offer.resource}, {"devices", ids}, {"answer", json_of(allocation)}},
+    print(std::cout, {{"resource", snapshot.resource}, {"devices", ids}, {"answer", json_of(allocation)}},
           options.format);
     return 0;
   }
-  std::cout << offer.resource << " gives a container\n";
+  std::cout << snapshot.resource << " gives a container\n";
   for (const std::string& id : ids) std::cout << "  device      " << id << '\n';
   std::cout << text_of(allocation, "  ");
   return 0;

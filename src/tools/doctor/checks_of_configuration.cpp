@@ -81,21 +81,22 @@ Findings check_devices(const HostRoot&, const Observed& observed) {
                      .why = "a device may not be offered as it was meant to be",
                      .advice = "look at the entry; `plughost discover` says it again"});
   std::string without;
-  for (const Offer& offer : observed.devices.offers) {
-    const auto devices = offer.inventory.devices();
+  for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
+    const auto devices = snapshot.inventory.devices();
     const auto sick = std::ranges::count_if(devices, [](const Device& each) { return !each.healthy(); });
     if (devices.empty()) {
-      without += (without.empty() ? "" : ", ") + offer.resource;
+      without += (without.empty() ? "" : ", ") + snapshot.resource;
     } else if (sick > 0) {
       const auto first = std::ranges::find_if(devices, [](const Device& each) { return !each.healthy(); });
       found.push_back({.level = Level::kWarning,
-                       .where = offer.resource,
+                       .where = snapshot.resource,
                        .what = std::to_string(sick) + " of " + counted(devices.size(), "device") +
                                " Unhealthy, the first: " + first->id + ": " + first->trouble,
                        .why = "no new pod gets them",
                        .advice = "`plughost discover` has the reason of each"});
     } else {
-      found.push_back({.where = offer.resource, .what = counted(devices.size(), "device") + ", all healthy"});
+      found.push_back(
+          {.where = snapshot.resource, .what = counted(devices.size(), "device") + ", all healthy"});
     }
   }
   if (!without.empty())

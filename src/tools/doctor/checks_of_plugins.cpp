@@ -101,18 +101,18 @@ std::string texts_of(const std::vector<OtherPlugin>& plugins) {
 }
 
 // Ids of the resource that the kubelet knows, and the configuration does not.
-std::set<std::string> unlisted_ids(const Checkpoint& checkpoint, const Offer& offer) {
+std::set<std::string> unlisted_ids(const Checkpoint& checkpoint, const ResourceSnapshot& snapshot) {
   std::set<std::string> unlisted;
   const auto take = [&](const std::vector<std::string>& ids) {
     for (const std::string& id : ids) {
-      if (!offer.inventory.find(id)) unlisted.insert(id);
+      if (!snapshot.inventory.find(id)) unlisted.insert(id);
     }
   };
-  if (const auto registered = checkpoint.registered.find(offer.resource);
+  if (const auto registered = checkpoint.registered.find(snapshot.resource);
       registered != checkpoint.registered.end())
     take(registered->second);
   for (const Checkpoint::PodDevices& entry : checkpoint.pod_devices) {
-    if (entry.resource != offer.resource) continue;
+    if (entry.resource != snapshot.resource) continue;
     for (const auto& [node, ids] : entry.ids) take(ids);
   }
   return unlisted;
@@ -131,11 +131,11 @@ constexpr const char* kTwoOwners =
 Findings owners_by_name(const std::vector<OtherPlugin>& others, const Observed& observed) {
   Findings found;
   for (const OtherPlugin& other : others) {
-    for (const Offer& offer : observed.devices.offers) {
-      const bool by_process = other.process && says(other.process->arguments, offer.resource);
-      if (!by_process && !named_after(other.socket, offer.resource)) continue;
+    for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
+      const bool by_process = other.process && says(other.process->arguments, snapshot.resource);
+      if (!by_process && !named_after(other.socket, snapshot.resource)) continue;
       found.push_back({.level = Level::kProblem,
-                       .where = offer.resource,
+                       .where = snapshot.resource,
                        .what = other.text() + " names this resource, too",
                        .why = kTwoOwners,
                        .advice = how_to_stop(other.process) + "; or give the entry in " +
@@ -219,11 +219,11 @@ Findings check_owners(const HostRoot& host, const Observed& observed) {
   const fs::path path = observed.kubelet().directory / kCheckpointName;
   if (const auto text = host.text(path, kMostCheckpoint)) {
     const Checkpoint checkpoint = Checkpoint::parse(*text);
-    for (const Offer& offer : observed.devices.offers) {
-      const std::set<std::string> unlisted = unlisted_ids(checkpoint, offer);
+    for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
+      const std::set<std::string> unlisted = unlisted_ids(checkpoint, snapshot);
       if (unlisted.empty()) continue;
       Finding finding{.level = Level::kNote,
-                      .where = offer.resource,
+                      .where = snapshot.resource,
                       .what = "the kubelet's checkpoint has devices of it that this configuration has not: " +
                               some_of(unlisted),
                       .why = "they are gone, or another plugin served this name before",
@@ -251,16 +251,17 @@ Findings check_counts(const HostRoot& host, const Observed& observed) {
   if (!observed.counted || daemons(host).empty()) return {};  // other checks tell of that
   Findings found;
   std::size_t agreed = 0;
-  for (const Offer& offer : observed.devices.offers) {
-    const auto counted = observed.counted->find(offer.resource);
-    const Disagreement disagreement = compare(
-        offer.inventory, counted == observed.counted->end() ? std::vector<std::string>() : counted->second);
+  for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
+    const auto counted = observed.counted->find(snapshot.resource);
+    const Disagreement disagreement =
+        compare(snapshot.inventory,
+                counted == observed.counted->end() ? std::vector<std::string>() : counted->second);
     if (disagreement.none()) {
       ++agreed;
       continue;
     }
     found.push_back({.level = Level::kWarning,
-                     .where = offer.resource,
+                     .where = snapshot.resource,
                      .what = "the kubelet counts other devices: " + disagreement.text(),
                      .why = "pods are given what it counts",
                      .advice = "`plughost status` has the list that the kubelet was sent, in which a health "

@@ -234,12 +234,12 @@ Findings check_descriptors(const HostRoot& host, const Observed& observed) {
   const auto own = running.empty() ? std::nullopt : descriptors_of(host, running.front());
   const std::uint64_t limit = own.value_or(observed.descriptors);
   const std::string where = own ? running.front().text() : "RLIMIT_NOFILE here";
-  const std::uint64_t wanted = kDescriptorsAlways + kDescriptorsEach * observed.devices.offers.size();
+  const std::uint64_t wanted = kDescriptorsAlways + kDescriptorsEach * observed.devices.snapshots.size();
   if (limit >= wanted) return {{.where = where, .what = "there are enough for " + std::to_string(wanted)}};
   return {{.level = Level::kProblem,
            .where = where,
            .what = "the hard limit is " + std::to_string(limit) + ", and " +
-                   std::to_string(observed.devices.offers.size()) + " resources may need " +
+                   std::to_string(observed.devices.snapshots.size()) + " resources may need " +
                    std::to_string(wanted),
            .why = "the last resources cannot be served",
            .advice = "`systemctl edit plughost`, and write the lines `[Service]` and `LimitNOFILE=" +

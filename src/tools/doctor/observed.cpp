@@ -68,14 +68,14 @@ std::string who_may_open(const HostRoot& host, const std::string& node) {
 
 void observe_devices(const HostRoot& host, Observed& observed) {
   observed.devices = survey(*observed.config, host);
-  for (const Offer& offer : observed.devices.offers) {
-    for (const Device& device : offer.inventory.devices()) {
+  for (const ResourceSnapshot& snapshot : observed.devices.snapshots) {
+    for (const Device& device : snapshot.inventory.devices()) {
       for (const DeviceNode& node : device.nodes) {
         const bool block = host.type(node.host_path) == FileType::kBlock;
         if (const auto number = host.device_number(node.host_path))
           observed.links[node.host_path] = (block ? "/dev/block/" : "/dev/char/") + *number;
         // A runtime makes a node of CDI's for the container's user.
-        const bool by_cdi = terms_of(device, *offer.spec).cdi != CdiNames::kNone;
+        const bool by_cdi = terms_of(device, *snapshot.spec).cdi != CdiNames::kNone;
         std::string who = by_cdi ? "" : who_may_open(host, node.host_path);
         if (!who.empty()) observed.closed_nodes[node.host_path] = std::move(who);
       }

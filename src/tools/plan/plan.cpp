@@ -11,16 +11,17 @@ namespace {
 
 // Of two entries that make a resource of one name the second is refused. owners: the names of those entries
 // by their resources.
-void take_offer(const Offer& offer, std::map<std::string, std::string>& owners, PlannedNode& node) {
-  const std::string& entry = offer.spec->name.text();
-  const auto [owner, is_first] = owners.emplace(offer.resource, entry);
+void apply_snapshot(const ResourceSnapshot& snapshot, std::map<std::string, std::string>& owners,
+                    PlannedNode& node) {
+  const std::string& entry = snapshot.spec->name.text();
+  const auto [owner, is_first] = owners.emplace(snapshot.resource, entry);
   if (!is_first) {
     node.troubles.push_back("the entries " + owner->second + " and " + entry + " both make " +
-                            offer.resource + "; the second is refused it");
+                            snapshot.resource + "; the second is refused it");
     return;
   }
-  const auto resource = node.resources.try_emplace(offer.resource).first;
-  for (const Device& device : offer.inventory.devices())
+  const auto resource = node.resources.try_emplace(snapshot.resource).first;
+  for (const Device& device : snapshot.inventory.devices())
     resource->second.devices.emplace(
         device.id, PlannedResource::Device{.replicas = device.replicas, .trouble = device.trouble});
 }
@@ -66,7 +67,7 @@ PlannedNode plan(const Config& config, const Facts& facts) {
   node.remarks.insert(node.remarks.end(), found.unmatched.begin(), found.unmatched.end());
   for (const std::string& name : found.undecided) node.resources[name].unknown = true;
   std::map<std::string, std::string> owners;
-  for (const Offer& offer : found.offers) take_offer(offer, owners, node);
+  for (const ResourceSnapshot& snapshot : found.snapshots) apply_snapshot(snapshot, owners, node);
   return node;
 }
 

@@ -116,13 +116,13 @@ struct Answer {
 };
 
 template <typename Use>
-void for_each_answer(const Offer& offer, Use use) {
-  for (const Device& device : offer.inventory.devices()) {
-    const auto outcome = allocate_device(offer.resource, *offer.spec, device, {.pod = UnitsPod{}});
+void for_each_answer(const ResourceSnapshot& snapshot, Use use) {
+  for (const Device& device : snapshot.inventory.devices()) {
+    const auto outcome = allocate_device(snapshot.resource, *snapshot.spec, device, {.pod = UnitsPod{}});
     const auto* const allocation = std::get_if<Allocation>(&outcome);
     if (!allocation) continue;
-    Answer answer{.terms = terms_of(device, *offer.spec), .allocation = *allocation, .kinds = {}};
-    const std::string own = answer.terms.cdi == CdiNames::kNone ? "" : offer.resource;
+    Answer answer{.terms = terms_of(device, *snapshot.spec), .allocation = *allocation, .kinds = {}};
+    const std::string own = answer.terms.cdi == CdiNames::kNone ? "" : snapshot.resource;
     for (const std::string& name : allocation->cdi) add_kinds(name, own, answer.kinds);
     for (const auto& [key, value] : allocation->annotations)
       if (key.starts_with(kCdiAnnotation)) add_kinds(value, own, answer.kinds);
@@ -163,14 +163,14 @@ std::string remark_on(const HostRoot& host, const Answer& answer, const std::str
          "`type: Mount`";
 }
 
-void add_remarks(const HostRoot& host, const Offer& offer, std::vector<std::string>& remarks) {
+void add_remarks(const HostRoot& host, const ResourceSnapshot& snapshot, std::vector<std::string>& remarks) {
   std::set<std::string> seen;
-  for_each_answer(offer, [&](const Answer& answer) {
+  for_each_answer(snapshot, [&](const Answer& answer) {
     for (const auto* mounts : {&answer.allocation.mounts, &answer.allocation.by_cdi.mounts}) {
       for (const ContainerMount& mount : *mounts) {
         if (!seen.insert(mount.host_path).second) continue;
         std::string remark = remark_on(host, answer, mount.host_path);
-        if (!remark.empty()) remarks.push_back(offer.resource + ": " + std::move(remark));
+        if (!remark.empty()) remarks.push_back(snapshot.resource + ": " + std::move(remark));
       }
     }
   });
@@ -186,9 +186,9 @@ Survey survey(const Config& config, const HostRoot& host) {
   all.others = std::move(selection.others);
   for (const EntriesOfName& entries : by_name(applies.resources)) {
     for (auto& [name, devices] : look(entries, host, all))
-      all.offers.push_back({name, Inventory(std::move(devices)), entries.front()->spec});
+      all.snapshots.push_back({name, Inventory(std::move(devices)), entries.front()->spec});
   }
-  std::ranges::stable_sort(all.offers, {}, &Offer::resource);
+  std::ranges::stable_sort(all.snapshots, {}, &ResourceSnapshot::resource);
   return all;
 }
 
@@ -198,14 +198,14 @@ CdiUse cdi_use(const Config& config, const Survey& found) {
     if (std::ranges::find(found.others, entry.where, &NotHere::where) == found.others.end())
       add_use(entry, use);
   }
-  for (const Offer& offer : found.offers)
-    for_each_answer(offer, [&](Answer& answer) { use.kinds.merge(answer.kinds); });
+  for (const ResourceSnapshot& snapshot : found.snapshots)
+    for_each_answer(snapshot, [&](Answer& answer) { use.kinds.merge(answer.kinds); });
   return use;
 }
 
-std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<Offer>& offers) {
+std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots) {
   std::vector<std::string> remarks;
-  for (const Offer& offer : offers) add_remarks(host, offer, remarks);
+  for (const ResourceSnapshot& snapshot : snapshots) add_remarks(host, snapshot, remarks);
   return remarks;
 }
 

@@ -8,14 +8,14 @@
 #include "config/config.hpp"
 #include "config/selection.hpp"
 #include "host/hardware/host_root.hpp"
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost {
 
 struct Survey {
-  std::vector<Offer> offers;           // by name
-  std::vector<std::string> troubles;   // entries that could not be looked at
-  std::vector<std::string> undecided;  // the names of entries of which nothing can be told
+  std::vector<ResourceSnapshot> snapshots;  // by name
+  std::vector<std::string> troubles;        // entries that could not be looked at
+  std::vector<std::string> undecided;       // the names of entries of which nothing can be told
   std::vector<std::string> remarks;
   std::vector<NotHere> others;         // entries that do not apply
   std::vector<std::string> unmatched;  // patterns of entries that match no device
@@ -36,6 +36,6 @@ CdiUse cdi_use(const Config& config, const Survey& found);
 // Finds mounts that a container can do less with than somebody expects: one sentence for each path that an
 // offer's devices have mounted, and that is a socket, or a device node, or a directory with nodes in it,
 // without the node being given, too.
-std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<Offer>& offers);
+std::vector<std::string> mount_remarks(const HostRoot& host, const std::vector<ResourceSnapshot>& snapshots);
 
 }  // namespace plughost

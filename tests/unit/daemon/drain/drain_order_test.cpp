@@ -47,38 +47,39 @@ TEST_CASE("who asks for what is not there is told what there is, however much it
 }
 
 TEST_CASE("a drain names a device that is listed, and an undrain one that is drained") {
-  const auto offer = [](const std::string& resource, std::vector<Device> devices) {
-    Offer made;
+  const auto snapshot = [](const std::string& resource, std::vector<Device> devices) {
+    ResourceSnapshot made;
     made.resource = resource;
     made.inventory = Inventory(std::move(devices));
-    return std::make_shared<const Offer>(std::move(made));
+    return std::make_shared<const ResourceSnapshot>(std::move(made));
   };
-  const std::vector<std::shared_ptr<const Offer>> offers = {
-      offer("x/b", {{.id = "0"}, {.id = "1"}}),
-      offer("x/a", {{.id = "7"}, {.id = "sick", .trouble = "XID 95", .lasting = true}})};
-  CHECK(device_named(offers, "x/b", "1")->id == "1");
-  CHECK(device_named(offers, "x/b", "7") == nullptr);
-  CHECK(device_named(offers, "x/c", "1") == nullptr);
+  const std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots = {
+      snapshot("x/b", {{.id = "0"}, {.id = "1"}}),
+      snapshot("x/a", {{.id = "7"}, {.id = "sick", .trouble = "XID 95", .lasting = true}})};
+  CHECK(device_named(snapshots, "x/b", "1")->id == "1");
+  CHECK(device_named(snapshots, "x/b", "7") == nullptr);
+  CHECK(device_named(snapshots, "x/c", "1") == nullptr);
 
   const DrainOrder drain{.resource = {}, .device = {}, .terms = DrainOrder::Terms{}};
   const DrainOrder undrain;
   Drains drains;
-  CHECK(why_not(drain, {"x/b", "1"}, drains, offers) == "");
-  CHECK(why_not(drain, {"x/b", "7"}, drains, offers) == "there is no device of x/b 7; there are 0, 1");
-  CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "there is no resource x/c; there are x/a, x/b");
-  CHECK(why_not(undrain, {"x/b", "1"}, drains, offers) ==
+  CHECK(why_not(drain, {"x/b", "1"}, drains, snapshots) == "");
+  CHECK(why_not(drain, {"x/b", "7"}, drains, snapshots) == "there is no device of x/b 7; there are 0, 1");
+  CHECK(why_not(drain, {"x/c", "1"}, drains, snapshots) == "there is no resource x/c; there are x/a, x/b");
+  CHECK(why_not(undrain, {"x/b", "1"}, drains, snapshots) ==
         "there is no drained device x/b=1; there is none at all");
   // Nor has one to be drained of which somebody has to say that it is well.
-  CHECK(why_not(undrain, {"x/a", "sick"}, drains, offers) == "");
-  CHECK(why_not(undrain, {"x/a", "7"}, drains, offers) != "");
+  CHECK(why_not(undrain, {"x/a", "sick"}, drains, snapshots) == "");
+  CHECK(why_not(undrain, {"x/a", "7"}, drains, snapshots) != "");
   // What is drained may be gone by now: it is drained anew, or taken back, all the same.
   drains.set({"x/c", "1"}, Drain{});
-  CHECK(why_not(drain, {"x/c", "1"}, drains, offers) == "");
-  CHECK(why_not(undrain, {"x/c", "1"}, drains, offers) == "");
-  CHECK(why_not(undrain, {"x/c", "2"}, drains, offers) == "there is no drained device x/c=2; there is x/c=1");
+  CHECK(why_not(drain, {"x/c", "1"}, drains, snapshots) == "");
+  CHECK(why_not(undrain, {"x/c", "1"}, drains, snapshots) == "");
+  CHECK(why_not(undrain, {"x/c", "2"}, drains, snapshots) ==
+        "there is no drained device x/c=2; there is x/c=1");
   DrainOrder wrong = drain;
   wrong.terms->reason = "a\nb";
-  CHECK(why_not(wrong, {"x/c", "1"}, drains, offers) != "");
+  CHECK(why_not(wrong, {"x/c", "1"}, drains, snapshots) != "");
 }
 
 TEST_CASE("the answer says what is, and who holds the device, and a refusal says why alone") {

@@ -19,7 +19,7 @@ const Drains::Name kDevice{.resource = "x.com/a", .device = "0"};
 struct Started {
   explicit Started(const TempDir& tree)
       : draining(loop, workers, log, DrainFile(tree.path()),
-                 {.offers = [this] { return std::vector{offer}; },
+                 {.snapshots = [this] { return std::vector{snapshot}; },
                   .read_holdings =
                       [](const HoldingsReader::Done& done) {
                         done({.holdings = std::make_shared<const Holdings>()});
@@ -48,8 +48,8 @@ struct Started {
   EventLoop loop;
   Log log{LogLevel::kError, LogFormat::kJson, "/nonexistent"};
   Workers workers{loop, 1};
-  std::shared_ptr<const Offer> offer = std::make_shared<const Offer>(
-      Offer{.resource = kDevice.resource, .inventory = Inventory({{.id = kDevice.device}})});
+  std::shared_ptr<const ResourceSnapshot> snapshot = std::make_shared<const ResourceSnapshot>(
+      ResourceSnapshot{.resource = kDevice.resource, .inventory = Inventory({{.id = kDevice.device}})});
   int changes = 0;
   int forgiven = 0;
   Draining draining;
@@ -132,9 +132,9 @@ TEST_CASE("what was understood of a broken file is drained, and written down ane
 TEST_CASE("a device whose trouble lasts is forgiven by an undrain alone, and nothing is written down") {
   const TempDir tree;
   Started daemon(tree);
-  daemon.offer = std::make_shared<const Offer>(
-      Offer{.resource = kDevice.resource,
-            .inventory = Inventory({{.id = kDevice.device, .trouble = "XID 79", .lasting = true}})});
+  daemon.snapshot = std::make_shared<const ResourceSnapshot>(ResourceSnapshot{
+      .resource = kDevice.resource,
+      .inventory = Inventory({{.id = kDevice.device, .trouble = "XID 79", .lasting = true}})});
   const DrainAnswer answer = daemon.carry_out(std::nullopt);
   CHECK(daemon.forgiven == 1);
   CHECK(daemon.changes == 0);

@@ -23,7 +23,7 @@ struct Asked {
   EventLoop loop;
   Programs running{loop};
   std::optional<AllocationPrograms> programs{std::in_place, running};
-  Offer offer;
+  ResourceSnapshot snapshot;
   std::optional<AllocationPrograms::Outcome> outcome;
   bool dropped = false;
 
@@ -33,17 +33,18 @@ struct Asked {
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{resource}")})
       spec.allocate->command.emplace_back(word);
-    offer = {.resource = "x.com/a",
-             .inventory = Inventory({{.id = "a",
-                                      .numa_nodes = {1},
-                                      .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
-                                      .attributes = {{"serial", "S1"}}},
-                                     {.id = "shared", .replicas = 3}}),
-             .spec = std::make_shared<const AllocationSpec>(spec)};
+    snapshot = {.resource = "x.com/a",
+                .inventory = Inventory({{.id = "a",
+                                         .numa_nodes = {1},
+                                         .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
+                                         .attributes = {{"serial", "S1"}}},
+                                        {.id = "shared", .replicas = 3}}),
+                .spec = std::make_shared<const AllocationSpec>(spec)};
   }
   void begin(const std::vector<std::string>& ids) {
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !outcome; });
-    programs->ask(offer, ids, [this, call](AllocationPrograms::Outcome said) { outcome = std::move(said); });
+    programs->ask(snapshot, ids,
+                  [this, call](AllocationPrograms::Outcome said) { outcome = std::move(said); });
   }
   AllocationPrograms::Outcome answer(const std::vector<std::string>& ids) {
     begin(ids);
@@ -102,18 +103,18 @@ TEST_CASE("destroyed means that the program is killed, and the answer dropped") 
 
 TEST_CASE("the whole answer is what the configuration and the program say together") {
   Asked pod(R"(echo '{"env": {"LICENCE": "42"}, "cdi": ["x.com/a=1"]}')");
-  const auto outcome = allocate_with_program(pod.offer, std::vector<std::string>{"a"});
+  const auto outcome = allocate_with_program(pod.snapshot, std::vector<std::string>{"a"});
   REQUIRE(std::holds_alternative<Allocation>(outcome));
   const auto& allocation = std::get<Allocation>(outcome);
   CHECK(allocation.nodes.size() == 1);
   CHECK(allocation.env.at("LICENCE") == "42");
   CHECK(allocation.cdi == std::vector<std::string>{"x.com/a=1"});
   Asked contrary(R"(echo '{"nodes": [{"hostPath": "/dev/b", "containerPath": "/dev/a"}]}')");
-  CHECK(std::get<std::string>(allocate_with_program(contrary.offer, std::vector<std::string>{"a"})) ==
+  CHECK(std::get<std::string>(allocate_with_program(contrary.snapshot, std::vector<std::string>{"a"})) ==
         "resource x.com/a: /dev/a in the container would be both device /dev/a (rw) and device /dev/b (rw); "
         "the "
         "program of allocate contradicts what is there without it");
-  CHECK(std::get<std::string>(allocate_with_program(pod.offer, std::vector<std::string>{"gone"}))
+  CHECK(std::get<std::string>(allocate_with_program(pod.snapshot, std::vector<std::string>{"gone"}))
             .starts_with("resource x.com/a has no device \"gone\""));
 }
 
@@ -124,11 +125,11 @@ TEST_CASE(
   const Asked second("cat > " + first.dir.at("second").string() +
                      "; echo '{\"env\": {\"SECOND\": \"2\"}, \"nodes\": [\"/dev/second\"]}'");
   const auto none = std::make_shared<const AllocationSpec>();
-  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.spec},
-                                     {.id = "b", .terms = second.offer.spec},
-                                     {.id = "c", .terms = none}});
-  CHECK(asks_program(first.offer, std::vector<std::string>{"c", "b"}));
-  CHECK_FALSE(asks_program(first.offer, std::vector<std::string>{"c"}));
+  first.snapshot.inventory = Inventory({{.id = "a", .terms = first.snapshot.spec},
+                                        {.id = "b", .terms = second.snapshot.spec},
+                                        {.id = "c", .terms = none}});
+  CHECK(asks_program(first.snapshot, std::vector<std::string>{"c", "b"}));
+  CHECK_FALSE(asks_program(first.snapshot, std::vector<std::string>{"c"}));
   CHECK(std::get<Allocation>(first.answer({"c"})) == Allocation());
   first.outcome.reset();
   const auto both = std::get<Allocation>(first.answer({"b", "c", "a"}));
@@ -145,8 +146,8 @@ TEST_CASE(
   Asked first("echo '{\"env\": {\"X\": \"1\"}}'");
   const Asked other("echo '{\"env\": {\"X\": \"2\"}}'"), failing("exit 3");
   for (const Asked* const second : {&other, &failing}) {
-    first.offer.inventory =
-        Inventory({{.id = "a", .terms = first.offer.spec}, {.id = "b", .terms = second->offer.spec}});
+    first.snapshot.inventory =
+        Inventory({{.id = "a", .terms = first.snapshot.spec}, {.id = "b", .terms = second->snapshot.spec}});
     first.outcome.reset();
     const auto trouble = std::get<std::string>(first.answer({"a", "b"}));
     CAPTURE(trouble);

@@ -24,7 +24,7 @@ struct Prepared {
   EventLoop loop;
   Programs programs{loop};
   std::optional<PreStarts> starts{std::in_place, programs};
-  std::shared_ptr<Offer> offer = std::make_shared<Offer>();
+  std::shared_ptr<ResourceSnapshot> snapshot = std::make_shared<ResourceSnapshot>();
   std::optional<std::string> trouble;  // the answer
   bool dropped = false;
 
@@ -34,16 +34,16 @@ struct Prepared {
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
       spec.pre_start->command.emplace_back(word);
-    offer->resource = "x.com/a";
-    offer->spec = std::make_shared<const AllocationSpec>(spec);
+    snapshot->resource = "x.com/a";
+    snapshot->spec = std::make_shared<const AllocationSpec>(spec);
     list({{.id = "a"}, {.id = "b"}, {.id = "shared", .replicas = 3}});
   }
-  void list(std::vector<Device> devices) { offer->inventory = Inventory(std::move(devices)); }
+  void list(std::vector<Device> devices) { snapshot->inventory = Inventory(std::move(devices)); }
 
   void begin(const std::vector<std::string>& ids) {
     // As a call of gRPC's: what has gone without an answer is one, too.
     const std::shared_ptr<void> call(nullptr, [this](void*) { dropped = !trouble; });
-    starts->run(offer, ids, [this, call](std::string why) { trouble = std::move(why); });
+    starts->run(snapshot, ids, [this, call](std::string why) { trouble = std::move(why); });
   }
   std::string answer(const std::vector<std::string>& ids) {
     begin(ids);
@@ -116,7 +116,7 @@ TEST_CASE("the time limit counts while a start waits for others, and one that ha
   pod.list(many);
   std::size_t answers = 0;
   for (int i = 0; i < 10; ++i)
-    pod.starts->run(pod.offer, ids, [&](const std::string& trouble) {
+    pod.starts->run(pod.snapshot, ids, [&](const std::string& trouble) {
       ++answers;
       CHECK(trouble.find("not ready within 400 ms") != std::string::npos);
     });
@@ -131,9 +131,9 @@ TEST_CASE("what cannot be prepared is said at once") {
     CHECK(pod.trouble == "there is no device \"gone\" any more");
   }
   SUBCASE("a device without a value that the command needs") {
-    AllocationSpec spec = *pod.offer->spec;
+    AllocationSpec spec = *pod.snapshot->spec;
     spec.pre_start->command.emplace_back("{serial}");
-    pod.offer->spec = std::make_shared<const AllocationSpec>(spec);
+    pod.snapshot->spec = std::make_shared<const AllocationSpec>(spec);
     pod.begin({"a"});
     CHECK(pod.trouble == "device \"a\" has no {serial}, which preStart needs");
   }
@@ -152,7 +152,7 @@ TEST_CASE("destroyed means that the programs are killed, and the answers dropped
 
 TEST_CASE("preStart: a device is prepared by its own entry's program") {
   Prepared first("touch $1/first-$2"), second("touch $1/second-$2");
-  first.list({{.id = "a", .terms = first.offer->spec}, {.id = "b", .terms = second.offer->spec}});
+  first.list({{.id = "a", .terms = first.snapshot->spec}, {.id = "b", .terms = second.snapshot->spec}});
   CHECK(first.answer({"a", "b"}).empty());
   CHECK(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-b")));

@@ -23,7 +23,8 @@ struct Cleared {
   Log log{LogLevel::kError, LogFormat::kAuto};
   Programs programs{loop};
   RemovalPrograms removals{programs, log};
-  Offer offer{.resource = "x.com/a", .inventory = Inventory({{.id = "a"}, {.id = "b", .replicas = 3}})};
+  ResourceSnapshot snapshot{.resource = "x.com/a",
+                            .inventory = Inventory({{.id = "a"}, {.id = "b", .replicas = 3}})};
   bool done = false;
 
   explicit Cleared(const std::string& script, std::chrono::milliseconds timeout = 1min) {
@@ -32,7 +33,7 @@ struct Cleared {
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
       spec.on_remove->command.emplace_back(word);
-    offer.spec = std::make_shared<const AllocationSpec>(spec);
+    snapshot.spec = std::make_shared<const AllocationSpec>(spec);
   }
   bool exists(const std::string& file) const { return std::filesystem::exists(dir.at(file)); }
   void finish(std::chrono::milliseconds limit) {
@@ -46,7 +47,7 @@ struct Cleared {
 
 TEST_CASE("the program of onRemove is run once for each device") {
   Cleared disks("echo >> $1/cleared-$2");
-  disks.removals.run(disks.offer);
+  disks.removals.run(disks.snapshot);
   disks.finish(1min);
   CHECK(std::filesystem::file_size(disks.dir.at("cleared-a")) == 1);
   CHECK(std::filesystem::file_size(disks.dir.at("cleared-b")) == 1);
@@ -57,7 +58,7 @@ TEST_CASE("one program that fails or takes too long keeps none of the others fro
       "[ $2 != a ] || { touch $1/begun; exec sleep 1000; }; while [ ! -e $1/begun ]; do sleep 0.01; done; "
       "touch $1/cleared-$2; exit 1",
       300ms);
-  disks.removals.run(disks.offer);
+  disks.removals.run(disks.snapshot);
   disks.finish(1min);
   CHECK(disks.exists("cleared-b"));
   CHECK_FALSE(disks.exists("cleared-a"));
@@ -65,7 +66,7 @@ TEST_CASE("one program that fails or takes too long keeps none of the others fro
 
 TEST_CASE("the end waits for no longer than it may, and kills what runs then") {
   Cleared disks("echo $$ > $1/written-$2; mv $1/written-$2 $1/pid-$2; exec sleep 1000");
-  disks.removals.run(disks.offer);
+  disks.removals.run(disks.snapshot);
   REQUIRE(test::run_until(disks.loop, [&] { return disks.exists("pid-a") && disks.exists("pid-b"); }));
   const auto begun = EventLoop::Clock::now();
   disks.finish(200ms);
@@ -77,8 +78,8 @@ TEST_CASE("the end waits for no longer than it may, and kills what runs then") {
 
 TEST_CASE("where nothing is to be cleared away the end comes at once") {
   Cleared disks("touch $1/cleared-$2");
-  disks.offer.spec = std::make_shared<const AllocationSpec>();
-  disks.removals.run(disks.offer);
+  disks.snapshot.spec = std::make_shared<const AllocationSpec>();
+  disks.removals.run(disks.snapshot);
   disks.finish(1min);
   CHECK_FALSE(disks.exists("cleared-a"));
 }
@@ -87,8 +88,8 @@ TEST_CASE("many devices are cleared away, sixteen at a time") {
   Cleared disks(test::kWaiting);
   std::vector<Device> many(50);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
-  disks.offer.inventory = Inventory(many);
-  disks.removals.run(disks.offer);
+  disks.snapshot.inventory = Inventory(many);
+  disks.removals.run(disks.snapshot);
   CHECK(test::only_run(disks.loop, disks.dir, 16));
   test::let_go(disks.dir);
   disks.finish(1min);
@@ -99,8 +100,8 @@ TEST_CASE("at the end each device that was not cleared away is told of, and no p
   Cleared disks(test::kWaiting);
   std::vector<Device> many(20);
   for (std::size_t i = 0; i < many.size(); ++i) many[i].id = std::to_string(100 + i);
-  disks.offer.inventory = Inventory(many);
-  disks.removals.run(disks.offer);
+  disks.snapshot.inventory = Inventory(many);
+  disks.removals.run(disks.snapshot);
   REQUIRE(test::run_until(disks.loop, [&] { return test::begun(disks.dir) == 16; }));
   disks.finish(50ms);
   CHECK(disks.log.warnings().count() == 20);
@@ -112,10 +113,10 @@ TEST_CASE("at the end each device that was not cleared away is told of, and no p
 
 TEST_CASE("onRemove: a device is cleared away by its own entry's program") {
   Cleared first("touch $1/first-$2"), second("touch $1/second-$2");
-  first.offer.inventory = Inventory({{.id = "a", .terms = first.offer.spec},
-                                     {.id = "b", .terms = second.offer.spec},
-                                     {.id = "c", .terms = std::make_shared<const AllocationSpec>()}});
-  first.removals.run(first.offer);
+  first.snapshot.inventory = Inventory({{.id = "a", .terms = first.snapshot.spec},
+                                        {.id = "b", .terms = second.snapshot.spec},
+                                        {.id = "c", .terms = std::make_shared<const AllocationSpec>()}});
+  first.removals.run(first.snapshot);
   first.finish(1min);
   CHECK(first.exists("first-a"));
   CHECK_FALSE(first.exists("first-b"));

@@ -31,7 +31,7 @@ struct Watched {
                               told = [this, done] { done(holders); };
                               if (!silent) told();
                             }};
-  Offer offer{.resource = kA};
+  ResourceSnapshot snapshot{.resource = kA};
 
   explicit Watched(const std::string& script, std::chrono::milliseconds after = 0ms) {
     AllocationSpec spec;
@@ -39,11 +39,11 @@ struct Watched {
     for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), Template::escape(script),
                                     std::string("sh"), dir.path().string(), std::string("{id}")})
       spec.when_unhealthy->program.command.emplace_back(word);
-    offer.spec = std::make_shared<const AllocationSpec>(spec);
+    snapshot.spec = std::make_shared<const AllocationSpec>(spec);
   }
-  void offers(std::vector<Device> devices) {
-    offer.inventory = Inventory(std::move(devices));
-    watched.follow(offer);
+  void snapshots(std::vector<Device> devices) {
+    snapshot.inventory = Inventory(std::move(devices));
+    watched.follow(snapshot);
   }
   bool logged(const std::string& level, const std::string& part) {
     std::uint64_t number = 0;
@@ -65,7 +65,7 @@ struct Watched {
 
 TEST_CASE("whenUnhealthy: its program reads which device it is, why, since when, and who holds it") {
   Watched disks("cat >> $1/read-$2");
-  disks.offers({{.id = "a", .trouble = "the fan"}, {.id = "b"}});
+  disks.snapshots({{.id = "a", .trouble = "the fan"}, {.id = "b"}});
   REQUIRE(disks.until_logged("info", "whenUnhealthy program finished"));
   const Json read = Json::parse(disks.text("read-a"));
   CHECK(read["resource"].text() == kA);
@@ -97,11 +97,11 @@ TEST_CASE("whenUnhealthy: what the program reads, word by word") {
 
 TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
   Watched disks("echo >> $1/ran-$2");
-  disks.offers({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n"; }));
-  disks.offers({{.id = "a", .trouble = "sicker"}});
-  disks.offers({{.id = "a"}});
-  disks.offers({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sicker"}});
+  disks.snapshots({{.id = "a"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(test::run_until(disks.loop, [&] { return disks.text("ran-a") == "\n\n"; }));
 }
@@ -109,8 +109,8 @@ TEST_CASE("whenUnhealthy: once for a spell, and again for the next one") {
 TEST_CASE("whenUnhealthy: not before the time, nor for a device that is well again by then") {
   Watched disks("echo >> $1/ran-$2", 200ms);
   const auto began = EventLoop::Clock::now();
-  disks.offers({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
-  disks.offers({{.id = "a"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a"}, {.id = "b", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(EventLoop::Clock::now() - began >= 200ms);
   CHECK(disks.text("ran-a").empty());
@@ -121,15 +121,15 @@ TEST_CASE(
     "affair") {
   Watched disks("echo >> $1/ran-$2");
   disks.silent = true;
-  disks.offers({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}, {.id = "b", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.told != nullptr; }));
-  disks.offers({{.id = "a"}, {.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a"}, {.id = "b", .trouble = "sick"}});
   disks.told();
   REQUIRE(disks.until_logged("info", "\"b\""));
   CHECK(disks.text("ran-a").empty());
 
   disks.told = nullptr;
-  disks.offers({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.told != nullptr; }));
   disks.watched.forget(kA);
   disks.told();
@@ -139,7 +139,7 @@ TEST_CASE(
 
 TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and not run again") {
   Watched disks("echo >> $1/ran-$2; echo no room; exit 3");
-  disks.offers({{.id = "a", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}});
   REQUIRE(disks.until_logged("warn", "no room"));
   CHECK(disks.logged("warn", "the whenUnhealthy program failed"));
   CHECK(disks.text("ran-a") == "\n");
@@ -147,22 +147,22 @@ TEST_CASE("whenUnhealthy: a program that fails is told of, with its words, and n
 
 TEST_CASE("whenUnhealthy: what the program needs and the device does not have is told of") {
   Watched disks("true");
-  AllocationSpec spec = *disks.offer.spec;
+  AllocationSpec spec = *disks.snapshot.spec;
   spec.when_unhealthy->program.command.emplace_back("{serial}");
-  disks.offer.spec = std::make_shared<const AllocationSpec>(spec);
-  disks.offers({{.id = "a", .trouble = "sick"}});
+  disks.snapshot.spec = std::make_shared<const AllocationSpec>(spec);
+  disks.snapshots({{.id = "a", .trouble = "sick"}});
   CHECK(disks.until_logged("warn", "the device has no {serial}, which whenUnhealthy needs"));
 }
 
 TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not told") {
   Watched disks("echo >> $1/ran-$2", 100ms);
-  disks.offers({{.id = "a", .trouble = "sick"}});
-  const auto wants = disks.offer.spec;
-  disks.offer.spec = std::make_shared<const AllocationSpec>();
-  disks.offers({{.id = "a", .trouble = "sick"}});
-  disks.offer.resource = "x.com/b";
-  disks.offer.spec = wants;
-  disks.offers({{.id = "b", .trouble = "sick"}});
+  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  const auto wants = disks.snapshot.spec;
+  disks.snapshot.spec = std::make_shared<const AllocationSpec>();
+  disks.snapshots({{.id = "a", .trouble = "sick"}});
+  disks.snapshot.resource = "x.com/b";
+  disks.snapshot.spec = wants;
+  disks.snapshots({{.id = "b", .trouble = "sick"}});
   REQUIRE(test::run_until(disks.loop, [&] { return disks.text("ran-b") == "\n"; }));
   CHECK(disks.text("ran-a").empty());
 }
@@ -170,18 +170,18 @@ TEST_CASE("whenUnhealthy: an entry that does not want to know any more is not to
 TEST_CASE("whenUnhealthy: a device's own entry says which program hears of it, and after how long") {
   Watched first("touch $1/first-$2", 1h), second("touch $1/second-$2");
   const auto none = std::make_shared<const AllocationSpec>();
-  first.offers({{.id = "a", .trouble = "sick", .terms = first.offer.spec},
-                {.id = "b", .trouble = "sick", .terms = second.offer.spec},
-                {.id = "c", .trouble = "sick", .terms = none}});
+  first.snapshots({{.id = "a", .trouble = "sick", .terms = first.snapshot.spec},
+                   {.id = "b", .trouble = "sick", .terms = second.snapshot.spec},
+                   {.id = "c", .trouble = "sick", .terms = none}});
   REQUIRE(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
   CHECK(first.text("first-a").empty());
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));
   CHECK_FALSE(std::filesystem::exists(second.dir.at("second-c")));
   // Though the resource's first entry wants to hear of none.
-  first.offer.spec = none;
-  first.offers({{.id = "b", .trouble = "", .terms = second.offer.spec}});
+  first.snapshot.spec = none;
+  first.snapshots({{.id = "b", .trouble = "", .terms = second.snapshot.spec}});
   std::filesystem::remove(second.dir.at("second-b"));
-  first.offers({{.id = "b", .trouble = "sick", .terms = second.offer.spec}});
+  first.snapshots({{.id = "b", .trouble = "sick", .terms = second.snapshot.spec}});
   CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
 }
 
@@ -191,13 +191,13 @@ TEST_CASE(
   Watched first("touch $1/first-$2"), second("touch $1/second-$2");
   const auto none = std::make_shared<const AllocationSpec>();
   first.silent = true;
-  const auto offers = [&](const std::shared_ptr<const AllocationSpec>& of_a) {
-    first.offers({{.id = "a", .trouble = "sick", .terms = of_a},
-                  {.id = "b", .trouble = "sick", .terms = second.offer.spec}});
+  const auto snapshots = [&](const std::shared_ptr<const AllocationSpec>& of_a) {
+    first.snapshots({{.id = "a", .trouble = "sick", .terms = of_a},
+                     {.id = "b", .trouble = "sick", .terms = second.snapshot.spec}});
   };
-  offers(first.offer.spec);
+  snapshots(first.snapshot.spec);
   REQUIRE(test::run_until(first.loop, [&] { return first.told != nullptr; }));
-  offers(none);
+  snapshots(none);
   first.told();
   CHECK(test::run_until(first.loop, [&] { return std::filesystem::exists(second.dir.at("second-b")); }));
   CHECK_FALSE(std::filesystem::exists(first.dir.at("first-a")));

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "model/allocate/offer.hpp"
+#include "model/allocate/resource_snapshot.hpp"
 
 namespace plughost::test {
 
@@ -17,16 +17,16 @@ inline std::shared_ptr<const AllocationSpec> with_cdi() {
   return std::make_shared<const AllocationSpec>(spec);
 }
 
-inline Offer offer_of(const std::shared_ptr<const AllocationSpec>& spec, const std::string& node,
-                      const std::string& resource = kCamera) {
+inline ResourceSnapshot snapshot_of(const std::shared_ptr<const AllocationSpec>& spec,
+                                    const std::string& node, const std::string& resource = kCamera) {
   Device device;
   device.id = "a";
   device.nodes = {{.host_path = node, .container_path = "/dev/camera"}};
-  Offer offer;
-  offer.resource = resource;
-  offer.inventory = Inventory({device});
-  offer.spec = spec;
-  return offer;
+  ResourceSnapshot snapshot;
+  snapshot.resource = resource;
+  snapshot.inventory = Inventory({device});
+  snapshot.spec = spec;
+  return snapshot;
 }
 
 }  // namespace plughost::test

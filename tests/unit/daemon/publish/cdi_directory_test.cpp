@@ -39,7 +39,7 @@ TEST_CASE("a specification is there whole, and others can read it, whatever the 
   const Rig rig;
   CdiDirectory cdi(rig.host, "/run/cdi", "plughost");
   const mode_t before = ::umask(0077);
-  CHECK(cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  CHECK(cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   ::umask(before);
   CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video0") != std::string::npos);
   struct stat status {};
@@ -51,31 +51,31 @@ TEST_CASE("a specification is there whole, and others can read it, whatever the 
 
 TEST_CASE("what has not changed is not written again, not even by the next plughost") {
   Rig rig;
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   const ino_t first = inode(rig.tree.at(kCameraFile));
-  CHECK(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   CHECK(inode(rig.tree.at(kCameraFile)) == first);
   CdiDirectory next(rig.host, "/run/cdi", "plughost");
-  CHECK(next.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  CHECK(next.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   CHECK(inode(rig.tree.at(kCameraFile)) == first);
-  CHECK(next.specify(offer_of(rig.spec, "/dev/video1")).empty());
+  CHECK(next.specify(snapshot_of(rig.spec, "/dev/video1")).empty());
   CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video1") != std::string::npos);
 }
 
 TEST_CASE("a file that somebody removed is back with the next look") {
   Rig rig;
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.tree.remove(kCameraFile);
-  CHECK(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
 }
 
 TEST_CASE("a resource without a specification has no file, and loses one that it had") {
   Rig rig;
-  CHECK(rig.cdi.specify(offer_of(std::make_shared<const AllocationSpec>(), "/dev/video0")).empty());
+  CHECK(rig.cdi.specify(snapshot_of(std::make_shared<const AllocationSpec>(), "/dev/video0")).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi")));
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
-  Offer none = offer_of(rig.spec, "/dev/video0");
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
+  ResourceSnapshot none = snapshot_of(rig.spec, "/dev/video0");
   none.inventory = {};
   CHECK(rig.cdi.specify(none).empty());
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
@@ -89,7 +89,7 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
   rig.tree.file("run/cdi/.plughost.0123456789abcdef-plughost.json.tmp");
   rig.tree.file("run/cdi/nvidia.yaml");
   rig.tree.file("run/cdi/other.json");
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.cdi.keep({"example.com/camera"});
   std::set<std::string> left;
   for (const auto& entry : std::filesystem::directory_iterator(rig.tree.at("run/cdi")))
@@ -102,7 +102,7 @@ TEST_CASE("what no resource has any more is removed, and nothing that others wro
 TEST_CASE("late names have files of their own, and each kind is left alone by the other's tidying") {
   Rig rig;
   CdiDirectory other(rig.host, "/run/cdi", "plughost.0123456789abcdef");
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   CHECK(rig.cdi.put_late("late-1", "one").empty());
   CHECK(rig.cdi.put_late("late-2", "two").empty());
   CHECK(other.put_late("late-1", "another's").empty());
@@ -111,7 +111,7 @@ TEST_CASE("late names have files of their own, and each kind is left alone by th
   rig.cdi.keep({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
   CHECK(content(rig.tree.at("run/cdi/plughost.late-1.json")) == "once more");
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   rig.cdi.keep_late({"late-2"});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at("run/cdi/plughost.late-1.json")));
   CHECK(content(rig.tree.at("run/cdi/plughost.late-2.json")) == "two");
@@ -122,16 +122,16 @@ TEST_CASE("late names have files of their own, and each kind is left alone by th
 TEST_CASE("a specification that cannot be written is no half file, and the reason says what to do") {
   Rig rig;
   rig.tree.file("run/cdi", "a file in the directory's place");
-  const std::string why = rig.cdi.specify(offer_of(rig.spec, "/dev/video0"));
+  const std::string why = rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0"));
   CHECK(
       why.starts_with("the CDI specification /run/cdi/plughost-example.com_camera.json cannot be written: "));
   CHECK(why.find("`cdi: {directory: …}`") != std::string::npos);
   rig.tree.remove("run/cdi");
-  CHECK(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   // A directory where the file would be: rename fails when all is written.
   Rig other;
   other.tree.directory(kCameraFile + "/x");
-  CHECK_FALSE(other.cdi.specify(offer_of(other.spec, "/dev/video0")).empty());
+  CHECK_FALSE(other.cdi.specify(snapshot_of(other.spec, "/dev/video0")).empty());
   for (const auto& entry : std::filesystem::directory_iterator(other.tree.at("run/cdi")))
     CHECK(entry.path().filename() == "plughost-example.com_camera.json");
 }
@@ -144,13 +144,13 @@ TEST_CASE("each kubelet's plughost has files of its own, and the usual one's hav
   CHECK(other != KubeletConfig{.directory = "/srv/kubelet/device-plugins"}.files_owner());
   Rig rig;
   CdiDirectory second(rig.host, "/run/cdi", other);
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
-  REQUIRE(second.specify(offer_of(rig.spec, "/dev/video1", "example.com/other")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(second.specify(snapshot_of(rig.spec, "/dev/video1", "example.com/other")).empty());
   rig.cdi.keep({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(kCameraFile)));
   const std::string file = "run/cdi/" + other + "-example.com_other.json";
   CHECK(std::filesystem::exists(rig.tree.at(file)));
-  REQUIRE(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  REQUIRE(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   second.keep({});
   CHECK_FALSE(std::filesystem::exists(rig.tree.at(file)));
   CHECK(std::filesystem::exists(rig.tree.at(kCameraFile)));
@@ -160,7 +160,7 @@ TEST_CASE("a link where the unfinished file goes is not followed") {
   Rig rig;
   rig.tree.file("precious", "words");
   rig.tree.link("run/cdi/.plughost-plughost-example.com_camera.json.tmp", rig.tree.at("precious"));
-  CHECK(rig.cdi.specify(offer_of(rig.spec, "/dev/video0")).empty());
+  CHECK(rig.cdi.specify(snapshot_of(rig.spec, "/dev/video0")).empty());
   CHECK(content(rig.tree.at("precious")) == "words");
   CHECK_FALSE(std::filesystem::is_symlink(rig.tree.at(kCameraFile)));
   CHECK(content(rig.tree.at(kCameraFile)).find("/dev/video0") != std::string::npos);

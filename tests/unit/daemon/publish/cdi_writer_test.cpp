@@ -26,7 +26,7 @@ struct Rig {
   std::vector<std::string> told;  // the resource's trouble, by each of those who asked
 
   void write(const std::string& node, std::vector<CdiFile> files = {}) {
-    writer->write(std::move(files), {offer_of(spec, node)},
+    writer->write(std::move(files), {snapshot_of(spec, node)},
                   [this](const CdiWriter::Outcome& outcome) { told.push_back(outcome.trouble_of(kCamera)); });
   }
   bool told_all(std::size_t count) {

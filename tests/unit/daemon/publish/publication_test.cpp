@@ -28,18 +28,18 @@ struct Owner final : EntryOwner {
   void removed(const std::string& resource, const std::string& entry) override {
     told.push_back("removed " + resource + " of " + entry);
   }
-  void offered(const Offer& offer) override {
-    told.push_back("offered " + offer.resource + ' ' + std::to_string(offer.inventory.id_count()));
-    if (on_offer) on_offer();
+  void published(const ResourceSnapshot& snapshot) override {
+    told.push_back("offered " + snapshot.resource + ' ' + std::to_string(snapshot.inventory.id_count()));
+    if (on_snapshot) on_snapshot();
   }
-  void emptied(const Offer& last) override {
+  void emptied(const ResourceSnapshot& last) override {
     told.push_back("emptied " + last.resource + ' ' + std::to_string(last.inventory.id_count()));
   }
   void changed() override { ++changes; }
 
   std::set<std::string> taken;
   Texts told;
-  std::function<void()> on_offer;
+  std::function<void()> on_snapshot;
   unsigned changes = 0;
 };
 
@@ -82,10 +82,10 @@ struct Rig {
     return test::run_until(process.loop, [&] { return publication->idle(); });
   }
   // nullptr: the resource is not served.
-  std::shared_ptr<const Offer> offer(const std::string& resource) const {
-    std::shared_ptr<const Offer> found;
+  std::shared_ptr<const ResourceSnapshot> snapshot(const std::string& resource) const {
+    std::shared_ptr<const ResourceSnapshot> found;
     publication->for_each_resource([&](const Resource& each) {
-      if (each.name() == resource) found = each.offer();
+      if (each.name() == resource) found = each.snapshot();
     });
     return found;
   }
@@ -114,14 +114,14 @@ struct Rig {
 TEST_CASE("publication: a list goes out at once, and everybody is told") {
   Rig rig;
   rig.publish(kA, {}, {{.id = "one"}, {.id = "two"}});
-  REQUIRE(rig.offer(kA));
-  CHECK(rig.offer(kA)->inventory.id_count() == 2);
+  REQUIRE(rig.snapshot(kA));
+  CHECK(rig.snapshot(kA)->inventory.id_count() == 2);
   CHECK(rig.owner.told == Texts{"offered x.com/a 2"});
   CHECK(rig.owner.changes == 1);
   CHECK(rig.entry.published == 1);
   rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {});
-  REQUIRE(rig.offer(kA));  // the configuration names it: an empty list is a list
-  CHECK(rig.offer(kA)->inventory.empty());
+  REQUIRE(rig.snapshot(kA));  // the configuration names it: an empty list is a list
+  CHECK(rig.snapshot(kA)->inventory.empty());
   CHECK(rig.entry.drops.empty());
 }
 
@@ -131,8 +131,8 @@ TEST_CASE("publication: a resource that is named after its devices goes with the
   rig.publish(kB, {}, {{.id = "two"}});
   rig.owner.told.clear();
   rig.publish(kA, {{.id = "one"}}, {});
-  CHECK_FALSE(rig.offer(kA));
-  CHECK(rig.offer(kB));
+  CHECK_FALSE(rig.snapshot(kA));
+  CHECK(rig.snapshot(kB));
   CHECK(rig.owner.told == Texts{"offered x.com/a 0", "emptied x.com/a 1", "removed x.com/a of x.com/{type}"});
   CHECK(rig.entry.drops == Texts{kA});
 }
@@ -141,14 +141,14 @@ TEST_CASE("publication: a resource that another entry has is not served until th
   Rig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
-  CHECK_FALSE(rig.offer(kA));
+  CHECK_FALSE(rig.snapshot(kA));
   CHECK(rig.owner.told.empty());
   CHECK(rig.entry.notes == Texts{"x.com/a: x.com/other (a.yaml:1:1) serves it already"});
   rig.publish(kA, {}, {{.id = "one"}});
   CHECK(rig.entry.notes.size() == 1);
   rig.owner.taken.clear();
   rig.publish(kA, {}, {{.id = "one"}});
-  CHECK(rig.offer(kA));
+  CHECK(rig.snapshot(kA));
   rig.publication.reset();
   CHECK(rig.owner.told.back() == "removed x.com/a of x.com/a");
 }
@@ -164,14 +164,14 @@ TEST_CASE("publication: who never had a resource does not give it back") {
 TEST_CASE("publication: what the names of CDI devices stand for is written before anybody is told them") {
   Rig rig("x.com/a", CdiNames::kCri);
   bool written = false;
-  rig.owner.on_offer = [&] { written = std::filesystem::exists(rig.specification()); };
+  rig.owner.on_snapshot = [&] { written = std::filesystem::exists(rig.specification()); };
   rig.publish(kA, {}, {{.id = "one"}});
   CHECK_FALSE(rig.publication->idle());
-  CHECK_FALSE(rig.offer(kA));
+  CHECK_FALSE(rig.snapshot(kA));
   CHECK(rig.entry.published == 0);
   REQUIRE(rig.idle());
-  REQUIRE(rig.offer(kA));
-  CHECK(rig.offer(kA)->stalls.empty());
+  REQUIRE(rig.snapshot(kA));
+  CHECK(rig.snapshot(kA)->stalls.empty());
   CHECK(written);
   CHECK(rig.entry.published == 1);
 }
@@ -196,7 +196,7 @@ TEST_CASE("publication: lists that come meanwhile go out in their order, and the
   rig.publish(kA, {{.id = "one"}, {.id = "two"}}, {{.id = "two"}});
   REQUIRE(rig.idle());
   CHECK(rig.owner.told == Texts{"offered x.com/a 1", "offered x.com/a 2", "offered x.com/a 1"});
-  CHECK(rig.offer(kA)->inventory.find("two"));
+  CHECK(rig.snapshot(kA)->inventory.find("two"));
   CHECK(rig.entry.published == 1);
 }
 
@@ -206,8 +206,8 @@ TEST_CASE(
   rig.dir.file("cdi");  // no directory can be made there
   rig.publish(kA, {}, {{.id = "one"}});
   REQUIRE(rig.idle());
-  REQUIRE(rig.offer(kA));
-  const std::string why = stall_of(*rig.offer(kA), {});
+  REQUIRE(rig.snapshot(kA));
+  const std::string why = stall_of(*rig.snapshot(kA), {});
   CHECK(why.find(rig.dir.at("cdi").string()) != std::string::npos);
   test::pass(rig.process.loop, Publication::kCdiRetry - 1s);
   CHECK(rig.entry.looks == 0);
@@ -215,15 +215,15 @@ TEST_CASE(
   CHECK(rig.entry.looks == 1);
   SUBCASE("a look that hangs is the reason while it does") {
     rig.publication->set_stalls({{.terms = nullptr, .why = "a driver hangs"}});
-    CHECK(stall_of(*rig.offer(kA), {}) == "a driver hangs");
+    CHECK(stall_of(*rig.snapshot(kA), {}) == "a driver hangs");
     rig.publication->set_stalls({});
-    CHECK(stall_of(*rig.offer(kA), {}) == why);
+    CHECK(stall_of(*rig.snapshot(kA), {}) == why);
   }
   SUBCASE("written after all") {
     rig.dir.remove("cdi");
     rig.publish(kA, {{.id = "one"}}, {{.id = "one"}});
     REQUIRE(rig.idle());
-    CHECK(rig.offer(kA)->stalls.empty());
+    CHECK(rig.snapshot(kA)->stalls.empty());
     test::pass(rig.process.loop, 1min);
     CHECK(rig.entry.looks == 1);
   }
@@ -236,15 +236,15 @@ TEST_CASE(
   rig.publish(kA, {}, {{.id = "one"}});
   const auto told = rig.owner.told;
   rig.publication->set_neighbours({.healthy = {"pci0000:00/a"}, .given = {}});
-  CHECK(rig.offer(kA)->near.healthy == Texts{"pci0000:00/a"});
+  CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   const auto cards = std::make_shared<GivenCards>();
   rig.publication->set_joined(cards);
-  CHECK(rig.offer(kA)->joined == cards);
-  CHECK(rig.offer(kA)->near.healthy == Texts{"pci0000:00/a"});
+  CHECK(rig.snapshot(kA)->joined == cards);
+  CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   CHECK(rig.owner.told == told);
   // And with lists from then on.
   rig.publish(kA, {{.id = "one"}}, {{.id = "two"}});
-  CHECK(rig.offer(kA)->joined == cards);
+  CHECK(rig.snapshot(kA)->joined == cards);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ using namespace plughost;
 namespace {
 
 ListedIds list(const std::string& resource, std::vector<Device> devices) {
-  Offer offer;
-  offer.resource = resource;
-  offer.inventory = Inventory(std::move(devices));
-  return {std::make_shared<const Offer>(std::move(offer)), resource + ".yaml:1:1"};
+  ResourceSnapshot snapshot;
+  snapshot.resource = resource;
+  snapshot.inventory = Inventory(std::move(devices));
+  return {std::make_shared<const ResourceSnapshot>(std::move(snapshot)), resource + ".yaml:1:1"};
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ using Texts = std::vector<std::string>;
 
 ResourceStatus resource(const std::string& name, const std::string& entry, std::vector<Device> devices) {
   ResourceStatus made{.name = name, .entry = entry, .stage = Stage::kAttached};
-  made.offer = std::make_shared<const Offer>(
-      Offer{.resource = name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
+  made.snapshot = std::make_shared<const ResourceSnapshot>(
+      ResourceSnapshot{.resource = name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
   return made;
 }
 

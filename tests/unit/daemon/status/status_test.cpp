@@ -14,8 +14,8 @@ const std::string kThenText = "2025-11-21T18:00:00.000001Z";
 ResourceStatus resource_with(std::vector<Device> devices) {
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/{name}"};
   resource.health_times.note({}, devices, kThen);
-  resource.offer = std::make_shared<const Offer>(
-      Offer{.resource = resource.name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
+  resource.snapshot = std::make_shared<const ResourceSnapshot>(ResourceSnapshot{
+      .resource = resource.name, .inventory = Inventory(std::move(devices)), .spec = nullptr});
   return resource;
 }
 

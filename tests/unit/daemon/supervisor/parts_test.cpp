@@ -28,7 +28,7 @@ struct TwoParts : Running {
   std::string listed() {
     std::string text;
     entry->publication().for_each_resource([&](const Resource& each) {
-      for (const Device& device : each.offer()->inventory.devices())
+      for (const Device& device : each.snapshot()->inventory.devices())
         text += (text.empty() ? "" : " ") + device.id + (device.healthy() ? "" : "!");
     });
     return text;
@@ -38,8 +38,9 @@ struct TwoParts : Running {
   }
   std::string stall_of(const char* id) {
     std::string why;
-    entry->publication().for_each_resource(
-        [&](const Resource& each) { why = plughost::stall_of(*each.offer(), std::vector<std::string>{id}); });
+    entry->publication().for_each_resource([&](const Resource& each) {
+      why = plughost::stall_of(*each.snapshot(), std::vector<std::string>{id});
+    });
     return why;
   }
   // Their other end is not told by an event.

@@ -22,8 +22,8 @@ struct OnlyOwner final : EntryOwner {
     return Entry::Clock::time_point::min();
   }
   void removed(const std::string&, const std::string&) override {}
-  void offered(const Offer&) override {}
-  void emptied(const Offer&) override {}
+  void published(const ResourceSnapshot&) override {}
+  void emptied(const ResourceSnapshot&) override {}
   void changed() override {}
 };
 
@@ -78,14 +78,15 @@ struct Running {
   const Device* device(const std::string& resource, const std::string& id) {
     const Device* found = nullptr;
     entry->publication().for_each_resource([&](const Resource& each) {
-      if (each.name() == resource) found = device_of_id(each.offer()->inventory.devices(), id);
+      if (each.name() == resource) found = device_of_id(each.snapshot()->inventory.devices(), id);
     });
     return found;
   }
   std::string stall(const std::string& resource) {
     std::string why;
     entry->publication().for_each_resource([&](const Resource& each) {
-      if (each.name() == resource && !each.offer()->stalls.empty()) why = each.offer()->stalls.front().why;
+      if (each.name() == resource && !each.snapshot()->stalls.empty())
+        why = each.snapshot()->stalls.front().why;
     });
     return why;
   }

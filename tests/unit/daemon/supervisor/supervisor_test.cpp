@@ -121,7 +121,7 @@ TEST_CASE(
   const auto listed = [&](const std::string& id) {
     return test::run_until(running.process.loop, [&] {
       running.ask(WithHolders::kNo);
-      return running.told->resources.size() == 1 && running.told->resources[0].offer->inventory.find(id);
+      return running.told->resources.size() == 1 && running.told->resources[0].snapshot->inventory.find(id);
     });
   };
   REQUIRE(listed("a"));

@@ -31,8 +31,8 @@ DaemonStatus status() {
              .replicas = 3};
   Device eve{.id = "eve"};
   ResourceStatus resource{.name = "x.example/a", .entry = "x.example/a"};
-  resource.offer = std::make_shared<const Offer>(
-      Offer{.resource = resource.name, .inventory = Inventory({amy, bob, eve}), .spec = nullptr});
+  resource.snapshot = std::make_shared<const ResourceSnapshot>(
+      ResourceSnapshot{.resource = resource.name, .inventory = Inventory({amy, bob, eve}), .spec = nullptr});
   resource.calls = std::make_shared<const CallTally>(nullptr);
   DaemonStatus status;
   status.resources.push_back(resource);
@@ -89,8 +89,8 @@ TEST_CASE("the textfile has all metrics but those that node_exporter has of itse
 TEST_CASE("shares that pods hold by ids that are not listed are unhealthy, and told apart") {
   DaemonStatus taken = status();
   Device gpu{.id = "gpu", .replicas = 3, .reasons = {Reason::holder("held", {1, 2})}};
-  taken.resources[0].offer = std::make_shared<const Offer>(
-      Offer{.resource = "x.example/a", .inventory = Inventory({gpu}), .spec = nullptr});
+  taken.resources[0].snapshot = std::make_shared<const ResourceSnapshot>(
+      ResourceSnapshot{.resource = "x.example/a", .inventory = Inventory({gpu}), .spec = nullptr});
   const std::string text = metrics_text(taken);
   CHECK(lines_of(text, "plughost_devices") == Lines{R"({resource="x.example/a",health="healthy"} 1)",
                                                     R"({resource="x.example/a",health="unhealthy"} 2)"});

@@ -179,8 +179,8 @@ TEST_CASE("the schemas have the keys that are taken and asked, and no others") {
       "the document: unknown key 'xyzzyxyzzyxyzzy'; known here: nodes, mounts, env, annotations, cdi");
   CHECK(keys(allocation["node"]["properties"]) == keys(parts["node"]["properties"]));
   CHECK(keys(allocation["mount"]["properties"]) == keys(parts["mount"]["properties"]));
-  const Offer offer{.resource = "x.com/a", .inventory = Inventory({{.id = "a"}})};
-  const auto request = nlohmann::json::parse(allocation_request(offer, std::vector<std::string>{"a"}));
+  const ResourceSnapshot snapshot{.resource = "x.com/a", .inventory = Inventory({{.id = "a"}})};
+  const auto request = nlohmann::json::parse(allocation_request(snapshot, std::vector<std::string>{"a"}));
   CHECK(keys(request) == keys(allocation["request"]["properties"]));
   CHECK(keys(request["devices"][0]) == keys(allocation["device"]["properties"]));
 }

@@ -97,11 +97,11 @@ void check_watch(const std::string& language) {
 
 Allocation answer(const std::string& language) {
   const TempDir dir;
-  const Offer offer{.resource = "example.com/superdisk",
-                    .inventory = Inventory({{.id = "sda"}, {.id = "sdb"}})};
+  const ResourceSnapshot snapshot{.resource = "example.com/superdisk",
+                                  .inventory = Inventory({{.id = "sda"}, {.id = "sdb"}})};
   const std::vector<std::string> ids{"sdb", "sda"};
   const Ending ending = run_program({.command = {program(dir, language, What::kAllocate)},
-                                     .input = allocation_request(offer, ids),
+                                     .input = allocation_request(snapshot, ids),
                                      .timeout = std::chrono::minutes(1)});
   CHECK(ending.how == Ending::How::kExited);
   CHECK(ending.number == 0);

@@ -11,7 +11,7 @@ namespace {
 
 const auto kAllThere = [](const Allocation&) { return std::string(); };
 
-Offer offer() {
+ResourceSnapshot snapshot() {
   std::vector<Device> devices{{.id = "a",
                                .nodes = {{.host_path = "/dev/a", .container_path = "/dev/a"}},
                                .attributes = {{"pciPath", "pci0000:00/0000:00:01.0"}}},
@@ -23,8 +23,8 @@ Offer offer() {
           .given = std::make_shared<LastGiven>()};
 }
 
-grpc::Status answer(const Offer& from, const std::vector<std::string>& ids, const Allocation& more = {},
-                    const CheckAnswer& check = kAllThere) {
+grpc::Status answer(const ResourceSnapshot& from, const std::vector<std::string>& ids,
+                    const Allocation& more = {}, const CheckAnswer& check = kAllThere) {
   v1beta1::ContainerAllocateResponse response;
   return answer_container(from, ids, more, check, response);
 }
@@ -32,7 +32,8 @@ grpc::Status answer(const Offer& from, const std::vector<std::string>& ids, cons
 // An answer's size is this, with such an addition.
 Allocation addition_for(std::size_t bytes) {
   Allocation more{.env = {{"LONG", std::string(bytes - 200, 'x')}}};
-  const auto all = std::get<Allocation>(container_allocation(offer(), std::vector<std::string>{"a"}, more));
+  const auto all =
+      std::get<Allocation>(container_allocation(snapshot(), std::vector<std::string>{"a"}, more));
   v1beta1::ContainerAllocateResponse message;
   write_allocation(all, message);
   more.env["LONG"].append(bytes - message.ByteSizeLong(), 'x');
@@ -43,23 +44,23 @@ Allocation addition_for(std::size_t bytes) {
 
 TEST_CASE("a container's answer has the devices, and what a program adds") {
   v1beta1::ContainerAllocateResponse response;
-  REQUIRE(answer_container(offer(), std::vector<std::string>{"a"}, {.env = {{"K", "v"}}}, kAllThere, response)
-              .ok());
+  REQUIRE(
+      answer_container(snapshot(), std::vector<std::string>{"a"}, {.env = {{"K", "v"}}}, kAllThere, response)
+          .ok());
   REQUIRE(response.devices_size() == 1);
   CHECK(response.devices(0).host_path() == "/dev/a");
   CHECK(response.envs().at("K") == "v");
 }
 
 TEST_CASE("a container's answer that is refused says of what sort the reason is") {
-  CHECK(answer(offer(), {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
-  CHECK(answer(offer(), {"ill"}).error_code() == grpc::StatusCode::UNAVAILABLE);
-  CHECK(
-      answer(offer(), {"a"}, {.nodes = {{.host_path = "/dev/b", .container_path = "/dev/a"}}}).error_code() ==
-      grpc::StatusCode::FAILED_PRECONDITION);
+  CHECK(answer(snapshot(), {"none"}).error_code() == grpc::StatusCode::NOT_FOUND);
+  CHECK(answer(snapshot(), {"ill"}).error_code() == grpc::StatusCode::UNAVAILABLE);
+  CHECK(answer(snapshot(), {"a"}, {.nodes = {{.host_path = "/dev/b", .container_path = "/dev/a"}}})
+            .error_code() == grpc::StatusCode::FAILED_PRECONDITION);
 }
 
 TEST_CASE("while the devices cannot be promised, a device that nobody has is still told apart") {
-  Offer stalled = offer();
+  ResourceSnapshot stalled = snapshot();
   stalled.stalls = {{.terms = nullptr, .why = "the driver hangs"}};
   const grpc::Status status = answer(stalled, {"a"});
   CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
@@ -70,15 +71,15 @@ TEST_CASE("while the devices cannot be promised, a device that nobody has is sti
 TEST_CASE(
     "hardware that a container has through another resource is not given, and what is given is told to the "
     "ledger") {
-  Offer one = offer();
+  ResourceSnapshot one = snapshot();
   one.ledger = std::make_shared<Ledger>();
-  Offer other = one;
+  ResourceSnapshot other = one;
   other.resource = "x.com/other";
   std::vector<Device> devices{{.id = "a"}, {.id = "shared", .replicas = 2}};
   devices[0].hardware.edit().units = {"/sys/devices/card"};
   one.inventory = Inventory(devices);
   other.inventory = Inventory(devices);
-  for (const Offer* each : {&one, &other})
+  for (const ResourceSnapshot* each : {&one, &other})
     one.ledger->list(each->resource, each->inventory.devices(), Ledger::Clock::now());
   CHECK(answer(one, {"a"}, {}, [](const Allocation&) { return std::string("it is gone"); }).error_code() ==
         grpc::StatusCode::UNAVAILABLE);
@@ -96,13 +97,13 @@ TEST_CASE(
 
 TEST_CASE(
     "who asks for a share as one before has is another container, and gets nothing of that one's group") {
-  Offer cards = offer();
+  ResourceSnapshot cards = snapshot();
   int given = 0;
   cards.ledger = std::make_shared<Ledger>([&] { ++given; });
-  Offer others = cards, shares = cards;
+  ResourceSnapshot others = cards, shares = cards;
   others.resource = "x.com/others";
   shares.resource = "x.com/shares";
-  const auto list = [](Offer& each, Device device, std::vector<std::string> units) {
+  const auto list = [](ResourceSnapshot& each, Device device, std::vector<std::string> units) {
     device.hardware.edit().units = std::move(units);
     each.inventory = Inventory({std::move(device)});
     each.ledger->list(each.resource, each.inventory.devices(), Ledger::Clock::now());
@@ -119,7 +120,7 @@ TEST_CASE(
 }
 
 TEST_CASE("what the machine has no more is not promised, and those that are near are not told of it") {
-  const Offer whole = offer();
+  const ResourceSnapshot whole = snapshot();
   const grpc::Status status =
       answer(whole, {"a"}, {}, [](const Allocation& of) { return of.nodes.at(0).host_path + " is gone"; });
   CHECK(status.error_code() == grpc::StatusCode::UNAVAILABLE);
@@ -131,8 +132,8 @@ TEST_CASE("what the machine has no more is not promised, and those that are near
 }
 
 TEST_CASE("an answer that the kubelet could not take is refused") {
-  CHECK(answer(offer(), {"a"}, addition_for(kListLimit)).ok());
-  const grpc::Status status = answer(offer(), {"a"}, addition_for(kListLimit + 1));
+  CHECK(answer(snapshot(), {"a"}, addition_for(kListLimit)).ok());
+  const grpc::Status status = answer(snapshot(), {"a"}, addition_for(kListLimit + 1));
   CHECK(status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
   CHECK(status.error_message() == "resource x.com/r: the answer has " + std::to_string(kListLimit + 1) +
                                       " bytes, and the kubelet takes 4 MiB");

@@ -48,23 +48,23 @@ struct Owner final : EndpointOwner {
   void on_registry_refused(Caller, const std::string&) override {}
   void on_connection_trouble(const std::string& what) override { troubles.push_back(what); }
   void on_allocated(const AnsweredAllocate& call) override { answered.push_back(call); }
-  void prepare_start(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
+  void prepare_start(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
                      StartDone done) override {
     started = ids;
     if (!drops) done("it is not ready");
   }
-  void ask_allocation_program(std::shared_ptr<const Offer>, const std::vector<std::string>& ids,
+  void ask_allocation_program(std::shared_ptr<const ResourceSnapshot>, const std::vector<std::string>& ids,
                               AllocationDone done) override {
     allocated = ids;
     if (refuses) return done("not\rtoday");
     if (waits) return waiting.push_back(std::move(done));
     if (!drops) done(Allocation{.env = {{"KEY", "value"}}});
   }
-  void prepare_card(std::shared_ptr<const Offer>, const IdSet& ids, StartDone done) override {
+  void prepare_card(std::shared_ptr<const ResourceSnapshot>, const IdSet& ids, StartDone done) override {
     card_started = ids;
     done("its card is not known");
   }
-  void ask_for_card(std::shared_ptr<const Offer>, const IdSet& ids, AllocationDone done) override {
+  void ask_for_card(std::shared_ptr<const ResourceSnapshot>, const IdSet& ids, AllocationDone done) override {
     carded = ids;
     if (!drops) done(Allocation{.env = {{"CARD", "1"}}});
   }
@@ -92,7 +92,7 @@ struct Served {
                      ServedResource{.name = "example.com/a",
                                     .options = {.pre_start_required = true},
                                     .announcement = announcement,
-                                    .feed = std::make_shared<InventoryFeed>(Offer{
+                                    .feed = std::make_shared<InventoryFeed>(ResourceSnapshot{
                                         "example.com/a", Inventory(std::move(devices)), std::move(spec)}),
                                     .calls = std::make_shared<CallTally>(std::make_shared<Durations>()),
                                     .check_answer = [](const Allocation&) { return std::string(); }});

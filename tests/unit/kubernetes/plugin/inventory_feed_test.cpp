@@ -13,7 +13,7 @@ struct CountingReader final : FeedReader {
   int closed = 0;
 };
 
-Offer offer(std::vector<std::string> ids, std::string path = "") {
+ResourceSnapshot snapshot(std::vector<std::string> ids, std::string path = "") {
   std::vector<Device> devices;
   for (std::string& id : ids) devices.push_back({.id = std::move(id), .attributes = {{"path", path}}});
   return {"example.com/x", Inventory(std::move(devices)), std::make_shared<const AllocationSpec>()};
@@ -22,23 +22,23 @@ Offer offer(std::vector<std::string> ids, std::string path = "") {
 }  // namespace
 
 TEST_CASE("readers are woken by another list, not by the same one with other facts") {
-  InventoryFeed feed(offer({"a"}, "/one"));
+  InventoryFeed feed(snapshot({"a"}, "/one"));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
-  CHECK_FALSE(feed.publish(offer({"a"}, "/two")));
+  CHECK_FALSE(feed.publish(snapshot({"a"}, "/two")));
   CHECK(reader->lists == 0);
-  CHECK(*feed.newest().offer->inventory.devices()[0].attribute("path") == "/two");
-  REQUIRE(feed.publish(offer({"a", "b"})));
+  CHECK(*feed.newest().snapshot->inventory.devices()[0].attribute("path") == "/two");
+  REQUIRE(feed.publish(snapshot({"a", "b"})));
   feed.readers().tell();
   CHECK(reader->lists == 1);
 }
 
 TEST_CASE("a reader that has unsubscribed hears nothing more") {
-  InventoryFeed feed(offer({"a"}));
+  InventoryFeed feed(snapshot({"a"}));
   const auto reader = std::make_shared<CountingReader>();
   feed.readers().subscribe(reader);
   feed.readers().unsubscribe(reader.get());
-  REQUIRE(feed.publish(offer({})));
+  REQUIRE(feed.publish(snapshot({})));
   feed.readers().tell();
   feed.readers().close();
   CHECK(reader->lists == 0);
@@ -46,7 +46,7 @@ TEST_CASE("a reader that has unsubscribed hears nothing more") {
 }
 
 TEST_CASE("closing tells every reader, and one that comes later") {
-  InventoryFeed feed(offer({"a"}));
+  InventoryFeed feed(snapshot({"a"}));
   const auto early = std::make_shared<CountingReader>();
   const auto late = std::make_shared<CountingReader>();
   feed.readers().subscribe(early);

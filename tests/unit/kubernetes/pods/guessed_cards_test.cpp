@@ -27,14 +27,14 @@ AssumeTerms guess(Dialect dialect = Dialect::kGpushare) {
   return terms;
 }
 
-std::shared_ptr<const Offer> offer_of(AssumeTerms terms, Inventory cards) {
+std::shared_ptr<const ResourceSnapshot> snapshot_of(AssumeTerms terms, Inventory cards) {
   AllocationSpec spec;
   spec.units = true;
   spec.assume = std::move(terms);
-  return std::make_shared<const Offer>(
-      Offer{.resource = kGpuMemory,
-            .inventory = std::move(cards),
-            .spec = std::make_shared<const AllocationSpec>(std::move(spec))});
+  return std::make_shared<const ResourceSnapshot>(
+      ResourceSnapshot{.resource = kGpuMemory,
+                       .inventory = std::move(cards),
+                       .spec = std::make_shared<const AllocationSpec>(std::move(spec))});
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -49,7 +49,7 @@ struct Rig : test::PodsRig {
   };
   // plughost, and what a second reader of the pods sees: each pod's present annotation.
   struct Process {
-    Process(Rig& rig, const std::shared_ptr<const Offer>& offer)
+    Process(Rig& rig, const std::shared_ptr<const ResourceSnapshot>& snapshot)
         : assuming({.loop = rig.loop,
                     .log = rig.log,
                     .api_server = rig.server,
@@ -58,7 +58,7 @@ struct Rig : test::PodsRig {
                     .write_late = {},
                     .keep_late = {}},
                    rig.directory.at("pods-api.sock")),
-          cards(AssumedCards::of(assuming, *offer)),
+          cards(AssumedCards::of(assuming, *snapshot)),
           pods(
               rig.loop, assuming.pods(), kGpuMemory,
               [] {
@@ -73,13 +73,13 @@ struct Rig : test::PodsRig {
   };
 
   explicit Rig(AssumeTerms terms = guess(), Inventory cards = two_cards())
-      : offer(offer_of(std::move(terms), std::move(cards))) {
+      : snapshot(snapshot_of(std::move(terms), std::move(cards))) {
     write_checkpoint();
     start_again();
   }
   void start_again() {
     process.reset();
-    process.emplace(*this, offer);
+    process.emplace(*this, snapshot);
   }
 
   // What the watch has shown: until then a change of the cluster has not happened for plughost.
@@ -114,7 +114,7 @@ struct Rig : test::PodsRig {
   using Outcome = std::variant<Allocation, std::string>;
   Outcome allocate(const Ids& ids) {
     std::optional<Outcome> outcome;
-    process->cards->allocate(offer, set(ids), [&](Outcome told) { outcome = std::move(told); });
+    process->cards->allocate(snapshot, set(ids), [&](Outcome told) { outcome = std::move(told); });
     REQUIRE(until([&] { return outcome.has_value(); }));
     return *outcome;
   }
@@ -122,7 +122,7 @@ struct Rig : test::PodsRig {
   std::vector<std::string> allocate_both(const Ids& one, const Ids& other) {
     std::vector<std::string> given;
     for (const Ids& ids : {one, other})
-      process->cards->allocate(offer, set(ids), [&](const Outcome& told) {
+      process->cards->allocate(snapshot, set(ids), [&](const Outcome& told) {
         given.push_back(std::get<Allocation>(told).env.at(kIndex));
       });
     REQUIRE(until([&] { return given.size() == 2; }));
@@ -161,7 +161,7 @@ struct Rig : test::PodsRig {
   // Why the container that holds these ids does not start; empty: it does.
   std::string start(const Ids& ids) {
     std::optional<std::string> trouble;
-    process->cards->prepare_start(offer, set(ids), [&](std::string told) { trouble = std::move(told); });
+    process->cards->prepare_start(snapshot, set(ids), [&](std::string told) { trouble = std::move(told); });
     REQUIRE(until([&] { return trouble.has_value(); }));
     return *trouble;
   }
@@ -176,7 +176,7 @@ struct Rig : test::PodsRig {
     return until([&] { return cluster.annotation(uid, kAssigned) == "true"; });
   }
 
-  std::shared_ptr<const Offer> offer;
+  std::shared_ptr<const ResourceSnapshot> snapshot;
   NodeWatch nodes{server};
   CheckpointReader reader{workers, log, directory.at(kCheckpointName), directory.at("pods")};
   std::vector<Held> held;
@@ -192,10 +192,10 @@ const Ids kThird{"5", "6"};
 TEST_CASE("holders by annotation: units count on the pod's own card, under its name, by UID or by name") {
   Rig rig;
   rig.pod("mine", "100", "1");
-  const auto by_card = rig.process->cards->by_annotation(rig.offer->inventory);
+  const auto by_card = rig.process->cards->by_annotation(rig.snapshot->inventory);
   const Holder by_uid{.pod_namespace = "", .pod = "mine", .container = "c0"};
   const Holder by_name{.pod_namespace = "ns", .pod = "mine", .container = "c0"};
-  const std::string card_1 = rig.offer->inventory.devices()[1].id;
+  const std::string card_1 = rig.snapshot->inventory.devices()[1].id;
   for (const Holder& holder : {by_uid, by_name})
     CHECK(by_card({{"x", holder}}) == HoldersOfIds{{card_1 + "::0", by_name}});
   const Holder elsewhere{.pod_namespace = "other", .pod = "mine", .container = "c0"};
@@ -356,7 +356,7 @@ TEST_CASE("a pod that claims an early time and a card that does not exist costs 
   Rig rig;
   rig.pod("claims", "1", "7");
   std::optional<Rig::Outcome> outcome;
-  rig.process->cards->allocate(rig.offer, Rig::set(kFirst),
+  rig.process->cards->allocate(rig.snapshot, Rig::set(kFirst),
                                [&](Rig::Outcome told) { outcome = std::move(told); });
   // The pod that is meant is shown later.
   rig.pod("honest", "900", "1");

@@ -14,7 +14,7 @@ using Env = std::map<std::string, std::string>;
 
 const AskingPod pod = PodText{.name = "trainer", .units = {2, 3}, .init = {4}}.asking();
 
-Offer offer(AssumeTerms terms, Inventory inventory = two_cards()) {
+ResourceSnapshot snapshot(AssumeTerms terms, Inventory inventory = two_cards()) {
   AllocationSpec spec;
   spec.units = true;
   spec.env = {{Template("WHICH"), Template("{index}")}};
@@ -25,7 +25,7 @@ Offer offer(AssumeTerms terms, Inventory inventory = two_cards()) {
 }
 
 TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the node's about isolation") {
-  const Offer gpushare = offer(terms_of(Dialect::kGpushare));
+  const ResourceSnapshot gpushare = snapshot(terms_of(Dialect::kGpushare));
   const Device& card = gpushare.inventory.devices()[1];
   Env env{{"NVIDIA_VISIBLE_DEVICES", "1"},  {"ALIYUN_COM_GPU_MEM_IDX", "1"},
           {"ALIYUN_COM_GPU_MEM_POD", "5"},  {"ALIYUN_COM_GPU_MEM_CONTAINER", "2"},
@@ -47,25 +47,25 @@ TEST_CASE("an answer on a card has the dialect's words, the entry's own, and the
 
 TEST_CASE("without a pod there is why, or the only card by its UUID, or gpushare's answer without a card") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
-  CHECK(std::get<std::string>(answer_without_pod(offer(terms), 2, "nobody", false)) == "nobody");
+  CHECK(std::get<std::string>(answer_without_pod(snapshot(terms), 2, "nobody", false)) == "nobody");
   terms.only_card = true;
-  CHECK(std::get<std::string>(answer_without_pod(offer(terms), 2, "nobody", false)) == "nobody");
+  CHECK(std::get<std::string>(answer_without_pod(snapshot(terms), 2, "nobody", false)) == "nobody");
   const Inventory one({card_device("0", 16, "16384")});
-  const auto only = std::get<Allocation>(answer_without_pod(offer(terms, one), 2, "nobody", true));
+  const auto only = std::get<Allocation>(answer_without_pod(snapshot(terms, one), 2, "nobody", true));
   CHECK(only.env.at("NVIDIA_VISIBLE_DEVICES") == "GPU-0");
   CHECK(only.env.at("ALIYUN_COM_GPU_MEM_POD") == "2");
   CHECK(only.env.at("CGPU_DISABLE") == "true");
   terms.answer_without_card = true;
   terms.unit = 1024;
-  const auto none = std::get<Allocation>(answer_without_pod(offer(terms), 2, "nobody", false));
+  const auto none = std::get<Allocation>(answer_without_pod(snapshot(terms), 2, "nobody", false));
   CHECK(none.env == no_card_env(terms, 2, 16));
   const auto nothing =
-      std::get<Allocation>(answer_without_pod(offer(terms, Inventory{}), 2, "nobody", false));
+      std::get<Allocation>(answer_without_pod(snapshot(terms, Inventory{}), 2, "nobody", false));
   CHECK(nothing.env == no_card_env(terms, 2, 0));
 }
 
 TEST_CASE("a late answer's edits have all of it") {
-  Offer late = offer(terms_of(Dialect::kGpushare));
+  ResourceSnapshot late = snapshot(terms_of(Dialect::kGpushare));
   AllocationSpec spec = *late.spec;
   spec.cdi = CdiNames::kCri;
   spec.mounts = {{.host_path = Template("/a"), .container_path = Template("/b"), .read_only = true}};
@@ -84,7 +84,7 @@ TEST_CASE(
     "an entry's own variables may name the pod and its sum, and where no pod is known they are refused") {
   AssumeTerms terms = terms_of(Dialect::kGpushare);
   terms.only_card = true;
-  Offer one = offer(terms, Inventory({card_device("0", 16, "16384")}));
+  ResourceSnapshot one = snapshot(terms, Inventory({card_device("0", 16, "16384")}));
   const Device& card = one.inventory.devices()[0];
   AllocationSpec spec = *one.spec;
   spec.env = {{Template("WHO"), Template("{namespace} {pod} {podUnits} {units} {cardUnits} {totalUnits}")}};

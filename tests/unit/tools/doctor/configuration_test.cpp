@@ -60,9 +60,9 @@ TEST_CASE("devices are told by resource: none is a note, sick ones are a warning
   CHECK(found[1].level == Level::kNote);
   CHECK(contains(found[1].what, "no device now for example.com/absent"));
 
-  node.observed.devices.offers = {{"example.com/gopher",
-                                   Inventory({{.id = "a", .trouble = "it burns"}, {.id = "b"}}),
-                                   node.observed.devices.offers[0].spec}};
+  node.observed.devices.snapshots = {{"example.com/gopher",
+                                      Inventory({{.id = "a", .trouble = "it burns"}, {.id = "b"}}),
+                                      node.observed.devices.snapshots[0].spec}};
   const Finding sick = node.one("devices");
   CHECK(sick.level == Level::kWarning);
   CHECK(contains(sick.what, "1 of 2 devices Unhealthy, the first: a: it burns"));

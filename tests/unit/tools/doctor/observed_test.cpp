@@ -21,7 +21,7 @@ TEST_CASE("who listens on a socket is seen, and that nobody does") {
         std::map<std::string, SocketOwner>{{kKubeletSocket, {State::kListens, ::getpid()}},
                                            {stale, {State::kNobody, 0}}});
   CHECK(observed.config);
-  CHECK(observed.devices.offers.size() == 1);
+  CHECK(observed.devices.snapshots.size() == 1);
   CHECK(observed.descriptors > 0);
 }
 

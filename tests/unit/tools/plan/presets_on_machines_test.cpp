@@ -47,8 +47,9 @@ std::string line_of(const std::string& resource, const Device& device) {
 Lines found_by(const Config& preset, const Facts& machine) {
   Lines lines;
   const Survey found = survey(preset, HostRoot(machine.machine));
-  for (const Offer& offer : found.offers) {
-    for (const Device& device : offer.inventory.devices()) lines.push_back(line_of(offer.resource, device));
+  for (const ResourceSnapshot& snapshot : found.snapshots) {
+    for (const Device& device : snapshot.inventory.devices())
+      lines.push_back(line_of(snapshot.resource, device));
   }
   for (const std::string& remark : found.remarks) lines.push_back("note: " + remark);
   // Without its place in the file.

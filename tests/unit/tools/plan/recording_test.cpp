@@ -125,15 +125,15 @@ TEST_CASE("what a configuration gives on recorded facts is what it gives on the 
   const Facts facts = read_facts(text_of(record_made(made, &config).facts));
   const Survey found = survey(config, HostRoot(facts.machine));
   CHECK(words_of(found) == words_of(expected));
-  REQUIRE(found.offers.size() == expected.offers.size());
-  for (std::size_t i = 0; i < found.offers.size(); ++i) {
-    CAPTURE(found.offers[i].resource);
-    CHECK(found.offers[i].resource == expected.offers[i].resource);
-    CHECK(found.offers[i].inventory == expected.offers[i].inventory);
+  REQUIRE(found.snapshots.size() == expected.snapshots.size());
+  for (std::size_t i = 0; i < found.snapshots.size(); ++i) {
+    CAPTURE(found.snapshots[i].resource);
+    CHECK(found.snapshots[i].resource == expected.snapshots[i].resource);
+    CHECK(found.snapshots[i].inventory == expected.snapshots[i].inventory);
   }
   const auto count_of = [&](const std::string& name) {
-    const auto offer = std::ranges::find(found.offers, "x.com/" + name, &Offer::resource);
-    return offer == found.offers.end() ? -1 : static_cast<int>(offer->inventory.id_count());
+    const auto snapshot = std::ranges::find(found.snapshots, "x.com/" + name, &ResourceSnapshot::resource);
+    return snapshot == found.snapshots.end() ? -1 : static_cast<int>(snapshot->inventory.id_count());
   };
   CHECK(count_of("gpu") == 2);
   CHECK(count_of("pci") == 1);
@@ -155,8 +155,8 @@ TEST_CASE("hardware is recorded without a configuration, and what only one asks 
   const HostRoot host(facts.machine);
   const Survey found = survey(config, host);
   const auto devices_of_resource = [&](const std::string& name) -> std::size_t {
-    const auto offer = std::ranges::find(found.offers, "x.com/" + name, &Offer::resource);
-    return offer == found.offers.end() ? 0 : offer->inventory.id_count();
+    const auto snapshot = std::ranges::find(found.snapshots, "x.com/" + name, &ResourceSnapshot::resource);
+    return snapshot == found.snapshots.end() ? 0 : snapshot->inventory.id_count();
   };
   CHECK(facts.node == "gpu-7");
   CHECK(facts.recorded == "2026-01-31T12:00:00Z");

@@ -32,7 +32,7 @@ class Machine {
   static Texts of(const HostRoot& host, const std::string& entry) {
     const test::TempDir files;
     files.file("config.yaml", "resources:\n" + entry);
-    return mount_remarks(host, survey(load_config(files.at("config.yaml")), host).offers);
+    return mount_remarks(host, survey(load_config(files.at("config.yaml")), host).snapshots);
   }
 
  private:

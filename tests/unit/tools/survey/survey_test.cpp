@@ -22,10 +22,10 @@ TEST_CASE("a survey has every resource that the daemon would serve, by name") {
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("gophers").string() +
                                       "}}\n- {name: x.com/a, count: 2}\n");
   const Survey found = survey(config, HostRoot());
-  REQUIRE(found.offers.size() == 2);
-  CHECK(found.offers[0].resource == "x.com/a");
-  CHECK(found.offers[0].inventory.id_count() == 2);
-  CHECK(found.offers[1].inventory.devices()[0].id == "amy");
+  REQUIRE(found.snapshots.size() == 2);
+  CHECK(found.snapshots[0].resource == "x.com/a");
+  CHECK(found.snapshots[0].inventory.id_count() == 2);
+  CHECK(found.snapshots[1].inventory.devices()[0].id == "amy");
   CHECK(found.troubles.empty());
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("an entry that cannot be looked at does not hide the others") {
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
                                       "}}\n- {name: x.com/a, count: 2}\n");
   const Survey found = survey(config, HostRoot());
-  CHECK(found.offers.size() == 1);
+  CHECK(found.snapshots.size() == 1);
   REQUIRE(found.troubles.size() == 1);
   CHECK(found.troubles[0].find("config.yaml:2:3: x.com/b: ") != std::string::npos);
 }
@@ -49,14 +49,14 @@ TEST_CASE("entries of one name are one list, in which what both find is the firs
   };
   const std::string both = entry("one", ", env: {A: one}") + entry("two", ", env: {A: two}");
   const Survey found = survey(load(dir, both + entry("none", "")), HostRoot());
-  REQUIRE(found.offers.size() == 1);
-  const auto devices = found.offers[0].inventory.devices();
+  REQUIRE(found.snapshots.size() == 1);
+  const auto devices = found.snapshots[0].inventory.devices();
   REQUIRE(devices.size() == 2);
   CHECK(devices[0].id == "amy");
-  CHECK(devices[0].terms == found.offers[0].spec);
+  CHECK(devices[0].terms == found.snapshots[0].spec);
   CHECK(devices[1].terms->env.front().second.text() == "two");
   CHECK(survey(load(dir, entry("one", "") + entry("one", ", id: \"again-{id}\"")), HostRoot())
-            .offers.at(0)
+            .snapshots.at(0)
             .inventory.id_count() == 1);
 }
 
@@ -66,8 +66,8 @@ TEST_CASE("an entry that cannot be looked at does not hide those of its name") {
   const Survey found = survey(load(dir, "- {name: x.com/b, directory: {path: " + dir.at("file").string() +
                                             "}}\n- {name: x.com/b, count: 2}\n"),
                               HostRoot());
-  REQUIRE(found.offers.size() == 1);
-  CHECK(found.offers[0].inventory.id_count() == 2);
+  REQUIRE(found.snapshots.size() == 1);
+  CHECK(found.snapshots[0].inventory.id_count() == 2);
   CHECK(found.troubles.size() == 1);
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("a survey has what an entry chooses, and says which patterns match not
   const Config config = load(dir, "- {name: x.com/b, directory: {path: " + dir.at("gophers").string() +
                                       "}, except: [{name: bob}, {name: c*}], replicas: {amy: 2, bob: 3}}\n");
   const Survey found = survey(config, HostRoot());
-  CHECK(found.offers.at(0).inventory.id_count() == 2);
+  CHECK(found.snapshots.at(0).inventory.id_count() == 2);
   CHECK(found.remarks.empty());
   REQUIRE(found.unmatched.size() == 2);
   CHECK(found.unmatched[0].ends_with(

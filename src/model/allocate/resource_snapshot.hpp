@@ -21,7 +21,7 @@ struct Stall {
   bool operator==(const Stall&) const = default;
 };
 
-struct Offer {
+struct ResourceSnapshot {
   std::string resource;
   Inventory inventory;
   std::shared_ptr<const AllocationSpec> spec;
@@ -35,11 +35,11 @@ struct Offer {
 };
 
 // Why these cannot be promised now; empty: nothing speaks against it.
-std::string stall_of(const Offer& offer, std::span<const std::string> ids);
+std::string stall_of(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 
 // Does a container runtime read a specification of ours for some of the devices?
-bool names_by_cdi(const Offer& offer);
+bool names_by_cdi(const ResourceSnapshot& snapshot);
 // Does a program have a part in the answer for these ids?
-bool asks_program(const Offer& offer, std::span<const std::string> ids);
+bool asks_program(const ResourceSnapshot& snapshot, std::span<const std::string> ids);
 
 }  // namespace plughost
