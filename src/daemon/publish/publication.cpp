@@ -61,7 +61,7 @@ void Publication::publish(Finding finding) {
 void Publication::specify_next() {
   const Finding& next = findings_.front();
   std::vector<ResourceSnapshot> snapshots;
-  for (const Roster::Listing& listing : next.listings)
+  for (const DeviceTracker::Listing& listing : next.listings)
     if (claim(served_[listing.resource], listing.resource)) snapshots.push_back(snapshot_of(next, listing));
   means_.cdi.present().write(next.files, std::move(snapshots),
                              lifetime_.bound([this](const CdiWriter::Outcome& outcome) {
@@ -73,14 +73,15 @@ void Publication::specify_next() {
 }
 
 void Publication::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
-  for (const Roster::Listing& listing : finding.listings)
+  for (const DeviceTracker::Listing& listing : finding.listings)
     go_out(listing, snapshot_of(finding, listing), specified.trouble_of(listing.resource));
   if (findings_.empty()) entry_.all_published();
   arm_retry();
   means_.owner.changed();
 }
 
-ResourceSnapshot Publication::snapshot_of(const Finding& finding, const Roster::Listing& listing) const {
+ResourceSnapshot Publication::snapshot_of(const Finding& finding,
+                                          const DeviceTracker::Listing& listing) const {
   return {.resource = listing.resource,
           .inventory = listing.now,
           .spec = finding.spec,
@@ -91,7 +92,7 @@ ResourceSnapshot Publication::snapshot_of(const Finding& finding, const Roster::
           .free = finding.spec->shares == SharesOf::kAny ? nullptr : free_};
 }
 
-void Publication::go_out(const Roster::Listing& listing, ResourceSnapshot snapshot,
+void Publication::go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot,
                          const std::string& cdi_trouble) {
   Served& served = served_[listing.resource];
   const bool ends = listing.now.empty() && !config_.spec->name.literal();

@@ -12,8 +12,8 @@
 #include "base/system/event_loop.hpp"
 #include "base/system/rate.hpp"
 #include "config/config.hpp"
+#include "daemon/devices/device_tracker.hpp"
 #include "daemon/devices/held_devices.hpp"
-#include "daemon/devices/roster.hpp"
 #include "daemon/platform/kubelet_link.hpp"
 #include "daemon/publish/cdi_places.hpp"
 #include "daemon/publish/resource.hpp"
@@ -73,7 +73,7 @@ class Publication {
     std::shared_ptr<const AllocationSpec> spec;
     bool by_cdi = false;  // some of its devices have a name in a specification of ours
     std::vector<CdiFile> files;
-    std::vector<Roster::Listing> listings;
+    std::vector<DeviceTracker::Listing> listings;
   };
 
   // config is the entry's as it is then. All outlive it.
@@ -110,8 +110,9 @@ class Publication {
   const std::string& entry_name() const { return config_.spec->name.text(); }
   void specify_next();
   void go_out(const Finding& finding, const CdiWriter::Outcome& specified);
-  void go_out(const Roster::Listing& listing, ResourceSnapshot snapshot, const std::string& cdi_trouble);
-  ResourceSnapshot snapshot_of(const Finding& finding, const Roster::Listing& listing) const;
+  void go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot,
+              const std::string& cdi_trouble);
+  ResourceSnapshot snapshot_of(const Finding& finding, const DeviceTracker::Listing& listing) const;
   // What could not be done is tried again.
   void arm_retry();
   // Is the resource this entry's?

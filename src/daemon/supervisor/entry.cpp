@@ -12,7 +12,7 @@ Entry::Entry(const Publication::Means& means, const Drains& drains, Configs conf
       config_(configs.front()),
       checks_(platform_.programs, platform_.log, [this] { hint(); }),
       adopting_(platform_, link_, [this] { on_overlay(); }),
-      roster_({&drains, &adopting_.devices(), held_.ledger().get()}),
+      tracker_({&drains, &adopting_.devices(), held_.ledger().get()}),
       publication_(means, config_, *this),
       parts_(platform_, *this, std::move(configs)) {
   config_ = parts_.whole();
@@ -20,14 +20,14 @@ Entry::Entry(const Publication::Means& means, const Drains& drains, Configs conf
 }
 
 Entry::~Entry() {
-  for (const auto& [resource, list] : roster_.lists()) {
+  for (const auto& [resource, list] : tracker_.lists()) {
     held_.ledger()->keep(resource);
     held_.list(resource, {});
   }
 }
 
 void Entry::update(Configs configs) {
-  const std::map<std::string, Inventory> listed = roster_.lists();
+  const std::map<std::string, Inventory> listed = tracker_.lists();
   for (const auto& [resource, list] : listed) held_.ledger()->keep(resource);
   adopting_.on_reload(listed);
   parts_.update(std::move(configs), listed);
@@ -57,28 +57,28 @@ void Entry::on_sockets() {
 }
 
 void Entry::specify_anew() {
-  std::vector<Roster::Listing> listings;
-  for (const auto& [resource, list] : roster_.lists()) listings.push_back({resource, list, list});
+  std::vector<DeviceTracker::Listing> listings;
+  for (const auto& [resource, list] : tracker_.lists()) listings.push_back({resource, list, list});
   publish(std::move(listings));
   hint();
 }
 
 void Entry::forgive(const Drains::Name& name) {
-  const Inventory& listed = roster_.listed(name.resource);
+  const Inventory& listed = tracker_.listed(name.resource);
   if (const Device* const device = device_of_id(listed.devices(), name.device)) parts_.forgive(*device);
 }
 
 // Without a look at the machine: a driver that hangs is a reason to drain.
 void Entry::on_overlay() {
-  std::vector<Roster::Listing> listings = roster_.lay_anew();
-  parts_.rest_drained(roster_.lists());
+  std::vector<DeviceTracker::Listing> listings = tracker_.lay_anew();
+  parts_.rest_drained(tracker_.lists());
   if (!listings.empty())
     publish(std::move(listings));
   else if (publication_.idle())
     adopting_.tell();
 }
 
-void Entry::publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files) {
+void Entry::publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files) {
   publication_.publish({.spec = config_.spec,
                         .by_cdi = parts_.names_by_cdi(),
                         .files = std::move(files),
@@ -86,19 +86,19 @@ void Entry::publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> 
 }
 
 void Entry::dropped(const std::string& resource) {
-  if (!roster_.listed(resource).empty()) return;  // they may be back by now
-  roster_.drop(resource);
+  if (!tracker_.listed(resource).empty()) return;  // they may be back by now
+  tracker_.drop(resource);
   held_.list(resource, {});
 }
 
 Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
-  std::vector<Roster::Listing> listings;
+  std::vector<DeviceTracker::Listing> listings;
   if (parts_.counts(part, found) && !found.scan.undecided) {
     // What is listed already has to be listed on.
     const bool first = parts_.several() ? !part.devices() : publication_.empty();
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-    } else if (auto devices = parts_.take(part, found, roster_.lists())) {
+    } else if (auto devices = parts_.take(part, found, tracker_.lists())) {
       adopting_.take(std::move(found.adoptions));
       listings = take(std::move(*devices));
       look_for_drift(found.others);
@@ -108,7 +108,7 @@ Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
   }
   publish(std::move(listings), std::move(found.scan.cdi));
   take_what_is_due();
-  return roster_.next_change();
+  return tracker_.next_change();
 }
 
 void Entry::on_trouble() {
@@ -118,7 +118,7 @@ void Entry::on_trouble() {
 
 void Entry::take_what_is_due() {
   if (!parts_.is_due()) return;
-  if (auto devices = parts_.take_what_is_due(roster_.lists())) publish(take(std::move(*devices)));
+  if (auto devices = parts_.take_what_is_due(tracker_.lists())) publish(take(std::move(*devices)));
 }
 
 void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
@@ -131,41 +131,41 @@ void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
   hint();
 }
 
-std::vector<Roster::Listing> Entry::take(DevicesOf resources) {
+std::vector<DeviceTracker::Listing> Entry::take(DevicesOf resources) {
   checks_.follow(*config_.spec, resources);
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   for (auto& resource : resources) {
     const std::string& name = resource.first;
-    checks_.apply(name, roster_.listed(name).devices(), resource.second);
+    checks_.apply(name, tracker_.listed(name).devices(), resource.second);
     held_.list(name, resource.second, adopting_.devices().units_elsewhere(name));
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   publication_.for_each_resource([&](const Resource& resource) {
-    if (!seen.contains(resource.name()) && resource.has_given()) roster_.note_held(resource.name());
+    if (!seen.contains(resource.name()) && resource.has_given()) tracker_.note_held(resource.name());
   });
-  const Roster::Terms terms{
+  const DeviceTracker::Terms terms{
       .forget_after = config_.spec->forget_after,
       .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
       .named_after_devices = !config_.spec->name.literal()};
-  std::vector<Roster::Listing> listings = roster_.take(std::move(seen), Clock::now(), terms);
-  parts_.rest_drained(roster_.lists());
+  std::vector<DeviceTracker::Listing> listings = tracker_.take(std::move(seen), Clock::now(), terms);
+  parts_.rest_drained(tracker_.lists());
   ask_for_holders();
   return listings;
 }
 
 void Entry::ask_for_holders() {
-  const auto since = roster_.question();
+  const auto since = tracker_.question();
   if (!since) return;
-  roster_.ask();
+  tracker_.ask();
   link_.holdings().read(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
-    roster_.learn(answer, Clock::now());
+    tracker_.learn(answer, Clock::now());
     hint();
     link_.note_answer(answer);
   }));
 }
 
 void Entry::remark(std::vector<std::string> texts) {
-  if (roster_.crowded())
+  if (tracker_.crowded())
     texts.push_back("the name " + config_.spec->name.text() + " has given " + std::to_string(kMostResources) +
                     " resources that are not forgotten yet: further ones wait; name the resources by "
                     "something coarser");

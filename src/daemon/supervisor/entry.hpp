@@ -10,7 +10,7 @@
 #include "base/system/event_loop.hpp"
 #include "config/config.hpp"
 #include "daemon/adoption/adopting.hpp"
-#include "daemon/devices/roster.hpp"
+#include "daemon/devices/device_tracker.hpp"
 #include "daemon/hooks/health_checks.hpp"
 #include "daemon/publish/publication.hpp"
 #include "daemon/status/status.hpp"
@@ -50,7 +50,7 @@ class Entry final : private PublicationOwner, private PartOwner {
   Publication& publication() { return publication_; }
   const Publication& publication() const { return publication_; }
   // Are all resources there that the machine's devices make?
-  bool settled() const { return roster_.complete() && publication_.idle(); }
+  bool settled() const { return tracker_.complete() && publication_.idle(); }
   bool names_by_cdi() const { return parts_.names_by_cdi(); }
 
   std::vector<EntryStatus> status() const { return parts_.status(); }
@@ -61,7 +61,7 @@ class Entry final : private PublicationOwner, private PartOwner {
   void dropped(const std::string& resource) override;
   void note(const std::string& trouble) override { parts_.first().note(trouble); }
 
-  std::map<std::string, Inventory> listed() const override { return roster_.lists(); }
+  std::map<std::string, Inventory> listed() const override { return tracker_.lists(); }
   Scanner::Parts others_of(const Part& part) const override { return parts_.others_of(part); }
   void prepare(const std::function<void(HeldIds held)>& then) override;
   Clock::time_point found(Part& part, Scanner::Found& found) override;
@@ -70,9 +70,9 @@ class Entry final : private PublicationOwner, private PartOwner {
   void take_what_is_due();
   // Reads anew what pods were given for devices that are others now, and looks again.
   void look_for_drift(const std::vector<Ledger::Name>& others);
-  std::vector<Roster::Listing> take(DevicesOf resources);
+  std::vector<DeviceTracker::Listing> take(DevicesOf resources);
   void ask_for_holders();
-  void publish(std::vector<Roster::Listing> listings, std::vector<CdiFile> files = {});
+  void publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files = {});
   // Of the resources as a whole.
   void remark(std::vector<std::string> texts);
 
@@ -82,7 +82,7 @@ class Entry final : private PublicationOwner, private PartOwner {
   ResourceConfig config_;
   HealthChecks checks_;
   Adopting adopting_;
-  Roster roster_;
+  DeviceTracker tracker_;
   std::set<std::string> remarked_;
   bool drifts_ = false;  // the last look had held devices that were others
   Lifetime lifetime_;

@@ -1,4 +1,4 @@
-#include "daemon/devices/roster.hpp"
+#include "daemon/devices/device_tracker.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,10 +10,10 @@ namespace plughost {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = Roster::Clock;
+using Clock = DeviceTracker::Clock;
 
 constexpr Clock::time_point kStart{1000h};
-constexpr Clock::time_point kNever = Roster::kNever;
+constexpr Clock::time_point kNever = DeviceTracker::kNever;
 const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
 
@@ -42,28 +42,29 @@ Holdings held(const std::string& resource, std::initializer_list<const char*> id
 struct Listed {
   Drains drains;
   AdoptedDevices adopted;
-  Roster roster{{&drains, &adopted}};
-  Roster::Terms terms{.forget_after = 60s};
+  DeviceTracker tracker{{&drains, &adopted}};
+  DeviceTracker::Terms terms{.forget_after = 60s};
 
-  std::vector<Roster::Listing> take(std::map<std::string, Roster::Seen> seen, Clock::time_point now) {
-    return roster.take(std::move(seen), now, terms);
+  std::vector<DeviceTracker::Listing> take(std::map<std::string, DeviceTracker::Seen> seen,
+                                           Clock::time_point now) {
+    return tracker.take(std::move(seen), now, terms);
   }
   // What is listed of kA when these are there.
   std::string see(std::initializer_list<const char*> ids, Clock::time_point now) {
-    std::map<std::string, Roster::Seen> seen;
+    std::map<std::string, DeviceTracker::Seen> seen;
     seen[kA].devices = devices(ids);
     take(std::move(seen), now);
-    return text_of(roster.listed(kA));
+    return text_of(tracker.listed(kA));
   }
   void learn(const Holdings& holdings, Clock::time_point asked) {
-    roster.learn({.holdings = std::make_shared<const Holdings>(holdings), .complete = true, .asked = asked},
-                 asked);
+    tracker.learn({.holdings = std::make_shared<const Holdings>(holdings), .complete = true, .asked = asked},
+                  asked);
   }
 };
 
 TEST_CASE("each resource has its list, and what it was before") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kB].devices = devices({"b", "a"});
   seen[kA].devices = devices({"c"});
   auto listings = entry.take(seen, kStart);
@@ -76,16 +77,16 @@ TEST_CASE("each resource has its list, and what it was before") {
   listings = entry.take(seen, kStart + 1s);
   CHECK(text_of(listings[1].before) == "a b");
   CHECK(text_of(listings[1].now) == "a b d");
-  CHECK(text_of(entry.roster.listed(kB)) == "a b d");
-  CHECK(entry.roster.listed("x.com/other").empty());
-  CHECK(entry.roster.next_change() == kNever);
+  CHECK(text_of(entry.tracker.listed(kB)) == "a b d");
+  CHECK(entry.tracker.listed("x.com/other").empty());
+  CHECK(entry.tracker.next_change() == kNever);
 }
 
 TEST_CASE("a list that says the same is the same, not another that is equal") {
   Listed entry;
   entry.see({"a", "b"}, kStart);
-  const auto first = entry.roster.listed(kA).devices();
-  std::map<std::string, Roster::Seen> seen;
+  const auto first = entry.tracker.listed(kA).devices();
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"b", "a"});
   const auto listings = entry.take(seen, kStart + 1s);
   CHECK(listings.at(0).now.devices().data() == first.data());
@@ -98,33 +99,33 @@ TEST_CASE("a resource that was listed and is not seen is listed on, with what it
   const auto listings = entry.take({}, kStart + 1s);
   REQUIRE(listings.size() == 1);
   CHECK(text_of(listings[0].now) == "a!");
-  entry.roster.drop(kA);
-  CHECK(entry.roster.listed(kA).empty());
+  entry.tracker.drop(kA);
+  CHECK(entry.tracker.listed(kA).empty());
   CHECK(entry.take({}, kStart + 2s).empty());
 }
 
 TEST_CASE("a new resource begins when none of its devices waits for its first verdict") {
   Listed entry;
-  CHECK_FALSE(entry.roster.complete());
-  std::map<std::string, Roster::Seen> seen;
+  CHECK_FALSE(entry.tracker.complete());
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA] = {.devices = devices({"a"}), .waits_until = kStart + 5s};
   seen[kB].devices = devices({"b"});
   auto listings = entry.take(seen, kStart);
   REQUIRE(listings.size() == 1);
   CHECK(listings[0].resource == kB);
-  CHECK_FALSE(entry.roster.complete());
-  CHECK(entry.roster.next_change() == kStart + 5s);
+  CHECK_FALSE(entry.tracker.complete());
+  CHECK(entry.tracker.next_change() == kStart + 5s);
   seen[kA] = {.devices = devices({"a", "c"})};
   listings = entry.take(seen, kStart + 2s);
   REQUIRE(listings.size() == 2);
   CHECK(text_of(listings[0].now) == "a c");
-  CHECK(entry.roster.complete());
-  CHECK(entry.roster.next_change() == kNever);
+  CHECK(entry.tracker.complete());
+  CHECK(entry.tracker.next_change() == kNever);
   // From now on it does not wait.
   seen[kA] = {.devices = devices({"a", "c"}), .waits_until = kStart + 9s};
   CHECK(entry.take(seen, kStart + 3s).size() == 2);
-  CHECK(entry.roster.complete());
-  CHECK(entry.roster.next_change() == kStart + 9s);
+  CHECK(entry.tracker.complete());
+  CHECK(entry.tracker.next_change() == kStart + 9s);
 }
 
 TEST_CASE(
@@ -132,20 +133,20 @@ TEST_CASE(
   Listed entry;
   CHECK(entry.see({"a", "b"}, kStart) == "a b");
   CHECK(entry.see({"b"}, kStart + 1s) == "a! b");
-  CHECK(entry.roster.next_change() == kStart + 61s);
-  CHECK_FALSE(entry.roster.question());
+  CHECK(entry.tracker.next_change() == kStart + 61s);
+  CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({"b"}, kStart + 61s) == "a! b");
-  REQUIRE(entry.roster.question());
-  CHECK(*entry.roster.question() == kStart + 61s);
-  entry.roster.ask();
-  CHECK_FALSE(entry.roster.question());
+  REQUIRE(entry.tracker.question());
+  CHECK(*entry.tracker.question() == kStart + 61s);
+  entry.tracker.ask();
+  CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({"b"}, kStart + 62s) == "a! b");
-  CHECK_FALSE(entry.roster.question());
+  CHECK_FALSE(entry.tracker.question());
   entry.learn({}, kStart + 62s);
-  CHECK_FALSE(entry.roster.question());
+  CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({"b"}, kStart + 63s) == "b");
-  CHECK_FALSE(entry.roster.question());
-  CHECK(entry.roster.next_change() == kNever);
+  CHECK_FALSE(entry.tracker.question());
+  CHECK(entry.tracker.next_change() == kNever);
 }
 
 TEST_CASE("an answer to a question that was put before a device was due says nothing of it") {
@@ -154,14 +155,14 @@ TEST_CASE("an answer to a question that was put before a device was due says not
   entry.see({"b"}, kStart);
   entry.see({}, kStart + 10s);
   entry.see({}, kStart + 60s);
-  CHECK(*entry.roster.question() == kStart + 60s);
-  entry.roster.ask();
+  CHECK(*entry.tracker.question() == kStart + 60s);
+  entry.tracker.ask();
   entry.learn({}, kStart + 60s);
   CHECK(entry.see({}, kStart + 70s) == "b!");
-  CHECK(*entry.roster.question() == kStart + 70s);
+  CHECK(*entry.tracker.question() == kStart + 70s);
   entry.learn({}, kStart + 70s - 1ms);
   CHECK(entry.see({}, kStart + 71s) == "b!");
-  CHECK(*entry.roster.question() == kStart + 70s);
+  CHECK(*entry.tracker.question() == kStart + 70s);
   entry.learn({}, kStart + 70s);
   CHECK(entry.see({}, kStart + 72s).empty());
 }
@@ -172,7 +173,7 @@ TEST_CASE("the question is one that will do for all devices that are due") {
   entry.see({"b"}, kStart);
   entry.see({}, kStart + 5s);
   CHECK(entry.see({}, kStart + 100s) == "a! b!");
-  CHECK(*entry.roster.question() == kStart + 65s);
+  CHECK(*entry.tracker.question() == kStart + 65s);
 }
 
 TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after 2 s, 4 s and so on") {
@@ -182,26 +183,26 @@ TEST_CASE("a device that a pod holds stays, and the kubelet is asked again after
   auto now = kStart + 60s;
   for (const auto pause : {2s, 4s, 8s, 16s, 32s, 60s, 60s}) {
     CHECK(entry.see({"c"}, now) == (now == kStart + 60s ? "a! b! c" : "a! c"));
-    REQUIRE(entry.roster.question());
-    CHECK(*entry.roster.question() == now);
+    REQUIRE(entry.tracker.question());
+    CHECK(*entry.tracker.question() == now);
     entry.learn(held(kA, {"a", "c"}), now);
     CHECK(entry.see({"c"}, now) == "a! c");
-    CHECK(entry.roster.next_change() == now + pause);
+    CHECK(entry.tracker.next_change() == now + pause);
     CHECK(entry.see({"c"}, now + pause - 1ms) == "a! c");
-    CHECK_FALSE(entry.roster.question());
+    CHECK_FALSE(entry.tracker.question());
     now += pause;
   }
   CHECK(entry.see({"c"}, now) == "a! c");
   entry.learn(held(kA, {"c"}), now);
   CHECK(entry.see({"c"}, now) == "c");
-  CHECK(entry.roster.next_change() == kNever);
+  CHECK(entry.tracker.next_change() == kNever);
   // The pauses begin anew.
   entry.see({}, now);
   now += 60s;
   entry.see({}, now);
   entry.learn(held(kA, {"c"}), now);
   entry.see({}, now);
-  CHECK(entry.roster.next_change() == now + 2s);
+  CHECK(entry.tracker.next_change() == now + 2s);
 }
 
 TEST_CASE("while the kubelet does not tell, who was held is held, and time alone decides of the others") {
@@ -212,12 +213,12 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
   entry.learn(held(kA, {"held"}), kStart + 60s);
   CHECK(entry.see({}, kStart + 61s) == "free! held!");
   entry.see({}, kStart + 62s);
-  REQUIRE(entry.roster.question());
-  entry.roster.learn({.asked = kStart + 62s}, kStart + 62s);
+  REQUIRE(entry.tracker.question());
+  entry.tracker.learn({.asked = kStart + 62s}, kStart + 62s);
   CHECK(entry.see({}, kStart + 63s) == "free! held!");
-  CHECK(entry.roster.next_change() == kStart + 66s);
+  CHECK(entry.tracker.next_change() == kStart + 66s);
   entry.see({}, kStart + 121s);
-  entry.roster.learn({.asked = kStart + 121s}, kStart + 121s);
+  entry.tracker.learn({.asked = kStart + 121s}, kStart + 121s);
   CHECK(entry.see({}, kStart + 122s) == "held!");
   entry.learn({}, kStart + 130s);
   CHECK(entry.see({}, kStart + 130s).empty());
@@ -225,7 +226,7 @@ TEST_CASE("while the kubelet does not tell, who was held is held, and time alone
 
 TEST_CASE("a pod that holds one share holds the device, and another resource's pod does not") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = {{.id = "gpu", .replicas = 4}, {.id = "other", .replicas = 4}};
   entry.take(seen, kStart);
   entry.take({}, kStart);
@@ -234,7 +235,7 @@ TEST_CASE("a pod that holds one share holds the device, and another resource's p
   holdings.merge(held(kB, {"other::0"}));
   entry.learn(holdings, kStart + 60s);
   entry.take({}, kStart + 60s);
-  CHECK(text_of(entry.roster.listed(kA)) == "gpu!");
+  CHECK(text_of(entry.tracker.listed(kA)) == "gpu!");
 }
 
 TEST_CASE("a device that is away is Healthy while a pod holds it: it is in that pod's network namespace") {
@@ -243,12 +244,12 @@ TEST_CASE("a device that is away is Healthy while a pod holds it: it is in that 
   entry.terms.held = [&](const std::string& resource, const std::string& id) {
     return resource == kA && held.contains(id);
   };
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = {{.id = "a", .trouble = "another namespace has it", .away = true},
                       {.id = "b", .trouble = "no driver"}};
   const auto now = [&] {
     entry.take(seen, kStart);
-    return text_of(entry.roster.listed(kA));
+    return text_of(entry.tracker.listed(kA));
   };
   CHECK(now() == "a! b!");
   held = {"a", "b"};
@@ -262,10 +263,10 @@ TEST_CASE("a device that flaps is held, and the list changes when it is released
   entry.see({"a"}, kStart);
   for (int i = 1; i <= 6; ++i)
     i % 2 == 1 ? entry.see({}, kStart + i * 1s) : entry.see({"a"}, kStart + i * 1s);
-  CHECK(text_of(entry.roster.listed(kA)) == "a!");
-  CHECK(entry.roster.next_change() == kStart + 6s + Damping::kCalm);
+  CHECK(text_of(entry.tracker.listed(kA)) == "a!");
+  CHECK(entry.tracker.next_change() == kStart + 6s + Damping::kCalm);
   CHECK(entry.see({"a"}, kStart + 36s) == "a");
-  CHECK(entry.roster.next_change() == kNever);
+  CHECK(entry.tracker.next_change() == kNever);
 }
 
 TEST_CASE(
@@ -275,14 +276,14 @@ TEST_CASE(
     Listed entry;
     entry.terms.held = [](const std::string&, const std::string&) { return true; };
     for (int n = 0; n < 20; ++n) {
-      std::map<std::string, Roster::Seen> seen;
+      std::map<std::string, DeviceTracker::Seen> seen;
       seen[kA].devices = {{.id = "a", .trouble = n % 2 == 1 ? "bad" : "", .replicas = replicas}};
       entry.take(std::move(seen), kStart + n * 1s);
     }
-    std::map<std::string, Roster::Seen> well;
+    std::map<std::string, DeviceTracker::Seen> well;
     well[kA].devices = {{.id = "a", .replicas = replicas}};
     entry.take(std::move(well), kStart + 20s);
-    CHECK(text_of(entry.roster.listed(kA)) == (replicas == 1 ? "a" : "a!"));
+    CHECK(text_of(entry.tracker.listed(kA)) == (replicas == 1 ? "a" : "a!"));
   }
 }
 
@@ -291,10 +292,10 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
   entry.terms.named_after_devices = true;
   entry.see({"a", "b"}, kStart);
   CHECK(entry.see({"b"}, kStart + 1s) == "a! b");  // one that is left keeps the resource, and all that it had
-  CHECK_FALSE(entry.roster.question());
+  CHECK_FALSE(entry.tracker.question());
   CHECK(entry.see({}, kStart + 2s) == "a! b!");
-  REQUIRE(entry.roster.question());
-  CHECK(*entry.roster.question() == kStart + 2s);
+  REQUIRE(entry.tracker.question());
+  CHECK(*entry.tracker.question() == kStart + 2s);
   SUBCASE("when the kubelet says that nobody holds it") {
     entry.learn({}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s).empty());
@@ -310,21 +311,21 @@ TEST_CASE("a resource that is named after its devices and was never held goes wi
     CHECK(entry.see({}, kStart + 62s).empty());
   }
   SUBCASE("unless a container has got one before") {
-    entry.roster.note_held(kA);
+    entry.tracker.note_held(kA);
     entry.see({}, kStart + 3s);
     entry.learn({}, kStart + 3s);
     CHECK(entry.see({}, kStart + 60s) == "a! b!");
   }
   SUBCASE("and where the kubelet does not tell, when its time is over") {
-    entry.roster.learn({.asked = kStart + 2s}, kStart + 2s);
+    entry.tracker.learn({.asked = kStart + 2s}, kStart + 2s);
     CHECK(entry.see({}, kStart + 3s) == "a! b!");
-    CHECK_FALSE(entry.roster.question());
-    CHECK(entry.roster.next_change() == kStart + 61s);
+    CHECK_FALSE(entry.tracker.question());
+    CHECK(entry.tracker.next_change() == kStart + 61s);
     CHECK(entry.see({}, kStart + 62s - 1ms) == "a! b!");
-    CHECK(*entry.roster.question() == kStart + 61s);
+    CHECK(*entry.tracker.question() == kStart + 61s);
     entry.see({}, kStart + 62s);
-    CHECK(*entry.roster.question() == kStart + 62s);
-    entry.roster.learn({.asked = kStart + 62s}, kStart + 62s);
+    CHECK(*entry.tracker.question() == kStart + 62s);
+    entry.tracker.learn({.asked = kStart + 62s}, kStart + 62s);
     CHECK(entry.see({}, kStart + 62s).empty());
   }
 }
@@ -333,56 +334,56 @@ TEST_CASE("a resource that is named in the configuration keeps its devices for t
   Listed entry;
   entry.see({"a"}, kStart);
   CHECK(entry.see({}, kStart + 1s) == "a!");
-  CHECK_FALSE(entry.roster.question());
-  CHECK(entry.roster.next_change() == kStart + 61s);
+  CHECK_FALSE(entry.tracker.question());
+  CHECK(entry.tracker.next_change() == kStart + 61s);
 }
 
 TEST_CASE(
     "a drained device is Unhealthy as long as it is drained, and what it was otherwise is not forgotten") {
   Listed entry;
   entry.drains.set({kA, "a"}, {.reason = "the fan", .since = {}});
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a", "b"});
   auto listings = entry.take(seen, kStart);
   CHECK(text_of(listings.at(0).now) == "a! b");
-  CHECK(entry.roster.listed(kA).find("a")->reason() == "drained: the fan");
+  CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained: the fan");
   // It goes and comes back.
   seen[kA].devices = devices({"b"});
   entry.take(seen, kStart + 1s);
-  CHECK(entry.roster.listed(kA).find("a")->reason() ==
+  CHECK(entry.tracker.listed(kA).find("a")->reason() ==
         "drained: the fan; and by itself: it is gone: unplugged, removed, or left out by its entry");
   seen[kA].devices = devices({"a", "b"});
   entry.take(seen, kStart + 2s);
-  CHECK(entry.roster.listed(kA).find("a")->reason() == "drained: the fan");
+  CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained: the fan");
   entry.drains = {};
-  listings = entry.roster.lay_anew();
+  listings = entry.tracker.lay_anew();
   REQUIRE(listings.size() == 1);
   CHECK(text_of(listings[0].before) == "a! b");
   CHECK(text_of(listings[0].now) == "a b");
-  CHECK(text_of(entry.roster.listed(kA)) == "a b");
+  CHECK(text_of(entry.tracker.listed(kA)) == "a b");
 }
 
 TEST_CASE("other drains change the lists that they are about, and no other") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
   seen[kB].devices = devices({"a", "b"});
   entry.take(seen, kStart);
-  const auto untouched = entry.roster.listed(kA).devices();
-  CHECK(entry.roster.lay_anew().empty());
+  const auto untouched = entry.tracker.listed(kA).devices();
+  CHECK(entry.tracker.lay_anew().empty());
   entry.drains.set({kB, "b"}, {.reason = "", .since = {}});
   entry.drains.set({kA, "unknown"}, {.reason = "", .since = {}});
-  const auto listings = entry.roster.lay_anew();
+  const auto listings = entry.tracker.lay_anew();
   REQUIRE(listings.size() == 1);
   CHECK(listings[0].resource == kB);
   CHECK(text_of(listings[0].now) == "a b!");
-  CHECK(entry.roster.listed(kA).devices().data() == untouched.data());
-  CHECK(entry.roster.lay_anew().empty());
+  CHECK(entry.tracker.listed(kA).devices().data() == untouched.data());
+  CHECK(entry.tracker.lay_anew().empty());
 }
 
 TEST_CASE("a device that is drained and taken back again and again does not flap") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
   Drains drains;
   drains.set({kA, "a"}, {.reason = "", .since = {}});
@@ -390,16 +391,16 @@ TEST_CASE("a device that is drained and taken back again and again does not flap
     entry.drains = i % 2 == 0 ? drains : Drains();
     entry.take(seen, kStart + std::chrono::seconds(i));
   }
-  CHECK(text_of(entry.roster.listed(kA)) == "a");
+  CHECK(text_of(entry.tracker.listed(kA)) == "a");
   // Changes of its own count as ever: five are not too many.
   for (std::size_t i = 0; i < Damping::kMostChanges; ++i) {
     seen[kA].devices[0].trouble = i % 2 == 0 ? "sick" : "";
     entry.take(seen, kStart + 10s + std::chrono::seconds(i));
   }
-  CHECK(entry.roster.next_change() == kNever);
+  CHECK(entry.tracker.next_change() == kNever);
   seen[kA].devices[0].trouble = "";
   entry.take(seen, kStart + 20s);
-  CHECK(entry.roster.next_change() == kStart + 20s + Damping::kCalm);
+  CHECK(entry.tracker.next_change() == kStart + 20s + Damping::kCalm);
 }
 
 AdoptedDevices adopted(const std::string& resource, const std::string& device) {
@@ -412,7 +413,7 @@ AdoptedDevices adopted(const std::string& resource, const std::string& device) {
 
 TEST_CASE("a device that is adopted is Unhealthy from the first list on, until it is not") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a", "b"});
   seen[kB].devices = devices({"a"});
   entry.adopted = adopted(kA, "a");
@@ -420,53 +421,53 @@ TEST_CASE("a device that is adopted is Unhealthy from the first list on, until i
   CHECK(listings.at(0).before.empty());
   CHECK(text_of(listings.at(0).now) == "a! b");
   CHECK(text_of(listings.at(1).now) == "a");
-  CHECK(entry.roster.lay_anew().empty());
+  CHECK(entry.tracker.lay_anew().empty());
   entry.adopted = {};
-  const auto free = entry.roster.lay_anew();
+  const auto free = entry.tracker.lay_anew();
   REQUIRE(free.size() == 1);
   CHECK(text_of(free[0].now) == "a b");
   entry.adopted = adopted(kA, "b");
-  const auto again = entry.roster.lay_anew();
+  const auto again = entry.tracker.lay_anew();
   REQUIRE(again.size() == 1);
   CHECK(text_of(again[0].now) == "a b!");
 }
 
 TEST_CASE("a device may be drained and adopted, and each by itself keeps it out of service") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
   Drains drains;
   drains.set({kA, "a"}, {.reason = "", .since = {}});
   entry.drains = drains;
   entry.adopted = adopted(kA, "a");
   entry.take(seen, kStart);
-  CHECK(entry.roster.listed(kA).find("a")->reason() ==
+  CHECK(entry.tracker.listed(kA).find("a")->reason() ==
         "drained; and held by uid since before plughost, as X");
   entry.drains = {};
-  entry.roster.lay_anew();
-  CHECK(entry.roster.listed(kA).find("a")->reason() == "held by uid since before plughost, as X");
+  entry.tracker.lay_anew();
+  CHECK(entry.tracker.listed(kA).find("a")->reason() == "held by uid since before plughost, as X");
   entry.drains = drains;
   entry.adopted = {};
-  entry.roster.lay_anew();
-  CHECK(entry.roster.listed(kA).find("a")->reason() == "drained");
+  entry.tracker.lay_anew();
+  CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained");
 }
 
 TEST_CASE("an entry has a thousand resources at the most, with those that are remembered") {
   Listed entry;
-  std::map<std::string, Roster::Seen> seen;
+  std::map<std::string, DeviceTracker::Seen> seen;
   for (std::size_t i = 0; i < kMostResources; ++i)
     seen["x.com/" + std::to_string(i)].devices = {{.id = std::to_string(i)}};
   CHECK(entry.take(seen, kStart).size() == kMostResources);
-  CHECK_FALSE(entry.roster.crowded());
+  CHECK_FALSE(entry.tracker.crowded());
   seen.erase("x.com/0");
   seen["x.com/new"].devices = devices({"new"});
   CHECK(entry.take(seen, kStart + 1s).size() == kMostResources);
-  CHECK(entry.roster.crowded());
-  CHECK(entry.roster.listed("x.com/new").empty());
-  entry.roster.drop("x.com/0");
+  CHECK(entry.tracker.crowded());
+  CHECK(entry.tracker.listed("x.com/new").empty());
+  entry.tracker.drop("x.com/0");
   entry.take(seen, kStart + 2s);
-  CHECK_FALSE(entry.roster.crowded());
-  CHECK(text_of(entry.roster.listed("x.com/new")) == "new");
+  CHECK_FALSE(entry.tracker.crowded());
+  CHECK(text_of(entry.tracker.listed("x.com/new")) == "new");
 }
 
 }  // namespace

@@ -26,7 +26,7 @@
 
 namespace plughost {
 
-class Roster {
+class DeviceTracker {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr Clock::time_point kNever = Clock::time_point::max();
@@ -56,7 +56,7 @@ class Roster {
   };
 
   // They outlive it.
-  explicit Roster(Overlays overlays = {}) : overlays_(std::move(overlays)) {}
+  explicit DeviceTracker(Overlays overlays = {}) : overlays_(std::move(overlays)) {}
 
   // The lists from now on: of the resources that are seen, and of those that were listed before. A resource
   // begins with all of its devices, or the kubelet would take those of running pods away: until none is

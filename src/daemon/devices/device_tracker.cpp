@@ -1,4 +1,4 @@
-#include "daemon/devices/roster.hpp"
+#include "daemon/devices/device_tracker.hpp"
 
 #include <algorithm>
 
@@ -28,8 +28,8 @@ Inventory newer(const Inventory& former, Inventory list) {
 
 }  // namespace
 
-std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Clock::time_point now,
-                                          const Terms& terms) {
+std::vector<DeviceTracker::Listing> DeviceTracker::take(std::map<std::string, Seen> seen,
+                                                        Clock::time_point now, const Terms& terms) {
   for (const auto& [resource, row] : rows_) seen.try_emplace(resource);
   complete_ = true;
   crowded_ = false;
@@ -53,7 +53,7 @@ std::vector<Roster::Listing> Roster::take(std::map<std::string, Seen> seen, Cloc
   return listings;
 }
 
-std::vector<Roster::Listing> Roster::lay_anew() {
+std::vector<DeviceTracker::Listing> DeviceTracker::lay_anew() {
   std::vector<Listing> listings;
   for (auto& [resource, row] : rows_) {
     Listing listing = list(resource, row);
@@ -62,7 +62,7 @@ std::vector<Roster::Listing> Roster::lay_anew() {
   return listings;
 }
 
-Roster::Listing Roster::list(const std::string& resource, Row& row) const {
+DeviceTracker::Listing DeviceTracker::list(const std::string& resource, Row& row) const {
   Inventory list = row.bare;
   if (std::ranges::any_of(overlays_, [&](const Overlay* overlay) { return overlay->touches(resource); })) {
     std::vector<Device> devices(list.devices().begin(), list.devices().end());
@@ -74,8 +74,8 @@ Roster::Listing Roster::list(const std::string& resource, Row& row) const {
   return {resource, std::move(before), row.listed};
 }
 
-std::vector<Device> Roster::settle(const std::string& resource, Row& row, std::vector<Device> devices,
-                                   Clock::time_point now, const Terms& terms) {
+std::vector<Device> DeviceTracker::settle(const std::string& resource, Row& row, std::vector<Device> devices,
+                                          Clock::time_point now, const Terms& terms) {
   const auto before = row.bare.devices();
   // The pod that has it may have got it into its network namespace.
   for (Device& device : devices)
@@ -95,8 +95,8 @@ std::vector<Device> Roster::settle(const std::string& resource, Row& row, std::v
   return devices;
 }
 
-bool Roster::stays(const Row& row, const Device& device, Clock::time_point due, std::chrono::seconds later,
-                   Clock::time_point now) {
+bool DeviceTracker::stays(const Row& row, const Device& device, Clock::time_point due,
+                          std::chrono::seconds later, Clock::time_point now) {
   if (asked_ >= due && !told_ && later > 0s) {
     due = Remembered::forget_at(due, later);
     if (now < due) {
@@ -114,25 +114,25 @@ bool Roster::stays(const Row& row, const Device& device, Clock::time_point due, 
   return true;
 }
 
-void Roster::note_held(const std::string& resource) {
+void DeviceTracker::note_held(const std::string& resource) {
   if (const auto row = rows_.find(resource); row != rows_.end()) row->second.ever_held = true;
 }
 
-void Roster::drop(const std::string& resource) { rows_.erase(resource); }
+void DeviceTracker::drop(const std::string& resource) { rows_.erase(resource); }
 
-const Inventory& Roster::listed(const std::string& resource) const {
+const Inventory& DeviceTracker::listed(const std::string& resource) const {
   static const Inventory kNothing;
   const auto row = rows_.find(resource);
   return row == rows_.end() ? kNothing : row->second.listed;
 }
 
-std::map<std::string, Inventory> Roster::lists() const {
+std::map<std::string, Inventory> DeviceTracker::lists() const {
   std::map<std::string, Inventory> lists;
   for (const auto& [resource, row] : rows_) lists.emplace(resource, row.listed);
   return lists;
 }
 
-void Roster::learn(const PodResources::Answer& answer, Clock::time_point now) {
+void DeviceTracker::learn(const PodResources::Answer& answer, Clock::time_point now) {
   asking_ = false;
   question_.reset();
   asked_ = answer.asked;
