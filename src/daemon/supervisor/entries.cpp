@@ -22,12 +22,12 @@ void Entries::add(Entry::Configs entry, KubeletLink& link) {
   const Template& name = spec->name;
   // What is known before anybody has looked belongs to the entry that says it.
   if (name.literal() && !spec->rename_shared) names_.claim(name.text(), name.text());
-  entries_[name.text()] = std::make_unique<Entry>(Publication::Means{.platform = platform_,
-                                                                     .link = link,
-                                                                     .cdi = cdi_,
-                                                                     .assuming = assuming_,
-                                                                     .held = held_,
-                                                                     .owner = *this},
+  entries_[name.text()] = std::make_unique<Entry>(ResourcePublisher::Context{.platform = platform_,
+                                                                             .link = link,
+                                                                             .cdi = cdi_,
+                                                                             .assuming = assuming_,
+                                                                             .held = held_,
+                                                                             .owner = *this},
                                                   drains_, std::move(entry));
 }
 
@@ -38,7 +38,7 @@ void Entries::end(const std::string& name) {
 
 void Entries::retire(const std::string& name) {
   std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
-  at(name).publication().for_each_resource([&](Resource& resource) {
+  at(name).publisher().for_each_resource([&](Resource& resource) {
     snapshots.push_back(resource.snapshot());
     resource.end_for_good();
   });
@@ -62,7 +62,7 @@ void Entries::forget_specifications() {
     if (!entry->names_by_cdi()) continue;
     const AllocationSpec& spec = *entry->config().spec;
     if (!entry->settled()) return;
-    entry->publication().for_each_resource(
+    entry->publisher().for_each_resource(
         [&](const Resource& resource) { specified.insert(resource.name()); });
     late = late || (spec.assume && spec.assume->late());
   }
@@ -93,7 +93,7 @@ Announcer::Subjects Entries::subjects() const {
     const ResourceConfig& config = entry->config();
     if (config.labels.empty() && config.node_resources.empty()) continue;
     std::vector<Inventory> lists;
-    entry->publication().for_each_resource(
+    entry->publisher().for_each_resource(
         [&](const Resource& resource) { lists.push_back(resource.snapshot()->inventory); });
     if (!config.labels.empty())
       subjects.labels.push_back({.entry = name,

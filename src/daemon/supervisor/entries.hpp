@@ -48,8 +48,7 @@ class Entries final : private EntryOwner {
   template <typename Visit>
   void for_each_resource(Visit visit) const {
     for (const auto& [name, entry] : entries_)
-      entry->publication().for_each_resource(
-          [&, &its = *entry](Resource& resource) { visit(resource, its); });
+      entry->publisher().for_each_resource([&, &its = *entry](Resource& resource) { visit(resource, its); });
   }
   std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots() const;
   Announcer::Subjects subjects() const;

@@ -5,15 +5,15 @@
 
 namespace plughost {
 
-Entry::Entry(const Publication::Means& means, const Drains& drains, Configs configs)
-    : platform_(means.platform),
-      link_(means.link),
-      held_(means.held),
+Entry::Entry(const ResourcePublisher::Context& context, const Drains& drains, Configs configs)
+    : platform_(context.platform),
+      link_(context.link),
+      held_(context.held),
       config_(configs.front()),
       checks_(platform_.programs, platform_.log, [this] { hint(); }),
       adopting_(platform_, link_, [this] { on_overlay(); }),
       tracker_({&drains, &adopting_.devices(), held_.ledger().get()}),
-      publication_(means, config_, *this),
+      publisher_(context, config_, *this),
       parts_(platform_, *this, std::move(configs)) {
   config_ = parts_.whole();
   parts_.begin();
@@ -49,11 +49,11 @@ void Entry::prepare(const std::function<void(HeldIds held)>& then) {
 }
 
 void Entry::on_kubelet() {
-  publication_.for_each_resource([](Resource& resource) { resource.on_kubelet(); });
+  publisher_.for_each_resource([](Resource& resource) { resource.on_kubelet(); });
 }
 
 void Entry::on_sockets() {
-  publication_.for_each_resource([](Resource& resource) { resource.on_sockets(); });
+  publisher_.for_each_resource([](Resource& resource) { resource.on_sockets(); });
 }
 
 void Entry::specify_anew() {
@@ -74,15 +74,15 @@ void Entry::on_overlay() {
   parts_.rest_drained(tracker_.lists());
   if (!listings.empty())
     publish(std::move(listings));
-  else if (publication_.idle())
+  else if (publisher_.idle())
     adopting_.tell();
 }
 
 void Entry::publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files) {
-  publication_.publish({.spec = config_.spec,
-                        .by_cdi = parts_.names_by_cdi(),
-                        .files = std::move(files),
-                        .listings = std::move(listings)});
+  publisher_.publish({.spec = config_.spec,
+                      .by_cdi = parts_.names_by_cdi(),
+                      .files = std::move(files),
+                      .listings = std::move(listings)});
 }
 
 void Entry::dropped(const std::string& resource) {
@@ -95,7 +95,7 @@ Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
   std::vector<DeviceTracker::Listing> listings;
   if (parts_.counts(part, found) && !found.scan.undecided) {
     // What is listed already has to be listed on.
-    const bool first = parts_.several() ? !part.devices() : publication_.empty();
+    const bool first = parts_.several() ? !part.devices() : publisher_.empty();
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
     } else if (auto devices = parts_.take(part, found, tracker_.lists())) {
@@ -112,7 +112,7 @@ Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
 }
 
 void Entry::on_trouble() {
-  publication_.set_stalls(parts_.stalls());
+  publisher_.set_stalls(parts_.stalls());
   take_what_is_due();
 }
 
@@ -140,7 +140,7 @@ std::vector<DeviceTracker::Listing> Entry::take(DevicesOf resources) {
     held_.list(name, resource.second, adopting_.devices().units_elsewhere(name));
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
-  publication_.for_each_resource([&](const Resource& resource) {
+  publisher_.for_each_resource([&](const Resource& resource) {
     if (!seen.contains(resource.name()) && resource.has_given()) tracker_.note_held(resource.name());
   });
   const DeviceTracker::Terms terms{

@@ -12,20 +12,20 @@
 #include "daemon/adoption/adopting.hpp"
 #include "daemon/devices/device_tracker.hpp"
 #include "daemon/hooks/health_checks.hpp"
-#include "daemon/publish/publication.hpp"
+#include "daemon/publish/resource_publisher.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/supervisor/parts.hpp"
 #include "model/device/drains.hpp"
 
 namespace plughost {
 
-class Entry final : private PublicationOwner, private PartOwner {
+class Entry final : private PublisherOwner, private PartOwner {
  public:
   using Clock = EventLoop::Clock;
   using Configs = Parts::Configs;
 
   // Resources appear when each part has looked once, or could not. What means and drains name outlives it.
-  Entry(const Publication::Means& means, const Drains& drains, Configs configs);
+  Entry(const ResourcePublisher::Context& context, const Drains& drains, Configs configs);
   ~Entry() override;
   Entry& operator=(Entry&&) = delete;
 
@@ -47,10 +47,10 @@ class Entry final : private PublicationOwner, private PartOwner {
   void forgive(const Drains::Name& name);
   // An overlay is another.
   void on_overlay();
-  Publication& publication() { return publication_; }
-  const Publication& publication() const { return publication_; }
+  ResourcePublisher& publisher() { return publisher_; }
+  const ResourcePublisher& publisher() const { return publisher_; }
   // Are all resources there that the machine's devices make?
-  bool settled() const { return tracker_.complete() && publication_.idle(); }
+  bool settled() const { return tracker_.complete() && publisher_.idle(); }
   bool names_by_cdi() const { return parts_.names_by_cdi(); }
 
   std::vector<EntryStatus> status() const { return parts_.status(); }
@@ -86,7 +86,7 @@ class Entry final : private PublicationOwner, private PartOwner {
   std::set<std::string> remarked_;
   bool drifts_ = false;  // the last look had held devices that were others
   Lifetime lifetime_;
-  Publication publication_;
+  ResourcePublisher publisher_;
   Parts parts_;  // which publish what they find
 };
 

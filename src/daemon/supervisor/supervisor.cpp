@@ -30,10 +30,10 @@ void Relations::join(const std::vector<ResourceConfig>& entries) {
   card_groups_ = std::move(groups);
   entries_.for_each([&](const std::string& name, Entry& entry) {
     const auto group = card_groups_.find(name);
-    if (group == card_groups_.end()) return entry.publication().set_joined(nullptr);
+    if (group == card_groups_.end()) return entry.publisher().set_joined(nullptr);
     std::shared_ptr<GivenCards>& given = given_cards_[group->second];
     if (!given) given = std::make_shared<GivenCards>();
-    entry.publication().set_joined(given);
+    entry.publisher().set_joined(given);
   });
 }
 
@@ -46,15 +46,15 @@ void Relations::tell_neighbours() {
   entries_.for_each([&](const std::string&, Entry& entry) {
     const Entry* const other = entries_.find(entry.config().spec->near);
     if (!other) return;
-    Neighbours neighbours{.given = other->publication().given()};
-    other->publication().for_each_resource([&](const Resource& resource) {
+    Neighbours neighbours{.given = other->publisher().given()};
+    other->publisher().for_each_resource([&](const Resource& resource) {
       for (const Device& device : resource.snapshot()->inventory.devices()) {
         const std::string* const path = device.attribute("pciPath");
         if (device.healthy() && path) neighbours.healthy.push_back(*path);
       }
     });
     std::ranges::sort(neighbours.healthy);
-    entry.publication().set_neighbours(std::move(neighbours));
+    entry.publisher().set_neighbours(std::move(neighbours));
   });
 }
 
@@ -123,7 +123,7 @@ std::unique_ptr<KubeletLink> Supervisor::make_link(const KubeletConfig& config, 
       });
 }
 
-Assuming::Means Supervisor::means_of_assuming() {
+Assuming::Context Supervisor::means_of_assuming() {
   return {.loop = platform_.loop,
           .log = platform_.log,
           .api_server = platform_.api_server,
@@ -230,7 +230,7 @@ Attachments Supervisor::attachments() const {
   seen.kubelet = kubelet_status().present;
   entries_.for_each([&](const std::string& name, const Entry& entry) {
     seen.entries.insert(name);
-    entry.publication().for_each_resource([&](const Resource& resource) {
+    entry.publisher().for_each_resource([&](const Resource& resource) {
       if (resource.stage() == Stage::kAttached) seen.resources.emplace(resource.name(), name);
     });
   });
@@ -258,7 +258,7 @@ DaemonStatus Supervisor::status() const {
     const std::vector<EntryStatus> parts = entry.status();
     status.entries.insert(status.entries.end(), parts.begin(), parts.end());
     const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::trouble_at);
-    entry.publication().for_each_resource([&](const Resource& resource) {
+    entry.publisher().for_each_resource([&](const Resource& resource) {
       ResourceStatus& told = status.resources.emplace_back(resource.status());
       told.entry = name;
       told.disagreement = allocatable_.disagreement(told.name);

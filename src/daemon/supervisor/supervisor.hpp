@@ -94,7 +94,7 @@ class Supervisor {
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
   Draining::Hooks drain_hooks();
-  Assuming::Means means_of_assuming();
+  Assuming::Context means_of_assuming();
   KubeletStatus kubelet_status() const;
   DaemonStatus status() const;
   void read_holdings(HoldingsReader::Done done);

@@ -8,26 +8,26 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
-Assuming::Assuming(Means means, std::filesystem::path pods_api)
-    : means_(std::move(means)),
-      pods_(means_.loop, means_.api_server, std::move(pods_api)),
-      quiet_(means_.loop, [this] { tidy(); }) {}
+Assuming::Assuming(Context context, std::filesystem::path pods_api)
+    : context_(std::move(context)),
+      pods_(context_.loop, context_.api_server, std::move(pods_api)),
+      quiet_(context_.loop, [this] { tidy(); }) {}
 
 void Assuming::read_checkpoint(
     std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done) {
-  means_.checkpoint().read(Clock::now(), [done = std::move(done)](const CheckpointReader::Reading& reading) {
-    done(reading.checkpoint);
-  });
+  context_.checkpoint().read(
+      Clock::now(),
+      [done = std::move(done)](const CheckpointReader::Reading& reading) { done(reading.checkpoint); });
 }
 
 void Assuming::specify(const std::string& name, std::string text,
                        std::function<void(const std::string& trouble)> done) {
   specified_[name] = Clock::time_point::max();  // while it is being written
-  means_.write_late(name, std::move(text),
-                    lifetime_.bound([this, name, done = std::move(done)](const std::string& trouble) {
-                      specified_[name] = Clock::now();
-                      done(trouble);
-                    }));
+  context_.write_late(name, std::move(text),
+                      lifetime_.bound([this, name, done = std::move(done)](const std::string& trouble) {
+                        specified_[name] = Clock::now();
+                        done(trouble);
+                      }));
 }
 
 void Assuming::tidy_later() {
@@ -35,12 +35,12 @@ void Assuming::tidy_later() {
 }
 
 void Assuming::tidy() {
-  means_.checkpoint().read(Clock::now(), lifetime_.bound([this](const CheckpointReader::Reading& reading) {
+  context_.checkpoint().read(Clock::now(), lifetime_.bound([this](const CheckpointReader::Reading& reading) {
     if (!reading.checkpoint) return;
     std::set<std::string> needed = late_devices(*reading.checkpoint);
     std::erase_if(specified_, [&](const auto& item) { return item.second < reading.began; });
     for (const auto& [name, at] : specified_) needed.insert(name);
-    means_.keep_late(std::move(needed));
+    context_.keep_late(std::move(needed));
   }));
 }
 

@@ -25,7 +25,7 @@ class Assuming {
   static constexpr std::chrono::seconds kQuiet{1};
 
   // All outlive it.
-  struct Means {
+  struct Context {
     EventLoop& loop;
     Log& log;
     ApiServer& api_server;
@@ -39,14 +39,14 @@ class Assuming {
   };
 
   // pods_api: the kubelet's socket.
-  Assuming(Means means, std::filesystem::path pods_api);
+  Assuming(Context context, std::filesystem::path pods_api);
   Assuming& operator=(Assuming&&) = delete;
 
-  EventLoop& loop() { return means_.loop; }
-  Log& log() { return means_.log; }
-  NodeWatch& node_watch() { return means_.node_watch; }
+  EventLoop& loop() { return context_.loop; }
+  Log& log() { return context_.log; }
+  NodeWatch& node_watch() { return context_.node_watch; }
   PodSource& pods() { return pods_; }
-  ApiServer& api_server() { return means_.api_server; }
+  ApiServer& api_server() { return context_.api_server; }
   // What the kubelet has written by now; nullptr: it cannot be read, or not in time. done never runs if the
   // kubelet's directory moves meanwhile: all entries, and with them who asks here, begin anew then.
   void read_checkpoint(std::function<void(const std::shared_ptr<const Checkpoint>& checkpoint)> done);
@@ -60,7 +60,7 @@ class Assuming {
  private:
   void tidy();
 
-  Means means_;
+  Context context_;
   PodSource pods_;
   std::map<std::string, EventLoop::Clock::time_point> specified_;  // late names, since the last tidying
   Timer quiet_;

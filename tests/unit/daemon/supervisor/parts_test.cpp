@@ -27,7 +27,7 @@ struct TwoParts : Running {
   // "one two!": what is listed, sick ones with a mark.
   std::string listed() {
     std::string text;
-    entry->publication().for_each_resource([&](const Resource& each) {
+    entry->publisher().for_each_resource([&](const Resource& each) {
       for (const Device& device : each.snapshot()->inventory.devices())
         text += (text.empty() ? "" : " ") + device.id + (device.healthy() ? "" : "!");
     });
@@ -38,7 +38,7 @@ struct TwoParts : Running {
   }
   std::string stall_of(const char* id) {
     std::string why;
-    entry->publication().for_each_resource([&](const Resource& each) {
+    entry->publisher().for_each_resource([&](const Resource& each) {
       why = plughost::stall_of(*each.snapshot(), std::vector<std::string>{id});
     });
     return why;

@@ -54,17 +54,17 @@ struct Running {
 
   void start() { start({entry_of(machine, "x.com/{type}")}); }
   void start(Entry::Configs configs) {
-    entry = std::make_unique<Entry>(Publication::Means{.platform = process.platform,
-                                                       .link = link,
-                                                       .cdi = cdi,
-                                                       .assuming = assuming,
-                                                       .held = held,
-                                                       .owner = owner},
+    entry = std::make_unique<Entry>(ResourcePublisher::Context{.platform = process.platform,
+                                                               .link = link,
+                                                               .cdi = cdi,
+                                                               .assuming = assuming,
+                                                               .held = held,
+                                                               .owner = owner},
                                     drains, std::move(configs));
   }
   std::set<std::string> resources() const {
     std::set<std::string> names;
-    entry->publication().for_each_resource([&](const Resource& resource) { names.insert(resource.name()); });
+    entry->publisher().for_each_resource([&](const Resource& resource) { names.insert(resource.name()); });
     return names;
   }
   bool lists(const std::set<std::string>& names) {
@@ -77,14 +77,14 @@ struct Running {
   // nullptr: it is not listed.
   const Device* device(const std::string& resource, const std::string& id) {
     const Device* found = nullptr;
-    entry->publication().for_each_resource([&](const Resource& each) {
+    entry->publisher().for_each_resource([&](const Resource& each) {
       if (each.name() == resource) found = device_of_id(each.snapshot()->inventory.devices(), id);
     });
     return found;
   }
   std::string stall(const std::string& resource) {
     std::string why;
-    entry->publication().for_each_resource([&](const Resource& each) {
+    entry->publisher().for_each_resource([&](const Resource& each) {
       if (each.name() == resource && !each.snapshot()->stalls.empty())
         why = each.snapshot()->stalls.front().why;
     });

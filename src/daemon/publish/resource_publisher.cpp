@@ -1,4 +1,4 @@
-#include "daemon/publish/publication.hpp"
+#include "daemon/publish/resource_publisher.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -38,62 +38,63 @@ void tell_specification(Log& log, const std::string& resource, const std::string
 
 }  // namespace
 
-Publication::Publication(const Means& means, const ResourceConfig& config, PublicationOwner& entry)
-    : means_(means),
+ResourcePublisher::ResourcePublisher(const Context& context, const ResourceConfig& config,
+                                     PublisherOwner& entry)
+    : context_(context),
       config_(config),
       entry_(entry),
-      retry_(means.platform.loop, [this] { entry_.look_again(); }) {}
+      retry_(context.platform.loop, [this] { entry_.look_again(); }) {}
 
-Publication::~Publication() {
+ResourcePublisher::~ResourcePublisher() {
   for (auto& [name, served] : served_) {
     served.resource.reset();
-    if (served.owner.empty()) means_.owner.removed(name, entry_name());
+    if (served.owner.empty()) context_.owner.removed(name, entry_name());
   }
 }
 
-void Publication::publish(Finding finding) {
+void ResourcePublisher::publish(Finding finding) {
   const bool names = finding.by_cdi && !finding.listings.empty();
   if (findings_.empty() && !names && finding.files.empty()) return go_out(finding, {});
   findings_.push_back(std::move(finding));
   if (findings_.size() == 1) specify_next();
 }
 
-void Publication::specify_next() {
+void ResourcePublisher::specify_next() {
   const Finding& next = findings_.front();
   std::vector<ResourceSnapshot> snapshots;
   for (const DeviceTracker::Listing& listing : next.listings)
     if (claim(served_[listing.resource], listing.resource)) snapshots.push_back(snapshot_of(next, listing));
-  means_.cdi.present().write(next.files, std::move(snapshots),
-                             lifetime_.bound([this](const CdiWriter::Outcome& outcome) {
-                               const Finding specified = std::move(findings_.front());
-                               findings_.pop_front();
-                               go_out(specified, outcome);
-                               if (!findings_.empty()) specify_next();
-                             }));
+  context_.cdi.present().write(next.files, std::move(snapshots),
+                               lifetime_.bound([this](const CdiWriter::Outcome& outcome) {
+                                 const Finding specified = std::move(findings_.front());
+                                 findings_.pop_front();
+                                 go_out(specified, outcome);
+                                 if (!findings_.empty()) specify_next();
+                               }));
 }
 
-void Publication::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
+void ResourcePublisher::go_out(const Finding& finding, const CdiWriter::Outcome& specified) {
   for (const DeviceTracker::Listing& listing : finding.listings)
     go_out(listing, snapshot_of(finding, listing), specified.trouble_of(listing.resource));
   if (findings_.empty()) entry_.all_published();
   arm_retry();
-  means_.owner.changed();
+  context_.owner.changed();
 }
 
-ResourceSnapshot Publication::snapshot_of(const Finding& finding,
-                                          const DeviceTracker::Listing& listing) const {
+ResourceSnapshot ResourcePublisher::snapshot_of(const Finding& finding,
+                                                const DeviceTracker::Listing& listing) const {
   return {.resource = listing.resource,
           .inventory = listing.now,
           .spec = finding.spec,
           .near = neighbours_,
           .given = given_,
           .joined = joined_,
-          .ledger = means_.held.ledger(),
+          .ledger = context_.held.ledger(),
           .free = finding.spec->shares == SharesOf::kAny ? nullptr : free_};
 }
 
-void Publication::go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot,
-                         const std::string& cdi_trouble) {
+void ResourcePublisher::go_out(const DeviceTracker::Listing& listing, ResourceSnapshot snapshot,
+                               const std::string& cdi_trouble) {
   Served& served = served_[listing.resource];
   const bool ends = listing.now.empty() && !config_.spec->name.literal();
   if (!claim(served, listing.resource)) {
@@ -105,18 +106,18 @@ void Publication::go_out(const DeviceTracker::Listing& listing, ResourceSnapshot
   const std::shared_ptr<const ResourceSnapshot> before =
       served.resource ? served.resource->snapshot() : nullptr;
   serve(served, std::move(snapshot));
-  tell_specification(means_.platform.log, listing.resource, former_trouble, served.cdi_trouble);
+  tell_specification(context_.platform.log, listing.resource, former_trouble, served.cdi_trouble);
   // Its first list is told with the resource's attachment.
   const auto now = listing.now.devices();
-  tell_changes(means_.platform.log, listing.resource,
+  tell_changes(context_.platform.log, listing.resource,
                before ? device_changes(listing.before.devices(), now) : device_changes_of_first(now));
-  if (served.resource) means_.owner.published(*served.resource->snapshot());
+  if (served.resource) context_.owner.published(*served.resource->snapshot());
   if (!ends) return;
-  if (before && !before->inventory.empty()) means_.owner.emptied(*before);
+  if (before && !before->inventory.empty()) context_.owner.emptied(*before);
   drop(listing.resource);
 }
 
-void Publication::arm_retry() {
+void ResourcePublisher::arm_retry() {
   const auto serves = [](const auto& item) { return item.second.resource || !item.second.owner.empty(); };
   const auto specified = [](const auto& item) { return item.second.cdi_trouble.empty(); };
   if (!std::ranges::all_of(served_, serves)) return retry_.arm(serve_again_.next());
@@ -127,66 +128,66 @@ void Publication::arm_retry() {
     retry_.arm(kCdiRetry);
 }
 
-bool Publication::claim(Served& served, const std::string& name) {
-  std::string owner = means_.owner.claim(name, entry_name());
+bool ResourcePublisher::claim(Served& served, const std::string& name) {
+  std::string owner = context_.owner.claim(name, entry_name());
   if (owner == served.owner) return owner.empty();
   served.owner = std::move(owner);
   if (served.owner.empty()) return true;
   entry_.note(name + ": " + served.owner);
-  means_.platform.log.error(
+  context_.platform.log.error(
       "two entries name the same resource: the first one serves it",
       {{"resource", name}, {"entry", entry_name()}, {"at", config_.where}, {"other", served.owner}});
   return false;
 }
 
-void Publication::serve(Served& served, ResourceSnapshot snapshot) {
+void ResourcePublisher::serve(Served& served, ResourceSnapshot snapshot) {
   if (served.resource) return served.resource->publish(std::move(snapshot));
   const std::string name = snapshot.resource;
   try {
     served.resource = std::make_unique<Resource>(
-        means_.platform, means_.link, means_.assuming, std::move(snapshot), options_of(*config_.spec),
-        std::max(means_.owner.not_before(name), means_.link.not_before()),
-        [this] { means_.owner.changed(); });
+        context_.platform, context_.link, context_.assuming, std::move(snapshot), options_of(*config_.spec),
+        std::max(context_.owner.not_before(name), context_.link.not_before()),
+        [this] { context_.owner.changed(); });
     served.serve_trouble.clear();
   } catch (const std::runtime_error& error) {
     if (std::exchange(served.serve_trouble, error.what()) == error.what()) return;
-    means_.platform.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
+    context_.platform.log.error("cannot serve the resource", {{"resource", name}, {"why", error.what()}});
   }
 }
 
-void Publication::drop(const std::string& name) {
+void ResourcePublisher::drop(const std::string& name) {
   const bool was_served = served_.at(name).owner.empty();
   served_.erase(name);
   entry_.dropped(name);
-  means_.owner.removed(name, entry_name());
-  if (was_served) means_.platform.log.info("resource removed with its last device", {{"resource", name}});
+  context_.owner.removed(name, entry_name());
+  if (was_served) context_.platform.log.info("resource removed with its last device", {{"resource", name}});
 }
 
-void Publication::set_stalls(std::vector<Stall> stalls) {
+void ResourcePublisher::set_stalls(std::vector<Stall> stalls) {
   if (stalls == stalls_) return;
   stalls_ = std::move(stalls);
   republish();
 }
 
-void Publication::set_neighbours(Neighbours neighbours) {
+void ResourcePublisher::set_neighbours(Neighbours neighbours) {
   if (neighbours == neighbours_) return;
   neighbours_ = std::move(neighbours);
   republish();
 }
 
-void Publication::set_joined(std::shared_ptr<GivenCards> joined) {
+void ResourcePublisher::set_joined(std::shared_ptr<GivenCards> joined) {
   if (joined == joined_) return;
   joined_ = std::move(joined);
   republish();
 }
 
-std::vector<Stall> Publication::stalls(const Served& served) const {
+std::vector<Stall> ResourcePublisher::stalls(const Served& served) const {
   std::vector<Stall> all = stalls_;
   if (!served.cdi_trouble.empty()) all.push_back({.terms = nullptr, .why = served.cdi_trouble});
   return all;
 }
 
-void Publication::republish() {
+void ResourcePublisher::republish() {
   for (auto& [name, served] : served_) {
     if (!served.resource) continue;
     ResourceSnapshot snapshot = *served.resource->snapshot();

@@ -40,9 +40,9 @@ class EntryOwner {
 };
 
 // The entry that a publication is of.
-class PublicationOwner {
+class PublisherOwner {
  public:
-  virtual ~PublicationOwner() = default;
+  virtual ~PublisherOwner() = default;
 
   // Something could not be done that the next look tries again.
   virtual void look_again() = 0;
@@ -53,13 +53,13 @@ class PublicationOwner {
   virtual void note(const std::string& trouble) = 0;
 };
 
-class Publication {
+class ResourcePublisher {
  public:
   // A CDI specification that could not be written is tried again after this.
   static constexpr std::chrono::seconds kCdiRetry{5};
 
   // What all entries share. It outlives them.
-  struct Means {
+  struct Context {
     Platform& platform;
     KubeletLink& link;
     CdiPlaces& cdi;
@@ -77,9 +77,9 @@ class Publication {
   };
 
   // config is the entry's as it is then. All outlive it.
-  Publication(const Means& means, const ResourceConfig& config, PublicationOwner& entry);
-  ~Publication();
-  Publication& operator=(Publication&&) = delete;
+  ResourcePublisher(const Context& context, const ResourceConfig& config, PublisherOwner& entry);
+  ~ResourcePublisher();
+  ResourcePublisher& operator=(ResourcePublisher&&) = delete;
 
   void publish(Finding finding);
   // Has everything been published?
@@ -126,9 +126,9 @@ class Publication {
   // ResourceSnapshots the resources' lists with what else there is to say of them now.
   void republish();
 
-  const Means means_;
+  const Context context_;
   const ResourceConfig& config_;
-  PublicationOwner& entry_;
+  PublisherOwner& entry_;
   std::map<std::string, Served> served_;  // by resource
   std::list<Finding> findings_;           // the first one is being specified
   Backoff serve_again_{std::chrono::seconds(1), std::chrono::seconds(60)};

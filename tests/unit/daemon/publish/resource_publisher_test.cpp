@@ -1,4 +1,4 @@
-#include "daemon/publish/publication.hpp"
+#include "daemon/publish/resource_publisher.hpp"
 
 #include <doctest/doctest.h>
 
@@ -43,7 +43,7 @@ struct Owner final : EntryOwner {
   unsigned changes = 0;
 };
 
-struct Of final : PublicationOwner {
+struct Of final : PublisherOwner {
   void look_again() override { ++looks; }
   void all_published() override { ++published; }
   void dropped(const std::string& resource) override { drops.push_back(resource); }
@@ -63,28 +63,28 @@ struct Rig {
     spec.cdi = cdi_names;
     spec.env = {{Template("HAS_{id}"), Template("1")}};
     config.spec = std::make_shared<const AllocationSpec>(spec);
-    publication = std::make_unique<Publication>(Publication::Means{.platform = process.platform,
-                                                                   .link = link,
-                                                                   .cdi = cdi,
-                                                                   .assuming = assuming,
-                                                                   .held = held,
-                                                                   .owner = owner},
-                                                config, entry);
+    publisher = std::make_unique<ResourcePublisher>(ResourcePublisher::Context{.platform = process.platform,
+                                                                               .link = link,
+                                                                               .cdi = cdi,
+                                                                               .assuming = assuming,
+                                                                               .held = held,
+                                                                               .owner = owner},
+                                                    config, entry);
   }
 
   void publish(const std::string& resource, std::vector<Device> before, std::vector<Device> now) {
-    publication->publish({.spec = config.spec,
-                          .by_cdi = config.spec->cdi != CdiNames::kNone,
-                          .files = {},
-                          .listings = {{resource, Inventory(std::move(before)), Inventory(std::move(now))}}});
+    publisher->publish({.spec = config.spec,
+                        .by_cdi = config.spec->cdi != CdiNames::kNone,
+                        .files = {},
+                        .listings = {{resource, Inventory(std::move(before)), Inventory(std::move(now))}}});
   }
   bool idle() {
-    return test::run_until(process.loop, [&] { return publication->idle(); });
+    return test::run_until(process.loop, [&] { return publisher->idle(); });
   }
   // nullptr: the resource is not served.
   std::shared_ptr<const ResourceSnapshot> snapshot(const std::string& resource) const {
     std::shared_ptr<const ResourceSnapshot> found;
-    publication->for_each_resource([&](const Resource& each) {
+    publisher->for_each_resource([&](const Resource& each) {
       if (each.name() == resource) found = each.snapshot();
     });
     return found;
@@ -108,7 +108,7 @@ struct Rig {
   ResourceConfig config;
   Owner owner;
   Of entry;
-  std::unique_ptr<Publication> publication;
+  std::unique_ptr<ResourcePublisher> publisher;
 };
 
 TEST_CASE("publication: a list goes out at once, and everybody is told") {
@@ -149,7 +149,7 @@ TEST_CASE("publication: a resource that another entry has is not served until th
   rig.owner.taken.clear();
   rig.publish(kA, {}, {{.id = "one"}});
   CHECK(rig.snapshot(kA));
-  rig.publication.reset();
+  rig.publisher.reset();
   CHECK(rig.owner.told.back() == "removed x.com/a of x.com/a");
 }
 
@@ -157,7 +157,7 @@ TEST_CASE("publication: who never had a resource does not give it back") {
   Rig rig;
   rig.owner.taken = {kA};
   rig.publish(kA, {}, {{.id = "one"}});
-  rig.publication.reset();
+  rig.publisher.reset();
   CHECK(rig.owner.told.empty());
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("publication: what the names of CDI devices stand for is written befor
   bool written = false;
   rig.owner.on_snapshot = [&] { written = std::filesystem::exists(rig.specification()); };
   rig.publish(kA, {}, {{.id = "one"}});
-  CHECK_FALSE(rig.publication->idle());
+  CHECK_FALSE(rig.publisher->idle());
   CHECK_FALSE(rig.snapshot(kA));
   CHECK(rig.entry.published == 0);
   REQUIRE(rig.idle());
@@ -209,14 +209,14 @@ TEST_CASE(
   REQUIRE(rig.snapshot(kA));
   const std::string why = stall_of(*rig.snapshot(kA), {});
   CHECK(why.find(rig.dir.at("cdi").string()) != std::string::npos);
-  test::pass(rig.process.loop, Publication::kCdiRetry - 1s);
+  test::pass(rig.process.loop, ResourcePublisher::kCdiRetry - 1s);
   CHECK(rig.entry.looks == 0);
   test::pass(rig.process.loop, 1s);
   CHECK(rig.entry.looks == 1);
   SUBCASE("a look that hangs is the reason while it does") {
-    rig.publication->set_stalls({{.terms = nullptr, .why = "a driver hangs"}});
+    rig.publisher->set_stalls({{.terms = nullptr, .why = "a driver hangs"}});
     CHECK(stall_of(*rig.snapshot(kA), {}) == "a driver hangs");
-    rig.publication->set_stalls({});
+    rig.publisher->set_stalls({});
     CHECK(stall_of(*rig.snapshot(kA), {}) == why);
   }
   SUBCASE("written after all") {
@@ -235,10 +235,10 @@ TEST_CASE(
   Rig rig;
   rig.publish(kA, {}, {{.id = "one"}});
   const auto told = rig.owner.told;
-  rig.publication->set_neighbours({.healthy = {"pci0000:00/a"}, .given = {}});
+  rig.publisher->set_neighbours({.healthy = {"pci0000:00/a"}, .given = {}});
   CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   const auto cards = std::make_shared<GivenCards>();
-  rig.publication->set_joined(cards);
+  rig.publisher->set_joined(cards);
   CHECK(rig.snapshot(kA)->joined == cards);
   CHECK(rig.snapshot(kA)->near.healthy == Texts{"pci0000:00/a"});
   CHECK(rig.owner.told == told);
