@@ -8,13 +8,13 @@ namespace plughost {
 using Clock = EventLoop::Clock;
 
 Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
-                 const Drains& drains, Announcer& announcer, std::function<void()> changed)
+                 const Drains& drains, NodeReporter& reporter, std::function<void()> changed)
     : platform_(platform),
       cdi_(cdi),
       assuming_(assuming),
       held_(held),
       drains_(drains),
-      announcer_(announcer),
+      reporter_(reporter),
       changed_(std::move(changed)) {}
 
 void Entries::add(Entry::Configs entry, KubeletLink& link) {
@@ -43,7 +43,7 @@ void Entries::retire(const std::string& name) {
     resource.end_for_good();
   });
   end(name);
-  for (const auto& snapshot : snapshots) announcer_.end(*snapshot);
+  for (const auto& snapshot : snapshots) reporter_.end(*snapshot);
 }
 
 void Entries::retire_all() {
@@ -87,8 +87,8 @@ std::vector<std::shared_ptr<const ResourceSnapshot>> Entries::snapshots() const 
   return snapshots;
 }
 
-Announcer::Subjects Entries::subjects() const {
-  Announcer::Subjects subjects;
+NodeReporter::Subjects Entries::subjects() const {
+  NodeReporter::Subjects subjects;
   for (const auto& [name, entry] : entries_) {
     const ResourceConfig& config = entry->config();
     if (config.labels.empty() && config.node_resources.empty()) continue;

@@ -9,7 +9,7 @@
 
 #include "daemon/publish/cdi_places.hpp"
 #include "daemon/publish/resource_names.hpp"
-#include "daemon/report/announcer.hpp"
+#include "daemon/report/node_reporter.hpp"
 #include "daemon/supervisor/entry.hpp"
 
 namespace plughost {
@@ -18,7 +18,7 @@ class Entries final : private EntryOwner {
  public:
   // changed: a stage, a list, or the set of resources. All outlive it.
   Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held, const Drains& drains,
-          Announcer& announcer, std::function<void()> changed);
+          NodeReporter& reporter, std::function<void()> changed);
   ~Entries() override = default;
   Entries& operator=(Entries&&) = delete;
 
@@ -51,7 +51,7 @@ class Entries final : private EntryOwner {
       entry->publisher().for_each_resource([&, &its = *entry](Resource& resource) { visit(resource, its); });
   }
   std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots() const;
-  Announcer::Subjects subjects() const;
+  NodeReporter::Subjects subjects() const;
   // Replaces the kubelet's ids by those of the cards that the pods' annotations name, on a worker, where a
   // scheduler chooses the cards. done runs in the loop, maybe at once; never, if this is gone by then.
   void by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const;
@@ -60,8 +60,8 @@ class Entries final : private EntryOwner {
   std::string claim(const std::string& resource, const std::string& entry) override;
   EventLoop::Clock::time_point not_before(const std::string& resource) const override;
   void removed(const std::string& resource, const std::string& entry) override;
-  void published(const ResourceSnapshot& snapshot) override { announcer_.follow(snapshot); }
-  void emptied(const ResourceSnapshot& last) override { announcer_.end(last); }
+  void published(const ResourceSnapshot& snapshot) override { reporter_.follow(snapshot); }
+  void emptied(const ResourceSnapshot& last) override { reporter_.end(last); }
   void changed() override { changed_(); }
 
   Platform& platform_;
@@ -69,7 +69,7 @@ class Entries final : private EntryOwner {
   Assuming& assuming_;
   HeldDevices& held_;
   const Drains& drains_;
-  Announcer& announcer_;
+  NodeReporter& reporter_;
   const std::function<void()> changed_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   ResourceNames names_;

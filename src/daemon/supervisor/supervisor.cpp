@@ -95,20 +95,20 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
-      announcer_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
+      reporter_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
       draining_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       allocatable_(platform, allocatable_hooks()),
       assuming_(means_of_assuming(), config_.kubelet.pods_api()),
       held_(
           platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           [this] { on_overlay(); }),
-      entries_(platform, cdi_, assuming_, held_, draining_.drains(), announcer_, [this] { on_changed(); }),
+      entries_(platform, cdi_, assuming_, held_, draining_.drains(), reporter_, [this] { on_changed(); }),
       relations_(platform.log, entries_) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
   for (EntriesOfName& entry : by_name(config_.resources)) entries_.add(copies_of(entry), *link_);
   relations_.join(config_.resources);
-  announcer_.use(config_, entries_.subjects());
+  reporter_.use(config_, entries_.subjects());
   if (!link_->watcher().current())
     platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
 }
@@ -181,7 +181,7 @@ void Supervisor::stop(const std::function<void()>& done) {
   entries_.retire_all();
   cdi_.end_former();
   burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
-  announcer_.finish(kRemovalLimit, done);
+  reporter_.finish(kRemovalLimit, done);
 }
 
 Changes Supervisor::apply(Config config) {
@@ -203,7 +203,7 @@ Changes Supervisor::apply(Config config) {
   for (const EntriesOfName& entry : plan.updated) entries_.at(name_of(entry)).update(copies_of(entry));
   for (const EntriesOfName& entry : plan.begun) entries_.add(copies_of(entry), *link_);
   config_ = std::move(config);
-  announcer_.use(config_, entries_.subjects());
+  reporter_.use(config_, entries_.subjects());
   relations_.join(config_.resources);
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
@@ -321,7 +321,7 @@ void Supervisor::after_burst() {
   allocatable_.look(*link_);
   relations_.look();
   entries_.forget_specifications();
-  announcer_.follow(entries_.subjects());
+  reporter_.follow(entries_.subjects());
   entries_.tell_hopeful();
   // glibc keeps what a burst has needed until it is asked for it, which takes milliseconds.
   platform_.computations.run([] { ::malloc_trim(0); }, [] {}, HoldingsReader::kMergeDeadline, [] {});

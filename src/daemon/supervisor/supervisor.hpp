@@ -17,7 +17,7 @@
 #include "daemon/publish/cdi_places.hpp"
 #include "daemon/reload/reload.hpp"
 #include "daemon/reload/trial.hpp"
-#include "daemon/report/announcer.hpp"
+#include "daemon/report/node_reporter.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/supervisor/entries.hpp"
 #include "kubernetes/pods/assuming.hpp"
@@ -78,7 +78,7 @@ class Supervisor {
   void stop(const std::function<void()>& done);
   const Config& config() const { return config_; }
   // A reload was refused for these.
-  void note_refusal(const std::vector<std::string>& errors) { announcer_.note_refusal(errors); }
+  void note_refusal(const std::vector<std::string>& errors) { reporter_.note_refusal(errors); }
   Summary summary() const;
   Attachments attachments() const;
 
@@ -113,7 +113,7 @@ class Supervisor {
   Timer burst_timer_;
   std::unique_ptr<KubeletLink> link_;
   CdiPlaces cdi_;
-  Announcer announcer_;
+  NodeReporter reporter_;
   Draining draining_;
   AllocatableCheck allocatable_;
   Assuming assuming_;

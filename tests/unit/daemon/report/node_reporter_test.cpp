@@ -1,4 +1,4 @@
-#include "daemon/report/announcer.hpp"
+#include "daemon/report/node_reporter.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,18 +21,18 @@ struct Rig {
   test::Process process;
   Config config;
   const std::vector<NodeResourceSpec> specs{{.key = kCards, .count = CardCount::kCards}};
-  Announcer announcer{process.platform, config, [](const HoldingsReader::Done&) {}};
+  NodeReporter reporter{process.platform, config, [](const HoldingsReader::Done&) {}};
 
   void use(bool api_server) {
     config.api_server.reset();
-    Announcer::Subjects subjects;
+    NodeReporter::Subjects subjects;
     if (api_server) {
       config.api_server = {
           .kubeconfig = cluster.kubeconfig(tree), .node = test::FakeObjects::kNode, .where = ""};
       subjects.counts.push_back(
           {.counts = specs, .lists = {Inventory({{.id = "0"}, {.id = "1"}})}, .settled = true});
     }
-    announcer.use(config, subjects);
+    reporter.use(config, subjects);
   }
   bool shows(const std::string& count) {
     return test::run_until(process.loop, [&] { return cluster.shown(kCards) == count; });
@@ -73,7 +73,7 @@ TEST_CASE("an API server that is removed and restored within its farewell stays"
   REQUIRE(rig.has_written(2));  // the farewell writes 0
   test::pass(rig.process.loop, NodeCounts::kPause);
   REQUIRE(rig.has_written(3));  // the configuration in force writes 2
-  test::pass(rig.process.loop, Announcer::kFarewellLimit);
+  test::pass(rig.process.loop, NodeReporter::kFarewellLimit);
   CHECK(rig.has_client());
   CHECK(rig.cluster.shown(kCards) == "2");
 }

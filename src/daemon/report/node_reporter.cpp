@@ -1,10 +1,10 @@
-#include "daemon/report/announcer.hpp"
+#include "daemon/report/node_reporter.hpp"
 
 #include <memory>
 
 namespace plughost {
 
-Announcer::Announcer(Platform& platform, const Config& config, const AskHolders& ask_holders)
+NodeReporter::NodeReporter(Platform& platform, const Config& config, const AskHolders& ask_holders)
     : platform_(platform),
       labels_(platform.loop, platform.workers, platform.log, feature_directory(config)),
       node_capacity_(platform.loop, platform.log, platform.api_server, platform.node_watch),
@@ -12,11 +12,11 @@ Announcer::Announcer(Platform& platform, const Config& config, const AskHolders&
       removals_(platform.programs, platform.log),
       unhealthy_(platform.programs, platform.log, ask_holders) {}
 
-FeatureDirectory Announcer::feature_directory(const Config& config) const {
+FeatureDirectory NodeReporter::feature_directory(const Config& config) const {
   return {platform_.host, config.labels.directory, config.kubelet.files_owner()};
 }
 
-void Announcer::use(const Config& config, const Subjects& now) {
+void NodeReporter::use(const Config& config, const Subjects& now) {
   labels_.use(feature_directory(config));
   events_.use(config.events);
   // Whatever they are: what a killed process has counted is ours from now on.
@@ -30,23 +30,23 @@ void Announcer::use(const Config& config, const Subjects& now) {
     node_capacity_.settle(kFarewellLimit, use);
 }
 
-void Announcer::follow(const Subjects& now) {
+void NodeReporter::follow(const Subjects& now) {
   labels_.follow(now.labels);
   node_capacity_.follow(now.counts);
 }
 
-void Announcer::follow(const ResourceSnapshot& snapshot) {
+void NodeReporter::follow(const ResourceSnapshot& snapshot) {
   unhealthy_.follow(snapshot);
   events_.follow(snapshot);
 }
 
-void Announcer::end(const ResourceSnapshot& last) {
+void NodeReporter::end(const ResourceSnapshot& last) {
   unhealthy_.forget(last.resource);
   events_.forget(last.resource);
   removals_.run(last);
 }
 
-void Announcer::finish(std::chrono::milliseconds limit, const std::function<void()>& done) {
+void NodeReporter::finish(std::chrono::milliseconds limit, const std::function<void()>& done) {
   const auto ended = [done, left = std::make_shared<int>(3)] {
     if (--*left == 0) done();
   };

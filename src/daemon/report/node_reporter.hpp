@@ -17,7 +17,7 @@
 
 namespace plughost {
 
-class Announcer {
+class NodeReporter {
  public:
   // When nobody is to ask the API server any more it is asked for so long yet: what it shows of ours goes.
   static constexpr std::chrono::seconds kFarewellLimit{10};
@@ -31,7 +31,7 @@ class Announcer {
   using AskHolders = std::function<void(HoldingsReader::Done done)>;
 
   // platform outlives it.
-  Announcer(Platform& platform, const Config& config, const AskHolders& ask_holders);
+  NodeReporter(Platform& platform, const Config& config, const AskHolders& ask_holders);
 
   // By these means from now on.
   void use(const Config& config, const Subjects& now);
