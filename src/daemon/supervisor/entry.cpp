@@ -11,8 +11,8 @@ Entry::Entry(const ResourcePublisher::Context& context, const Drains& drains, Co
       held_(context.held),
       config_(configs.front()),
       checks_(platform_.programs, platform_.log, [this] { hint(); }),
-      adopting_(platform_, link_, [this] { on_overlay(); }),
-      tracker_({&drains, &adopting_.devices(), held_.ledger().get()}),
+      adoption_(platform_, link_, [this] { on_overlay(); }),
+      tracker_({&drains, &adoption_.devices(), held_.ledger().get()}),
       publisher_(context, config_, *this),
       parts_(platform_, *this, std::move(configs)) {
   config_ = parts_.whole();
@@ -29,7 +29,7 @@ Entry::~Entry() {
 void Entry::update(Configs configs) {
   const std::map<std::string, Inventory> listed = tracker_.lists();
   for (const auto& [resource, list] : listed) held_.ledger()->keep(resource);
-  adopting_.on_reload(listed);
+  adoption_.on_reload(listed);
   parts_.update(std::move(configs), listed);
   config_ = parts_.whole();
   on_trouble();
@@ -42,7 +42,7 @@ void Entry::set_where(const Configs& configs) {
 
 void Entry::prepare(const std::function<void(HeldIds held)>& then) {
   const AllocationSpec& spec = *config_.spec;
-  adopting_.prepare(!spec.name.literal() || spec.rename_shared, [this, then](HeldIds held) {
+  adoption_.prepare(!spec.name.literal() || spec.rename_shared, [this, then](HeldIds held) {
     if (held.checkpoint) held_.learn_first(*held.checkpoint, held.reloaded);
     then(std::move(held));
   });
@@ -75,7 +75,7 @@ void Entry::on_overlay() {
   if (!listings.empty())
     publish(std::move(listings));
   else if (publisher_.idle())
-    adopting_.tell();
+    adoption_.tell();
 }
 
 void Entry::publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files) {
@@ -99,7 +99,7 @@ Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
     } else if (auto devices = parts_.take(part, found, tracker_.lists())) {
-      adopting_.take(std::move(found.adoptions));
+      adoption_.take(std::move(found.adoptions));
       listings = take(std::move(*devices));
       look_for_drift(found.others);
     }
@@ -127,7 +127,7 @@ void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
   // A source that says something else each time is looked at twice, and not on and on: the second look has
   // read what was given.
   if (std::exchange(drifts_, drifts) || !drifts) return;
-  adopting_.read_anew();
+  adoption_.read_anew();
   hint();
 }
 
@@ -137,7 +137,7 @@ std::vector<DeviceTracker::Listing> Entry::take(DevicesOf resources) {
   for (auto& resource : resources) {
     const std::string& name = resource.first;
     checks_.apply(name, tracker_.listed(name).devices(), resource.second);
-    held_.list(name, resource.second, adopting_.devices().units_elsewhere(name));
+    held_.list(name, resource.second, adoption_.devices().units_elsewhere(name));
     seen[name] = {.devices = std::move(resource.second), .waits_until = checks_.waits_until(name)};
   }
   publisher_.for_each_resource([&](const Resource& resource) {

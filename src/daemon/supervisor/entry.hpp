@@ -9,7 +9,7 @@
 
 #include "base/system/event_loop.hpp"
 #include "config/config.hpp"
-#include "daemon/adoption/adopting.hpp"
+#include "daemon/adoption/adoption_tracker.hpp"
 #include "daemon/devices/device_tracker.hpp"
 #include "daemon/hooks/health_checks.hpp"
 #include "daemon/publish/resource_publisher.hpp"
@@ -57,7 +57,7 @@ class Entry final : private PublisherOwner, private PartOwner {
 
  private:
   void look_again() override { hint(); }
-  void all_published() override { adopting_.tell(); }
+  void all_published() override { adoption_.tell(); }
   void dropped(const std::string& resource) override;
   void note(const std::string& trouble) override { parts_.first().note(trouble); }
 
@@ -81,7 +81,7 @@ class Entry final : private PublisherOwner, private PartOwner {
   HeldDevices& held_;
   ResourceConfig config_;
   HealthChecks checks_;
-  Adopting adopting_;
+  AdoptionTracker adoption_;
   DeviceTracker tracker_;
   std::set<std::string> remarked_;
   bool drifts_ = false;  // the last look had held devices that were others

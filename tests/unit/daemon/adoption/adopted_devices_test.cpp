@@ -1,4 +1,4 @@
-#include "daemon/adoption/adopting.hpp"
+#include "daemon/adoption/adoption_tracker.hpp"
 
 #include <doctest/doctest.h>
 

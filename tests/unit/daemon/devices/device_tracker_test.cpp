@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include "daemon/adoption/adopting.hpp"
+#include "daemon/adoption/adoption_tracker.hpp"
 #include "model/device/assembly.hpp"
 #include "model/device/drains.hpp"
 

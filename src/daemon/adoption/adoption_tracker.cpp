@@ -1,4 +1,4 @@
-#include "daemon/adoption/adopting.hpp"
+#include "daemon/adoption/adoption_tracker.hpp"
 
 #include <algorithm>
 
@@ -178,13 +178,13 @@ std::string AdoptedDevices::holder_text(const std::string& resource,
   return text;
 }
 
-Adopting::Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed)
+AdoptionTracker::AdoptionTracker(Platform& platform, KubeletLink& link, std::function<void()> changed)
     : platform_(platform),
       link_(link),
       changed_(std::move(changed)),
       again_(platform.loop, [this] { ask(); }) {}
 
-void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
+void AdoptionTracker::prepare(bool may_be_new, const std::function<void(HeldIds held)>& done) {
   // While something is open a pod that goes may be followed by one that gets the same id, and another answer.
   if (may_be_new || devices_.open()) since_ = Clock::now();
   const auto held = [this] {
@@ -208,7 +208,7 @@ void Adopting::prepare(bool may_be_new, const std::function<void(HeldIds held)>&
                           }));
 }
 
-void Adopting::take(std::map<std::string, Adoption> found) {
+void AdoptionTracker::take(std::map<std::string, Adoption> found) {
   reloaded_ = false;
   AdoptedDevices::News news = devices_.take(std::move(found));
   const bool adopts = !news.adopted.empty() || !news.moved.empty();
@@ -218,11 +218,11 @@ void Adopting::take(std::map<std::string, Adoption> found) {
   if (devices_.open() && (!again_.armed() || adopts)) ask();
 }
 
-void Adopting::tell() {
+void AdoptionTracker::tell() {
   for (const AdoptedDevices::News& news : std::exchange(untold_, {})) tell(news);
 }
 
-void Adopting::on_reload(std::map<std::string, Inventory> listed) {
+void AdoptionTracker::on_reload(std::map<std::string, Inventory> listed) {
   // Of what nobody holds nothing has to be known.
   if (devices_.ids().empty()) before_reload_.clear();
   before_reload_.insert(before_reload_.begin(), std::move(listed));
@@ -231,13 +231,13 @@ void Adopting::on_reload(std::map<std::string, Inventory> listed) {
   since_ = Clock::now();
 }
 
-void Adopting::ask() {
+void AdoptionTracker::ask() {
   if (std::exchange(asking_, true)) return;
   link_.holdings().read(Clock::now(),
                         lifetime_.bound([this](const PodResources::Answer& answer) { on_answer(answer); }));
 }
 
-void Adopting::on_answer(const PodResources::Answer& answer) {
+void AdoptionTracker::on_answer(const PodResources::Answer& answer) {
   link_.note_answer(answer);
   asking_ = false;
   // Queries again soon: the answer is complete once the kubelet has settled.
@@ -252,7 +252,7 @@ void Adopting::on_answer(const PodResources::Answer& answer) {
   changed_();
 }
 
-void Adopting::tell(const AdoptedDevices::News& news) const {
+void AdoptionTracker::tell(const AdoptedDevices::News& news) const {
   for (const auto& [device, holder] : news.adopted)
     platform_.log.info("a pod holds a device by an id of another plugin: reserved until the pod ends",
                        {{"resource", device.resource},

@@ -83,7 +83,7 @@ class AdoptedDevices final : public Overlay {
 
 // Which devices of an entry pods hold by ids of another plugin, or of before a reload: read in the kubelet's
 // checkpoint, asked of the kubelet until these pods have gone, and told in the log. Loop thread only.
-class Adopting {
+class AdoptionTracker {
  public:
   using Clock = EventLoop::Clock;
   // Between two questions who holds what, at first and at most.
@@ -94,8 +94,8 @@ class Adopting {
 
   // changed: devices() may give something else, and there may be something to tell; called from
   // the loop, not from within. platform and link outlive it.
-  Adopting(Platform& platform, KubeletLink& link, std::function<void()> changed);
-  Adopting& operator=(Adopting&&) = delete;
+  AdoptionTracker(Platform& platform, KubeletLink& link, std::function<void()> changed);
+  AdoptionTracker& operator=(AdoptionTracker&&) = delete;
 
   // What the next look has to know. done runs in the loop, maybe at once. may_be_new: resources may appear of
   // which pods have got something since the checkpoint was read last.

@@ -1,4 +1,4 @@
-#include "daemon/adoption/adopting.hpp"
+#include "daemon/adoption/adoption_tracker.hpp"
 
 #include <doctest/doctest.h>
 
@@ -36,11 +36,11 @@ struct Rig {
                    [] {},
                    [] {}};
   unsigned changes = 0;
-  Adopting adopting{process.platform, link, [this] { ++changes; }};
+  AdoptionTracker adoption{process.platform, link, [this] { ++changes; }};
 
   HeldIds prepare(bool may_be_new = false) {
     std::optional<HeldIds> held;
-    adopting.prepare(may_be_new, [&](HeldIds told) { held = std::move(told); });
+    adoption.prepare(may_be_new, [&](HeldIds told) { held = std::move(told); });
     REQUIRE(test::run_until(process.loop, [&] { return held.has_value(); }));
     return *held;
   }
@@ -48,7 +48,7 @@ struct Rig {
   void adopt() {
     Adoption adoption;
     adoption.devices["amy"] = {{.id = "X", .pod_uid = "u", .container = "c"}};
-    adopting.take({{kA, adoption}});
+    adoption.take({{kA, adoption}});
   }
   bool asked(std::size_t times) {
     return test::run_until(process.loop, [&] { return kubelet.calls().size() >= times; });
@@ -56,7 +56,7 @@ struct Rig {
   bool told(unsigned times) {
     return test::run_until(process.loop, [&] { return changes >= times; });
   }
-  bool adopted() const { return adopting.devices().touches(kA); }
+  bool adopted() const { return adoption.devices().touches(kA); }
 };
 
 TEST_CASE("adopting: the checkpoint is read for the first look, and not again for the next") {
@@ -68,11 +68,11 @@ TEST_CASE("adopting: the checkpoint is read for the first look, and not again fo
   CHECK(rig.prepare().checkpoint->pod_devices.size() == 1);
   SUBCASE("where resources may be new it is") { CHECK(rig.prepare(true).checkpoint->pod_devices.empty()); }
   SUBCASE("after a reload it is") {
-    rig.adopting.on_reload({});
+    rig.adoption.on_reload({});
     const HeldIds held = rig.prepare();
     CHECK(held.checkpoint->pod_devices.empty());
     CHECK(held.reloaded);
-    rig.adopting.take({});
+    rig.adoption.take({});
     CHECK_FALSE(rig.prepare().reloaded);
   }
 }
@@ -82,7 +82,7 @@ TEST_CASE("adopting: a checkpoint that cannot be read is read again half a minut
   rig.dir.file(kCheckpoint, "{");
   CHECK_FALSE(rig.prepare().checkpoint);
   rig.dir.file(kCheckpoint, kOnePod);
-  test::pass(rig.process.loop, Adopting::kReadAgain - 1s);
+  test::pass(rig.process.loop, AdoptionTracker::kReadAgain - 1s);
   CHECK_FALSE(rig.prepare().checkpoint);
   test::pass(rig.process.loop, 1s);
   CHECK(rig.prepare().checkpoint);
