@@ -102,13 +102,13 @@ void Draining::on_time() {
   arm();
 }
 
-void Draining::change(LatestWrite::Told saved) {
+void Draining::change(CoalescingWriter::Told saved) {
   save(std::move(saved));
   hooks_.changed();
   arm();
 }
 
-void Draining::save(LatestWrite::Told saved) {
+void Draining::save(CoalescingWriter::Told saved) {
   latest_.write([file = file_, text = drains_.text()] { return file->write(text); }, std::move(saved));
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/log/log.hpp"
-#include "base/system/latest_write.hpp"
+#include "base/system/coalescing_writer.hpp"
 #include "daemon/drain/drain_order.hpp"
 #include "daemon/platform/kubelet_link.hpp"
 #include "model/allocate/resource_snapshot.hpp"
@@ -73,8 +73,8 @@ class Draining {
   // Says whether the time of any is over.
   bool expire();
   void on_time();
-  void change(LatestWrite::Told saved);
-  void save(LatestWrite::Told saved);
+  void change(CoalescingWriter::Told saved);
+  void save(CoalescingWriter::Told saved);
   void arm();
   void answer(DrainAnswer answer, const Done& done);
 
@@ -82,7 +82,7 @@ class Draining {
   const Hooks hooks_;
   const std::shared_ptr<DrainFile> file_;
   Drains drains_;
-  LatestWrite latest_;
+  CoalescingWriter latest_;
   Timer timer_;
 };
 

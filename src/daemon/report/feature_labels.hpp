@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/log/log.hpp"
-#include "base/system/latest_write.hpp"
+#include "base/system/coalescing_writer.hpp"
 #include "host/hardware/host_root.hpp"
 #include "model/device/inventory.hpp"
 #include "model/device/label.hpp"
@@ -80,7 +80,7 @@ class FeatureLabels {
   std::vector<FeatureDirectory> former_;                   // others, of which nothing is to be left
   bool empty_ = false;                                     // there is nothing of ours, and nothing wanted
   std::map<std::string, std::set<std::string>> remarked_;  // by entry
-  LatestWrite files_;
+  CoalescingWriter files_;
 };
 
 }  // namespace plughost

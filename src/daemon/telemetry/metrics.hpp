@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/log/log.hpp"
+#include "base/system/coalescing_writer.hpp"
 #include "base/system/event_loop.hpp"
-#include "base/system/latest_write.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/telemetry/status_requests.hpp"
 
@@ -57,7 +57,7 @@ class MetricsFile {
   std::set<std::string> former_;  // files that are to be gone
   bool soon_ = false;             // because of a change
   Timer due_;
-  LatestWrite latest_;
+  CoalescingWriter latest_;
   Lifetime lifetime_;
 };
 

@@ -1,19 +1,19 @@
-#include "base/system/latest_write.hpp"
+#include "base/system/coalescing_writer.hpp"
 
 #include <memory>
 #include <utility>
 
 namespace plughost {
 
-LatestWrite::LatestWrite(EventLoop& loop, Workers& workers, Told changed, std::string hangs,
-                         std::chrono::milliseconds deadline)
+CoalescingWriter::CoalescingWriter(EventLoop& loop, Workers& workers, Told changed, std::string hangs,
+                                   std::chrono::milliseconds deadline)
     : workers_(workers),
       changed_(std::move(changed)),
       hangs_(std::move(hangs)),
       deadline_(deadline),
       retry_(loop, [this] { start(); }) {}
 
-void LatestWrite::write(Write write, Told told) {
+void CoalescingWriter::write(Write write, Told told) {
   newest_ = std::move(write);
   newer_ = true;
   if (told && hung_) return told(trouble_);
@@ -21,7 +21,7 @@ void LatestWrite::write(Write write, Told told) {
   if (!busy_) start();
 }
 
-void LatestWrite::start() {
+void CoalescingWriter::start() {
   retry_.cancel();
   busy_ = true;
   newer_ = false;
@@ -32,7 +32,7 @@ void LatestWrite::start() {
                lifetime_.bound([this] { on_overdue(); }));
 }
 
-void LatestWrite::on_written(const std::string& trouble) {
+void CoalescingWriter::on_written(const std::string& trouble) {
   busy_ = hung_ = false;
   note(trouble);
   answer(trouble);
@@ -45,7 +45,7 @@ void LatestWrite::on_written(const std::string& trouble) {
   end();
 }
 
-void LatestWrite::on_overdue() {
+void CoalescingWriter::on_overdue() {
   hung_ = true;
   note(hangs_);
   // Those who wait for what is newer wait for the same file system.
@@ -54,22 +54,22 @@ void LatestWrite::on_overdue() {
   end();
 }
 
-void LatestWrite::finish(std::function<void()> done) {
+void CoalescingWriter::finish(std::function<void()> done) {
   finishing_ = true;
   retry_.cancel();
   done_ = std::move(done);
   if (!busy_ || hung_) end();
 }
 
-void LatestWrite::end() {
+void CoalescingWriter::end() {
   if (const auto done = std::exchange(done_, nullptr)) done();
 }
 
-void LatestWrite::note(const std::string& trouble) {
+void CoalescingWriter::note(const std::string& trouble) {
   if (std::exchange(trouble_, trouble) != trouble) changed_(trouble);
 }
 
-void LatestWrite::answer(const std::string& trouble) {
+void CoalescingWriter::answer(const std::string& trouble) {
   for (const Told& told : std::exchange(answered_, {})) told(trouble);
 }
 

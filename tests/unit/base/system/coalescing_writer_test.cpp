@@ -1,4 +1,4 @@
-#include "base/system/latest_write.hpp"
+#include "base/system/coalescing_writer.hpp"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ struct Rig {
   std::vector<std::string> told;
   std::vector<std::string> answers;
   unsigned finished = 0;
-  std::unique_ptr<LatestWrite> latest = std::make_unique<LatestWrite>(
+  std::unique_ptr<CoalescingWriter> latest = std::make_unique<CoalescingWriter>(
       loop, workers, [this](const std::string& trouble) { told.push_back(trouble); }, "/x hangs", 300ms);
 
   ~Rig() { disk->set(false); }

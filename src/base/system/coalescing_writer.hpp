@@ -13,7 +13,7 @@
 
 namespace plughost {
 
-class LatestWrite {
+class CoalescingWriter {
  public:
   // A file system that takes longer hangs.
   static constexpr std::chrono::seconds kDeadline{2};
@@ -27,9 +27,10 @@ class LatestWrite {
 
   // changed is called once for each change. hangs: the trouble of a file system that does. workers outlives
   // it.
-  LatestWrite(EventLoop& loop, Workers& workers, Told changed, std::string hangs = "the file system hangs",
-              std::chrono::milliseconds deadline = kDeadline);
-  LatestWrite& operator=(LatestWrite&&) = delete;
+  CoalescingWriter(EventLoop& loop, Workers& workers, Told changed,
+                   std::string hangs = "the file system hangs",
+                   std::chrono::milliseconds deadline = kDeadline);
+  CoalescingWriter& operator=(CoalescingWriter&&) = delete;
 
   // Takes the place of what has not begun yet. told: once, within some seconds, maybe at once.
   void write(Write write, Told told = nullptr);
