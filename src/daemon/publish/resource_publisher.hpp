@@ -21,9 +21,9 @@
 namespace plughost {
 
 // Whose the entries are: what they may not decide alone.
-class EntryOwner {
+class ControllerOwner {
  public:
-  virtual ~EntryOwner() = default;
+  virtual ~ControllerOwner() = default;
 
   // Why another entry has the resource; empty: it is this one's from now on, until it is removed.
   virtual std::string claim(const std::string& resource, const std::string& entry) = 0;
@@ -65,7 +65,7 @@ class ResourcePublisher {
     CdiPlaces& cdi;
     Assuming& assuming;
     HeldDevices& held;
-    EntryOwner& owner;
+    ControllerOwner& owner;
   };
   // What a look has found, on its way to the kubelet: the names of CDI devices mean something before anybody
   // is told them.

@@ -53,12 +53,13 @@ void add_away(const HostRoot& host, const std::map<std::string, Inventory>& list
 }
 
 // What all entries of the resource have found, with what this one has found now.
-void join_with(Scanner::Parts parts, const std::map<std::string, Inventory>& listed, Scanner::Found& found) {
-  found.version = parts.version;
-  if (parts.found.empty()) return;
+void join_with(Scanner::Siblings siblings, const std::map<std::string, Inventory>& listed,
+               Scanner::Found& found) {
+  found.version = siblings.version;
+  if (siblings.found.empty()) return;
   found.own = std::make_shared<const DevicesOf>(std::move(found.assembly.resources));
-  parts.found[parts.own].devices = found.own;
-  Assembly joint = join(parts.found, listed);
+  siblings.found[siblings.own].devices = found.own;
+  Assembly joint = join(siblings.found, listed);
   found.assembly.resources = std::move(joint.resources);
   found.joint_remarks = std::move(joint.remarks);
 }
@@ -128,7 +129,7 @@ void Scanner::look_on_worker(HeldIds held) {
   const auto outcome = std::make_shared<Outcome>();
   platform_.workers.run(
       [outcome, source = source_, spec = spec_, host = platform_.host, listed = hooks_.listed(),
-       parts = hooks_.parts(), held = std::move(held)] {
+       siblings = hooks_.siblings(), held = std::move(held)] {
         const auto began = Clock::now();
         try {
           Scan seen = source->look(host, *spec);
@@ -148,7 +149,7 @@ void Scanner::look_on_worker(HeldIds held) {
           }
           add_away(host, listed, assembly.resources);
           Found found{.scan = std::move(seen), .assembly = std::move(assembly)};
-          join_with(parts, listed, found);
+          join_with(siblings, listed, found);
           found.adoptions = adopt(*spec, found.assembly.resources, listed, held, paths);
           found.others = others_than(listed, found.assembly.resources);
           outcome->found = std::move(found);

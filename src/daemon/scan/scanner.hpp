@@ -28,10 +28,10 @@ class Scanner {
   static constexpr std::chrono::seconds kDeadline{5};
 
   // Where several entries are one resource.
-  struct Parts {
-    std::vector<PartFound> found;  // by all of them, in their order; empty: there is one entry
-    std::size_t own = 0;           // which of them is looked at
-    std::uint64_t version = 0;     // another one when one of the others has found something else
+  struct Siblings {
+    std::vector<EntryFound> found;  // by all of them, in their order; empty: there is one entry
+    std::size_t own = 0;            // which of them is looked at
+    std::uint64_t version = 0;      // another one when one of the others has found something else
   };
   struct Found {
     Scan scan;  // its devices are in the assembly
@@ -40,7 +40,7 @@ class Scanner {
     // Where several entries are one resource what this one has found, and the assembly has all of them.
     std::shared_ptr<const DevicesOf> own = nullptr;
     std::vector<std::string> joint_remarks = {};     // of all of them
-    std::uint64_t version = 0;                       // see Parts
+    std::uint64_t version = 0;                       // see Siblings
     std::map<std::string, Adoption> adoptions = {};  // by resource
     // Devices that have other nodes, or are other hardware, than they were listed with.
     std::vector<Ledger::Name> others = {};
@@ -50,7 +50,7 @@ class Scanner {
     // What is listed now, by resource.
     std::function<std::map<std::string, Inventory>()> listed;
     // What the others of the resource's entries have found.
-    std::function<Parts()> parts;
+    std::function<Siblings()> siblings;
     // Before each look: calls then when it can begin, with what is known of the ids that pods hold.
     std::function<void(const std::function<void(HeldIds held)>& then)> prepare;
     // Says when what is listed changes by itself; ScanSchedule::kNever: it does not.

@@ -22,13 +22,13 @@ constexpr std::chrono::seconds kAfterBurst{1};
 
 }  // namespace
 
-void Relations::join(const std::vector<ResourceConfig>& entries) {
+void ResourceAffinity::join(const std::vector<ResourceConfig>& entries) {
   std::vector<const AllocationSpec*> specs;
   for (const ResourceConfig& entry : entries) specs.push_back(entry.spec.get());
   std::map<std::string, std::size_t> groups = same_card_groups(specs);
   if (groups != card_groups_) given_cards_.clear();
   card_groups_ = std::move(groups);
-  entries_.for_each([&](const std::string& name, Entry& entry) {
+  controllers_.for_each([&](const std::string& name, ResourceController& entry) {
     const auto group = card_groups_.find(name);
     if (group == card_groups_.end()) return entry.publisher().set_joined(nullptr);
     std::shared_ptr<GivenCards>& given = given_cards_[group->second];
@@ -37,14 +37,14 @@ void Relations::join(const std::vector<ResourceConfig>& entries) {
   });
 }
 
-void Relations::look() {
+void ResourceAffinity::look() {
   look_for_shared_ids();
   tell_neighbours();
 }
 
-void Relations::tell_neighbours() {
-  entries_.for_each([&](const std::string&, Entry& entry) {
-    const Entry* const other = entries_.find(entry.config().spec->near);
+void ResourceAffinity::tell_neighbours() {
+  controllers_.for_each([&](const std::string&, ResourceController& entry) {
+    const ResourceController* const other = controllers_.find(entry.config().spec->near);
     if (!other) return;
     Neighbours neighbours{.given = other->publisher().given()};
     other->publisher().for_each_resource([&](const Resource& resource) {
@@ -58,9 +58,9 @@ void Relations::tell_neighbours() {
   });
 }
 
-void Relations::look_for_shared_ids() {
+void ResourceAffinity::look_for_shared_ids() {
   std::vector<ListedIds> lists;
-  entries_.for_each_resource([&](const Resource& resource, const Entry& entry) {
+  controllers_.for_each_resource([&](const Resource& resource, const ResourceController& entry) {
     lists.push_back({resource.snapshot(), entry.config().where});
   });
   const SharedIds shared = shared_ids(lists);
@@ -91,7 +91,9 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       safety_(platform.loop, [this] { on_safety(); }),
       sockets_timer_(
           platform.loop,
-          [this] { entries_.for_each([](const std::string&, Entry& entry) { entry.on_sockets(); }); }),
+          [this] {
+            controllers_.for_each([](const std::string&, ResourceController& entry) { entry.on_sockets(); });
+          }),
       burst_timer_(platform.loop, [this] { after_burst(); }),
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
@@ -102,13 +104,13 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       held_(
           platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           [this] { on_overlay(); }),
-      entries_(platform, cdi_, assuming_, held_, draining_.drains(), reporter_, [this] { on_changed(); }),
-      relations_(platform.log, entries_) {
+      controllers_(platform, cdi_, assuming_, held_, draining_.drains(), reporter_, [this] { on_changed(); }),
+      affinity_(platform.log, controllers_) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
-  for (EntriesOfName& entry : by_name(config_.resources)) entries_.add(copies_of(entry), *link_);
-  relations_.join(config_.resources);
-  reporter_.use(config_, entries_.subjects());
+  for (EntriesOfName& entry : by_name(config_.resources)) controllers_.add(copies_of(entry), *link_);
+  affinity_.join(config_.resources);
+  reporter_.use(config_, controllers_.subjects());
   if (!link_->watcher().current())
     platform_.log.info("waiting for the kubelet", {{"directory", link_->config().directory.string()}});
 }
@@ -141,7 +143,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
   return {.subjects =
               [this] {
                 std::vector<AllocatableCheck::Subject> subjects;
-                entries_.for_each_resource([&](const Resource& resource, const Entry&) {
+                controllers_.for_each_resource([&](const Resource& resource, const ResourceController&) {
                   subjects.push_back({.resource = resource.name(),
                                       .sent = resource.snapshot()->inventory,
                                       .attached_since = resource.attached_since()});
@@ -150,7 +152,7 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
               },
           .register_anew =
               [this](const std::string& name) {
-                entries_.for_each_resource([&](Resource& resource, const Entry&) {
+                controllers_.for_each_resource([&](Resource& resource, const ResourceController&) {
                   if (resource.name() == name) resource.register_anew();
                 });
               },
@@ -158,27 +160,28 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
 }
 
 Draining::Hooks Supervisor::drain_hooks() {
-  return {.snapshots = [this] { return entries_.snapshots(); },
+  return {.snapshots = [this] { return controllers_.snapshots(); },
           .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           .changed = [this] { on_overlay(); },
           .forgive =
               [this](const Drains::Name& name) {
-                entries_.for_each([&](const std::string&, Entry& entry) { entry.forgive(name); });
+                controllers_.for_each(
+                    [&](const std::string&, ResourceController& entry) { entry.forgive(name); });
               }};
 }
 
 void Supervisor::on_overlay() {
-  entries_.for_each([](const std::string&, Entry& entry) { entry.on_overlay(); });
+  controllers_.for_each([](const std::string&, ResourceController& entry) { entry.on_overlay(); });
 }
 
 void Supervisor::read_holdings(HoldingsReader::Done done) {
   link_->holdings().read(Clock::now(), [this, done = std::move(done)](const PodResources::Answer& answer) {
-    entries_.by_chosen_card(answer, done);
+    controllers_.by_chosen_card(answer, done);
   });
 }
 
 void Supervisor::stop(const std::function<void()>& done) {
-  entries_.retire_all();
+  controllers_.retire_all();
   cdi_.end_former();
   burst_timer_.cancel();  // without entries it would take what is to stay for what nobody wants
   reporter_.finish(kRemovalLimit, done);
@@ -187,8 +190,8 @@ void Supervisor::stop(const std::function<void()>& done) {
 Changes Supervisor::apply(Config config) {
   Reconciliation plan = reconcile(config_, config);
   std::unique_ptr<KubeletLink> link = plan.changes.kubelet ? make_link(config.kubelet, link_.get()) : nullptr;
-  for (const std::string& name : plan.changes.removed) entries_.retire(name);
-  for (const std::string& name : plan.ended) entries_.end(name);
+  for (const std::string& name : plan.changes.removed) controllers_.retire(name);
+  for (const std::string& name : plan.ended) controllers_.end(name);
   if (link) {
     link_->holdings().abandon();
     allocatable_.forget();
@@ -197,14 +200,14 @@ Changes Supervisor::apply(Config config) {
   }
   if (plan.cdi) {
     cdi_.move(config.cdi.directory, config.kubelet.files_owner());
-    entries_.for_each([](const std::string&, Entry& entry) { entry.specify_anew(); });
+    controllers_.for_each([](const std::string&, ResourceController& entry) { entry.specify_anew(); });
   }
-  for (const EntriesOfName& entry : plan.kept) entries_.at(name_of(entry)).set_where(copies_of(entry));
-  for (const EntriesOfName& entry : plan.updated) entries_.at(name_of(entry)).update(copies_of(entry));
-  for (const EntriesOfName& entry : plan.begun) entries_.add(copies_of(entry), *link_);
+  for (const EntriesOfName& entry : plan.kept) controllers_.at(name_of(entry)).set_where(copies_of(entry));
+  for (const EntriesOfName& entry : plan.updated) controllers_.at(name_of(entry)).update(copies_of(entry));
+  for (const EntriesOfName& entry : plan.begun) controllers_.add(copies_of(entry), *link_);
   config_ = std::move(config);
-  reporter_.use(config_, entries_.subjects());
-  relations_.join(config_.resources);
+  reporter_.use(config_, controllers_.subjects());
+  affinity_.join(config_.resources);
   if (!burst_timer_.armed()) burst_timer_.arm(kAfterBurst);
   on_change_();
   for (const std::string& name : plan.changes.removed)
@@ -218,7 +221,7 @@ Changes Supervisor::apply(Config config) {
 Supervisor::Summary Supervisor::summary() const {
   Summary summary;
   summary.kubelet = link_->watcher().current().has_value();
-  entries_.for_each_resource([&](const Resource& resource, const Entry&) {
+  controllers_.for_each_resource([&](const Resource& resource, const ResourceController&) {
     ++summary.resources;
     if (resource.stage() == Stage::kAttached) ++summary.attached;
   });
@@ -228,7 +231,7 @@ Supervisor::Summary Supervisor::summary() const {
 Attachments Supervisor::attachments() const {
   Attachments seen;
   seen.kubelet = kubelet_status().present;
-  entries_.for_each([&](const std::string& name, const Entry& entry) {
+  controllers_.for_each([&](const std::string& name, const ResourceController& entry) {
     seen.entries.insert(name);
     entry.publisher().for_each_resource([&](const Resource& resource) {
       if (resource.stage() == Stage::kAttached) seen.resources.emplace(resource.name(), name);
@@ -254,7 +257,7 @@ DaemonStatus Supervisor::status() const {
   status.kubelet = kubelet_status();
   status.api_server = api_server_status(platform_.api_server);
   status.drains = draining_.drains();
-  entries_.for_each([&](const std::string& name, const Entry& entry) {
+  controllers_.for_each([&](const std::string& name, const ResourceController& entry) {
     const std::vector<EntryStatus> parts = entry.status();
     status.entries.insert(status.entries.end(), parts.begin(), parts.end());
     const EntryStatus& its_entry = *std::ranges::max_element(parts, {}, &EntryStatus::trouble_at);
@@ -275,7 +278,7 @@ DaemonStatus Supervisor::status() const {
 void Supervisor::ask_status(WithHolders with, StatusDone done) {
   if (with == WithHolders::kNo) return done(status());
   const auto told = [this, done = std::move(done)](const PodResources::Answer& answer) {
-    entries_.by_chosen_card(answer, [this, done](const PodResources::Answer& known) {
+    controllers_.by_chosen_card(answer, [this, done](const PodResources::Answer& known) {
       DaemonStatus status = this->status();
       status.holdings = known.holdings;
       status.holders_unknown = known.why;
@@ -290,7 +293,7 @@ void Supervisor::on_kubelet() {
   const bool present = link_->watcher().current().has_value();
   kubelet_since_ = std::chrono::system_clock::now();
   if (present) platform_.tallies.kubelets.add();
-  entries_.for_each([](const std::string&, Entry& entry) { entry.on_kubelet(); });
+  controllers_.for_each([](const std::string&, ResourceController& entry) { entry.on_kubelet(); });
   assuming_.pods().on_kubelet(link_->config().pods_api());
   on_change_();
   const std::string directory = link_->config().directory;
@@ -307,11 +310,11 @@ void Supervisor::on_changed() {
 
 void Supervisor::on_safety() {
   safety_.arm(kSafetyInterval);
-  entries_.forget_ended();
+  controllers_.forget_ended();
   platform_.directories.refresh();
   link_->watcher().look();
   allocatable_.look(*link_);
-  entries_.for_each([](const std::string&, Entry& entry) {
+  controllers_.for_each([](const std::string&, ResourceController& entry) {
     entry.on_sockets();
     entry.hint();
   });
@@ -319,10 +322,10 @@ void Supervisor::on_safety() {
 
 void Supervisor::after_burst() {
   allocatable_.look(*link_);
-  relations_.look();
-  entries_.forget_specifications();
-  reporter_.follow(entries_.subjects());
-  entries_.tell_hopeful();
+  affinity_.look();
+  controllers_.forget_specifications();
+  reporter_.follow(controllers_.subjects());
+  controllers_.tell_hopeful();
   // glibc keeps what a burst has needed until it is asked for it, which takes milliseconds.
   platform_.computations.run([] { ::malloc_trim(0); }, [] {}, HoldingsReader::kMergeDeadline, [] {});
 }

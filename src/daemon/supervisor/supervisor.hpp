@@ -19,17 +19,17 @@
 #include "daemon/reload/trial.hpp"
 #include "daemon/report/node_reporter.hpp"
 #include "daemon/status/status.hpp"
-#include "daemon/supervisor/entries.hpp"
+#include "daemon/supervisor/resource_controllers.hpp"
 #include "kubernetes/pods/assuming.hpp"
 
 namespace plughost {
 
 // What entries have to do with each other: who is near whom, which share their cards, and ids that two list.
 // Loop thread only.
-class Relations {
+class ResourceAffinity {
  public:
   // They outlive it.
-  Relations(Log& log, Entries& entries) : log_(log), entries_(entries) {}
+  ResourceAffinity(Log& log, ResourceControllers& entries) : log_(log), controllers_(entries) {}
 
   // Which of these entries share their cards (see AllocationSpec::same_card): known without a look at the
   // machine, and so from the first list on.
@@ -42,7 +42,7 @@ class Relations {
   void look_for_shared_ids();
 
   Log& log_;
-  Entries& entries_;
+  ResourceControllers& controllers_;
   std::size_t shared_ids_ = 0;                                      // that were told of
   std::map<std::string, std::size_t> card_groups_;                  // see same_card_groups()
   std::map<std::size_t, std::shared_ptr<GivenCards>> given_cards_;  // by the number of the group
@@ -118,8 +118,8 @@ class Supervisor {
   AllocatableCheck allocatable_;
   Assuming assuming_;
   HeldDevices held_;
-  Entries entries_;
-  Relations relations_;
+  ResourceControllers controllers_;
+  ResourceAffinity affinity_;
 };
 
 }  // namespace plughost

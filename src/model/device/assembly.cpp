@@ -337,11 +337,11 @@ Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
   return assembly;
 }
 
-Assembly join(const std::vector<PartFound>& parts, const std::map<std::string, Inventory>& listed) {
+Assembly join(const std::vector<EntryFound>& parts, const std::map<std::string, Inventory>& listed) {
   Assembly assembly;
   Remarks remarks;
   std::map<std::string, Taken> taken;
-  for (const PartFound& part : parts) {
+  for (const EntryFound& part : parts) {
     if (!part.devices) continue;
     for (const auto& [resource, devices] : *part.devices) {
       std::vector<Device>& all = assembly.resources[resource];

@@ -38,7 +38,7 @@ Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
 std::string with_other_sharing(const std::string& resource);
 
 // What one of the entries of a resource has found.
-struct PartFound {
+struct EntryFound {
   std::shared_ptr<const AllocationSpec> terms;
   std::shared_ptr<const DevicesOf> devices;  // nullptr: nothing yet
 };
@@ -47,7 +47,7 @@ struct PartFound {
 // entry's terms, and what two have found is the first one's: by its hardware, or by its nodes and files. One
 // that has an id that another device has already is left out, with a remark, and so is what does not fit into
 // one message: as in assemble().
-Assembly join(const std::vector<PartFound>& parts, const std::map<std::string, Inventory>& listed = {});
+Assembly join(const std::vector<EntryFound>& parts, const std::map<std::string, Inventory>& listed = {});
 
 // What the largest of the lists takes, by wire_size(), that the spec makes of these devices, if none is
 // left out for its size.

@@ -47,7 +47,7 @@ std::optional<DevicesOf> look(const ResourceConfig& entry, const HostRoot& host,
 
 DevicesOf look(const EntriesOfName& entries, const HostRoot& host, Survey& all) {
   if (entries.size() == 1) return look(*entries.front(), host, all).value_or(DevicesOf());
-  std::vector<PartFound> parts;
+  std::vector<EntryFound> parts;
   for (const ResourceConfig* entry : entries) {
     auto found = look(*entry, host, all);
     if (!found) continue;

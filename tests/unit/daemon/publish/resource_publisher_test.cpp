@@ -20,7 +20,7 @@ const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
 
 // Everybody else: one entry may have a resource that another wants.
-struct Owner final : EntryOwner {
+struct Owner final : ControllerOwner {
   std::string claim(const std::string& resource, const std::string&) override {
     return taken.contains(resource) ? "x.com/other (a.yaml:1:1) serves it already" : "";
   }

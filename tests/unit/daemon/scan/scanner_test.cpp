@@ -26,7 +26,7 @@ struct Told {
 
   Scanner::Hooks hooks() {
     return {.listed = [this] { return listed; },
-            .parts = [] { return Scanner::Parts(); },
+            .siblings = [] { return Scanner::Siblings(); },
             .prepare = [this](const auto& then) { then(held); },
             .found =
                 [this](Scanner::Found& found) {

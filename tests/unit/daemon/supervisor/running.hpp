@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "daemon/supervisor/entry.hpp"
+#include "daemon/supervisor/resource_controller.hpp"
 #include "unit/daemon/scan/shown_machine.hpp"
 #include "unit/run_until.hpp"
 #include "unit/temp_dir.hpp"
@@ -16,10 +16,10 @@ namespace plughost::test {
 using namespace std::chrono_literals;
 
 // Nobody else has a resource.
-struct OnlyOwner final : EntryOwner {
+struct OnlyOwner final : ControllerOwner {
   std::string claim(const std::string&, const std::string&) override { return ""; }
-  Entry::Clock::time_point not_before(const std::string&) const override {
-    return Entry::Clock::time_point::min();
+  ResourceController::Clock::time_point not_before(const std::string&) const override {
+    return ResourceController::Clock::time_point::min();
   }
   void removed(const std::string&, const std::string&) override {}
   void published(const ResourceSnapshot&) override {}
@@ -50,17 +50,17 @@ struct Running {
   HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
   Drains drains;
   OnlyOwner owner;
-  std::unique_ptr<Entry> entry;
+  std::unique_ptr<ResourceController> entry;
 
   void start() { start({entry_of(machine, "x.com/{type}")}); }
-  void start(Entry::Configs configs) {
-    entry = std::make_unique<Entry>(ResourcePublisher::Context{.platform = process.platform,
-                                                               .link = link,
-                                                               .cdi = cdi,
-                                                               .assuming = assuming,
-                                                               .held = held,
-                                                               .owner = owner},
-                                    drains, std::move(configs));
+  void start(ResourceController::Configs configs) {
+    entry = std::make_unique<ResourceController>(ResourcePublisher::Context{.platform = process.platform,
+                                                                            .link = link,
+                                                                            .cdi = cdi,
+                                                                            .assuming = assuming,
+                                                                            .held = held,
+                                                                            .owner = owner},
+                                                 drains, std::move(configs));
   }
   std::set<std::string> resources() const {
     std::set<std::string> names;

@@ -1,4 +1,4 @@
-#include "daemon/supervisor/entries.hpp"
+#include "daemon/supervisor/resource_controllers.hpp"
 
 #include <set>
 #include <utility>
@@ -7,8 +7,9 @@ namespace plughost {
 
 using Clock = EventLoop::Clock;
 
-Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
-                 const Drains& drains, NodeReporter& reporter, std::function<void()> changed)
+ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Assuming& assuming,
+                                         HeldDevices& held, const Drains& drains, NodeReporter& reporter,
+                                         std::function<void()> changed)
     : platform_(platform),
       cdi_(cdi),
       assuming_(assuming),
@@ -17,26 +18,27 @@ Entries::Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDev
       reporter_(reporter),
       changed_(std::move(changed)) {}
 
-void Entries::add(Entry::Configs entry, KubeletLink& link) {
+void ResourceControllers::add(ResourceController::Configs entry, KubeletLink& link) {
   const std::shared_ptr<const AllocationSpec> spec = entry.front().spec;
   const Template& name = spec->name;
   // What is known before anybody has looked belongs to the entry that says it.
   if (name.literal() && !spec->rename_shared) names_.claim(name.text(), name.text());
-  entries_[name.text()] = std::make_unique<Entry>(ResourcePublisher::Context{.platform = platform_,
-                                                                             .link = link,
-                                                                             .cdi = cdi_,
-                                                                             .assuming = assuming_,
-                                                                             .held = held_,
-                                                                             .owner = *this},
-                                                  drains_, std::move(entry));
+  controllers_[name.text()] =
+      std::make_unique<ResourceController>(ResourcePublisher::Context{.platform = platform_,
+                                                                      .link = link,
+                                                                      .cdi = cdi_,
+                                                                      .assuming = assuming_,
+                                                                      .held = held_,
+                                                                      .owner = *this},
+                                           drains_, std::move(entry));
 }
 
-void Entries::end(const std::string& name) {
-  entries_.erase(name);
+void ResourceControllers::end(const std::string& name) {
+  controllers_.erase(name);
   names_.release_all(name);
 }
 
-void Entries::retire(const std::string& name) {
+void ResourceControllers::retire(const std::string& name) {
   std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
   at(name).publisher().for_each_resource([&](Resource& resource) {
     snapshots.push_back(resource.snapshot());
@@ -46,19 +48,19 @@ void Entries::retire(const std::string& name) {
   for (const auto& snapshot : snapshots) reporter_.end(*snapshot);
 }
 
-void Entries::retire_all() {
-  while (!entries_.empty()) retire(std::string(entries_.begin()->first));
+void ResourceControllers::retire_all() {
+  while (!controllers_.empty()) retire(std::string(controllers_.begin()->first));
 }
 
-void Entries::tell_hopeful() {
+void ResourceControllers::tell_hopeful() {
   for (const std::string& name : names_.take_hopeful()) at(name).hint();
 }
 
 // Before each entry has looked nobody knows which resources there are.
-void Entries::forget_specifications() {
+void ResourceControllers::forget_specifications() {
   std::set<std::string> specified;
   bool late = false;
-  for (const auto& [name, entry] : entries_) {
+  for (const auto& [name, entry] : controllers_) {
     if (!entry->names_by_cdi()) continue;
     const AllocationSpec& spec = *entry->config().spec;
     if (!entry->settled()) return;
@@ -70,26 +72,26 @@ void Entries::forget_specifications() {
   cdi_.keep(std::move(specified));
 }
 
-void Entries::forget_ended() {
+void ResourceControllers::forget_ended() {
   std::erase_if(ended_,
                 [](const auto& item) { return item.second + KubeletLink::kForgetting < Clock::now(); });
 }
 
-Entry* Entries::find(const std::string& name) const {
-  const auto found = entries_.find(name);
-  return found == entries_.end() ? nullptr : found->second.get();
+ResourceController* ResourceControllers::find(const std::string& name) const {
+  const auto found = controllers_.find(name);
+  return found == controllers_.end() ? nullptr : found->second.get();
 }
 
-std::vector<std::shared_ptr<const ResourceSnapshot>> Entries::snapshots() const {
+std::vector<std::shared_ptr<const ResourceSnapshot>> ResourceControllers::snapshots() const {
   std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots;
   for_each_resource(
-      [&](const Resource& resource, const Entry&) { snapshots.push_back(resource.snapshot()); });
+      [&](const Resource& resource, const ResourceController&) { snapshots.push_back(resource.snapshot()); });
   return snapshots;
 }
 
-NodeReporter::Subjects Entries::subjects() const {
+NodeReporter::Subjects ResourceControllers::subjects() const {
   NodeReporter::Subjects subjects;
-  for (const auto& [name, entry] : entries_) {
+  for (const auto& [name, entry] : controllers_) {
     const ResourceConfig& config = entry->config();
     if (config.labels.empty() && config.node_resources.empty()) continue;
     std::vector<Inventory> lists;
@@ -108,9 +110,10 @@ NodeReporter::Subjects Entries::subjects() const {
   return subjects;
 }
 
-void Entries::by_chosen_card(const PodResources::Answer& answer, HoldingsReader::Done done) const {
+void ResourceControllers::by_chosen_card(const PodResources::Answer& answer,
+                                         HoldingsReader::Done done) const {
   std::vector<std::pair<std::string, AssumedCards::HoldersByCard>> chosen;
-  for_each_resource([&](const Resource& resource, const Entry&) {
+  for_each_resource([&](const Resource& resource, const ResourceController&) {
     if (const AssumedCards* const cards = resource.assumed_cards())
       chosen.emplace_back(resource.name(), cards->by_annotation(resource.snapshot()->inventory));
   });
@@ -133,18 +136,18 @@ void Entries::by_chosen_card(const PodResources::Answer& answer, HoldingsReader:
       lifetime_.bound([open] { std::exchange(*open, nullptr)(HoldingsReader::too_late()); }));
 }
 
-std::string Entries::claim(const std::string& resource, const std::string& entry) {
+std::string ResourceControllers::claim(const std::string& resource, const std::string& entry) {
   const std::string& owner = names_.claim(resource, entry);
   if (owner == entry) return {};
   return owner + " (" + at(owner).config().where + ") serves it already";
 }
 
-Clock::time_point Entries::not_before(const std::string& resource) const {
+Clock::time_point ResourceControllers::not_before(const std::string& resource) const {
   const auto found = ended_.find(resource);
   return found == ended_.end() ? Clock::time_point{} : found->second + KubeletLink::kForgetting;
 }
 
-void Entries::removed(const std::string& resource, const std::string& entry) {
+void ResourceControllers::removed(const std::string& resource, const std::string& entry) {
   ended_[resource] = Clock::now();
   names_.release(resource, entry);
 }

@@ -14,22 +14,22 @@
 #include "daemon/hooks/health_checks.hpp"
 #include "daemon/publish/resource_publisher.hpp"
 #include "daemon/status/status.hpp"
-#include "daemon/supervisor/parts.hpp"
+#include "daemon/supervisor/entry_group.hpp"
 #include "model/device/drains.hpp"
 
 namespace plughost {
 
-class Entry final : private PublisherOwner, private PartOwner {
+class ResourceController final : private PublisherOwner, private EntryScanOwner {
  public:
   using Clock = EventLoop::Clock;
-  using Configs = Parts::Configs;
+  using Configs = EntryGroup::Configs;
 
   // Resources appear when each part has looked once, or could not. What means and drains name outlives it.
-  Entry(const ResourcePublisher::Context& context, const Drains& drains, Configs configs);
-  ~Entry() override;
-  Entry& operator=(Entry&&) = delete;
+  ResourceController(const ResourcePublisher::Context& context, const Drains& drains, Configs configs);
+  ~ResourceController() override;
+  ResourceController& operator=(ResourceController&&) = delete;
 
-  // See Parts::whole().
+  // See EntryGroup::whole().
   const ResourceConfig& config() const { return config_; }
   // Takes the new devices and terms without touching a stream; a part that says the same as before goes on.
   // The options are the same (see PluginOptions).
@@ -39,7 +39,7 @@ class Entry final : private PublisherOwner, private PartOwner {
   void on_kubelet();
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
-  void hint() { parts_.hint(); }
+  void hint() { group_.hint(); }
   // There is another directory of CDI specifications: those of what is listed are written there, and what a
   // look finds to be written beside them.
   void specify_anew();
@@ -51,20 +51,20 @@ class Entry final : private PublisherOwner, private PartOwner {
   const ResourcePublisher& publisher() const { return publisher_; }
   // Are all resources there that the machine's devices make?
   bool settled() const { return tracker_.complete() && publisher_.idle(); }
-  bool names_by_cdi() const { return parts_.names_by_cdi(); }
+  bool names_by_cdi() const { return group_.names_by_cdi(); }
 
-  std::vector<EntryStatus> status() const { return parts_.status(); }
+  std::vector<EntryStatus> status() const { return group_.status(); }
 
  private:
   void look_again() override { hint(); }
   void all_published() override { adoption_.tell(); }
   void dropped(const std::string& resource) override;
-  void note(const std::string& trouble) override { parts_.first().note(trouble); }
+  void note(const std::string& trouble) override { group_.first().note(trouble); }
 
   std::map<std::string, Inventory> listed() const override { return tracker_.lists(); }
-  Scanner::Parts others_of(const Part& part) const override { return parts_.others_of(part); }
+  Scanner::Siblings siblings_of(const EntryScan& entry) const override { return group_.siblings_of(entry); }
   void prepare(const std::function<void(HeldIds held)>& then) override;
-  Clock::time_point found(Part& part, Scanner::Found& found) override;
+  Clock::time_point found(EntryScan& entry, Scanner::Found& found) override;
   void on_trouble() override;
 
   void take_what_is_due();
@@ -87,7 +87,7 @@ class Entry final : private PublisherOwner, private PartOwner {
   bool drifts_ = false;  // the last look had held devices that were others
   Lifetime lifetime_;
   ResourcePublisher publisher_;
-  Parts parts_;  // which publish what they find
+  EntryGroup group_;  // which publish what they find
 };
 
 }  // namespace plughost

@@ -161,8 +161,8 @@ TEST_CASE("parts: one that comes is listed with its first look, and one that goe
     TwoParts parts;
     parts.start({parts.first});
     REQUIRE(parts.comes_to_list("one"));
-    const Entry::Configs both =
-        before ? Entry::Configs{parts.second, parts.first} : Entry::Configs{parts.first, parts.second};
+    const ResourceController::Configs both = before ? ResourceController::Configs{parts.second, parts.first}
+                                                    : ResourceController::Configs{parts.first, parts.second};
     parts.entry->update(both);
     REQUIRE(parts.comes_to_list("one two"));
     CHECK(parts.device(kA, "one")->terms == parts.first.spec);

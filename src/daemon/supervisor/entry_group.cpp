@@ -1,4 +1,4 @@
-#include "daemon/supervisor/parts.hpp"
+#include "daemon/supervisor/entry_group.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ const std::string& stall_text() {
   return kText;
 }
 
-std::shared_ptr<const DevicesOf> found_by_only_one(const Parts::Lists& lists) {
+std::shared_ptr<const DevicesOf> found_by_only_one(const EntryGroup::Lists& lists) {
   DevicesOf devices;
   for (const auto& [resource, list] : lists) {
     for (const Device& device : list.devices()) {
@@ -27,36 +27,36 @@ std::shared_ptr<const DevicesOf> found_by_only_one(const Parts::Lists& lists) {
 
 }  // namespace
 
-Part::Part(Platform& platform, PartOwner& owner, ResourceConfig config)
+EntryScan::EntryScan(Platform& platform, EntryScanOwner& owner, ResourceConfig config)
     : platform_(platform), owner_(owner), config_(std::move(config)) {}
 
-void Part::begin(ScanSchedule former) {
+void EntryScan::begin(ScanSchedule former) {
   stalled_ = former.stalled();
   scanner_ = std::make_unique<Scanner>(
       platform_, config_,
-      Scanner::Hooks{[this] { return owner_.listed(); }, [this] { return owner_.others_of(*this); },
+      Scanner::Hooks{[this] { return owner_.listed(); }, [this] { return owner_.siblings_of(*this); },
                      [this](const auto& then) { owner_.prepare(then); },
                      [this](Scanner::Found& found) { return on_found(found); },
                      [this](const std::string& why) { on_failed(why); }, [this] { on_stalled(); }},
       former);
 }
 
-bool Part::set_devices(std::shared_ptr<const DevicesOf> devices) {
+bool EntryScan::set_devices(std::shared_ptr<const DevicesOf> devices) {
   const bool same = devices_ && devices && *devices_ == *devices;
   devices_ = std::move(devices);
   return !same;
 }
 
-std::optional<std::string> Part::stall() const {
+std::optional<std::string> EntryScan::stall() const {
   return stalled_ ? std::optional(stall_text()) : std::nullopt;
 }
 
-void Part::note(const std::string& trouble) {
+void EntryScan::note(const std::string& trouble) {
   last_trouble_ = trouble;
   last_trouble_at_ = std::chrono::system_clock::now();
 }
 
-EntryStatus Part::status() const {
+EntryStatus EntryScan::status() const {
   return {.name = config_.spec->name.text(),
           .where = config_.where,
           .unmatched = {unmatched_.begin(), unmatched_.end()},
@@ -68,14 +68,14 @@ EntryStatus Part::status() const {
           .trouble_at = last_trouble_at_};
 }
 
-Part::Clock::time_point Part::on_found(Scanner::Found& found) {
+EntryScan::Clock::time_point EntryScan::on_found(Scanner::Found& found) {
   on_recovered();
   ++scans_completed_;
   scan_trouble_.clear();
   return owner_.found(*this, found);
 }
 
-void Part::on_failed(const std::string& why) {
+void EntryScan::on_failed(const std::string& why) {
   on_recovered();
   ++scans_failed_;
   has_looked_ = true;
@@ -86,7 +86,7 @@ void Part::on_failed(const std::string& why) {
                       {{"entry", config_.spec->name.text()}, {"why", why}, {"at", config_.where}});
 }
 
-void Part::on_stalled() {
+void EntryScan::on_stalled() {
   has_looked_ = true;
   stalled_ = true;
   note(stall_text());
@@ -97,13 +97,13 @@ void Part::on_stalled() {
                        {"at", config_.where}});
 }
 
-void Part::on_recovered() {
+void EntryScan::on_recovered() {
   if (!std::exchange(stalled_, false)) return;
   owner_.on_trouble();
   platform_.log.info("device scan finished", {{"entry", config_.spec->name.text()}});
 }
 
-void Part::tell(const Scan& scan, const Assembly& assembly) {
+void EntryScan::tell(const Scan& scan, const Assembly& assembly) {
   std::set<std::string> remarks(scan.remarks.begin(), scan.remarks.end());
   remarks.merge(std::set<std::string>(assembly.remarks.begin(), assembly.remarks.end()));
   for (std::string& text : unfinished(scan.unfinished)) remarks.insert(std::move(text));
@@ -123,7 +123,7 @@ void Part::tell(const Scan& scan, const Assembly& assembly) {
   unmatched_ = std::move(unmatched);
 }
 
-std::vector<std::string> Part::unfinished(const std::vector<std::string>& names) {
+std::vector<std::string> EntryScan::unfinished(const std::vector<std::string>& names) {
   const auto now = Clock::now();
   auto former = std::exchange(unfinished_, {});
   std::vector<std::string> remarks;
@@ -135,30 +135,31 @@ std::vector<std::string> Part::unfinished(const std::vector<std::string>& names)
   return remarks;
 }
 
-Parts::Parts(Platform& platform, PartOwner& owner, Configs configs) : platform_(platform), owner_(owner) {
+EntryGroup::EntryGroup(Platform& platform, EntryScanOwner& owner, Configs configs)
+    : platform_(platform), owner_(owner) {
   for (ResourceConfig& config : configs) make(std::move(config));
 }
 
-Part* Parts::make(ResourceConfig config) {
-  return parts_.emplace_back(std::make_unique<Part>(platform_, owner_, std::move(config))).get();
+EntryScan* EntryGroup::make(ResourceConfig config) {
+  return entries_.emplace_back(std::make_unique<EntryScan>(platform_, owner_, std::move(config))).get();
 }
 
-void Parts::begin() {
-  for (const auto& part : parts_) part->begin();
+void EntryGroup::begin() {
+  for (const auto& entry : entries_) entry->begin();
 }
 
-void Parts::update(Configs configs, const Lists& listed) {
+void EntryGroup::update(Configs configs, const Lists& listed) {
   if (!several() && configs.size() > 1) first().set_devices(found_by_only_one(listed));
-  auto former = std::exchange(parts_, {});
-  std::vector<Part*> begun;
+  auto former = std::exchange(entries_, {});
+  std::vector<EntryScan*> begun;
   for (ResourceConfig& config : configs) {
     const auto same = std::ranges::find_if(
-        former, [&](const auto& part) { return part && part->config().content == config.content; });
+        former, [&](const auto& entry) { return entry && entry->config().content == config.content; });
     if (same == former.end()) {
       begun.push_back(make(std::move(config)));
     } else {
       (*same)->set_where(config.where);
-      parts_.push_back(std::move(*same));
+      entries_.push_back(std::move(*same));
     }
   }
   std::erase(former, nullptr);
@@ -173,18 +174,18 @@ void Parts::update(Configs configs, const Lists& listed) {
   updated_ = ++version_;
   taken_ = false;
   for (std::size_t i = 0; i < begun.size(); ++i) begun[i]->begin(schedules[i]);
-  for (const auto& part : parts_)
-    if (std::ranges::find(begun, part.get()) == begun.end()) part->hint();
+  for (const auto& entry : entries_)
+    if (std::ranges::find(begun, entry.get()) == begun.end()) entry->hint();
 }
 
-void Parts::set_where(const Configs& configs) {
-  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->set_where(configs[i].where);
+void EntryGroup::set_where(const Configs& configs) {
+  for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i]->set_where(configs[i].where);
 }
 
-ResourceConfig Parts::whole() const {
-  ResourceConfig all = parts_.front()->config();
-  for (std::size_t i = 1; i < parts_.size(); ++i) {
-    const ResourceConfig& other = parts_[i]->config();
+ResourceConfig EntryGroup::whole() const {
+  ResourceConfig all = entries_.front()->config();
+  for (std::size_t i = 1; i < entries_.size(); ++i) {
+    const ResourceConfig& other = entries_[i]->config();
     all.labels.insert(all.labels.end(), other.labels.begin(), other.labels.end());
     all.node_resources.insert(all.node_resources.end(), other.node_resources.begin(),
                               other.node_resources.end());
@@ -192,84 +193,85 @@ ResourceConfig Parts::whole() const {
   return all;
 }
 
-void Parts::hint() {
-  for (const auto& part : parts_) part->hint();
+void EntryGroup::hint() {
+  for (const auto& entry : entries_) entry->hint();
 }
 
-void Parts::forgive(const Device& device) {
-  for (const auto& part : parts_)
-    if (!device.terms || device.terms == part->config().spec) part->forgive(device);
+void EntryGroup::forgive(const Device& device) {
+  for (const auto& entry : entries_)
+    if (!device.terms || device.terms == entry->config().spec) entry->forgive(device);
 }
 
-void Parts::rest_drained(const Lists& listed) {
-  for (const auto& part : parts_) {
+void EntryGroup::rest_drained(const Lists& listed) {
+  for (const auto& entry : entries_) {
     bool some = false;
     const auto out_of_use = [&](const Device& device) {
-      if (device.gone || (device.terms && device.terms != part->config().spec)) return true;
+      if (device.gone || (device.terms && device.terms != entry->config().spec)) return true;
       some = true;
       return device.drained();
     };
     const bool all = std::ranges::all_of(
         listed, [&](const auto& item) { return std::ranges::all_of(item.second.devices(), out_of_use); });
-    part->rest(some && all);
+    entry->rest(some && all);
   }
 }
 
-bool Parts::names_by_cdi() const {
-  return std::ranges::any_of(parts_,
-                             [](const auto& part) { return part->config().spec->cdi != CdiNames::kNone; });
+bool EntryGroup::names_by_cdi() const {
+  return std::ranges::any_of(entries_,
+                             [](const auto& entry) { return entry->config().spec->cdi != CdiNames::kNone; });
 }
 
-std::vector<Stall> Parts::stalls() const {
+std::vector<Stall> EntryGroup::stalls() const {
   std::vector<Stall> stalls;
-  for (const auto& part : parts_) {
-    if (auto why = part->stall())
-      stalls.push_back({.terms = several() ? part->config().spec : nullptr, .why = std::move(*why)});
+  for (const auto& entry : entries_) {
+    if (auto why = entry->stall())
+      stalls.push_back({.terms = several() ? entry->config().spec : nullptr, .why = std::move(*why)});
   }
   return stalls;
 }
 
-std::vector<EntryStatus> Parts::status() const {
+std::vector<EntryStatus> EntryGroup::status() const {
   std::vector<EntryStatus> all;
-  for (const auto& part : parts_) all.push_back(part->status());
+  for (const auto& entry : entries_) all.push_back(entry->status());
   return all;
 }
 
-Scanner::Parts Parts::others_of(const Part& part) const {
+Scanner::Siblings EntryGroup::siblings_of(const EntryScan& entry) const {
   if (!several()) return {.found = {}, .version = version_};
-  const auto own = std::ranges::find_if(parts_, [&](const auto& each) { return each.get() == &part; });
-  return {.found = found(), .own = static_cast<std::size_t>(own - parts_.begin()), .version = version_};
+  const auto own = std::ranges::find_if(entries_, [&](const auto& each) { return each.get() == &entry; });
+  return {.found = found(), .own = static_cast<std::size_t>(own - entries_.begin()), .version = version_};
 }
 
-std::vector<PartFound> Parts::found() const {
-  std::vector<PartFound> found;
-  for (const auto& part : parts_) found.push_back({.terms = part->config().spec, .devices = part->devices()});
+std::vector<EntryFound> EntryGroup::found() const {
+  std::vector<EntryFound> found;
+  for (const auto& entry : entries_)
+    found.push_back({.terms = entry->config().spec, .devices = entry->devices()});
   return found;
 }
 
-bool Parts::all_have_looked() const {
-  return std::ranges::all_of(parts_, [](const auto& part) { return part->has_looked(); });
+bool EntryGroup::all_have_looked() const {
+  return std::ranges::all_of(entries_, [](const auto& entry) { return entry->has_looked(); });
 }
 
-bool Parts::counts(Part& part, const Scanner::Found& found) const {
+bool EntryGroup::counts(EntryScan& entry, const Scanner::Found& found) const {
   if (found.version < updated_) return false;
-  part.note_look();
+  entry.note_look();
   return true;
 }
 
-std::optional<DevicesOf> Parts::take(Part& part, Scanner::Found& found, const Lists& listed) {
+std::optional<DevicesOf> EntryGroup::take(EntryScan& entry, Scanner::Found& found, const Lists& listed) {
   if (!several()) return std::move(found.assembly.resources);
   const bool is_stale = found.version != version_;
-  if (part.set_devices(std::move(found.own))) ++version_;
+  if (entry.set_devices(std::move(found.own))) ++version_;
   if (!all_have_looked()) return std::nullopt;
   taken_ = true;
   if (!is_stale) return std::move(found.assembly.resources);
   // Another one has found something else meanwhile. Who holds what of that, the next look knows.
-  part.hint();
+  entry.hint();
   return join(this->found(), listed).resources;
 }
 
-std::optional<DevicesOf> Parts::take_what_is_due(const Lists& listed) {
+std::optional<DevicesOf> EntryGroup::take_what_is_due(const Lists& listed) {
   if (!is_due()) return std::nullopt;
   taken_ = true;
   if (!several()) {

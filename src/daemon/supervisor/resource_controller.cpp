@@ -1,11 +1,12 @@
-#include "daemon/supervisor/entry.hpp"
+#include "daemon/supervisor/resource_controller.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace plughost {
 
-Entry::Entry(const ResourcePublisher::Context& context, const Drains& drains, Configs configs)
+ResourceController::ResourceController(const ResourcePublisher::Context& context, const Drains& drains,
+                                       Configs configs)
     : platform_(context.platform),
       link_(context.link),
       held_(context.held),
@@ -14,33 +15,33 @@ Entry::Entry(const ResourcePublisher::Context& context, const Drains& drains, Co
       adoption_(platform_, link_, [this] { on_overlay(); }),
       tracker_({&drains, &adoption_.devices(), held_.ledger().get()}),
       publisher_(context, config_, *this),
-      parts_(platform_, *this, std::move(configs)) {
-  config_ = parts_.whole();
-  parts_.begin();
+      group_(platform_, *this, std::move(configs)) {
+  config_ = group_.whole();
+  group_.begin();
 }
 
-Entry::~Entry() {
+ResourceController::~ResourceController() {
   for (const auto& [resource, list] : tracker_.lists()) {
     held_.ledger()->keep(resource);
     held_.list(resource, {});
   }
 }
 
-void Entry::update(Configs configs) {
+void ResourceController::update(Configs configs) {
   const std::map<std::string, Inventory> listed = tracker_.lists();
   for (const auto& [resource, list] : listed) held_.ledger()->keep(resource);
   adoption_.on_reload(listed);
-  parts_.update(std::move(configs), listed);
-  config_ = parts_.whole();
+  group_.update(std::move(configs), listed);
+  config_ = group_.whole();
   on_trouble();
 }
 
-void Entry::set_where(const Configs& configs) {
-  parts_.set_where(configs);
+void ResourceController::set_where(const Configs& configs) {
+  group_.set_where(configs);
   config_.where = configs.front().where;
 }
 
-void Entry::prepare(const std::function<void(HeldIds held)>& then) {
+void ResourceController::prepare(const std::function<void(HeldIds held)>& then) {
   const AllocationSpec& spec = *config_.spec;
   adoption_.prepare(!spec.name.literal() || spec.rename_shared, [this, then](HeldIds held) {
     if (held.checkpoint) held_.learn_first(*held.checkpoint, held.reloaded);
@@ -48,62 +49,62 @@ void Entry::prepare(const std::function<void(HeldIds held)>& then) {
   });
 }
 
-void Entry::on_kubelet() {
+void ResourceController::on_kubelet() {
   publisher_.for_each_resource([](Resource& resource) { resource.on_kubelet(); });
 }
 
-void Entry::on_sockets() {
+void ResourceController::on_sockets() {
   publisher_.for_each_resource([](Resource& resource) { resource.on_sockets(); });
 }
 
-void Entry::specify_anew() {
+void ResourceController::specify_anew() {
   std::vector<DeviceTracker::Listing> listings;
   for (const auto& [resource, list] : tracker_.lists()) listings.push_back({resource, list, list});
   publish(std::move(listings));
   hint();
 }
 
-void Entry::forgive(const Drains::Name& name) {
+void ResourceController::forgive(const Drains::Name& name) {
   const Inventory& listed = tracker_.listed(name.resource);
-  if (const Device* const device = device_of_id(listed.devices(), name.device)) parts_.forgive(*device);
+  if (const Device* const device = device_of_id(listed.devices(), name.device)) group_.forgive(*device);
 }
 
 // Without a look at the machine: a driver that hangs is a reason to drain.
-void Entry::on_overlay() {
+void ResourceController::on_overlay() {
   std::vector<DeviceTracker::Listing> listings = tracker_.lay_anew();
-  parts_.rest_drained(tracker_.lists());
+  group_.rest_drained(tracker_.lists());
   if (!listings.empty())
     publish(std::move(listings));
   else if (publisher_.idle())
     adoption_.tell();
 }
 
-void Entry::publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files) {
+void ResourceController::publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files) {
   publisher_.publish({.spec = config_.spec,
-                      .by_cdi = parts_.names_by_cdi(),
+                      .by_cdi = group_.names_by_cdi(),
                       .files = std::move(files),
                       .listings = std::move(listings)});
 }
 
-void Entry::dropped(const std::string& resource) {
+void ResourceController::dropped(const std::string& resource) {
   if (!tracker_.listed(resource).empty()) return;  // they may be back by now
   tracker_.drop(resource);
   held_.list(resource, {});
 }
 
-Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
+ResourceController::Clock::time_point ResourceController::found(EntryScan& entry, Scanner::Found& found) {
   std::vector<DeviceTracker::Listing> listings;
-  if (parts_.counts(part, found) && !found.scan.undecided) {
+  if (group_.counts(entry, found) && !found.scan.undecided) {
     // What is listed already has to be listed on.
-    const bool first = parts_.several() ? !part.devices() : publisher_.empty();
+    const bool first = group_.several() ? !entry.devices() : publisher_.empty();
     if (first && !found.scan.not_yet.empty()) {
       found.scan.remarks.push_back("nothing is offered yet: " + found.scan.not_yet);
-    } else if (auto devices = parts_.take(part, found, tracker_.lists())) {
+    } else if (auto devices = group_.take(entry, found, tracker_.lists())) {
       adoption_.take(std::move(found.adoptions));
       listings = take(std::move(*devices));
       look_for_drift(found.others);
     }
-    part.tell(found.scan, found.assembly);
+    entry.tell(found.scan, found.assembly);
     remark(std::move(found.joint_remarks));
   }
   publish(std::move(listings), std::move(found.scan.cdi));
@@ -111,17 +112,17 @@ Entry::Clock::time_point Entry::found(Part& part, Scanner::Found& found) {
   return tracker_.next_change();
 }
 
-void Entry::on_trouble() {
-  publisher_.set_stalls(parts_.stalls());
+void ResourceController::on_trouble() {
+  publisher_.set_stalls(group_.stalls());
   take_what_is_due();
 }
 
-void Entry::take_what_is_due() {
-  if (!parts_.is_due()) return;
-  if (auto devices = parts_.take_what_is_due(tracker_.lists())) publish(take(std::move(*devices)));
+void ResourceController::take_what_is_due() {
+  if (!group_.is_due()) return;
+  if (auto devices = group_.take_what_is_due(tracker_.lists())) publish(take(std::move(*devices)));
 }
 
-void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
+void ResourceController::look_for_drift(const std::vector<Ledger::Name>& others) {
   const bool drifts =
       std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
   // A source that says something else each time is looked at twice, and not on and on: the second look has
@@ -131,7 +132,7 @@ void Entry::look_for_drift(const std::vector<Ledger::Name>& others) {
   hint();
 }
 
-std::vector<DeviceTracker::Listing> Entry::take(DevicesOf resources) {
+std::vector<DeviceTracker::Listing> ResourceController::take(DevicesOf resources) {
   checks_.follow(*config_.spec, resources);
   std::map<std::string, DeviceTracker::Seen> seen;
   for (auto& resource : resources) {
@@ -148,12 +149,12 @@ std::vector<DeviceTracker::Listing> Entry::take(DevicesOf resources) {
       .held = [this](const std::string& resource, const std::string& id) { return held_.held(resource, id); },
       .named_after_devices = !config_.spec->name.literal()};
   std::vector<DeviceTracker::Listing> listings = tracker_.take(std::move(seen), Clock::now(), terms);
-  parts_.rest_drained(tracker_.lists());
+  group_.rest_drained(tracker_.lists());
   ask_for_holders();
   return listings;
 }
 
-void Entry::ask_for_holders() {
+void ResourceController::ask_for_holders() {
   const auto since = tracker_.question();
   if (!since) return;
   tracker_.ask();
@@ -164,7 +165,7 @@ void Entry::ask_for_holders() {
   }));
 }
 
-void Entry::remark(std::vector<std::string> texts) {
+void ResourceController::remark(std::vector<std::string> texts) {
   if (tracker_.crowded())
     texts.push_back("the name " + config_.spec->name.text() + " has given " + std::to_string(kMostResources) +
                     " resources that are not forgotten yet: further ones wait; name the resources by "

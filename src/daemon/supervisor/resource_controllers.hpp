@@ -10,20 +10,20 @@
 #include "daemon/publish/cdi_places.hpp"
 #include "daemon/publish/resource_names.hpp"
 #include "daemon/report/node_reporter.hpp"
-#include "daemon/supervisor/entry.hpp"
+#include "daemon/supervisor/resource_controller.hpp"
 
 namespace plughost {
 
-class Entries final : private EntryOwner {
+class ResourceControllers final : private ControllerOwner {
  public:
   // changed: a stage, a list, or the set of resources. All outlive it.
-  Entries(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held, const Drains& drains,
-          NodeReporter& reporter, std::function<void()> changed);
-  ~Entries() override = default;
-  Entries& operator=(Entries&&) = delete;
+  ResourceControllers(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
+                      const Drains& drains, NodeReporter& reporter, std::function<void()> changed);
+  ~ResourceControllers() override = default;
+  ResourceControllers& operator=(ResourceControllers&&) = delete;
 
   // Those of one name. link outlives the entry.
-  void add(Entry::Configs entry, KubeletLink& link);
+  void add(ResourceController::Configs entry, KubeletLink& link);
   // Another one of its name may begin.
   void end(const std::string& name);
   // It ends for good: whoever wants to be told is.
@@ -36,18 +36,18 @@ class Entries final : private EntryOwner {
   // When resources' streams were ended long ago does not matter any more.
   void forget_ended();
 
-  Entry& at(const std::string& name) { return *entries_.at(name); }
+  ResourceController& at(const std::string& name) { return *controllers_.at(name); }
   // nullptr: there is none.
-  Entry* find(const std::string& name) const;
+  ResourceController* find(const std::string& name) const;
   // Visits name and Entry&.
   template <typename Visit>
   void for_each(Visit visit) const {
-    for (const auto& [name, entry] : entries_) visit(name, *entry);
+    for (const auto& [name, entry] : controllers_) visit(name, *entry);
   }
   // Visits the resource and its entry.
   template <typename Visit>
   void for_each_resource(Visit visit) const {
-    for (const auto& [name, entry] : entries_)
+    for (const auto& [name, entry] : controllers_)
       entry->publisher().for_each_resource([&, &its = *entry](Resource& resource) { visit(resource, its); });
   }
   std::vector<std::shared_ptr<const ResourceSnapshot>> snapshots() const;
@@ -73,7 +73,7 @@ class Entries final : private EntryOwner {
   const std::function<void()> changed_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream
   ResourceNames names_;
-  std::map<std::string, std::unique_ptr<Entry>> entries_;  // by the text of the entry's name
+  std::map<std::string, std::unique_ptr<ResourceController>> controllers_;  // by the text of the entry's name
   Lifetime lifetime_;
 };
 

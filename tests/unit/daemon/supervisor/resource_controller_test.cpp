@@ -1,4 +1,4 @@
-#include "daemon/supervisor/entry.hpp"
+#include "daemon/supervisor/resource_controller.hpp"
 
 #include <doctest/doctest.h>
 

@@ -17,33 +17,33 @@
 
 namespace plughost {
 
-class Part;
+class EntryScan;
 
 // The resource, or the resources, of which it is a part.
-class PartOwner {
+class EntryScanOwner {
  public:
   using Clock = Scanner::Clock;
 
-  virtual ~PartOwner() = default;
+  virtual ~EntryScanOwner() = default;
 
   virtual std::map<std::string, Inventory> listed() const = 0;
-  virtual Scanner::Parts others_of(const Part& part) const = 0;
+  virtual Scanner::Siblings siblings_of(const EntryScan& entry) const = 0;
   // See Scanner::Hooks.
   virtual void prepare(const std::function<void(HeldIds held)>& then) = 0;
-  virtual Clock::time_point found(Part& part, Scanner::Found& found) = 0;
+  virtual Clock::time_point found(EntryScan& entry, Scanner::Found& found) = 0;
   // It could not look, or its look hangs, or one that hung has ended.
   virtual void on_trouble() = 0;
 };
 
 // One entry of the configuration, as far as it looks at the machine: its scanner, and what there is to say of
 // its looks. Loop thread only.
-class Part {
+class EntryScan {
  public:
   using Clock = Scanner::Clock;
 
   // owner and platform outlive it.
-  Part(Platform& platform, PartOwner& owner, ResourceConfig config);
-  Part& operator=(Part&&) = delete;
+  EntryScan(Platform& platform, EntryScanOwner& owner, ResourceConfig config);
+  EntryScan& operator=(EntryScan&&) = delete;
 
   // Looks at once, and again and again. former: of the entry that it takes the place of.
   void begin(ScanSchedule former = {});
@@ -80,7 +80,7 @@ class Part {
   std::vector<std::string> unfinished(const std::vector<std::string>& names);
 
   Platform& platform_;
-  PartOwner& owner_;
+  EntryScanOwner& owner_;
   ResourceConfig config_;
   std::shared_ptr<const DevicesOf> devices_;
   std::set<std::string> remarked_;                       // by the last scan
@@ -96,14 +96,14 @@ class Part {
   std::unique_ptr<Scanner> scanner_;  // nullptr: it has not begun
 };
 
-class Parts {
+class EntryGroup {
  public:
   // Of one name, in the order in which they stand; never empty.
   using Configs = std::vector<ResourceConfig>;
   using Lists = std::map<std::string, Inventory>;
 
   // They outlive it.
-  Parts(Platform& platform, PartOwner& owner, Configs configs);
+  EntryGroup(Platform& platform, EntryScanOwner& owner, Configs configs);
 
   // Each looks at once.
   void begin();
@@ -115,8 +115,8 @@ class Parts {
   // What is said of the whole: the first one's words, with the labels and counts of all.
   ResourceConfig whole() const;
 
-  bool several() const { return parts_.size() > 1; }
-  Part& first() { return *parts_.front(); }
+  bool several() const { return entries_.size() > 1; }
+  EntryScan& first() { return *entries_.front(); }
   void hint();
   void forgive(const Device& device);
   // Lets the entries rest whose devices are all drained, so that their driver can be replaced.
@@ -125,14 +125,14 @@ class Parts {
   bool names_by_cdi() const;
   std::vector<Stall> stalls() const;
   std::vector<EntryStatus> status() const;
-  Scanner::Parts others_of(const Part& part) const;
+  Scanner::Siblings siblings_of(const EntryScan& entry) const;
 
   // Does the look, which has ended, know the entries that there are? One that began before an update does
   // not, and another has been asked for.
-  bool counts(Part& part, const Scanner::Found& found) const;
+  bool counts(EntryScan& entry, const Scanner::Found& found) const;
   // The devices of all, with what the part has found; nothing: one of them has not looked yet, and the
   // kubelet would take the devices of running pods away.
-  std::optional<DevicesOf> take(Part& part, Scanner::Found& found, const Lists& listed);
+  std::optional<DevicesOf> take(EntryScan& entry, Scanner::Found& found, const Lists& listed);
   // Are the devices of all to be taken without a look? After an update that begins none, or when the last one
   // that the others have waited for could not look.
   bool is_due() const { return !taken_ && all_have_looked(); }
@@ -140,14 +140,14 @@ class Parts {
   std::optional<DevicesOf> take_what_is_due(const Lists& listed);
 
  private:
-  Part* make(ResourceConfig config);
+  EntryScan* make(ResourceConfig config);
   bool all_have_looked() const;
-  std::vector<PartFound> found() const;
+  std::vector<EntryFound> found() const;
 
   Platform& platform_;
-  PartOwner& owner_;
-  std::vector<std::unique_ptr<Part>> parts_;
-  std::uint64_t version_ = 0;  // see Scanner::Parts
+  EntryScanOwner& owner_;
+  std::vector<std::unique_ptr<EntryScan>> entries_;
+  std::uint64_t version_ = 0;  // see Scanner::Siblings
   std::uint64_t updated_ = 0;  // the version since which the parts are these
   bool taken_ = false;         // the devices of all, since then
 };
