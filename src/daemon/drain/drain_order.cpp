@@ -16,7 +16,7 @@ std::string trouble_of(const DrainOrder& order) {
   return reason_trouble(order.terms->reason);
 }
 
-std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains,
+std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots) {
   if (std::string trouble = trouble_of(order); !trouble.empty()) return trouble;
   if (drains.find(name)) return {};  // there or not

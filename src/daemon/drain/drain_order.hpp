@@ -12,7 +12,7 @@
 #include "base/text/json.hpp"
 #include "kubernetes/kubelet/pod_resources.hpp"
 #include "model/allocate/resource_snapshot.hpp"
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 #include "model/device/inventory.hpp"
 
 namespace plughost {
@@ -40,12 +40,12 @@ std::string trouble_of(const DrainOrder& order);
 
 using ResourceSnapshots = std::span<const std::shared_ptr<const ResourceSnapshot>>;  // of every resource
 // Why it cannot be carried out for the device of that name, as a sentence; empty: it can.
-std::string why_not(const DrainOrder& order, const Drains::Name& name, const Drains& drains,
+std::string why_not(const DrainOrder& order, const DrainSet::Name& name, const DrainSet& drains,
                     ResourceSnapshots snapshots);
 
 struct DrainAnswer {
   std::string error;  // not empty: nothing has changed
-  Drains::Name name;
+  DrainSet::Name name;
   std::optional<Drain> drain;  // nullopt: it is back in service
   std::string unsaved;         // why a restart would not know of it yet; empty: it would
   Device device;               // as it is listed; without an id if it is not

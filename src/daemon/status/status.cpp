@@ -23,7 +23,7 @@ Json nodes_json(const Device& device) {
   return nodes;
 }
 
-Json drains_json(const Drains& drains) {
+Json drains_json(const DrainSet& drains) {
   Json::Array all;
   for (const auto& [name, drain] : drains.all()) {
     all.push_back({{"resource", name.resource},

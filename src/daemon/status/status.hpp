@@ -21,7 +21,7 @@
 #include "kubernetes/kubelet/pod_resources.hpp"
 #include "kubernetes/plugin/served_resource.hpp"
 #include "model/allocate/resource_snapshot.hpp"
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 #include "model/device/history.hpp"
 
 namespace plughost {
@@ -168,7 +168,7 @@ struct DaemonStatus {
   // Who holds what; nullptr: not known, for the reason that follows.
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;
-  Drains drains;
+  DrainSet drains;
   std::vector<ResourceStatus> resources;  // by name
   std::vector<EntryStatus> entries;       // by name
   ProcessTallies tallies;

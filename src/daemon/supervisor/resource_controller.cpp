@@ -5,7 +5,7 @@
 
 namespace plughost {
 
-ResourceController::ResourceController(const ResourcePublisher::Context& context, const Drains& drains,
+ResourceController::ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains,
                                        Configs configs)
     : platform_(context.platform),
       link_(context.link),
@@ -64,7 +64,7 @@ void ResourceController::specify_anew() {
   hint();
 }
 
-void ResourceController::forgive(const Drains::Name& name) {
+void ResourceController::forgive(const DrainSet::Name& name) {
   const Inventory& listed = tracker_.listed(name.resource);
   if (const Device* const device = device_of_id(listed.devices(), name.device)) group_.forgive(*device);
 }

@@ -15,7 +15,7 @@
 #include "daemon/publish/resource_publisher.hpp"
 #include "daemon/status/status.hpp"
 #include "daemon/supervisor/entry_group.hpp"
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 
 namespace plughost {
 
@@ -25,7 +25,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   using Configs = EntryGroup::Configs;
 
   // Resources appear when each part has looked once, or could not. What means and drains name outlives it.
-  ResourceController(const ResourcePublisher::Context& context, const Drains& drains, Configs configs);
+  ResourceController(const ResourcePublisher::Context& context, const DrainSet& drains, Configs configs);
   ~ResourceController() override;
   ResourceController& operator=(ResourceController&&) = delete;
 
@@ -44,7 +44,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   // look finds to be written beside them.
   void specify_anew();
   // What is wrong with the device of ours is over: see Device::lasting.
-  void forgive(const Drains::Name& name);
+  void forgive(const DrainSet::Name& name);
   // An overlay is another.
   void on_overlay();
   ResourcePublisher& publisher() { return publisher_; }

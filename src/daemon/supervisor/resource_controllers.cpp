@@ -8,7 +8,7 @@ namespace plughost {
 using Clock = EventLoop::Clock;
 
 ResourceControllers::ResourceControllers(Platform& platform, CdiPlaces& cdi, Assuming& assuming,
-                                         HeldDevices& held, const Drains& drains, NodeReporter& reporter,
+                                         HeldDevices& held, const DrainSet& drains, NodeReporter& reporter,
                                          std::function<void()> changed)
     : platform_(platform),
       cdi_(cdi),

@@ -18,7 +18,7 @@ class ResourceControllers final : private ControllerOwner {
  public:
   // changed: a stage, a list, or the set of resources. All outlive it.
   ResourceControllers(Platform& platform, CdiPlaces& cdi, Assuming& assuming, HeldDevices& held,
-                      const Drains& drains, NodeReporter& reporter, std::function<void()> changed);
+                      const DrainSet& drains, NodeReporter& reporter, std::function<void()> changed);
   ~ResourceControllers() override = default;
   ResourceControllers& operator=(ResourceControllers&&) = delete;
 
@@ -68,7 +68,7 @@ class ResourceControllers final : private ControllerOwner {
   CdiPlaces& cdi_;
   Assuming& assuming_;
   HeldDevices& held_;
-  const Drains& drains_;
+  const DrainSet& drains_;
   NodeReporter& reporter_;
   const std::function<void()> changed_;
   std::map<std::string, EventLoop::Clock::time_point> ended_;  // when we ended a resource's stream

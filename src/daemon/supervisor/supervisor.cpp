@@ -98,13 +98,14 @@ Supervisor::Supervisor(Platform& platform, Config config, const DrainFile& drain
       link_(make_link(config_.kubelet, nullptr)),
       cdi_(platform.workers, platform.host, config_.cdi.directory, config_.kubelet.files_owner()),
       reporter_(platform, config_, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); }),
-      draining_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
+      drain_controller_(platform.loop, platform.workers, platform.log, drains, drain_hooks()),
       allocatable_(platform, allocatable_hooks()),
       assuming_(means_of_assuming(), config_.kubelet.pods_api()),
       held_(
           platform.loop, platform.log, [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           [this] { on_overlay(); }),
-      controllers_(platform, cdi_, assuming_, held_, draining_.drains(), reporter_, [this] { on_changed(); }),
+      controllers_(platform, cdi_, assuming_, held_, drain_controller_.drains(), reporter_,
+                   [this] { on_changed(); }),
       affinity_(platform.log, controllers_) {
   safety_.arm(kSafetyInterval);
   if (link_->watcher().current()) platform_.tallies.kubelets.add();
@@ -159,12 +160,12 @@ AllocatableCheck::Hooks Supervisor::allocatable_hooks() {
           .changed = [this] { on_change_(); }};
 }
 
-Draining::Hooks Supervisor::drain_hooks() {
+DrainController::Hooks Supervisor::drain_hooks() {
   return {.snapshots = [this] { return controllers_.snapshots(); },
           .read_holdings = [this](HoldingsReader::Done done) { read_holdings(std::move(done)); },
           .changed = [this] { on_overlay(); },
           .forgive =
-              [this](const Drains::Name& name) {
+              [this](const DrainSet::Name& name) {
                 controllers_.for_each(
                     [&](const std::string&, ResourceController& entry) { entry.forgive(name); });
               }};
@@ -256,7 +257,7 @@ DaemonStatus Supervisor::status() const {
   DaemonStatus status;
   status.kubelet = kubelet_status();
   status.api_server = api_server_status(platform_.api_server);
-  status.drains = draining_.drains();
+  status.drains = drain_controller_.drains();
   controllers_.for_each([&](const std::string& name, const ResourceController& entry) {
     const std::vector<EntryStatus> parts = entry.status();
     status.entries.insert(status.entries.end(), parts.begin(), parts.end());

@@ -11,7 +11,7 @@
 
 #include "base/log/log.hpp"
 #include "config/config.hpp"
-#include "daemon/drain/draining.hpp"
+#include "daemon/drain/drain_controller.hpp"
 #include "daemon/platform/kubelet_link.hpp"
 #include "daemon/publish/allocatable_check.hpp"
 #include "daemon/publish/cdi_places.hpp"
@@ -87,13 +87,13 @@ class Supervisor {
   using StatusDone = std::function<void(DaemonStatus)>;
   void ask_status(WithHolders with, StatusDone done);
 
-  using DrainDone = Draining::Done;
-  void drain(const DrainOrder& order, DrainDone done) { draining_.carry_out(order, std::move(done)); }
+  using DrainDone = DrainController::Done;
+  void drain(const DrainOrder& order, DrainDone done) { drain_controller_.carry_out(order, std::move(done)); }
 
  private:
   std::unique_ptr<KubeletLink> make_link(const KubeletConfig& config, const KubeletLink* former);
   AllocatableCheck::Hooks allocatable_hooks();
-  Draining::Hooks drain_hooks();
+  DrainController::Hooks drain_hooks();
   Assuming::Context means_of_assuming();
   KubeletStatus kubelet_status() const;
   DaemonStatus status() const;
@@ -114,7 +114,7 @@ class Supervisor {
   std::unique_ptr<KubeletLink> link_;
   CdiPlaces cdi_;
   NodeReporter reporter_;
-  Draining draining_;
+  DrainController drain_controller_;
   AllocatableCheck allocatable_;
   Assuming assuming_;
   HeldDevices held_;

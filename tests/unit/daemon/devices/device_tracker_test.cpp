@@ -4,7 +4,7 @@
 
 #include "daemon/adoption/adoption_tracker.hpp"
 #include "model/device/assembly.hpp"
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 
 namespace plughost {
 namespace {
@@ -40,7 +40,7 @@ Holdings held(const std::string& resource, std::initializer_list<const char*> id
 
 // An entry whose devices are forgotten a minute after they went.
 struct Listed {
-  Drains drains;
+  DrainSet drains;
   AdoptedDevices adopted;
   DeviceTracker tracker{{&drains, &adopted}};
   DeviceTracker::Terms terms{.forget_after = 60s};
@@ -385,10 +385,10 @@ TEST_CASE("a device that is drained and taken back again and again does not flap
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "a"}, {.reason = "", .since = {}});
   for (int i = 0; i < 10; ++i) {
-    entry.drains = i % 2 == 0 ? drains : Drains();
+    entry.drains = i % 2 == 0 ? drains : DrainSet();
     entry.take(seen, kStart + std::chrono::seconds(i));
   }
   CHECK(text_of(entry.tracker.listed(kA)) == "a");
@@ -436,7 +436,7 @@ TEST_CASE("a device may be drained and adopted, and each by itself keeps it out 
   Listed entry;
   std::map<std::string, DeviceTracker::Seen> seen;
   seen[kA].devices = devices({"a"});
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "a"}, {.reason = "", .since = {}});
   entry.drains = drains;
   entry.adopted = adopted(kA, "a");

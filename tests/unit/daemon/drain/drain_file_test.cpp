@@ -1,4 +1,4 @@
-#include "daemon/drain/draining.hpp"
+#include "daemon/drain/drain_controller.hpp"
 
 #include <doctest/doctest.h>
 #include <sys/stat.h>
@@ -15,8 +15,8 @@ namespace {
 
 const Drain::Clock::time_point kThen{std::chrono::seconds(1'763'748'000)};
 
-Drains drained(const std::string& device) {
-  Drains drains;
+DrainSet drained(const std::string& device) {
+  DrainSet drains;
   drains.set({"x.com/a", device}, {.reason = "the fan", .since = kThen});
   return drains;
 }
@@ -31,7 +31,7 @@ TEST_CASE("drains: where there is no file nothing is drained, and the first one 
   const TempDir tree;
   DrainFile file(tree.at("lib/plughost"));
   CHECK(file.read().troubles.empty());
-  CHECK(file.read().drains == Drains());
+  CHECK(file.read().drains == DrainSet());
   CHECK(file.write(drained("0").text()) == "");
   CHECK(file.path() == tree.at("lib/plughost/drains.json"));
   struct stat status {};
@@ -59,7 +59,7 @@ TEST_CASE("drains: a broken file is kept aside, each under a name of its own") {
   const TempDir tree;
   tree.file("drains.json", "{\"version\": 1, \"dra");
   DrainFile file(tree.path());
-  const Drains::Parsed first = file.read();
+  const DrainSet::Parsed first = file.read();
   REQUIRE(first.troubles.size() == 2);
   CHECK(first.troubles[0].find("no JSON") != std::string::npos);
   CHECK(first.troubles[1] == "the file is kept as " + tree.at("drains.json.broken").string());

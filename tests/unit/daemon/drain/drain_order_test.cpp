@@ -62,7 +62,7 @@ TEST_CASE("a drain names a device that is listed, and an undrain one that is dra
 
   const DrainOrder drain{.resource = {}, .device = {}, .terms = DrainOrder::Terms{}};
   const DrainOrder undrain;
-  Drains drains;
+  DrainSet drains;
   CHECK(why_not(drain, {"x/b", "1"}, drains, snapshots) == "");
   CHECK(why_not(drain, {"x/b", "7"}, drains, snapshots) == "there is no device of x/b 7; there are 0, 1");
   CHECK(why_not(drain, {"x/c", "1"}, drains, snapshots) == "there is no resource x/c; there are x/a, x/b");

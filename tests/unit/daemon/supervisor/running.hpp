@@ -48,7 +48,7 @@ struct Running {
                      .keep_late = {}},
                     kubelet.at("none")};
   HeldDevices held{process.loop, process.log, [](const HoldingsReader::Done&) {}, [] {}};
-  Drains drains;
+  DrainSet drains;
   OnlyOwner owner;
   std::unique_ptr<ResourceController> entry;
 

@@ -32,7 +32,7 @@ inline constexpr std::size_t kLongestReason = 200;
 // Why the text cannot be a reason, as a sentence; empty: it can.
 std::string reason_trouble(std::string_view reason);
 
-class Drains final : public Overlay {
+class DrainSet final : public Overlay {
  public:
   using Clock = Drain::Clock;
 
@@ -64,14 +64,14 @@ class Drains final : public Overlay {
   std::string text() const;
   static Parsed parse(std::string_view text);
 
-  bool operator==(const Drains&) const = default;
+  bool operator==(const DrainSet&) const = default;
 
  private:
   std::map<Name, Drain> all_;
 };
 
-struct Drains::Parsed {
-  Drains drains;
+struct DrainSet::Parsed {
+  DrainSet drains;
   std::vector<std::string> troubles;  // what is not understood, as sentences
 };
 

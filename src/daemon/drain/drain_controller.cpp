@@ -1,4 +1,4 @@
-#include "daemon/drain/draining.hpp"
+#include "daemon/drain/drain_controller.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +16,8 @@
 
 namespace plughost {
 
-Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Hooks hooks)
+DrainController::DrainController(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file,
+                                 Hooks hooks)
     : log_(log),
       hooks_(std::move(hooks)),
       file_(std::move(file)),
@@ -30,7 +31,7 @@ Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<
           },
           file_->path().string() + " does not answer: its file system hangs"),
       timer_(loop, [this] { on_time(); }) {
-  Drains::Parsed parsed = file_->read();
+  DrainSet::Parsed parsed = file_->read();
   drains_ = std::move(parsed.drains);
   if (!parsed.troubles.empty())
     log_.error("cannot read all drained devices: some may be offered again",
@@ -42,11 +43,11 @@ Draining::Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<
   arm();
 }
 
-void Draining::carry_out(const DrainOrder& order, Done done) {
+void DrainController::carry_out(const DrainOrder& order, Done done) {
   const auto snapshots = hooks_.snapshots();
   const Device* const device = device_named(snapshots, order.resource, order.device);
   DrainAnswer answer{.name = {order.resource, device ? device->id : order.device}};
-  const Drains::Name name = answer.name;
+  const DrainSet::Name name = answer.name;
   answer.error = why_not(order, name, drains_, snapshots);
   if (!answer.error.empty()) return done(answer);
   if (order.terms) {
@@ -72,7 +73,7 @@ void Draining::carry_out(const DrainOrder& order, Done done) {
     log_.info("device undrained", {{"resource", name.resource}, {"device", name.device}, {"why", "undrain"}});
 }
 
-void Draining::answer(DrainAnswer answer, const Done& done) {
+void DrainController::answer(DrainAnswer answer, const Done& done) {
   hooks_.read_holdings([this, answer = std::move(answer), done](const PodResources::Answer& told) mutable {
     const auto snapshots = hooks_.snapshots();
     if (const Device* const device = device_named(snapshots, answer.name.resource, answer.name.device))
@@ -89,36 +90,36 @@ void Draining::answer(DrainAnswer answer, const Done& done) {
   });
 }
 
-bool Draining::expire() {
-  const std::vector<Drains::Name> over = drains_.expire(Drain::Clock::now());
-  for (const Drains::Name& name : over)
+bool DrainController::expire() {
+  const std::vector<DrainSet::Name> over = drains_.expire(Drain::Clock::now());
+  for (const DrainSet::Name& name : over)
     log_.info("device undrained",
               {{"resource", name.resource}, {"device", name.device}, {"why", "its time is over"}});
   return !over.empty();
 }
 
-void Draining::on_time() {
+void DrainController::on_time() {
   if (expire()) change(nullptr);
   arm();
 }
 
-void Draining::change(CoalescingWriter::Told saved) {
+void DrainController::change(CoalescingWriter::Told saved) {
   save(std::move(saved));
   hooks_.changed();
   arm();
 }
 
-void Draining::save(CoalescingWriter::Told saved) {
+void DrainController::save(CoalescingWriter::Told saved) {
   latest_.write([file = file_, text = drains_.text()] { return file->write(text); }, std::move(saved));
 }
 
-void Draining::arm() {
+void DrainController::arm() {
   const auto end = drains_.next_end();
   if (!end) return timer_.cancel();
   timer_.arm(wait_for(*end, Drain::Clock::now()));
 }
 
-Drain::Clock::duration Draining::wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now) {
+Drain::Clock::duration DrainController::wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now) {
   return std::clamp<Drain::Clock::duration>(end - now, Drain::Clock::duration::zero(), kLongestWait);
 }
 
@@ -151,18 +152,18 @@ void replace(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-Drains::Parsed DrainFile::read() {
+DrainSet::Parsed DrainFile::read() {
   errno = 0;
   const std::optional<std::string> text = file_text(path_, kMostBytes);
   const std::error_code error(errno, std::generic_category());
   if (!text && error == std::errc::no_such_file_or_directory) return {};
-  Drains::Parsed parsed;
+  DrainSet::Parsed parsed;
   if (!text)
     parsed.troubles = {error.message()};
   else if (text->size() >= kMostBytes)
     parsed.troubles = {"it is larger than " + std::to_string(kMostBytes >> 20) + " MiB"};
   else
-    parsed = Drains::parse(*text);
+    parsed = DrainSet::parse(*text);
   if (parsed.troubles.empty()) return parsed;
   broken_ = true;
   try {

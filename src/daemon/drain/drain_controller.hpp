@@ -13,7 +13,7 @@
 #include "daemon/drain/drain_order.hpp"
 #include "daemon/platform/kubelet_link.hpp"
 #include "model/allocate/resource_snapshot.hpp"
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 
 namespace plughost {
 
@@ -28,7 +28,7 @@ class DrainFile {
   const std::filesystem::path& path() const { return path_; }
   // What the file says; nothing, if there is none. What cannot be understood of it is told as sentences, and
   // the whole file is kept beside as drains.json.broken, drains.json.broken-2 and so on.
-  Drains::Parsed read();
+  DrainSet::Parsed read();
   // From now on the file says this, whatever becomes of the machine. Empty, or why it could not be written:
   // then it says what it said.
   std::string write(const std::string& text);
@@ -43,7 +43,7 @@ class DrainFile {
 
 // Which devices are out of service, as somebody has ordered it: written down, and back in service when their
 // time is over. Loop thread only.
-class Draining {
+class DrainController {
  public:
   // The wall's clock may be set while a timer of ours runs, which has another.
   static constexpr std::chrono::seconds kLongestWait{60};
@@ -51,17 +51,17 @@ class Draining {
   struct Hooks {
     std::function<std::vector<std::shared_ptr<const ResourceSnapshot>>()> snapshots;  // of every resource
     std::function<void(HoldingsReader::Done done)> read_holdings;
-    std::function<void()> changed;                          // drains() is another
-    std::function<void(const Drains::Name& name)> forgive;  // its trouble (Device::lasting) is over
+    std::function<void()> changed;                            // drains() is another
+    std::function<void(const DrainSet::Name& name)> forgive;  // its trouble (Device::lasting) is over
   };
 
   // Reads the file, and may block: it is made before the loop runs. workers and log outlive it.
-  Draining(EventLoop& loop, Workers& workers, Log& log, const DrainFile& file, Hooks hooks)
-      : Draining(loop, workers, log, std::make_shared<DrainFile>(file), std::move(hooks)) {}
+  DrainController(EventLoop& loop, Workers& workers, Log& log, const DrainFile& file, Hooks hooks)
+      : DrainController(loop, workers, log, std::make_shared<DrainFile>(file), std::move(hooks)) {}
 
   // How long a timer is to run at now for what is over at that time.
   static Drain::Clock::duration wait_for(Drain::Clock::time_point end, Drain::Clock::time_point now);
-  const Drains& drains() const { return drains_; }
+  const DrainSet& drains() const { return drains_; }
   // done runs in the loop, when the order is written down and it is known who holds the device; maybe at
   // once; never, if this is gone by then.
   using Done = std::function<void(const DrainAnswer& answer)>;
@@ -69,7 +69,7 @@ class Draining {
 
  private:
   // The file is the worker's that writes, from then on.
-  Draining(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Hooks hooks);
+  DrainController(EventLoop& loop, Workers& workers, Log& log, std::shared_ptr<DrainFile> file, Hooks hooks);
   // Says whether the time of any is over.
   bool expire();
   void on_time();
@@ -81,7 +81,7 @@ class Draining {
   Log& log_;
   const Hooks hooks_;
   const std::shared_ptr<DrainFile> file_;
-  Drains drains_;
+  DrainSet drains_;
   CoalescingWriter latest_;
   Timer timer_;
 };

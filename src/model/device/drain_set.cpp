@@ -1,4 +1,4 @@
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -26,8 +26,8 @@ std::optional<Drain::Clock::time_point> time_of(const Json& text) {
 }
 
 // Empty, or why the item is none of a document's.
-std::string read_item(const Json& item, Drains& drains) {
-  const Drains::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
+std::string read_item(const Json& item, DrainSet& drains) {
+  const DrainSet::Name name{.resource = item["resource"].text(), .device = item["device"].text()};
   if (name.resource.empty() || name.device.empty()) return "it names no resource and device";
   const std::optional<Drain::Clock::time_point> since = time_of(item["since"]);
   if (!since) return "its 'since' is no time";
@@ -55,7 +55,7 @@ std::string reason_trouble(std::string_view reason) {
   return {};
 }
 
-std::vector<Drains::Name> Drains::expire(Drain::Clock::time_point now) {
+std::vector<DrainSet::Name> DrainSet::expire(Drain::Clock::time_point now) {
   std::vector<Name> over;
   std::erase_if(all_, [&](const auto& item) {
     if (!item.second.until || *item.second.until > now) return false;
@@ -65,7 +65,7 @@ std::vector<Drains::Name> Drains::expire(Drain::Clock::time_point now) {
   return over;
 }
 
-std::optional<Drain::Clock::time_point> Drains::next_end() const {
+std::optional<Drain::Clock::time_point> DrainSet::next_end() const {
   std::optional<Drain::Clock::time_point> first;
   for (const auto& [name, drain] : all_) {
     if (drain.until) first = std::min(first.value_or(*drain.until), *drain.until);
@@ -73,23 +73,23 @@ std::optional<Drain::Clock::time_point> Drains::next_end() const {
   return first;
 }
 
-const Drain* Drains::find(const Name& name) const {
+const Drain* DrainSet::find(const Name& name) const {
   const auto found = all_.find(name);
   return found == all_.end() ? nullptr : &found->second;
 }
 
-bool Drains::touches(const std::string& resource) const {
+bool DrainSet::touches(const std::string& resource) const {
   const auto first = all_.lower_bound({.resource = resource, .device = {}});
   return first != all_.end() && first->first.resource == resource;
 }
 
-void Drains::lay(const std::string& resource, std::vector<Device>& devices) const {
+void DrainSet::lay(const std::string& resource, std::vector<Device>& devices) const {
   for (Device& device : devices)
     if (const Drain* const drain = find({.resource = resource, .device = device.id}))
       device.reasons.push_back(Reason::drain(drain->text()));
 }
 
-std::string Drains::text() const {
+std::string DrainSet::text() const {
   Json items = Json::Array();
   for (const auto& [name, drain] : all_) {
     Json item{{"resource", name.resource},
@@ -102,7 +102,7 @@ std::string Drains::text() const {
   return Json{{"version", kVersion}, {"drains", std::move(items)}}.dump_indented() + '\n';
 }
 
-Drains::Parsed Drains::parse(std::string_view text) {
+DrainSet::Parsed DrainSet::parse(std::string_view text) {
   Parsed parsed;
   try {
     const Json document = Json::parse(text);

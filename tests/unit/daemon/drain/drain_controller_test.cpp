@@ -1,4 +1,4 @@
-#include "daemon/drain/draining.hpp"
+#include "daemon/drain/drain_controller.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,24 +13,25 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Drains::Name kDevice{.resource = "x.com/a", .device = "0"};
+const DrainSet::Name kDevice{.resource = "x.com/a", .device = "0"};
 
 // A daemon's start with what an earlier one has left. It offers the device.
 struct Started {
   explicit Started(const TempDir& tree)
-      : draining(loop, workers, log, DrainFile(tree.path()),
-                 {.snapshots = [this] { return std::vector{snapshot}; },
-                  .read_holdings =
-                      [](const HoldingsReader::Done& done) {
-                        done({.holdings = std::make_shared<const Holdings>()});
-                      },
-                  .changed = [this] { ++changes; },
-                  .forgive = [this](const Drains::Name&) { ++forgiven; }}) {}
+      : drain_controller(loop, workers, log, DrainFile(tree.path()),
+                         {.snapshots = [this] { return std::vector{snapshot}; },
+                          .read_holdings =
+                              [](const HoldingsReader::Done& done) {
+                                done({.holdings = std::make_shared<const Holdings>()});
+                              },
+                          .changed = [this] { ++changes; },
+                          .forgive = [this](const DrainSet::Name&) { ++forgiven; }}) {}
 
   DrainAnswer carry_out(std::optional<DrainOrder::Terms> terms) {
     std::optional<DrainAnswer> answer;
-    draining.carry_out({.resource = kDevice.resource, .device = kDevice.device, .terms = std::move(terms)},
-                       [&](const DrainAnswer& told) { answer = told; });
+    drain_controller.carry_out(
+        {.resource = kDevice.resource, .device = kDevice.device, .terms = std::move(terms)},
+        [&](const DrainAnswer& told) { answer = told; });
     REQUIRE(run_until(loop, [&] { return answer.has_value(); }));
     CHECK(answer->error.empty());
     CHECK(answer->unsaved.empty());
@@ -52,10 +53,10 @@ struct Started {
       ResourceSnapshot{.resource = kDevice.resource, .inventory = Inventory({{.id = kDevice.device}})});
   int changes = 0;
   int forgiven = 0;
-  Draining draining;
+  DrainController drain_controller;
 };
 
-Drains written(const TempDir& tree) { return DrainFile(tree.path()).read().drains; }
+DrainSet written(const TempDir& tree) { return DrainFile(tree.path()).read().drains; }
 
 }  // namespace
 
@@ -68,32 +69,32 @@ TEST_CASE("a drain outlives the daemon, and undrain does") {
   }
   {
     Started second(tree);
-    CHECK(second.draining.drains().find(kDevice));
+    CHECK(second.drain_controller.drains().find(kDevice));
     CHECK(second.changes == 0);
     CHECK_FALSE(second.carry_out(std::nullopt).drain.has_value());
-    CHECK_FALSE(second.draining.drains().find(kDevice));
+    CHECK_FALSE(second.drain_controller.drains().find(kDevice));
     CHECK(second.changes == 1);
     CHECK(second.forgiven == 0);
   }
   const Started third(tree);
-  CHECK_FALSE(third.draining.drains().find(kDevice));
+  CHECK_FALSE(third.drain_controller.drains().find(kDevice));
 }
 
 TEST_CASE("a drain ends by itself when its time is over, and is written down as ended") {
   const TempDir tree;
   Started daemon(tree);
   daemon.drain(1s);
-  CHECK(daemon.draining.drains().find(kDevice));
-  REQUIRE(run_until(daemon.loop, [&] { return !daemon.draining.drains().find(kDevice); }));
+  CHECK(daemon.drain_controller.drains().find(kDevice));
+  REQUIRE(run_until(daemon.loop, [&] { return !daemon.drain_controller.drains().find(kDevice); }));
   CHECK(daemon.changes == 2);
   CHECK(run_until(daemon.loop, [&] { return written(tree).count() == 0; }));
 }
 
 TEST_CASE("the wall's clock is looked at every minute while a drain is to end: it may be set") {
   const Drain::Clock::time_point now = Drain::Clock::now();
-  CHECK(Draining::wait_for(now + 5s, now) == 5s);
-  CHECK(Draining::wait_for(now + 1h, now) == 60s);
-  CHECK(Draining::wait_for(now - 1h, now) == 0s);
+  CHECK(DrainController::wait_for(now + 5s, now) == 5s);
+  CHECK(DrainController::wait_for(now + 1h, now) == 60s);
+  CHECK(DrainController::wait_for(now - 1h, now) == 0s);
 }
 
 TEST_CASE("a second drain's time counts, not the first one's") {
@@ -101,29 +102,29 @@ TEST_CASE("a second drain's time counts, not the first one's") {
   Started daemon(tree);
   daemon.drain(std::nullopt);
   daemon.drain(1s);
-  CHECK(run_until(daemon.loop, [&] { return !daemon.draining.drains().find(kDevice); }));
+  CHECK(run_until(daemon.loop, [&] { return !daemon.drain_controller.drains().find(kDevice); }));
 }
 
 TEST_CASE("a drain whose time was over while nobody ran is none, from the start") {
   const TempDir tree;
-  Drains drains;
+  DrainSet drains;
   drains.set(kDevice, {.reason = "", .since = Drain::Clock::now() - 2h, .until = Drain::Clock::now() - 1h});
   REQUIRE(DrainFile(tree.path()).write(drains.text()) == "");
   Started daemon(tree);
-  CHECK(daemon.draining.drains() == Drains());
+  CHECK(daemon.drain_controller.drains() == DrainSet());
   CHECK(daemon.changes == 0);
   CHECK(run_until(daemon.loop, [&] { return written(tree).count() == 0; }));
 }
 
 TEST_CASE("what was understood of a broken file is drained, and written down anew") {
   const TempDir tree;
-  Drains drains;
+  DrainSet drains;
   drains.set(kDevice, {.reason = "the fan", .since = Drain::Clock::time_point(1h)});
   std::string text = drains.text();
   text.insert(text.rfind(']'), ", {}");
   tree.file("drains.json", text);
   Started daemon(tree);
-  CHECK(daemon.draining.drains() == drains);
+  CHECK(daemon.drain_controller.drains() == drains);
   CHECK(daemon.log.errors().count() == 1);
   CHECK(std::filesystem::exists(tree.at("drains.json.broken")));
   CHECK(run_until(daemon.loop, [&] { return written(tree) == drains; }));
@@ -146,8 +147,8 @@ TEST_CASE("an order for what is not there is refused, and changes nothing") {
   const TempDir tree;
   Started daemon(tree);
   std::string error;
-  daemon.draining.carry_out({.resource = "x.com/a", .device = "7", .terms = DrainOrder::Terms{}},
-                            [&](const DrainAnswer& told) { error = told.error; });
+  daemon.drain_controller.carry_out({.resource = "x.com/a", .device = "7", .terms = DrainOrder::Terms{}},
+                                    [&](const DrainAnswer& told) { error = told.error; });
   CHECK(error == "there is no device of x.com/a 7; there is 0");
   CHECK(daemon.changes == 0);
 }

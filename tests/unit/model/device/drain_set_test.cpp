@@ -1,4 +1,4 @@
-#include "model/device/drains.hpp"
+#include "model/device/drain_set.hpp"
 
 #include <doctest/doctest.h>
 
@@ -25,7 +25,7 @@ TEST_CASE("a drain says until when and why, as far as there is something to say"
 }
 
 TEST_CASE("a second drain of a device takes the place of the first one") {
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 1h));
   drains.set({kA, "0"}, {.reason = "the driver", .since = kThen + 1s});
   CHECK(drains.count() == 1);
@@ -37,7 +37,7 @@ TEST_CASE("a second drain of a device takes the place of the first one") {
 }
 
 TEST_CASE("what is drained goes once, and leaves nothing behind") {
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
   CHECK_FALSE(drains.remove({kA, "2"}));
@@ -48,26 +48,26 @@ TEST_CASE("what is drained goes once, and leaves nothing behind") {
   CHECK(drains.touches(kA));
   CHECK_FALSE(drains.touches(kB));
   CHECK(drains.remove({kA, "1"}));
-  CHECK(drains == Drains());
+  CHECK(drains == DrainSet());
 }
 
 TEST_CASE("a drain is over at its end and not before, and the next end is the first one") {
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 2h));
   drains.set({kA, "1"}, fan());
   drains.set({kB, "0"}, fan(kThen + 1h));
   CHECK(drains.next_end() == kThen + 1h);
   CHECK(drains.expire(kThen + 1h - 1us).empty());
-  CHECK(drains.expire(kThen + 1h) == std::vector<Drains::Name>{{kB, "0"}});
+  CHECK(drains.expire(kThen + 1h) == std::vector<DrainSet::Name>{{kB, "0"}});
   CHECK(drains.next_end() == kThen + 2h);
   // However far the clock jumps.
-  CHECK(drains.expire(kThen + 24h) == std::vector<Drains::Name>{{kA, "0"}});
+  CHECK(drains.expire(kThen + 24h) == std::vector<DrainSet::Name>{{kA, "0"}});
   CHECK_FALSE(drains.next_end());
   CHECK(drains.count() == 1);
 }
 
 TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their own is told behind") {
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "0"}, fan());
   drains.set({kA, "1"}, fan());
   drains.set({kB, "2"}, fan());
@@ -92,28 +92,28 @@ TEST_CASE("a reason is a line of UTF-8 of 200 bytes or less") {
 }
 
 TEST_CASE("what is written down is read again, every word of it") {
-  Drains drains;
-  CHECK(Drains::parse(drains.text()).drains == drains);
-  CHECK(Drains::parse(drains.text()).troubles.empty());
+  DrainSet drains;
+  CHECK(DrainSet::parse(drains.text()).drains == drains);
+  CHECK(DrainSet::parse(drains.text()).troubles.empty());
   drains.set({kA, "0"}, fan(kThen + 90min));
   drains.set({kA, "odd \"id\"::1"}, {.reason = "", .since = kThen});
   drains.set({kB, "0"}, fan());
-  const Drains::Parsed again = Drains::parse(drains.text());
+  const DrainSet::Parsed again = DrainSet::parse(drains.text());
   CHECK(again.troubles.empty());
   CHECK(again.drains == drains);
 }
 
 TEST_CASE("a document that was cut off anywhere is a trouble, and never read as another one") {
-  Drains drains;
+  DrainSet drains;
   drains.set({kA, "0"}, fan(kThen + 1h));
   drains.set({kB, "1"}, fan());
   const std::string text = drains.text();
   for (std::size_t size = 0; size + 2 < text.size(); ++size) {  // the last two are "}\n"
     CAPTURE(size);
-    CHECK(Drains::parse(text.substr(0, size)).troubles.size() == 1);
-    CHECK(Drains::parse(text.substr(0, size)).drains == Drains());
+    CHECK(DrainSet::parse(text.substr(0, size)).troubles.size() == 1);
+    CHECK(DrainSet::parse(text.substr(0, size)).drains == DrainSet());
   }
-  CHECK(Drains::parse(text.substr(0, text.size() - 1)).troubles.empty());
+  CHECK(DrainSet::parse(text.substr(0, text.size() - 1)).troubles.empty());
 }
 
 TEST_CASE("what can be understood of a document is, and the rest is told with its place") {
@@ -121,9 +121,9 @@ TEST_CASE("what can be understood of a document is, and the rest is told with it
     return R"({"resource":"x.com/a","since":"2025-11-21T18:00:00.000001Z",)" + more + "}";
   };
   const auto parsed = [](const std::string& items) {
-    return Drains::parse(R"({"version":1,"drains":[)" + items + "]}");
+    return DrainSet::parse(R"({"version":1,"drains":[)" + items + "]}");
   };
-  const Drains::Parsed some =
+  const DrainSet::Parsed some =
       parsed(item(R"("device":"")") + ',' + item(R"("device":"0","reason":"the fan")") + ',' +
              item(R"("device":"1","until":"soon")") + ",7," + item(R"("device":"2","reason":"a\nb")"));
   CHECK(some.troubles ==
@@ -135,12 +135,12 @@ TEST_CASE("what can be understood of a document is, and the rest is told with it
   REQUIRE(some.drains.find({kA, "0"}));
   CHECK(*some.drains.find({kA, "0"}) == fan());
 
-  CHECK(Drains::parse(R"({"version":2,"drains":[]})").troubles ==
+  CHECK(DrainSet::parse(R"({"version":2,"drains":[]})").troubles ==
         std::vector<std::string>{"its 'version' is not 1"});
-  CHECK(Drains::parse("[]").troubles == std::vector<std::string>{"its 'version' is not 1"});
-  CHECK(Drains::parse(R"({"version":1,"drains":{}})").troubles ==
+  CHECK(DrainSet::parse("[]").troubles == std::vector<std::string>{"its 'version' is not 1"});
+  CHECK(DrainSet::parse(R"({"version":1,"drains":{}})").troubles ==
         std::vector<std::string>{"its 'drains' is no list"});
-  CHECK(Drains::parse(R"({"version":1})").troubles == std::vector<std::string>{"its 'drains' is no list"});
+  CHECK(DrainSet::parse(R"({"version":1})").troubles == std::vector<std::string>{"its 'drains' is no list"});
   // No clock of ours goes so far.
   CHECK(parsed(R"({"resource":"x","device":"0","since":"9999-01-01T00:00:00.000000Z"})").troubles ==
         std::vector<std::string>{"drains[0]: its 'since' is no time"});
