@@ -106,14 +106,14 @@ struct ResourceConfig {
 };
 
 // What a configuration was read from.
-struct ConfigurationFiles {
+struct ConfigFiles {
   std::vector<std::filesystem::path> paths;  // every file that was read, the main one first
   std::uint64_t hash = 0;                    // of what they say: the same on every machine
   // A change here may change what is read. Nothing where nobody wants to know.
   std::vector<WatchedDirectory> sources;
 
   // Reading them once more would say the same.
-  bool same_as(const ConfigurationFiles& other) const { return hash == other.hash && paths == other.paths; }
+  bool same_as(const ConfigFiles& other) const { return hash == other.hash && paths == other.paths; }
 };
 
 // How long a configuration may be on trial.
@@ -132,7 +132,7 @@ struct Settings {
   bool events = false;                          // Kubernetes Events tell of devices; needs api_server
   bool watch = false;                           // a change of the files is a reload
   std::optional<std::chrono::seconds> confirm;  // what such a reload has read is on trial for so long
-  ConfigurationFiles files;
+  ConfigFiles files;
   std::vector<Diagnostic> warnings;
 };
 
@@ -142,9 +142,9 @@ struct Config : Settings {
 
 // The configuration cannot be used. what() is every diagnostic's text, one per line.
 struct ConfigError : std::runtime_error {
-  explicit ConfigError(std::vector<Diagnostic> found, ConfigurationFiles read = {});
+  explicit ConfigError(std::vector<Diagnostic> found, ConfigFiles read = {});
   std::vector<Diagnostic> diagnostics;
-  ConfigurationFiles files;  // as far as they were read
+  ConfigFiles files;  // as far as they were read
 };
 
 // What `plughost setup` has found out about the node, beside the main file: defaults of its `kubelet` and

@@ -340,7 +340,7 @@ class Loader {
 
 }  // namespace
 
-ConfigError::ConfigError(std::vector<Diagnostic> found, ConfigurationFiles read)
+ConfigError::ConfigError(std::vector<Diagnostic> found, ConfigFiles read)
     : std::runtime_error(texts_of(found)), diagnostics(std::move(found)), files(std::move(read)) {}
 
 Config load_config(const fs::path& file, const Overrides& overrides) {

@@ -13,7 +13,7 @@ constexpr std::chrono::milliseconds kStatusInterval{200};
 
 }  // namespace
 
-Daemon::Daemon(ConfigurationInForce::Source source, const std::string& state, Config config)
+Daemon::Daemon(ConfigController::Source source, const std::string& state, Config config)
     : log_(source.level.value_or(config.log.level), config.log.format),
       workers_(loop_, kWorkers),
       computations_(loop_, 1),
@@ -38,7 +38,7 @@ Daemon::Daemon(ConfigurationInForce::Source source, const std::string& state, Co
                             std::function<void(DaemonStatus)> done) { tell_status(with, std::move(done)); },
            .reload = [this](ReloadOrder order,
                             ReloadDone done) { configuration_->reload(order, std::move(done)); },
-           .keep = [this](const KeepDone& done) { configuration_->keep(done); },
+           .keep = [this](const ConfirmDone& done) { configuration_->keep(done); },
            .drain = [this](const DrainOrder& order,
                            StatusRequests::DrainDone done) { supervisor_->drain(order, std::move(done)); }}),
       servers_(loop_, log_, requests_),
@@ -56,9 +56,9 @@ Daemon::Daemon(ConfigurationInForce::Source source, const std::string& state, Co
                                              [this] { on_change(); });
   servers_.open(telemetry);
   metrics_file_.use(telemetry.metrics.textfile);
-  configuration_ = std::make_unique<ConfigurationInForce>(platform_, notifier_, static_cast<Running&>(*this),
-                                                          std::move(source), whole, std::move(first),
-                                                          [this] { on_change(); });
+  configuration_ =
+      std::make_unique<ConfigController>(platform_, notifier_, static_cast<Running&>(*this),
+                                         std::move(source), whole, std::move(first), [this] { on_change(); });
 }
 
 Daemon::~Daemon() { requests_.close(); }

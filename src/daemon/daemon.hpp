@@ -11,7 +11,7 @@
 #include "base/system/systemd.hpp"
 #include "base/system/workers.hpp"
 #include "config/config.hpp"
-#include "daemon/reload/configuration_in_force.hpp"
+#include "daemon/reload/config_controller.hpp"
 #include "daemon/supervisor/supervisor.hpp"
 #include "daemon/telemetry/metrics.hpp"
 #include "daemon/telemetry/servers.hpp"
@@ -25,7 +25,7 @@ class Daemon final : private Running {
   // config is what load_config says of the source. state: the directory in which what has to outlive the
   // daemon is written. Throws DirectoryHeld, or std::system_error. SIGHUP, SIGTERM and SIGINT are blocked in
   // every thread.
-  Daemon(ConfigurationInForce::Source source, const std::string& state, Config config);
+  Daemon(ConfigController::Source source, const std::string& state, Config config);
   ~Daemon() override;
   Daemon& operator=(Daemon&&) = delete;
 
@@ -72,7 +72,7 @@ class Daemon final : private Running {
   StatusRequests requests_;
   Servers servers_;
   MetricsFile metrics_file_;
-  std::unique_ptr<ConfigurationInForce> configuration_;
+  std::unique_ptr<ConfigController> configuration_;
 };
 
 }  // namespace plughost

@@ -59,7 +59,7 @@ Json ReloadAnswer::json() const {
           {"trialUntil", time_json(trial_until)}};
 }
 
-Json ConfigurationStatus::json() const {
+Json ConfigStatus::json() const {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   Json told{{"files", files},

@@ -56,9 +56,9 @@ struct ReloadAnswer {
 };
 
 using ReloadDone = std::function<void(const ReloadAnswer& answer)>;
-using KeepDone = std::function<void(const std::string& error)>;  // empty: it is kept
+using ConfirmDone = std::function<void(const std::string& error)>;  // empty: it is kept
 
-struct ConfigurationStatus {
+struct ConfigStatus {
   std::vector<std::string> files;  // the main one first
   std::uint64_t hash = 0;          // of what they say
   WallTime loaded_at;

@@ -164,7 +164,7 @@ struct DaemonStatus {
   WallTime started_at;
   KubeletStatus kubelet;
   std::optional<ApiServerStatus> api_server;
-  ConfigurationStatus configuration;
+  ConfigStatus configuration;
   // Who holds what; nullptr: not known, for the reason that follows.
   std::shared_ptr<const Holdings> holdings;
   std::string holders_unknown;

@@ -59,7 +59,7 @@ void StatusRequests::ask_reload(ReloadOrder order, ReloadDone done) {
   post([this, order, done = std::move(done)] { daemon_.reload(order, done); });
 }
 
-void StatusRequests::ask_keep(KeepDone done) {
+void StatusRequests::ask_keep(ConfirmDone done) {
   post([this, done = std::move(done)] { daemon_.keep(done); });
 }
 

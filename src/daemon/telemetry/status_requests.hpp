@@ -94,7 +94,7 @@ class StatusRequests {
   struct Daemon {
     std::function<void(WithHolders with, std::function<void(DaemonStatus)> done)> status;
     std::function<void(ReloadOrder order, ReloadDone done)> reload;
-    std::function<void(KeepDone done)> keep = {};
+    std::function<void(ConfirmDone done)> keep = {};
     std::function<void(DrainOrder order, DrainDone done)> drain = {};
   };
 
@@ -120,7 +120,7 @@ class StatusRequests {
   // done runs in the loop; never, if the daemon stops.
   void ask_reload(ReloadOrder order, ReloadDone done);
   // The configuration that is on trial is to stay. done as above.
-  void ask_keep(KeepDone done);
+  void ask_keep(ConfirmDone done);
   // The answer names the holders, who may be many: done runs where ask_status() runs it.
   void ask_drain(DrainOrder order, DrainDone done);
 

@@ -1,4 +1,4 @@
-#include "daemon/reload/configuration_in_force.hpp"
+#include "daemon/reload/config_controller.hpp"
 
 #include <doctest/doctest.h>
 

@@ -21,7 +21,7 @@ struct Asked {
   std::vector<std::function<void(DaemonStatus)>> status;
   std::vector<WithHolders> asked_with;
   std::vector<ReloadOrder> orders;
-  std::vector<KeepDone> keeps;
+  std::vector<ConfirmDone> keeps;
   std::vector<ReloadDone> reloads;
   std::unique_ptr<StatusRequests> requests = std::make_unique<StatusRequests>(
       loop, history,

@@ -1,17 +1,18 @@
-#include "daemon/reload/trial.hpp"
+#include "daemon/reload/provisional_config.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace plughost {
 
-Trial::Trial(Before before, const KubeletConfig& kubelet, std::chrono::seconds duration, Time now)
+ProvisionalConfig::ProvisionalConfig(Before before, const KubeletConfig& kubelet,
+                                     std::chrono::seconds duration, Time now)
     : before_(std::move(before)),
       duration_(duration),
       until_(now + duration),
       moved_(before_.config->kubelet != kubelet) {}
 
-std::string Trial::look(const Attachments& seen, Time now) {
+std::string ProvisionalConfig::look(const Attachments& seen, Time now) {
   if (now >= until_) return "nobody has kept it within " + std::to_string(duration_.count()) + " s";
   for (const auto& [resource, entry] : before_.resources) {
     const bool missing = (seen.kubelet || moved_) && seen.entries.contains(entry);
@@ -25,7 +26,7 @@ std::string Trial::look(const Attachments& seen, Time now) {
   return {};
 }
 
-Trial::Time Trial::due() const {
+ProvisionalConfig::Time ProvisionalConfig::due() const {
   Time due = until_;
   for (const auto& [resource, since] : missing_) due = std::min(due, since + kLost);
   return due;

@@ -20,7 +20,7 @@ struct Attachments {
   std::set<std::string> entries;                 // that are in force
 };
 
-class Trial {
+class ProvisionalConfig {
  public:
   using Time = std::chrono::steady_clock::time_point;
   // What is registered anew has no stream for a moment: that is no loss.
@@ -34,7 +34,7 @@ class Trial {
   };
 
   // kubelet: that of the configuration on trial.
-  Trial(Before before, const KubeletConfig& kubelet, std::chrono::seconds duration, Time now);
+  ProvisionalConfig(Before before, const KubeletConfig& kubelet, std::chrono::seconds duration, Time now);
 
   const Before& before() const { return before_; }
   std::chrono::seconds duration() const { return duration_; }

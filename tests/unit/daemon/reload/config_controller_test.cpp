@@ -1,4 +1,4 @@
-#include "daemon/reload/configuration_in_force.hpp"
+#include "daemon/reload/config_controller.hpp"
 
 #include <doctest/doctest.h>
 
@@ -60,9 +60,9 @@ struct Rig {
     write(text);
     const auto config = std::make_shared<const Config>(load_config(file()));
     running = std::make_unique<Told>(*config);
-    in_force = std::make_unique<ConfigurationInForce>(
+    in_force = std::make_unique<ConfigController>(
         process.platform, notifier, *running,
-        ConfigurationInForce::Source{.file = file().string(), .overrides = {}, .level = {}}, config,
+        ConfigController::Source{.file = file().string(), .overrides = {}, .level = {}}, config,
         not_asked_yet(*config, config->resources), [this] { ++changes; });
   }
 
@@ -95,7 +95,7 @@ struct Rig {
   test::Process process;
   Notifier notifier;
   std::unique_ptr<Told> running;
-  std::unique_ptr<ConfigurationInForce> in_force;
+  std::unique_ptr<ConfigController> in_force;
   std::vector<ReloadAnswer> answers;
   unsigned changes = 0;
 };
@@ -123,7 +123,7 @@ TEST_CASE("a configuration that is wrong changes nothing, and every error is tol
   REQUIRE(told.size() == 3);
   CHECK(told[0] == "refused " + answer.errors[0]);
   CHECK(told[1] == "answer");
-  const ConfigurationStatus status = rig.in_force->status();
+  const ConfigStatus status = rig.in_force->status();
   CHECK(status.refused_at);
   CHECK(status.errors == answer.errors);
   CHECK(status.reloads_refused == 1);
@@ -173,7 +173,7 @@ TEST_CASE("a configuration on trial is in force, and what was before is again, u
     rig.running->attached.resources = {{"x.com/b", "x.com/b"}};
     rig.running->attached.kubelet = false;
     rig.in_force->look_at_trial();
-    test::pass(rig.process.loop, Trial::kLost);
+    test::pass(rig.process.loop, ProvisionalConfig::kLost);
     test::pass(rig.process.loop, 1min);
     CHECK(rig.gives_up());
   }

@@ -1,4 +1,4 @@
-#include "daemon/reload/trial.hpp"
+#include "daemon/reload/provisional_config.hpp"
 
 #include <doctest/doctest.h>
 
@@ -7,12 +7,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Trial::Time kStart{std::chrono::hours(1)};
+const ProvisionalConfig::Time kStart{std::chrono::hours(1)};
 const std::string kA = "x.com/a";
 const std::string kB = "x.com/b";
 
 // Whatever is on trial, a and b were attached before.
-Trial trial(std::chrono::seconds duration, const KubeletConfig& kubelet = {}) {
+ProvisionalConfig trial(std::chrono::seconds duration, const KubeletConfig& kubelet = {}) {
   return {{.config = std::make_shared<const Config>(), .loaded_at = {}, .resources = {{kA, kA}, {kB, kB}}},
           kubelet,
           duration,
@@ -30,7 +30,7 @@ const std::string kWhy = "the kubelet has lost x.com/a";
 }  // namespace
 
 TEST_CASE("a trial is over when its time is, and not a moment earlier") {
-  Trial of_minutes = trial(5min);
+  ProvisionalConfig of_minutes = trial(5min);
   CHECK(of_minutes.due() == kStart + 5min);
   CHECK(of_minutes.duration() == 5min);
   CHECK(of_minutes.look(kBoth, kStart) == "");
@@ -40,7 +40,7 @@ TEST_CASE("a trial is over when its time is, and not a moment earlier") {
 }
 
 TEST_CASE("a resource that the kubelet had and has not for 5 s ends the trial") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   CHECK(of_hours.look(kBoth, kStart) == "");
   CHECK(of_hours.look(kLostA, kStart + 10s) == "");
   CHECK(of_hours.due() == kStart + 15s);
@@ -51,13 +51,13 @@ TEST_CASE("a resource that the kubelet had and has not for 5 s ends the trial") 
 }
 
 TEST_CASE("the only resource's loss is one, too") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   CHECK(of_hours.look(attached({}), kStart) == "");
   CHECK(of_hours.look(attached({}), kStart + 5s) == kWhy);
 }
 
 TEST_CASE("a resource that is registered anew in time is not lost, and has all its time the next time") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   of_hours.look(kLostA, kStart);
   CHECK(of_hours.look(kBoth, kStart + 4s) == "");
   CHECK(of_hours.due() == kStart + 1h);
@@ -68,7 +68,7 @@ TEST_CASE("a resource that is registered anew in time is not lost, and has all i
 }
 
 TEST_CASE("of several that are missing the first one's time counts") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   of_hours.look(attached({{kA, kA}}), kStart);
   of_hours.look(attached({}), kStart + 2s);
   CHECK(of_hours.due() == kStart + 5s);
@@ -76,7 +76,7 @@ TEST_CASE("of several that are missing the first one's time counts") {
 }
 
 TEST_CASE("an entry that is not in force any more loses nothing") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   Attachments without = kLostA;
   without.entries = {kB};
   CHECK(of_hours.look(without, kStart) == "");
@@ -85,14 +85,14 @@ TEST_CASE("an entry that is not in force any more loses nothing") {
 }
 
 TEST_CASE("a resource that another entry serves now is not lost") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   const Attachments moved = attached({{kA, kB}, {kB, kB}});
   of_hours.look(moved, kStart);
   CHECK(of_hours.look(moved, kStart + 30min) == "");
 }
 
 TEST_CASE("a kubelet that is not there has lost nothing, and when it is back, the time begins anew") {
-  Trial of_hours = trial(1h);
+  ProvisionalConfig of_hours = trial(1h);
   of_hours.look(kLostA, kStart);
   const Attachments gone = attached({}, false);
   CHECK(of_hours.look(gone, kStart + 5s) == "");
@@ -103,7 +103,7 @@ TEST_CASE("a kubelet that is not there has lost nothing, and when it is back, th
 }
 
 TEST_CASE("where another kubelet is meant than before, its absence is a loss") {
-  Trial elsewhere = trial(1h, {.directory = "/nowhere"});
+  ProvisionalConfig elsewhere = trial(1h, {.directory = "/nowhere"});
   const Attachments gone = attached({}, false);
   CHECK(elsewhere.look(gone, kStart) == "");
   CHECK(elsewhere.look(gone, kStart + 5s - 1ns) == "");
@@ -111,8 +111,8 @@ TEST_CASE("where another kubelet is meant than before, its absence is a loss") {
 }
 
 TEST_CASE("a resource that the kubelet did not have before cannot be lost") {
-  Trial of_hours({.config = std::make_shared<const Config>(), .loaded_at = {}, .resources = {}}, {}, 1h,
-                 kStart);
+  ProvisionalConfig of_hours({.config = std::make_shared<const Config>(), .loaded_at = {}, .resources = {}},
+                             {}, 1h, kStart);
   of_hours.look(kLostA, kStart);
   CHECK(of_hours.look(kLostA, kStart + 30min) == "");
 }

@@ -1,4 +1,4 @@
-#include "daemon/reload/configuration_in_force.hpp"
+#include "daemon/reload/config_controller.hpp"
 
 #include <algorithm>
 #include <variant>
@@ -20,8 +20,8 @@ std::vector<std::string> texts_of(const std::vector<Diagnostic>& diagnostics) {
 
 }  // namespace
 
-ConfigurationWatch::ConfigurationWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host,
-                                       std::function<void()> changed)
+ConfigWatch::ConfigWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host,
+                         std::function<void()> changed)
     : quiet_(loop,
              [this, changed = std::move(changed)] {
                first_.reset();
@@ -29,34 +29,34 @@ ConfigurationWatch::ConfigurationWatch(EventLoop& loop, DirWatcher& watcher, con
              }),
       directories_(watcher, host, [this] { on_event(); }) {}
 
-void ConfigurationWatch::follow(std::span<const WatchedDirectory> sources) {
+void ConfigWatch::follow(std::span<const WatchedDirectory> sources) {
   directories_.follow(sources);
   if (!sources.empty()) return;
   first_.reset();
   quiet_.cancel();
 }
 
-void ConfigurationWatch::on_event() {
+void ConfigWatch::on_event() {
   const auto now = Clock::now();
   if (!first_) first_ = now;
   quiet_.arm_at(std::min(now + kQuiet, *first_ + kLongestWait));
 }
 
 // What a worker brings back.
-struct ConfigurationInForce::Loaded {
+struct ConfigController::Loaded {
   std::variant<std::monostate, Config, std::vector<std::string>> result;  // or the errors
-  ConfigurationFiles files;
+  ConfigFiles files;
 };
 
-ConfigurationInForce::ConfigurationInForce(Platform& platform, const Notifier& notifier, Running& running,
-                                           Source source, const std::shared_ptr<const Config>& config,
-                                           Selection first, std::function<void()> changed)
+ConfigController::ConfigController(Platform& platform, const Notifier& notifier, Running& running,
+                                   Source source, const std::shared_ptr<const Config>& config,
+                                   Selection first, std::function<void()> changed)
     : platform_(platform),
       notifier_(notifier),
       running_(running),
       source_(std::move(source)),
       changed_(std::move(changed)),
-      trial_timer_(platform_.loop, [this] { on_trial_time(); }),
+      provisional_timer_(platform_.loop, [this] { on_trial_time(); }),
       files_(config->files),
       watch_(platform_.loop, platform_.directories, platform_.host, [this] { on_files_changed(); }),
       conditions_(platform_, [this](Config part) { on_conditions(std::move(part)); }) {
@@ -64,32 +64,32 @@ ConfigurationInForce::ConfigurationInForce(Platform& platform, const Notifier& n
   follow_files();
 }
 
-ConfigurationStatus ConfigurationInForce::status() const {
-  const ConfigurationFiles& files = running_.config().files;
-  ConfigurationStatus told{.hash = files.hash,
-                           .loaded_at = loaded_at_,
-                           .others = conditions_.selection().others,
-                           .refused_at = refused_at_,
-                           .errors = errors_,
-                           .given_up_at = given_up_at_,
-                           .given_up_why = given_up_why_,
-                           .reloads_applied = applied_,
-                           .reloads_refused = refused_};
+ConfigStatus ConfigController::status() const {
+  const ConfigFiles& files = running_.config().files;
+  ConfigStatus told{.hash = files.hash,
+                    .loaded_at = loaded_at_,
+                    .others = conditions_.selection().others,
+                    .refused_at = refused_at_,
+                    .errors = errors_,
+                    .given_up_at = given_up_at_,
+                    .given_up_why = given_up_why_,
+                    .reloads_applied = applied_,
+                    .reloads_refused = refused_};
   for (const auto& file : files.paths) told.files.push_back(file.string());
-  if (trial_) told.trial_until = trial_until_;
+  if (provisional_) told.trial_until = provisional_until_;
   return told;
 }
 
-void ConfigurationInForce::configure_log(const Config& config) {
+void ConfigController::configure_log(const Config& config) {
   platform_.log.configure(asked_level_.value_or(source_.level.value_or(config.log.level)), config.log.format);
 }
 
-void ConfigurationInForce::reload(ReloadOrder order, ReloadDone done) {
+void ConfigController::reload(ReloadOrder order, ReloadDone done) {
   queue_.ask(order, std::move(done));
   if (queue_.begin()) load();
 }
 
-void ConfigurationInForce::load() {
+void ConfigController::load() {
   notifier_.send(reloading_message());
   const auto loaded = std::make_shared<Loaded>();
   platform_.workers.run(
@@ -109,12 +109,12 @@ void ConfigurationInForce::load() {
       });
 }
 
-void ConfigurationInForce::on_files_changed() {
+void ConfigController::on_files_changed() {
   queue_.ask_if_changed();
   if (queue_.begin()) load();
 }
 
-void ConfigurationInForce::on_loaded(Loaded& loaded) {
+void ConfigController::on_loaded(Loaded& loaded) {
   if (auto* const errors = std::get_if<std::vector<std::string>>(&loaded.result))
     return finish(std::move(loaded.files), [&](Confirm) { return refuse(std::move(*errors)); });
   const auto config = std::make_shared<const Config>(std::move(std::get<Config>(loaded.result)));
@@ -124,15 +124,15 @@ void ConfigurationInForce::on_loaded(Loaded& loaded) {
 }
 
 // Those of a configuration that is to be in force.
-void ConfigurationInForce::ask_conditions(const std::shared_ptr<const Config>& config,
-                                          std::function<void(Selection)> done) {
+void ConfigController::ask_conditions(const std::shared_ptr<const Config>& config,
+                                      std::function<void(Selection)> done) {
   const std::vector<ResourceConfig>& running = running_.config().resources;
   if (!has_conditions(*config)) return done(not_asked_yet(*config, running));
   conditions_.ask(config, running, std::move(done));
 }
 
-void ConfigurationInForce::finish(ConfigurationFiles files,
-                                  const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse) {
+void ConfigController::finish(ConfigFiles files,
+                              const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse) {
   const ReloadQueue::Batch reload = queue_.end();
   const bool is_needed = !reload.waiting.empty() || !files.same_as(files_);
   files_ = std::move(files);
@@ -152,14 +152,14 @@ void ConfigurationInForce::finish(ConfigurationFiles files,
 // Who asks for a reload says whether it is on trial. Nobody has asked for what the watch has seen: the
 // configuration in force says it, and a trial goes on with what takes its place, unless that is what it began
 // with.
-ConfigurationInForce::Confirm ConfigurationInForce::confirm_of(const ReloadQueue::Batch& reload) const {
+ConfigController::Confirm ConfigController::confirm_of(const ReloadQueue::Batch& reload) const {
   if (!reload.waiting.empty()) return reload.order.confirm;
-  const Config& trusted = trial_ ? *trial_->before().config : running_.config();
+  const Config& trusted = provisional_ ? *provisional_->before().config : running_.config();
   if (files_.same_as(trusted.files)) return std::nullopt;
-  return trial_ ? trial_->duration() : trusted.confirm;
+  return provisional_ ? provisional_->duration() : trusted.confirm;
 }
 
-void ConfigurationInForce::follow_files() {
+void ConfigController::follow_files() {
   const Config& config = running_.config();
   // Those of a file that was given up may be left out: it would not be followed.
   const auto& sources = files_.sources.empty() ? config.files.sources : files_.sources;
@@ -167,7 +167,7 @@ void ConfigurationInForce::follow_files() {
                              : std::span<const WatchedDirectory>());
 }
 
-ReloadAnswer ConfigurationInForce::refuse(std::vector<std::string> errors) {
+ReloadAnswer ConfigController::refuse(std::vector<std::string> errors) {
   ++refused_;
   refused_at_ = std::chrono::system_clock::now();
   errors_.assign(errors.begin(),
@@ -180,10 +180,10 @@ ReloadAnswer ConfigurationInForce::refuse(std::vector<std::string> errors) {
   return {.errors = std::move(errors)};
 }
 
-ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& config, Selection selection,
-                                         Confirm confirm) {
+ReloadAnswer ConfigController::apply(const std::shared_ptr<const Config>& config, Selection selection,
+                                     Confirm confirm) {
   ReloadAnswer answer{.warnings = texts_of(config->warnings)};
-  std::optional<Trial> trial;
+  std::optional<ProvisionalConfig> trial;
   if (confirm) trial.emplace(way_back(), config->kubelet, *confirm, EventLoop::Clock::now());
   configure_log(*config);
   Running::Move move;
@@ -206,8 +206,8 @@ ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& co
   given_up_at_.reset();
   given_up_why_.clear();
   set_trial(std::move(trial));
-  if (trial_) {
-    answer.trial_until = trial_until_;
+  if (provisional_) {
+    answer.trial_until = provisional_until_;
     platform_.log.info("configuration on trial: rolled back unless it is confirmed",
                        {{"seconds", std::to_string(confirm->count())}});
   }
@@ -216,47 +216,47 @@ ReloadAnswer ConfigurationInForce::apply(const std::shared_ptr<const Config>& co
 }
 
 // What is in force now; while that is on trial, what was before.
-Trial::Before ConfigurationInForce::way_back() const {
-  if (trial_) return trial_->before();
+ProvisionalConfig::Before ConfigController::way_back() const {
+  if (provisional_) return provisional_->before();
   const std::shared_ptr<const Config>& whole = conditions_.config();
   return {.config = whole ? whole : std::make_shared<const Config>(running_.config()),
           .loaded_at = loaded_at_,
           .resources = running_.attachments().resources};
 }
 
-void ConfigurationInForce::set_trial(std::optional<Trial> trial) {
-  trial_life_.renew();
+void ConfigController::set_trial(std::optional<ProvisionalConfig> trial) {
+  provisional_life_.renew();
   giving_up_ = false;
-  trial_ = std::move(trial);
-  if (!trial_) return trial_timer_.cancel();
-  trial_until_ = std::chrono::system_clock::now() + trial_->duration();
-  trial_timer_.arm_at(trial_->due());
+  provisional_ = std::move(trial);
+  if (!provisional_) return provisional_timer_.cancel();
+  provisional_until_ = std::chrono::system_clock::now() + provisional_->duration();
+  provisional_timer_.arm_at(provisional_->due());
 }
 
-void ConfigurationInForce::on_trial_time() {
-  if (!trial_ || stopping_) return;
-  const std::string why = trial_->look(running_.attachments(), EventLoop::Clock::now());
+void ConfigController::on_trial_time() {
+  if (!provisional_ || stopping_) return;
+  const std::string why = provisional_->look(running_.attachments(), EventLoop::Clock::now());
   if (!why.empty()) return give_up(why);
   giving_up_ = false;
-  trial_timer_.arm_at(trial_->due());
+  provisional_timer_.arm_at(provisional_->due());
 }
 
 // A reload that is under way does not hold it up: its file system may hang.
-void ConfigurationInForce::give_up(const std::string& why) {
+void ConfigController::give_up(const std::string& why) {
   giving_up_ = true;
-  trial_timer_.cancel();
-  const std::shared_ptr<const Config> config = trial_->before().config;
-  ask_conditions(config, trial_life_.bound([this, config, why](Selection selection) {
+  provisional_timer_.cancel();
+  const std::shared_ptr<const Config> config = provisional_->before().config;
+  ask_conditions(config, provisional_life_.bound([this, config, why](Selection selection) {
     go_back(config, std::move(selection), why);
   }));
 }
 
-void ConfigurationInForce::go_back(const std::shared_ptr<const Config>& config, Selection selection,
-                                   const std::string& why) {
+void ConfigController::go_back(const std::shared_ptr<const Config>& config, Selection selection,
+                               const std::string& why) {
   if (stopping_) return;
-  const WallTime loaded_at = trial_->before().loaded_at;
+  const WallTime loaded_at = provisional_->before().loaded_at;
   if (const ReloadAnswer answer = apply(config, std::move(selection), std::nullopt); !answer.errors.empty())
-    return trial_timer_.arm(kGiveUpAgain);
+    return provisional_timer_.arm(kGiveUpAgain);
   loaded_at_ = loaded_at;
   given_up_at_ = std::chrono::system_clock::now();
   given_up_why_ = why;
@@ -266,11 +266,11 @@ void ConfigurationInForce::go_back(const std::shared_ptr<const Config>& config, 
   changed_();
 }
 
-void ConfigurationInForce::keep(const KeepDone& done) {
+void ConfigController::keep(const ConfirmDone& done) {
   if (giving_up_) return done("the configuration is being given up");
-  if (!trial_ && given_up_at_)
+  if (!provisional_ && given_up_at_)
     return done("no configuration is on trial: the last one was given up: " + given_up_why_);
-  if (!trial_) return done("no configuration is on trial");
+  if (!provisional_) return done("no configuration is on trial");
   set_trial(std::nullopt);
   platform_.log.info("configuration on trial confirmed");
   changed_();
@@ -278,7 +278,7 @@ void ConfigurationInForce::keep(const KeepDone& done) {
 }
 
 // The entries of a configuration that is in force: neither the kubelet's directory nor a server moves.
-void ConfigurationInForce::on_conditions(Config part) {
+void ConfigController::on_conditions(Config part) {
   if (stopping_) return;
   const Changes changes = running_.apply(std::move(part));
   for (const std::string& name : changes.added)

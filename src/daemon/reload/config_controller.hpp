@@ -19,13 +19,13 @@
 #include "daemon/platform/followed_directories.hpp"
 #include "daemon/platform/platform.hpp"
 #include "daemon/reload/conditions.hpp"
+#include "daemon/reload/provisional_config.hpp"
 #include "daemon/reload/reload.hpp"
-#include "daemon/reload/trial.hpp"
 
 namespace plughost {
 
 // Says when the files of the configuration have changed and are quiet again. Loop thread only.
-class ConfigurationWatch {
+class ConfigWatch {
  public:
   using Clock = EventLoop::Clock;
   // Somebody may be in the middle of writing.
@@ -35,8 +35,7 @@ class ConfigurationWatch {
 
   // changed is called in the loop, not from within: also when nothing has changed but that the files are
   // followed from then on. The others outlive it.
-  ConfigurationWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host,
-                     std::function<void()> changed);
+  ConfigWatch(EventLoop& loop, DirWatcher& watcher, const HostRoot& host, std::function<void()> changed);
 
   // Where the files are from now on; nothing: they are not followed.
   void follow(std::span<const WatchedDirectory> sources);
@@ -111,7 +110,7 @@ class Running {
   virtual void end_former() = 0;
 };
 
-class ConfigurationInForce {
+class ConfigController {
  public:
   // Where it is read, and what the command line says, which wins over the file.
   struct Source {
@@ -122,15 +121,15 @@ class ConfigurationInForce {
 
   // In force at first: that of first runs. changed is called when status() may say something else.
   // platform, notifier and running outlive it.
-  ConfigurationInForce(Platform& platform, const Notifier& notifier, Running& running, Source source,
-                       const std::shared_ptr<const Config>& config, Selection first,
-                       std::function<void()> changed);
-  ConfigurationInForce& operator=(ConfigurationInForce&&) = delete;
+  ConfigController(Platform& platform, const Notifier& notifier, Running& running, Source source,
+                   const std::shared_ptr<const Config>& config, Selection first,
+                   std::function<void()> changed);
+  ConfigController& operator=(ConfigController&&) = delete;
 
   // done runs in the loop, once, when it is in force or refused.
   void reload(ReloadOrder order, ReloadDone done);
   // What is on trial stays for good.
-  void keep(const KeepDone& done);
+  void keep(const ConfirmDone& done);
   // The kubelet may have lost a resource: a trial ends by that.
   void look_at_trial() {
     if (!giving_up_) on_trial_time();
@@ -138,7 +137,7 @@ class ConfigurationInForce {
   // From now on everything is refused.
   void stop() { stopping_ = true; }
 
-  ConfigurationStatus status() const;
+  ConfigStatus status() const;
 
  private:
   struct Loaded;
@@ -149,15 +148,15 @@ class ConfigurationInForce {
   void on_files_changed();
   void follow_files();
   void ask_conditions(const std::shared_ptr<const Config>& config, std::function<void(Selection)> done);
-  void finish(ConfigurationFiles files, const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse);
+  void finish(ConfigFiles files, const std::function<ReloadAnswer(Confirm confirm)>& apply_or_refuse);
   Confirm confirm_of(const ReloadQueue::Batch& reload) const;
   ReloadAnswer apply(const std::shared_ptr<const Config>& config, Selection selection, Confirm confirm);
   void on_conditions(Config part);
   ReloadAnswer refuse(std::vector<std::string> errors);
   void configure_log(const Config& config);
 
-  Trial::Before way_back() const;
-  void set_trial(std::optional<Trial> trial);
+  ProvisionalConfig::Before way_back() const;
+  void set_trial(std::optional<ProvisionalConfig> trial);
   void on_trial_time();
   void give_up(const std::string& why);
   void go_back(const std::shared_ptr<const Config>& config, Selection selection, const std::string& why);
@@ -178,14 +177,14 @@ class ConfigurationInForce {
   std::uint64_t refused_ = 0;
   std::optional<LogLevel> asked_level_;  // by the last reload
 
-  std::optional<Trial> trial_;  // of what is in force
-  WallTime trial_until_;
-  Timer trial_timer_;
-  bool giving_up_ = false;  // trial_ is over, and the timer tries again
-  Lifetime trial_life_;     // trial_'s
+  std::optional<ProvisionalConfig> provisional_;  // of what is in force
+  WallTime provisional_until_;
+  Timer provisional_timer_;
+  bool giving_up_ = false;     // trial_ is over, and the timer tries again
+  Lifetime provisional_life_;  // trial_'s
   ReloadQueue queue_;
-  ConfigurationFiles files_;  // that were read last, whatever became of it
-  ConfigurationWatch watch_;
+  ConfigFiles files_;  // that were read last, whatever became of it
+  ConfigWatch watch_;
   Conditions conditions_;
 };
 

@@ -1,4 +1,4 @@
-#include "daemon/reload/configuration_in_force.hpp"
+#include "daemon/reload/config_controller.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ struct Rig {
   EventLoop loop;
   DirWatcher directories{loop, [](const std::string&) {}};
   int told = 0;
-  ConfigurationWatch watch{loop, directories, host, [this] { ++told; }};
+  ConfigWatch watch{loop, directories, host, [this] { ++told; }};
 
   // Followed, and that has been told.
   void follow(const std::vector<WatchedDirectory>& sources) {
@@ -38,10 +38,10 @@ TEST_CASE("a file that is written, replaced or removed is told of once it has be
   Rig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
-  const auto begin = ConfigurationWatch::Clock::now();
+  const auto begin = ConfigWatch::Clock::now();
   rig.tree.file("/etc/a.yaml", "2");
   REQUIRE(rig.comes_to(2));
-  CHECK(ConfigurationWatch::Clock::now() - begin >= ConfigurationWatch::kQuiet);
+  CHECK(ConfigWatch::Clock::now() - begin >= ConfigWatch::kQuiet);
   rig.tree.file("/etc/b", "3");
   std::filesystem::rename(rig.tree.at("/etc/b"), rig.tree.at("/etc/a.yaml"));
   REQUIRE(rig.comes_to(3));
@@ -54,7 +54,7 @@ TEST_CASE("who writes again and again is waited for, but not for ever") {
   Rig rig;
   rig.tree.file("/etc/a.yaml", "1");
   rig.follow(kFile);
-  const auto begin = ConfigurationWatch::Clock::now();
+  const auto begin = ConfigWatch::Clock::now();
   Timer write(rig.loop, [&] {
     rig.tree.file("/etc/a.yaml", "2");
     write.arm(20ms);
@@ -62,7 +62,7 @@ TEST_CASE("who writes again and again is waited for, but not for ever") {
   write.arm(0ms);
   REQUIRE(run_until(
       rig.loop, [&] { return rig.told == 2; }, 30s));
-  CHECK(ConfigurationWatch::Clock::now() - begin >= 1s);
+  CHECK(ConfigWatch::Clock::now() - begin >= 1s);
 }
 
 TEST_CASE("what is followed no more is not told of") {
@@ -74,7 +74,7 @@ TEST_CASE("what is followed no more is not told of") {
   rig.watch.follow({});
   rig.tree.file("/etc/a.yaml", "3");
   CHECK_FALSE(run_until(
-      rig.loop, [&] { return rig.told > 1; }, ConfigurationWatch::kQuiet + 50ms));
+      rig.loop, [&] { return rig.told > 1; }, ConfigWatch::kQuiet + 50ms));
 }
 
 }  // namespace
