@@ -13,8 +13,8 @@
 #include "kubernetes/kubelet/checkpoint.hpp"
 #include "model/device/allocation_spec.hpp"
 #include "model/device/assembly.hpp"
+#include "model/device/duplicate_serials.hpp"
 #include "model/device/inventory.hpp"
-#include "model/device/twins.hpp"
 
 namespace plughost {
 

@@ -323,7 +323,7 @@ Assembly assemble(const AllocationSpec& spec, std::vector<Device> scanned,
   for (auto& [resource, devices] : assembly.resources) {
     const auto found = listed.find(resource);
     const Inventory former = found == listed.end() ? Inventory() : found->second;
-    tell_twins_apart(resource, devices, former, was_given);
+    resolve_duplicate_serials(resource, devices, former, was_given);
     for (const Device& device : devices) {
       if (const Hardware::Ids& ids = device.hardware->ids; !ids.by_place.empty() && device.id == ids.by_place)
         remarks.add(in_quotes(ids.by_place) +

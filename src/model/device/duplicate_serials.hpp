@@ -25,7 +25,7 @@ using WasGiven =
 // Of one resource: devices with the ids that they have by name. Those that go by their place then have that
 // id. What is listed keeps its id for as long as it stays where it is; else what was given decides; of what
 // is new, only what has no twin goes by its name. listed: those before, with those that are gone.
-void tell_twins_apart(const std::string& resource, std::vector<Device>& devices, const Inventory& listed,
-                      const WasGiven& was_given);
+void resolve_duplicate_serials(const std::string& resource, std::vector<Device>& devices,
+                               const Inventory& listed, const WasGiven& was_given);
 
 }  // namespace plughost

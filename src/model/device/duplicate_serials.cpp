@@ -1,4 +1,4 @@
-#include "model/device/twins.hpp"
+#include "model/device/duplicate_serials.hpp"
 
 #include <algorithm>
 #include <map>
@@ -11,9 +11,9 @@ using Ids = Hardware::Ids;
 
 const Ids& ids_of(const Device& device) { return device.hardware->ids; }
 
-class Twins {
+class DuplicateSerials {
  public:
-  Twins(std::vector<Device>& devices, const Inventory& listed) : listed_(listed) {
+  DuplicateSerials(std::vector<Device>& devices, const Inventory& listed) : listed_(listed) {
     for (Device& device : devices) {
       if (ids_of(device).by_place.empty()) continue;
       open_.push_back(&device);
@@ -58,9 +58,9 @@ class Twins {
 
 }  // namespace
 
-void tell_twins_apart(const std::string& resource, std::vector<Device>& devices, const Inventory& listed,
-                      const WasGiven& was_given) {
-  Twins twins(devices, listed);
+void resolve_duplicate_serials(const std::string& resource, std::vector<Device>& devices,
+                               const Inventory& listed, const WasGiven& was_given) {
+  DuplicateSerials twins(devices, listed);
   if (twins.none()) return;
   twins.decide([&](const Device& each) { return twins.was_listed(ids_of(each).by_place, each); },
                [&](const Device& each) { return twins.was_listed(ids_of(each).by_name, each); });

@@ -1,4 +1,4 @@
-#include "model/device/twins.hpp"
+#include "model/device/duplicate_serials.hpp"
 
 #include <doctest/doctest.h>
 
