@@ -47,7 +47,7 @@ class Asker {
     HostRoot::Match match = host_.glob(pattern);
     found_[pattern] = !match.paths.empty();
     std::ranges::move(match.watch, std::back_inserter(selection_.watch));
-    selection_.look_again = selection_.look_again || is_silent(pattern);
+    selection_.recheck = selection_.recheck || is_silent(pattern);
   }
 
   void follow_labels() {

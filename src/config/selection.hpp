@@ -32,7 +32,7 @@ struct Selection {
   std::vector<std::string>
       troubles;  // why a condition could not be asked: for these entries it stays as it was
   std::vector<WatchedDirectory> watch;  // a change here is a reason to ask again
-  bool look_again = false;              // and time is one
+  bool recheck = false;                 // and time is one
 
   bool operator==(const Selection&) const = default;
 };

@@ -56,8 +56,8 @@ Scan DeviceSource::look(const HostRoot& host, const AllocationSpec& spec) const 
   taken.unmatched = std::move(chosen.unmatched);
   if (!chosen.not_named.empty()) taken.remarks.push_back(not_named_text(chosen.not_named));
   leave_out_unfinished(host, taken);
-  if (!taken.unfinished.empty() && taken.look_again == std::chrono::seconds(0))
-    taken.look_again = kUdevPatience;
+  if (!taken.unfinished.empty() && taken.rescan_after == std::chrono::seconds(0))
+    taken.rescan_after = kUdevPatience;
   finish(taken, spec);
   return taken;
 }

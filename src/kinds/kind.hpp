@@ -38,7 +38,7 @@ struct Scan {
   std::vector<std::string> unfinished;  // what udev has not finished with, and is left out until it has
   std::vector<CdiFile> cdi;             // to be written before the devices are offered
   std::string not_yet;                  // why a start has to wait; empty: offer the devices, as they are
-  std::chrono::seconds look_again{
+  std::chrono::seconds rescan_after{
       0};               // for what the kernel tells by no event; 0: there is nothing of that kind
   NodeNumbers numbers;  // of the nodes that the kernel's device model knows
 };
@@ -101,7 +101,7 @@ class DeviceSource {
   // nullptr: scans, and what they ask to watch, are all there is. A source that nobody watches finds out in
   // the scan.
   virtual std::unique_ptr<SourceWatch> watch(Programs& /*programs*/,
-                                             const std::function<void()>& /*hint*/) const {
+                                             const std::function<void()>& /*request_scan*/) const {
     return nullptr;
   }
   // The devices that do not depend on the machine: they are checked when the configuration is loaded.

@@ -5,7 +5,7 @@
 
 namespace plughost {
 
-void ScanSchedule::hint(Clock::time_point now) {
+void ScanSchedule::request_scan(Clock::time_point now) {
   if (scanning_) {
     hinted_meanwhile_ = true;
     return;
@@ -29,9 +29,9 @@ void ScanSchedule::begin(Clock::time_point now) {
   hinted_ = timed_ = kNever;
 }
 
-void ScanSchedule::succeed(Clock::time_point now, std::chrono::seconds look_again) {
+void ScanSchedule::succeed(Clock::time_point now, std::chrono::seconds rescan_after) {
   retry_.reset();
-  if (look_again > look_again.zero()) timed_ = now + look_again;
+  if (rescan_after > rescan_after.zero()) timed_ = now + rescan_after;
   end(now);
 }
 
@@ -55,7 +55,7 @@ void ScanSchedule::replace(Clock::time_point now) {
 void ScanSchedule::end(Clock::time_point now) {
   scanning_ = false;
   stalled_ = false;
-  if (std::exchange(hinted_meanwhile_, false)) hint(now);
+  if (std::exchange(hinted_meanwhile_, false)) request_scan(now);
 }
 
 }  // namespace plughost

@@ -30,14 +30,14 @@ class ScanSchedule {
   bool stalled() const { return stalled_; }
 
   // Something may have changed.
-  void hint(Clock::time_point now);
+  void request_scan(Clock::time_point now);
   // The scan begins.
   void begin(Clock::time_point now);
   // It takes too long.
   void overdue() { stalled_ = true; }
 
-  // It ended, and asks for another after look_again; zero: it does not.
-  void succeed(Clock::time_point now, std::chrono::seconds look_again);
+  // It ended, and asks for another after rescan_after; zero: it does not.
+  void succeed(Clock::time_point now, std::chrono::seconds rescan_after);
   // Beside that, what is listed changes by itself at that time.
   void change_at(Clock::time_point then);
   // Beside that, something is followed now that was not before: what changed until then nobody has seen.

@@ -43,7 +43,7 @@ ResourcePublisher::ResourcePublisher(const Context& context, const ResourceConfi
     : context_(context),
       config_(config),
       entry_(entry),
-      retry_(context.platform.loop, [this] { entry_.look_again(); }) {}
+      retry_(context.platform.loop, [this] { entry_.on_incomplete(); }) {}
 
 ResourcePublisher::~ResourcePublisher() {
   for (auto& [name, served] : served_) {

@@ -45,7 +45,7 @@ class PublisherOwner {
   virtual ~PublisherOwner() = default;
 
   // Something could not be done that the next look tries again.
-  virtual void look_again() = 0;
+  virtual void on_incomplete() = 0;
   // All that was to be published is.
   virtual void all_published() = 0;
   // Nothing is offered of it any more.

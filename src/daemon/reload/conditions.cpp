@@ -15,8 +15,8 @@ Conditions::Conditions(Platform& platform, std::function<void(Config part)> chan
     : platform_(platform),
       changed_(std::move(changed)),
       deadline_(deadline),
-      directories_(platform.directories, platform.host, [this] { hint(); }),
-      timer_(platform.loop, [this] { look(); }) {}
+      directories_(platform.directories, platform.host, [this] { request_check(); }),
+      timer_(platform.loop, [this] { check(); }) {}
 
 void Conditions::ask(const std::shared_ptr<const Config>& config, const std::vector<ResourceConfig>& running,
                      std::function<void(Selection)> done) {
@@ -50,14 +50,14 @@ void Conditions::follow(std::shared_ptr<const Config> config, Selection selectio
   if (!config_ || !asks_for_node(*config_))
     node_.reset();
   else if (!node_)
-    node_ = platform_.node_watch.follow([this] { hint(); });
-  if (config_) return look();
+    node_ = platform_.node_watch.follow([this] { request_check(); });
+  if (config_) return check();
   directories_.follow({});
   timer_.cancel();
 }
 
-void Conditions::hint() {
-  schedule_.hint(Clock::now());
+void Conditions::request_check() {
+  schedule_.request_scan(Clock::now());
   arm();
 }
 
@@ -69,21 +69,21 @@ void Conditions::arm() {
     timer_.arm_at(due);
 }
 
-void Conditions::look() {
+void Conditions::check() {
   schedule_.begin(Clock::now());
   arm();
   const auto found = std::make_shared<Selection>();
   platform_.workers.run([found, config = config_, host = platform_.host, applied = selection_.applies,
                          labels = labels_told()] { *found = select(*config, host, applied, labels); },
-                        following_.bound([this, found] { on_looked(std::move(*found)); }), deadline_,
+                        following_.bound([this, found] { on_checked(std::move(*found)); }), deadline_,
                         following_.bound([this] {
                           schedule_.overdue();
                           tell_troubles({"looking takes too long: a file system hangs"});
                         }));
 }
 
-void Conditions::on_looked(Selection found) {
-  schedule_.succeed(Clock::now(), found.look_again ? Selection::kLookAgain : kSafetyInterval);
+void Conditions::on_checked(Selection found) {
+  schedule_.succeed(Clock::now(), found.recheck ? Selection::kLookAgain : kSafetyInterval);
   directories_.follow(found.watch);
   arm();
   tell_troubles(found.troubles);

@@ -42,9 +42,9 @@ class Conditions {
   const Selection& selection() const { return selection_; }
 
  private:
-  void hint();
-  void look();
-  void on_looked(Selection found);
+  void request_check();
+  void check();
+  void on_checked(Selection found);
   // What the API server says of our labels, if somebody wants to know it.
   NodeLabels labels_told() const;
   void tell_troubles(const std::vector<std::string>& troubles);

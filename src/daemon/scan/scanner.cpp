@@ -80,22 +80,22 @@ Scanner::Scanner(Platform& platform, const ResourceConfig& entry, Hooks hooks, S
       hooks_(std::move(hooks)),
       schedule_(former),
       deadline_(deadline),
-      directories_(platform.directories, platform.host, [this] { hint(); }),
-      timer_(platform.loop, [this] { look(); }),
-      watch_(source_->watch(platform.programs, [this] { hint(); })) {
+      directories_(platform.directories, platform.host, [this] { request_scan(); }),
+      timer_(platform.loop, [this] { scan(); }),
+      watch_(source_->watch(platform.programs, [this] { request_scan(); })) {
   source_->rest(false);  // the entry may have been there before
   schedule_.replace(Clock::now());
-  look();
+  scan();
 }
 
 void Scanner::rest(bool at_rest) {
   if (std::exchange(at_rest_, at_rest) == at_rest) return;
   source_->rest(at_rest);
-  hint();
+  request_scan();
 }
 
-void Scanner::hint() {
-  schedule_.hint(Clock::now());
+void Scanner::request_scan() {
+  schedule_.request_scan(Clock::now());
   arm();
 }
 
@@ -109,10 +109,10 @@ void Scanner::arm() {
 
 void Scanner::forgive(const Device& device) {
   source_->forgive(device);
-  hint();
+  request_scan();
 }
 
-void Scanner::look() {
+void Scanner::scan() {
   schedule_.begin(Clock::now());
   arm();
   if (watch_)
@@ -122,10 +122,10 @@ void Scanner::look() {
 }
 
 void Scanner::prepare() {
-  hooks_.prepare(lifetime_.bound([this](HeldIds held) { look_on_worker(std::move(held)); }));
+  hooks_.prepare(lifetime_.bound([this](HeldIds held) { scan_on_worker(std::move(held)); }));
 }
 
-void Scanner::look_on_worker(HeldIds held) {
+void Scanner::scan_on_worker(HeldIds held) {
   const auto outcome = std::make_shared<Outcome>();
   platform_.workers.run(
       [outcome, source = source_, spec = spec_, host = platform_.host, listed = hooks_.listed(),
@@ -175,7 +175,7 @@ void Scanner::on_ended(Outcome& outcome) {
     hooks_.failed(*why);
   } else {
     auto& found = std::get<Found>(outcome.found);
-    schedule_.succeed(now, found.scan.look_again);
+    schedule_.succeed(now, found.scan.rescan_after);
     schedule_.change_at(hooks_.found(found));
     if (follow(found.scan)) schedule_.follow_more(now);
   }
@@ -191,7 +191,7 @@ bool Scanner::follow(const Scan& scan) {
   for (const std::string& subsystem : scan.subsystems) {
     std::unique_ptr<UdevWatch>& watch = subsystems_[subsystem];
     if (watch) continue;
-    watch = platform_.devices.watch(subsystem, [this] { hint(); });
+    watch = platform_.devices.watch(subsystem, [this] { request_scan(); });
     more = true;
   }
   return more;

@@ -67,7 +67,7 @@ class Scanner {
   Scanner& operator=(Scanner&&) = delete;
 
   // Look at the machine: at once, or after a quiet moment.
-  void hint();
+  void request_scan();
   void rest(bool at_rest);  // see DeviceSource::rest(): a change of it is a reason to look
   // See DeviceSource::forgive(): the next look goes by that.
   void forgive(const Device& device);
@@ -76,9 +76,9 @@ class Scanner {
  private:
   struct Outcome;
 
-  void look();
+  void scan();
   void prepare();
-  void look_on_worker(HeldIds held);
+  void scan_on_worker(HeldIds held);
   void on_ended(Outcome& outcome);
   void on_overdue();
   // Follows what the scan has looked at. Says whether something is followed now that was not before.

@@ -78,7 +78,7 @@ EntryScan::Clock::time_point EntryScan::on_found(Scanner::Found& found) {
 void EntryScan::on_failed(const std::string& why) {
   on_recovered();
   ++scans_failed_;
-  has_looked_ = true;
+  has_scanned_ = true;
   note("device scan failed: " + why);
   owner_.on_trouble();
   if (std::exchange(scan_trouble_, why) == why) return;
@@ -87,7 +87,7 @@ void EntryScan::on_failed(const std::string& why) {
 }
 
 void EntryScan::on_stalled() {
-  has_looked_ = true;
+  has_scanned_ = true;
   stalled_ = true;
   note(stall_text());
   owner_.on_trouble();
@@ -175,7 +175,7 @@ void EntryGroup::update(Configs configs, const Lists& listed) {
   taken_ = false;
   for (std::size_t i = 0; i < begun.size(); ++i) begun[i]->begin(schedules[i]);
   for (const auto& entry : entries_)
-    if (std::ranges::find(begun, entry.get()) == begun.end()) entry->hint();
+    if (std::ranges::find(begun, entry.get()) == begun.end()) entry->request_scan();
 }
 
 void EntryGroup::set_where(const Configs& configs) {
@@ -193,8 +193,8 @@ ResourceConfig EntryGroup::whole() const {
   return all;
 }
 
-void EntryGroup::hint() {
-  for (const auto& entry : entries_) entry->hint();
+void EntryGroup::request_scan() {
+  for (const auto& entry : entries_) entry->request_scan();
 }
 
 void EntryGroup::forgive(const Device& device) {
@@ -249,13 +249,13 @@ std::vector<EntryFound> EntryGroup::found() const {
   return found;
 }
 
-bool EntryGroup::all_have_looked() const {
-  return std::ranges::all_of(entries_, [](const auto& entry) { return entry->has_looked(); });
+bool EntryGroup::all_have_scanned() const {
+  return std::ranges::all_of(entries_, [](const auto& entry) { return entry->has_scanned(); });
 }
 
 bool EntryGroup::counts(EntryScan& entry, const Scanner::Found& found) const {
   if (found.version < updated_) return false;
-  entry.note_look();
+  entry.mark_scanned();
   return true;
 }
 
@@ -263,11 +263,11 @@ std::optional<DevicesOf> EntryGroup::take(EntryScan& entry, Scanner::Found& foun
   if (!several()) return std::move(found.assembly.resources);
   const bool is_stale = found.version != version_;
   if (entry.set_devices(std::move(found.own))) ++version_;
-  if (!all_have_looked()) return std::nullopt;
+  if (!all_have_scanned()) return std::nullopt;
   taken_ = true;
   if (!is_stale) return std::move(found.assembly.resources);
   // Another one has found something else meanwhile. Who holds what of that, the next look knows.
-  entry.hint();
+  entry.request_scan();
   return join(this->found(), listed).resources;
 }
 
@@ -282,7 +282,7 @@ std::optional<DevicesOf> EntryGroup::take_what_is_due(const Lists& listed) {
   }
   Assembly all = join(found(), listed);
   if (all.resources.empty()) return std::nullopt;
-  hint();
+  request_scan();
   return std::move(all.resources);
 }
 

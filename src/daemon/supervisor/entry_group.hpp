@@ -51,7 +51,7 @@ class EntryScan {
   const ResourceConfig& config() const { return config_; }
   // The same entry stands elsewhere in the file.
   void set_where(std::string where) { config_.where = std::move(where); }
-  void hint() { scanner_->hint(); }
+  void request_scan() { scanner_->request_scan(); }
   void forgive(const Device& device) { scanner_->forgive(device); }
   void rest(bool at_rest) { scanner_->rest(at_rest); }
   const ScanSchedule& schedule() const { return scanner_->schedule(); }
@@ -63,8 +63,8 @@ class EntryScan {
   // Is it something else than before?
   bool set_devices(std::shared_ptr<const DevicesOf> devices);
   // Has a look ended that counts, or failed, or been found to hang?
-  bool has_looked() const { return has_looked_; }
-  void note_look() { has_looked_ = true; }
+  bool has_scanned() const { return has_scanned_; }
+  void mark_scanned() { has_scanned_ = true; }
   // Why its devices cannot be promised; nothing: no look hangs.
   std::optional<std::string> stall() const;
   // Something that is not of a look, and is for its status.
@@ -91,7 +91,7 @@ class EntryScan {
   std::uint64_t scans_failed_ = 0;
   std::string last_trouble_;  // even when it is over
   std::optional<WallTime> last_trouble_at_;
-  bool has_looked_ = false;
+  bool has_scanned_ = false;
   bool stalled_ = false;
   std::unique_ptr<Scanner> scanner_;  // nullptr: it has not begun
 };
@@ -117,7 +117,7 @@ class EntryGroup {
 
   bool several() const { return entries_.size() > 1; }
   EntryScan& first() { return *entries_.front(); }
-  void hint();
+  void request_scan();
   void forgive(const Device& device);
   // Lets the entries rest whose devices are all drained, so that their driver can be replaced.
   void rest_drained(const Lists& listed);
@@ -135,13 +135,13 @@ class EntryGroup {
   std::optional<DevicesOf> take(EntryScan& entry, Scanner::Found& found, const Lists& listed);
   // Are the devices of all to be taken without a look? After an update that begins none, or when the last one
   // that the others have waited for could not look.
-  bool is_due() const { return !taken_ && all_have_looked(); }
+  bool is_due() const { return !taken_ && all_have_scanned(); }
   // If they are. Each looks again: who holds what, they know then.
   std::optional<DevicesOf> take_what_is_due(const Lists& listed);
 
  private:
   EntryScan* make(ResourceConfig config);
-  bool all_have_looked() const;
+  bool all_have_scanned() const;
   std::vector<EntryFound> found() const;
 
   Platform& platform_;

@@ -11,7 +11,7 @@ ResourceController::ResourceController(const ResourcePublisher::Context& context
       link_(context.link),
       held_(context.held),
       config_(configs.front()),
-      checks_(platform_.programs, platform_.log, [this] { hint(); }),
+      checks_(platform_.programs, platform_.log, [this] { request_scan(); }),
       adoption_(platform_, link_, [this] { on_overlay(); }),
       tracker_({&drains, &adoption_.devices(), held_.ledger().get()}),
       publisher_(context, config_, *this),
@@ -61,7 +61,7 @@ void ResourceController::specify_anew() {
   std::vector<DeviceTracker::Listing> listings;
   for (const auto& [resource, list] : tracker_.lists()) listings.push_back({resource, list, list});
   publish(std::move(listings));
-  hint();
+  request_scan();
 }
 
 void ResourceController::forgive(const DrainSet::Name& name) {
@@ -102,7 +102,7 @@ ResourceController::Clock::time_point ResourceController::found(EntryScan& entry
     } else if (auto devices = group_.take(entry, found, tracker_.lists())) {
       adoption_.take(std::move(found.adoptions));
       listings = take(std::move(*devices));
-      look_for_drift(found.others);
+      check_drift(found.others);
     }
     entry.tell(found.scan, found.assembly);
     remark(std::move(found.joint_remarks));
@@ -122,14 +122,14 @@ void ResourceController::take_what_is_due() {
   if (auto devices = group_.take_what_is_due(tracker_.lists())) publish(take(std::move(*devices)));
 }
 
-void ResourceController::look_for_drift(const std::vector<Ledger::Name>& others) {
+void ResourceController::check_drift(const std::vector<Ledger::Name>& others) {
   const bool drifts =
       std::ranges::any_of(others, [this](const Ledger::Name& other) { return held_.ledger()->held(other); });
   // A source that says something else each time is looked at twice, and not on and on: the second look has
   // read what was given.
   if (std::exchange(drifts_, drifts) || !drifts) return;
   adoption_.read_anew();
-  hint();
+  request_scan();
 }
 
 std::vector<DeviceTracker::Listing> ResourceController::take(DevicesOf resources) {
@@ -160,7 +160,7 @@ void ResourceController::ask_for_holders() {
   tracker_.ask();
   link_.holdings().read(*since, lifetime_.bound([this](const PodResources::Answer& answer) {
     tracker_.learn(answer, Clock::now());
-    hint();
+    request_scan();
     link_.note_answer(answer);
   }));
 }

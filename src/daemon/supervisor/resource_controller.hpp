@@ -39,7 +39,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   void on_kubelet();
   void on_sockets();
   // Look at the machine: at once, or after a quiet moment.
-  void hint() { group_.hint(); }
+  void request_scan() { group_.request_scan(); }
   // There is another directory of CDI specifications: those of what is listed are written there, and what a
   // look finds to be written beside them.
   void specify_anew();
@@ -56,7 +56,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
   std::vector<EntryStatus> status() const { return group_.status(); }
 
  private:
-  void look_again() override { hint(); }
+  void on_incomplete() override { request_scan(); }
   void all_published() override { adoption_.tell(); }
   void dropped(const std::string& resource) override;
   void note(const std::string& trouble) override { group_.first().note(trouble); }
@@ -69,7 +69,7 @@ class ResourceController final : private PublisherOwner, private EntryScanOwner 
 
   void take_what_is_due();
   // Reads anew what pods were given for devices that are others now, and looks again.
-  void look_for_drift(const std::vector<Ledger::Name>& others);
+  void check_drift(const std::vector<Ledger::Name>& others);
   std::vector<DeviceTracker::Listing> take(DevicesOf resources);
   void ask_for_holders();
   void publish(std::vector<DeviceTracker::Listing> listings, std::vector<CdiFile> files = {});

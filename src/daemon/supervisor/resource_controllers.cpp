@@ -53,7 +53,7 @@ void ResourceControllers::retire_all() {
 }
 
 void ResourceControllers::tell_hopeful() {
-  for (const std::string& name : names_.take_hopeful()) at(name).hint();
+  for (const std::string& name : names_.take_hopeful()) at(name).request_scan();
 }
 
 // Before each entry has looked nobody knows which resources there are.

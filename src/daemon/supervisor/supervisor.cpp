@@ -317,7 +317,7 @@ void Supervisor::on_safety() {
   allocatable_.look(*link_);
   controllers_.for_each([](const std::string&, ResourceController& entry) {
     entry.on_sockets();
-    entry.hint();
+    entry.request_scan();
   });
 }
 

@@ -98,12 +98,12 @@ class Discovery final : public SourceWatch {
 class StayingProgram final : public SourceWatch {
  public:
   StayingProgram(Programs& programs, Program program, std::optional<std::chrono::milliseconds> timeout,
-                 std::shared_ptr<Newest> newest, std::function<void()> hint)
+                 std::shared_ptr<Newest> newest, std::function<void()> request_scan)
       : queue_(programs, Purpose::kStay),
         program_(std::move(program)),
         timeout_(timeout),
         newest_(std::move(newest)),
-        hint_(std::move(hint)),
+        request_scan_(std::move(request_scan)),
         start_(programs.loop(), [this] { start(); }) {
     program_.timeout = timeout_.value_or(kFirstLine);
     program_.on_line = [this](std::string_view line) { on_line(line); };
@@ -121,7 +121,7 @@ class StayingProgram final : public SourceWatch {
     process_->extend(timeout_.value_or(Program::kForEver));
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;  // a sign of life
     newest_->take_document(std::string(line), last_words(process_->errors()));
-    hint_();
+    request_scan_();
   }
 
   void on_end(const Ending& ending) {
@@ -130,7 +130,7 @@ class StayingProgram final : public SourceWatch {
     const bool lives = ending.how == Ending::How::kOverdue;
     if (!lives && !ending.output.empty() && !ending.excess) why += " (in the middle of a line)";
     newest_->take_trouble(std::move(why));
-    hint_();
+    request_scan_();
     if (!lives) restart();
   }
 
@@ -143,7 +143,7 @@ class StayingProgram final : public SourceWatch {
   Program program_;
   std::optional<std::chrono::milliseconds> timeout_;
   std::shared_ptr<Newest> newest_;
-  std::function<void()> hint_;
+  std::function<void()> request_scan_;
   EventLoop::Clock::time_point started_;
   Backoff pause_{kFirstPause, kLongestPause};
   std::optional<Subprocess> process_;  // the one that runs, or the last one
@@ -201,18 +201,19 @@ class ExecSource final : public DeviceSource {
 
   SandboxNeeds sandbox_needs() const override { return {.programs = true, .users = settings_.as_user}; }
 
-  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
+  std::unique_ptr<SourceWatch> watch(Programs& programs,
+                                     const std::function<void()>& request_scan) const override {
     watched_ = true;
-    return begin(programs, newest_, hint);
+    return begin(programs, newest_, request_scan);
   }
 
  private:
   std::unique_ptr<SourceWatch> begin(Programs& programs, std::shared_ptr<Newest> newest,
-                                     const std::function<void()>& hint) const {
+                                     const std::function<void()>& request_scan) const {
     Program program = document_program(settings_.command);
     if (settings_.stays)
       return std::make_unique<StayingProgram>(programs, std::move(program), settings_.timeout,
-                                              std::move(newest), hint);
+                                              std::move(newest), request_scan);
     program.timeout = settings_.timeout.value();
     return std::make_unique<Discovery>(programs, std::move(program), std::move(newest));
   }
@@ -231,7 +232,7 @@ class ExecSource final : public DeviceSource {
 
   Scan triggers(const HostRoot& host) const {
     Scan scan;
-    scan.look_again = settings_.interval;
+    scan.rescan_after = settings_.interval;
     scan.subsystems = settings_.subsystems;
     for (const std::filesystem::path& path : settings_.paths) {
       scan.watch.push_back({.path = path.parent_path(), .name = path.filename()});

@@ -121,7 +121,7 @@ std::vector<Device> drm_gpus(const HostRoot& host, const DrmVendor& vendor, Scan
       continue;
     devices.push_back(drm_gpu(host, card, function, vendor, scan));
     // No event tells of its errors.
-    if (!host.glob(card.path() + "/ras").paths.empty()) scan.look_again = kStateInterval;
+    if (!host.glob(card.path() + "/ras").paths.empty()) scan.rescan_after = kStateInterval;
   }
   return devices;
 }
@@ -184,8 +184,9 @@ class Gpu final : public DeviceSource {
   }
   void rest(bool at_rest) const override { nvidia_.rest(at_rest); }
   SandboxNeeds sandbox_needs() const override { return {.nvml = wants(GpuVendor::kNvidia)}; }
-  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint) const override {
-    return terms_.injection.by_cdi() ? cdi_.watch(programs, hint) : nullptr;
+  std::unique_ptr<SourceWatch> watch(Programs& programs,
+                                     const std::function<void()>& request_scan) const override {
+    return terms_.injection.by_cdi() ? cdi_.watch(programs, request_scan) : nullptr;
   }
 
  private:

@@ -81,8 +81,8 @@ struct NvidiaCdi::Shared {
 // Loop thread only.
 class NvidiaCdi::Runner final : public SourceWatch {
  public:
-  Runner(Programs& programs, std::shared_ptr<Shared> shared, std::function<void()> hint)
-      : queue_(programs, Purpose::kList), shared_(std::move(shared)), hint_(std::move(hint)) {
+  Runner(Programs& programs, std::shared_ptr<Shared> shared, std::function<void()> request_scan)
+      : queue_(programs, Purpose::kList), shared_(std::move(shared)), request_scan_(std::move(request_scan)) {
     const std::lock_guard lock(shared_->mutex);
     shared_->begin = [poster = programs.loop().poster(), start = lifetime_.bound([this](Program program) {
       start_program(std::move(program));
@@ -97,19 +97,19 @@ class NvidiaCdi::Runner final : public SourceWatch {
         shared_->runs = false;
         shared_->ended = std::move(ending);
       }
-      hint_();
+      request_scan_();
     });
   }
 
   ProgramQueue queue_;
   std::shared_ptr<Shared> shared_;
-  std::function<void()> hint_;
+  std::function<void()> request_scan_;
   Lifetime lifetime_;
   std::optional<Subprocess> process_;  // the one that runs, or the last one
 };
 
-std::unique_ptr<SourceWatch> NvidiaCdi::watch(Programs& programs, const std::function<void()>& hint) {
-  return std::make_unique<Runner>(programs, shared_, hint);
+std::unique_ptr<SourceWatch> NvidiaCdi::watch(Programs& programs, const std::function<void()>& request_scan) {
+  return std::make_unique<Runner>(programs, shared_, request_scan);
 }
 
 std::optional<Ending> NvidiaCdi::run(const Program& program) {
@@ -176,12 +176,12 @@ void NvidiaCdi::describe(const HostRoot& host, std::vector<NvidiaGpu>& gpus,
                            "on the node to see what is wrong");
   for (NvidiaGpu& gpu : gpus) {
     if (is_named(gpu)) continue;
-    scan.look_again = NvidiaGpus::kInterval;
+    scan.rescan_after = NvidiaGpus::kInterval;
     if (!gpu.trouble.empty()) continue;
     gpu.trouble = failure.empty() ? program + " cdi generate: its specification has no device " + name_of(gpu)
                                   : failure;
   }
-  if (!failure.empty()) scan.look_again = NvidiaGpus::kInterval;
+  if (!failure.empty()) scan.rescan_after = NvidiaGpus::kInterval;
 }
 
 void NvidiaCdi::look_at(const std::string& program, const std::string& there, const HostRoot& host) {

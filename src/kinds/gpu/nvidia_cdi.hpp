@@ -38,7 +38,7 @@ class NvidiaCdi {
                 Scan& scan);
   // Loop thread, at most once: from then on the tool runs beside the scans, which are hinted at when it has
   // ended. programs outlives what is returned.
-  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& hint);
+  std::unique_ptr<SourceWatch> watch(Programs& programs, const std::function<void()>& request_scan);
 
  private:
   class Runner;

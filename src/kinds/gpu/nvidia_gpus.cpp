@@ -89,11 +89,11 @@ std::vector<NvidiaGpu> NvidiaGpus::find(const HostRoot& host, Scan& scan) {
   if (!nvml_cards_) {
     if (const auto why = open(host)) {
       // No event tells of a driver's directory that is mounted.
-      if (!terms_.driver_root.empty()) scan.look_again = kInterval;
+      if (!terms_.driver_root.empty()) scan.rescan_after = kInterval;
       return without_nvml(host, *why, scan);
     }
   }
-  scan.look_again = kInterval;
+  scan.rescan_after = kInterval;
   const auto looked = nvml_cards_->look(host, scan);
   if (const auto* const failure = std::get_if<NvmlFailure>(&looked)) {
     nvml_cards_.reset();
@@ -113,7 +113,7 @@ std::vector<NvidiaGpu> NvidiaGpus::without_nvml(const HostRoot& host, const Nvml
   std::vector<NvidiaGpu> cards = nvidia_gpus_without_nvml(host, why, scan);
   if (!why.refuses) return cards;
   // No event reports that NVML would work now: its driver may be loaded, and still refuse.
-  scan.look_again = kInterval;
+  scan.rescan_after = kInterval;
   if (cards.empty() || cards.front().uuid == tegra_gpu().uuid) return cards;
   std::vector<NvidiaGpu> told = told_;  // with the parts of theirs
   std::erase_if(told, [&](const NvidiaGpu& one) {

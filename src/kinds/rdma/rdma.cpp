@@ -158,7 +158,7 @@ class Rdma final : public DeviceSource {
 Scan Rdma::scan(const HostRoot& host) const {
   Scan scan;
   scan.subsystems = {"infiniband", "infiniband_verbs", "infiniband_mad", "net", "pci", "misc"};
-  if (policy_ != PortPolicy::kIgnore) scan.look_again = kPortStateInterval;
+  if (policy_ != PortPolicy::kIgnore) scan.rescan_after = kPortStateInterval;
   std::map<std::string, RdmaNodes> nodes = rdma_nodes(host, scan);
   found_.clear();
   if (host.recorded()) ports_good_.clear();  // of another machine

@@ -41,7 +41,7 @@ TEST_CASE("an entry without a condition applies, and nothing is looked at for it
   CHECK(selection.applies == Applies{true});
   CHECK(selection.others.empty());
   CHECK(selection.watch.empty());
-  CHECK_FALSE(selection.look_again);
+  CHECK_FALSE(selection.recheck);
   CHECK_FALSE(has_conditions(made.config));
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("what a condition on files looks at is followed, also behind one that 
   CHECK(made.look().applies == Applies{false});
   CHECK(made.follows(made.look(), {"/dev", "one"}));
   CHECK(made.follows(made.look(), {"/dev", "video*"}));
-  CHECK_FALSE(made.look().look_again);
+  CHECK_FALSE(made.look().recheck);
   made.tree.file("/dev/one");
   CHECK(made.look().applies == Applies{false});
   made.tree.file("/dev/video3");
@@ -74,18 +74,17 @@ TEST_CASE("what a condition on files looks at is followed, also behind one that 
 }
 
 TEST_CASE("what the kernel does not tell of is looked at again after a while") {
-  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().look_again);
-  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().look_again);
-  CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().look_again);
+  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/module/kvm}}]").look().recheck);
+  CHECK(Made("resources: [{name: a, count: 1, when: {exists: /proc/driver/nvidia}}]").look().recheck);
+  CHECK_FALSE(Made("resources: [{name: a, count: 1, when: {exists: /system/a}}]").look().recheck);
   // Whatever else is asked for.
   for (const char* paths : {"[/sys/a, /dev/b]", "[/dev/b, /sys/a]"})
-    CHECK(Made(std::string("resources: [{name: a, count: 1, when: {exists: ") + paths + "}}]")
-              .look()
-              .look_again);
+    CHECK(
+        Made(std::string("resources: [{name: a, count: 1, when: {exists: ") + paths + "}}]").look().recheck);
   CHECK(Made("resources: [{name: a, count: 1, when: {exists: /sys/a}}, {name: b, count: 1, when: {exists: "
              "/dev/b}}]")
             .look()
-            .look_again);
+            .recheck);
 }
 
 TEST_CASE("labels come from their file, whose whole directory is followed") {

@@ -29,18 +29,18 @@ TEST_CASE("a node that udev has not finished with is left out, whatever found it
   const Scan early = look();
   CHECK(ids_of(early) == Ids{"ttyS2"});
   CHECK(early.unfinished.size() == 2);
-  CHECK(early.look_again == kUdevPatience);
+  CHECK(early.rescan_after == kUdevPatience);
   const auto another = [&](const std::string& id) {
     return entry.source->look(sysfs.host(),
                               taking({.only = {{.attributes = {{"id", {id}}}, .where = "only[0]"}}}));
   };
   CHECK(another("ttyS2").unfinished.empty());  // the others do not concern this entry
-  CHECK(another("ttyS2").look_again == 0s);
+  CHECK(another("ttyS2").rescan_after == 0s);
   CHECK(another("ttyS0").unfinished.size() == 1);
   CHECK(another("ttyS0").unmatched.empty());
   sysfs.tree().file("/run/udev/data/c1:3");
   CHECK(look().devices.size() == 3);
-  CHECK(look().look_again == 0s);
+  CHECK(look().rescan_after == 0s);
 }
 
 }  // namespace plughost

@@ -135,7 +135,7 @@ TEST_CASE("events of the cards' bus and of their nodes' subsystems are followed"
     CHECK(std::ranges::count(scan.subsystems, subsystem) == 1);
   }
   CHECK(std::ranges::count(scan.subsystems, "xrt*") == 0);
-  CHECK(scan.look_again.count() == 0);
+  CHECK(scan.rescan_after.count() == 0);
 }
 
 TEST_CASE(

@@ -12,14 +12,14 @@ constexpr Clock::time_point kStart{1000h};
 constexpr Clock::time_point kNever = ScanSchedule::kNever;
 
 // One whose latest scan began at kStart and ended 10 ms later, and so many, one after the other, before it.
-ScanSchedule rested(std::chrono::seconds look_again = 0s, int former = 0) {
+ScanSchedule rested(std::chrono::seconds rescan_after = 0s, int former = 0) {
   ScanSchedule schedule;
   for (int i = 0; i < former; ++i) {
     schedule.begin(kStart);
     schedule.succeed(kStart, 0s);
   }
   schedule.begin(kStart);
-  schedule.succeed(kStart + 10ms, look_again);
+  schedule.succeed(kStart + 10ms, rescan_after);
   return schedule;
 }
 
@@ -30,7 +30,7 @@ TEST_CASE("without an event there is no other scan, and none begins while one ru
   ScanSchedule schedule;
   schedule.begin(kStart);
   CHECK(schedule.due() == kNever);
-  schedule.hint(kStart + 1h);
+  schedule.request_scan(kStart + 1h);
   CHECK(schedule.due() == kNever);
   CHECK(rested().due() == kNever);
 }
@@ -39,12 +39,12 @@ TEST_CASE("a hint is followed at once, by five scans in a row") {
   ScanSchedule schedule;
   auto now = kStart;
   for (int i = 0; i < 5; ++i) {
-    schedule.hint(now);
+    schedule.request_scan(now);
     CHECK(schedule.due() == now);
     schedule.begin(now);
     schedule.succeed(now, 0s);
   }
-  schedule.hint(now + 1ms);
+  schedule.request_scan(now + 1ms);
   CHECK(schedule.due() == now + 101ms);
 }
 
@@ -52,7 +52,7 @@ TEST_CASE(
     "who has scanned five times in a row may do so once more after 100 ms, and five times after 500 ms") {
   auto schedule = spent();
   const auto scans_at = [&](Clock::time_point now) {
-    schedule.hint(now);
+    schedule.request_scan(now);
     if (schedule.due() != now) return false;
     schedule.begin(now);
     schedule.succeed(now, 0s);
@@ -76,7 +76,7 @@ TEST_CASE("a storm of events is followed by five scans and one more a second") {
   ScanSchedule schedule;
   int scans = 0;
   for (auto now = kStart; now < kStart + 1s; now += 1ms) {
-    if ((now - kStart) % 10ms == 0ms) schedule.hint(now);
+    if ((now - kStart) % 10ms == 0ms) schedule.request_scan(now);
     if (schedule.due() > now) continue;
     schedule.begin(now);
     schedule.succeed(now, 0s);
@@ -89,14 +89,14 @@ TEST_CASE(
     "hints that the budget does not allow wait for 100 quiet milliseconds, but for one second at the most") {
   auto schedule = spent();
   const auto first = kStart + 20ms;
-  schedule.hint(first);
+  schedule.request_scan(first);
   for (auto waited = 50ms; waited <= 900ms; waited += 50ms) {
-    schedule.hint(first + waited);
+    schedule.request_scan(first + waited);
     CHECK(schedule.due() == first + waited + 100ms);
   }
-  schedule.hint(first + 901ms);
+  schedule.request_scan(first + 901ms);
   CHECK(schedule.due() == first + 1000ms);
-  schedule.hint(first + 999ms);
+  schedule.request_scan(first + 999ms);
   CHECK(schedule.due() == first + 1000ms);
   schedule.begin(first + 1000ms);
   CHECK(schedule.due() == kNever);
@@ -106,28 +106,28 @@ TEST_CASE(
 
 TEST_CASE("the longest wait counts anew for the hints after each scan") {
   auto schedule = spent();
-  schedule.hint(kStart + 20ms);
+  schedule.request_scan(kStart + 20ms);
   schedule.begin(kStart + 120ms);
   schedule.succeed(kStart + 130ms, 0s);
   const auto first = kStart + 140ms;
-  for (auto waited = 0ms; waited <= 990ms; waited += 90ms) schedule.hint(first + waited);
+  for (auto waited = 0ms; waited <= 990ms; waited += 90ms) schedule.request_scan(first + waited);
   CHECK(schedule.due() == first + 1000ms);
 }
 
 TEST_CASE("a scan that is due is not put off by another hint") {
   auto schedule = rested();
-  schedule.hint(kStart + 200ms);
-  schedule.hint(kStart + 250ms);
+  schedule.request_scan(kStart + 200ms);
+  schedule.request_scan(kStart + 250ms);
   CHECK(schedule.due() == kStart + 200ms);
   schedule.follow_more(kStart + 260ms);
-  schedule.hint(kStart + 261ms);
+  schedule.request_scan(kStart + 261ms);
   CHECK(schedule.due() == kStart + 260ms);
 }
 
 TEST_CASE("an event during a scan asks for another one, however the scan ends") {
   ScanSchedule schedule;
   schedule.begin(kStart);
-  schedule.hint(kStart + 5ms);
+  schedule.request_scan(kStart + 5ms);
   CHECK(schedule.due() == kNever);
   SUBCASE("well") { schedule.succeed(kStart + 10ms, 0s); }
   SUBCASE("without a result") { schedule.fail(kStart + 10ms); }
@@ -140,7 +140,7 @@ TEST_CASE("an event during a scan asks for another one, however the scan ends") 
 TEST_CASE("an event during a scan that the budget does not allow waits from the scan's end") {
   auto schedule = spent();
   schedule.begin(kStart + 10ms);
-  schedule.hint(kStart + 15ms);
+  schedule.request_scan(kStart + 15ms);
   schedule.succeed(kStart + 20ms, 0s);
   CHECK(schedule.due() == kStart + 120ms);
 }
@@ -149,7 +149,7 @@ TEST_CASE("who follows something new scans again at once") {
   ScanSchedule schedule;
   schedule.begin(kStart);
   SUBCASE("without an event") {}
-  SUBCASE("whatever happened meanwhile") { schedule.hint(kStart + 5ms); }
+  SUBCASE("whatever happened meanwhile") { schedule.request_scan(kStart + 5ms); }
   schedule.succeed(kStart + 10ms, 0s);
   schedule.follow_more(kStart + 10ms);
   CHECK(schedule.due() == kStart + 10ms);
@@ -162,7 +162,7 @@ TEST_CASE("the earliest of what a scan asks for and what changes by itself is wh
   CHECK(schedule.due() == kStart + 10ms + 5s);
   schedule.change_at(kStart + 3s);
   CHECK(schedule.due() == kStart + 3s);
-  schedule.hint(kStart + 2s);
+  schedule.request_scan(kStart + 2s);
   CHECK(schedule.due() == kStart + 2s);
   schedule.begin(kStart + 2s);
   schedule.succeed(kStart + 2s, 0s);
@@ -190,7 +190,7 @@ TEST_CASE("a scan that fails is tried again after 1 s, 2 s and so on, at most 60
     CHECK(schedule.due() == now + pause);
     now = schedule.due();
   }
-  schedule.hint(now - 30s);
+  schedule.request_scan(now - 30s);
   CHECK(schedule.due() == now - 30s);
   schedule.begin(now);
   schedule.succeed(now, 0s);
@@ -224,7 +224,7 @@ TEST_CASE("another source is looked at at once, whatever the former one was doin
   SUBCASE("a scan") {}
   SUBCASE("a scan that hangs, although something happened") {
     schedule.overdue();
-    schedule.hint(kStart + 1ms);
+    schedule.request_scan(kStart + 1ms);
   }
   SUBCASE("a pause after failures") {
     schedule.fail(kStart);
@@ -248,7 +248,7 @@ TEST_CASE("in a storm of events there is a scan each second, after the first fiv
       schedule.succeed(now, 0s);
       ++scans;
     }
-    schedule.hint(now);
+    schedule.request_scan(now);
   }
   CHECK(scans == 4 + 9);
 }

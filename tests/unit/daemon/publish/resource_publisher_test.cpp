@@ -44,7 +44,7 @@ struct Owner final : ControllerOwner {
 };
 
 struct Of final : PublisherOwner {
-  void look_again() override { ++looks; }
+  void on_incomplete() override { ++looks; }
   void all_published() override { ++published; }
   void dropped(const std::string& resource) override { drops.push_back(resource); }
   void note(const std::string& trouble) override { notes.push_back(trouble); }

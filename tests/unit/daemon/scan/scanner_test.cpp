@@ -75,7 +75,7 @@ TEST_CASE("a hint brings another scan, and so does what a scan or its finder ask
   SUBCASE("a hint") {
     const auto scanner = rig.scanner();
     REQUIRE(rig.says(1));
-    scanner->hint();
+    scanner->request_scan();
     CHECK(rig.says(2));
   }
   SUBCASE("what changes by itself") {
@@ -85,7 +85,7 @@ TEST_CASE("a hint brings another scan, and so does what a scan or its finder ask
     CHECK(Clock::now() >= rig.told.change_at);
   }
   SUBCASE("a scan that says when to look again") {
-    rig.machine->show({.look_again = 1s});
+    rig.machine->show({.rescan_after = 1s});
     const auto begin = Clock::now();
     const auto scanner = rig.scanner();
     CHECK(rig.says(2));
@@ -153,7 +153,7 @@ TEST_CASE("what a network namespace has is away, not gone, while the hardware ha
   REQUIRE(rig.says(1));
   std::size_t looks = 1;
   const auto looks_again = [&] {
-    scanner->hint();
+    scanner->request_scan();
     REQUIRE(rig.says(++looks));
     return rig.told.words.back();
   };
@@ -223,7 +223,7 @@ TEST_CASE("a source that is replaced takes the scan that hangs with it") {
 
   // The former one ends after all, and nobody hears of it.
   rig.machine->hang(false);
-  next.hint();
+  next.request_scan();
   REQUIRE(test::run_until(process.loop, [&] { return told.words.size() == 2; }));
   CHECK(rig.told.words == std::vector<std::string>{"stalled"});
 }

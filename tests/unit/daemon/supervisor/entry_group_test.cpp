@@ -45,7 +45,7 @@ struct TwoParts : Running {
   }
   // Their other end is not told by an event.
   void look_anew() {
-    entry->hint();
+    entry->request_scan();
     test::pass(process.loop, 1s);
   }
 };
@@ -105,7 +105,7 @@ TEST_CASE("parts: while the look of one hangs its devices are refused, and the o
   REQUIRE(parts.comes_to_list("one two"));
   parts.other->hang(true);
   parts.machine->show({.devices = {{.id = "new"}, {.id = "one"}}});
-  parts.entry->hint();
+  parts.entry->request_scan();
   REQUIRE(test::run_until(parts.process.loop, [&] { return parts.other->scans() == 2; }));
   CHECK(parts.comes_to_list("new one two"));
   test::pass(parts.process.loop, Scanner::kDeadline);
@@ -178,7 +178,7 @@ TEST_CASE("parts: one that goes is listed as gone although the other's look hang
   parts.start_both();
   REQUIRE(parts.comes_to_list("one two"));
   parts.machine->hang(true);
-  parts.entry->hint();
+  parts.entry->request_scan();
   CHECK(parts.scanned(2));
   test::pass(parts.process.loop, Scanner::kDeadline);
   CHECK(test::run_until(parts.process.loop, [&] { return !parts.stall_of("one").empty(); }));
@@ -226,7 +226,7 @@ TEST_CASE("parts: two that find something else at once are both listed as they a
   parts.machine->hang(true);
   parts.machine->show({.devices = {{.id = "one"}, {.id = "one-more"}}});
   parts.other->show({.devices = {{.id = "two"}, {.id = "two-more"}}});
-  parts.entry->hint();
+  parts.entry->request_scan();
   REQUIRE(test::run_until(parts.process.loop, [&] { return parts.machine->scans() == 2; }));
   REQUIRE(parts.comes_to_list("one two two-more"));
   parts.machine->hang(false);
@@ -238,7 +238,7 @@ TEST_CASE("parts: a look that began before one came says nothing of the others, 
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
   parts.machine->hang(true);
-  parts.entry->hint();
+  parts.entry->request_scan();
   CHECK(parts.scanned(2));
   parts.entry->update({parts.first, parts.second});
   CHECK(parts.comes_to_list("one two"));
@@ -309,7 +309,7 @@ TEST_CASE("parts: one in the place of one whose look hangs is refused until its 
   parts.start({parts.first});
   REQUIRE(parts.comes_to_list("one"));
   parts.machine->hang(true);
-  parts.entry->hint();
+  parts.entry->request_scan();
   CHECK(parts.scanned(2));
   test::pass(parts.process.loop, Scanner::kDeadline);
   CHECK(test::run_until(parts.process.loop, [&] { return !parts.stall_of("one").empty(); }));

@@ -20,7 +20,7 @@ TEST_CASE("entry: a resource that is new is listed by the look that has found it
   const int before = running.machine->scans();
   running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two")}});
   running.machine->hang_at(before + 1);
-  running.entry->hint();
+  running.entry->request_scan();
   REQUIRE(running.scanned(before + 1));
   test::pass(running.process.loop, 1s);
   running.machine->hang(false);
@@ -37,7 +37,7 @@ TEST_CASE("entry: a look that fails leaves the list, is counted, and is tried ag
   running.start();
   REQUIRE(running.lists({"x.com/one"}));
   running.machine->fail("the directory is gone");
-  running.entry->hint();
+  running.entry->request_scan();
   REQUIRE(test::run_until(running.process.loop, [&] { return running.status().scans_failed == 1; }));
   CHECK(running.resources() == std::set<std::string>{"x.com/one"});
   CHECK(running.status().trouble == "device scan failed: the directory is gone");
@@ -56,7 +56,7 @@ TEST_CASE("entry: while a look hangs the list stands, and no container gets a de
   REQUIRE(running.lists({"x.com/one"}));
   CHECK(running.stall("x.com/one").empty());
   running.machine->hang(true);
-  running.entry->hint();
+  running.entry->request_scan();
   REQUIRE(running.scanned(2));
   test::pass(running.process.loop, Scanner::kDeadline - 100ms);
   CHECK_FALSE(running.status().stalled);
@@ -98,7 +98,7 @@ TEST_CASE("entry: its source is at rest while all of its devices are drained, an
   }
   SUBCASE("one has gone: the others are drained") {
     running.machine->show({.devices = {of_type("b", "two")}});
-    running.entry->hint();
+    running.entry->request_scan();
     REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
     running.drains.remove({"x.com/one", "a"});
     running.entry->on_overlay();
@@ -106,12 +106,12 @@ TEST_CASE("entry: its source is at rest while all of its devices are drained, an
   }
   SUBCASE("another one comes") {
     running.machine->show({.devices = {of_type("a", "one"), of_type("b", "two"), of_type("c", "two")}});
-    running.entry->hint();
+    running.entry->request_scan();
     CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
   }
   SUBCASE("all have gone: there is nothing that somebody has drained") {
     running.machine->show({});
-    running.entry->hint();
+    running.entry->request_scan();
     CHECK(test::run_until(running.process.loop, [&] { return running.machine->at_rest() == false; }));
   }
 }
@@ -122,7 +122,7 @@ TEST_CASE("entry: a device that has gone is listed as that, and forgotten after 
   running.start();
   REQUIRE(running.lists({"x.com/one"}));
   running.machine->show({.devices = {of_type("b", "one")}});
-  running.entry->hint();
+  running.entry->request_scan();
   REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "a")->gone; }));
   CHECK_FALSE(running.device("x.com/one", "a")->healthy());
   test::pass(running.process.loop, running.entry->config().spec->forget_after);
@@ -141,7 +141,7 @@ TEST_CASE("entry: another source has its devices listed, and streams are not tou
   REQUIRE(test::run_until(running.process.loop, [&] { return running.device("x.com/one", "b") != nullptr; }));
   CHECK(running.device("x.com/one", "a")->gone);
   const int before = running.machine->scans();
-  running.entry->hint();
+  running.entry->request_scan();
   test::pass(running.process.loop, 1min);
   CHECK(running.machine->scans() == before);
 }

@@ -61,14 +61,14 @@ TEST_CASE("exec: the devices are those that the program prints, and its errors a
 
 TEST_CASE("exec: a scan asks to look again after the interval, and upon its triggers") {
   const std::string script = R"(echo '{"devices": []}')";
-  CHECK(Listed(script).scan().look_again == 30s);
+  CHECK(Listed(script).scan().rescan_after == 30s);
   const Listed disks(script,
                      {{"interval", text("2m")},
                       {"triggers", map({{"subsystems", list({text("block"), text("nvme")})},
                                         {"paths", list({text("/etc/disks/"), text("/run/disks.list")})}})}});
   std::filesystem::create_directories(disks.dir.at("etc/disks"));
   const Scan scan = disks.scan();
-  CHECK(scan.look_again == 2min);
+  CHECK(scan.rescan_after == 2min);
   CHECK(scan.subsystems == std::vector<std::string>{"block", "nvme"});
   CHECK(scan.watch == std::vector<WatchedDirectory>{{.path = "/etc", .name = "disks"},
                                                     {.path = "/etc/disks"},

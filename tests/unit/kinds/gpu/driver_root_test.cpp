@@ -33,7 +33,7 @@ TEST_CASE("a driver's library, cards and nodes are those below its root") {
   rig.machine.tree().file("/dev/nvidia-modeset");
   const Scan before = rig.scan();
   CHECK(before.devices.empty());
-  CHECK(before.look_again == NvidiaGpus::kInterval);
+  CHECK(before.rescan_after == NvidiaGpus::kInterval);
   CHECK(std::ranges::count(before.watch, WatchedDirectory{kRoot + "/dev", "nvidia*"}) == 1);
 
   install(rig, kRoot + "/usr/lib/x86_64-linux-gnu");

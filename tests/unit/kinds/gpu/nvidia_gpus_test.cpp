@@ -32,7 +32,7 @@ TEST_CASE("NVIDIA's cards are found by NVML, each with what a template can name"
   CHECK(value(card, "memory") == "81559");
   CHECK(value(card, "type") == "gpu");
   CHECK(value(card, "profile") == "(none)");
-  CHECK(scan.look_again == 5s);
+  CHECK(scan.rescan_after == 5s);
   CHECK(scan.remarks.empty());
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("at rest NVML is closed, and the cards that it told last are Unhealthy
   CHECK(NvidiaGpus::all_let_go(10s));
   CHECK_FALSE(fake.in_use());
   fake.show("fail nvmlInit_v2 9\n");  // the driver is unloaded
-  CHECK(rig.scan().look_again == 0s);
+  CHECK(rig.scan().rescan_after == 0s);
   CHECK(rig.trouble("GPU-a") == "NVML is closed while all of the cards are drained");
   CHECK(rig.trouble("GPU-b") == rig.trouble("GPU-a"));
   fake.show("card GPU-b minor=0\n");

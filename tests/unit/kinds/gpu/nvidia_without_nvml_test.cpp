@@ -46,7 +46,7 @@ TEST_CASE("cards whose library is there and refuses are Unhealthy in its words, 
   CHECK(scan.devices[0].trouble == "NVML refuses: " + std::string(kFakeNvml) +
                                        " does not begin: Unknown Error (18); boot the machine anew, or load "
                                        "the driver that came with the library");
-  CHECK(scan.look_again == 5s);
+  CHECK(scan.rescan_after == 5s);
   fake.show("card " + kUuid + " minor=5\n");
   CHECK(rig.trouble(kUuid).empty());
 }
@@ -57,7 +57,7 @@ TEST_CASE("a library that refuses is tried again after 5 s while no card is know
   const Scan scan = rig.scan();
   CHECK(scan.devices.empty());
   CHECK(scan.remarks.empty());
-  CHECK(scan.look_again == 5s);
+  CHECK(scan.rescan_after == 5s);
   fake.show(kTwoCards);
   CHECK(rig.scan().devices.size() == 2);
 }
@@ -80,7 +80,7 @@ TEST_CASE("what a library that refuses has told before stands, with the parts of
   const Scan scan = rig.scan();
   CHECK(ids_of(scan) == Texts{"MIG-x"});
   CHECK(scan.devices[0].trouble.starts_with("NVML refuses: nvmlDeviceGetCount: "));
-  CHECK(scan.look_again == 5s);
+  CHECK(scan.rescan_after == 5s);
 }
 
 TEST_CASE(
@@ -99,7 +99,7 @@ TEST_CASE("on a machine without a card there is nothing, and nothing is said") {
   const Scan scan = rig.scan();
   CHECK(scan.devices.empty());
   CHECK(scan.remarks.empty());
-  CHECK(scan.look_again == 0s);
+  CHECK(scan.rescan_after == 0s);
 }
 
 TEST_CASE("cards without a driver are not offered, and the log says what to do") {

@@ -246,7 +246,7 @@ TEST_CASE("a card is Unhealthy until the fabric manager has finished, and Health
         "the fabric manager has not finished: In Progress; a CUDA program would fail with error 802 (system "
         "not yet initialized): start nvidia-fabricmanager in the version of the driver, or see its log");
   CHECK(rig.trouble("GPU-b").empty());
-  CHECK(rig.scan().look_again == 5s);
+  CHECK(rig.scan().rescan_after == 5s);
   fake.show(cards + "3\ncard GPU-b minor=1\n");
   CHECK(rig.trouble("GPU-a").empty());
   fake.show(cards + "3 fabricStatus=999\ncard GPU-b minor=1\n");

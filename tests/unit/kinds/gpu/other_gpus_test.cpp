@@ -22,10 +22,10 @@ TEST_CASE("a card of AMD whose memory fails needs a reset, and is well after it"
   add_pci(rig.machine, "0000:03:00.0", "1002", "030000", "amdgpu");
   add_drm(rig.machine, "0000:03:00.0", "card0", "renderD128");
   rig.machine.tree().file("/dev/kfd");
-  CHECK(rig.scan().look_again == 0s);
+  CHECK(rig.scan().rescan_after == 0s);
   const std::string count = kPciRoot + "0000:03:00.0/ras/umc_err_count";
   rig.machine.tree().file(count, "ue: 0\nce: 12\n");
-  CHECK(rig.scan().look_again == 30s);
+  CHECK(rig.scan().rescan_after == 30s);
   CHECK(rig.trouble("0000:03:00.0").empty());
   rig.machine.tree().file(count, "ue: 2\nce: 12\n");
   CHECK(rig.trouble("0000:03:00.0") ==

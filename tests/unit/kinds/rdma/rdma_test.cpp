@@ -349,10 +349,10 @@ TEST_CASE("a port's state counts once it has lasted, in both directions") {
 
 TEST_CASE("a port's state is polled, and everything else is followed by events") {
   Rig rig;
-  CHECK(rig.scan().look_again == kPortStateInterval);
+  CHECK(rig.scan().rescan_after == kPortStateInterval);
   rig.configure({{"portState", text("ignore")}});
   const Scan scan = rig.scan();
-  CHECK(scan.look_again == 0s);
+  CHECK(scan.rescan_after == 0s);
   for (const char* subsystem : {"infiniband", "infiniband_verbs", "infiniband_mad", "net", "pci", "misc"}) {
     CAPTURE(subsystem);
     CHECK(std::ranges::count(scan.subsystems, subsystem) == 1);
