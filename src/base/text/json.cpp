@@ -95,12 +95,12 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool add(Json value) {
     if (!count()) return false;
     if (unwanted_ > 0 || std::exchange(skip_next_, false)) return true;
-    if (!weigh(value.text().size())) return false;
+    if (!charge(value.text().size())) return false;
     put(std::move(value));
     return true;
   }
   // Adds what the next value takes.
-  bool weigh(std::size_t text) {
+  bool charge(std::size_t text) {
     bytes_ += sizeof(Json::Member) + text + (open_.empty() ? 0 : open_.back().key.size());
     if (bytes_ <= terms_.most_kept) return true;
     return fail("what is read of this JSON takes more than " + std::to_string(terms_.most_kept) + " bytes");
@@ -127,7 +127,7 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
       ++unwanted_;
       return true;
     }
-    if (!weigh(0)) return false;
+    if (!charge(0)) return false;
     const Place place = open_.empty() ? Place{.path = {}, .kept = terms_.kept.empty()} : open_.back().next;
     open_.push_back({.values = std::move(values), .key = {}, .place = place, .next = place});
     return true;

@@ -123,7 +123,7 @@ bool AdoptedDevices::touches(const std::string& resource) const {
   return ids_.contains(resource) || (adoption != found_.end() && !adoption->second.stale.empty());
 }
 
-void AdoptedDevices::lay(const std::string& resource, std::vector<Device>& devices) const {
+void AdoptedDevices::apply(const std::string& resource, std::vector<Device>& devices) const {
   const auto adoption = found_.find(resource);
   if (adoption == found_.end()) return;
   for (Device& device : devices) {

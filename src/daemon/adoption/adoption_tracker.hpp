@@ -54,7 +54,7 @@ class AdoptedDevices final : public Overlay {
 
   bool touches(const std::string& resource) const override;
   // Takes the shares that are held so.
-  void lay(const std::string& resource, std::vector<Device>& devices) const override;
+  void apply(const std::string& resource, std::vector<Device>& devices) const override;
   // Hardware of others to which leads what was given for the resource's devices, by the device's id.
   std::map<std::string, std::vector<std::string>> units_elsewhere(const std::string& resource) const;
   // Of all resources.

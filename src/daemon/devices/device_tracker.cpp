@@ -53,7 +53,7 @@ std::vector<DeviceTracker::Listing> DeviceTracker::take(std::map<std::string, Se
   return listings;
 }
 
-std::vector<DeviceTracker::Listing> DeviceTracker::lay_anew() {
+std::vector<DeviceTracker::Listing> DeviceTracker::reapply_overlays() {
   std::vector<Listing> listings;
   for (auto& [resource, row] : rows_) {
     Listing listing = list(resource, row);
@@ -66,7 +66,7 @@ DeviceTracker::Listing DeviceTracker::list(const std::string& resource, Row& row
   Inventory list = row.bare;
   if (std::ranges::any_of(overlays_, [&](const Overlay* overlay) { return overlay->touches(resource); })) {
     std::vector<Device> devices(list.devices().begin(), list.devices().end());
-    for (const Overlay* overlay : overlays_) overlay->lay(resource, devices);
+    for (const Overlay* overlay : overlays_) overlay->apply(resource, devices);
     list = newer(row.bare, Inventory(std::move(devices)));
   }
   Inventory before = row.listed;

@@ -65,7 +65,7 @@ class DeviceTracker {
   std::vector<Listing> take(std::map<std::string, Seen> seen, Clock::time_point now, const Terms& terms);
   // Those that are others because an overlay is. A device that comes back into service is as well as it is,
   // and has not flapped.
-  std::vector<Listing> lay_anew();
+  std::vector<Listing> reapply_overlays();
   // A container has got one of its devices.
   void note_held(const std::string& resource);
   // It ends, and what it has listed is forgotten.

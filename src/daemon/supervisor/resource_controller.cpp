@@ -71,7 +71,7 @@ void ResourceController::forgive(const DrainSet::Name& name) {
 
 // Without a look at the machine: a driver that hangs is a reason to drain.
 void ResourceController::on_overlay() {
-  std::vector<DeviceTracker::Listing> listings = tracker_.lay_anew();
+  std::vector<DeviceTracker::Listing> listings = tracker_.reapply_overlays();
   group_.rest_drained(tracker_.lists());
   if (!listings.empty())
     publish(std::move(listings));

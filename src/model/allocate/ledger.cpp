@@ -51,7 +51,7 @@ void Ledger::list(const std::string& resource, std::span<const Device> devices, 
     std::erase_if(kept,
                   [&](const std::string& unit) { return std::ranges::find(units, unit) != units.end(); });
   }
-  if (concerned) weigh(now);
+  if (concerned) recompute(now);
 }
 
 void Ledger::keep(const std::string& resource) {
@@ -70,7 +70,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
     if (givers_.contains(resource) || now > last_ + kSameContainer) {
       givers_.clear();
       ++container_;
-      weigh(now);
+      recompute(now);
     }
     // The kubelet gives what nobody has: whoever had it has gone, and nobody has told yet.
     std::vector<std::map<Name, Given>::node_type> former;
@@ -79,13 +79,13 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
       if (!units_.contains(name)) continue;  // of a shared device, which has no units, others hold shares
       if (auto held = held_.extract(name)) former.push_back(std::move(held));
     }
-    if (!former.empty()) weigh(now);
+    if (!former.empty()) recompute(now);
     for (const std::string& id : ids) {
       const auto blocked = blocked_.find({resource, id});
       if (blocked == blocked_.end()) continue;
       std::string why = id + ": " + blocked->second;
       for (auto& held : former) held_.insert(std::move(held));
-      weigh(now);
+      recompute(now);
       return why;
     }
     givers_.insert(resource);
@@ -96,7 +96,7 @@ std::string Ledger::give(const std::string& resource, std::span<const std::strin
       hold.container = container_;
       hold.when = now;
     }
-    weigh(now);
+    recompute(now);
   }
   if (given_) given_();
   return {};
@@ -114,7 +114,7 @@ void Ledger::learn(const Holds& holds, Clock::time_point asked, Clock::time_poin
   for (auto& [name, given] : held_)
     if (given.when + kUntold > asked) held.try_emplace(name, std::move(given));
   held_ = std::move(held);
-  weigh(now);
+  recompute(now);
 }
 
 void Ledger::lead(const std::string& resource, const std::map<std::string, std::vector<std::string>>& units,
@@ -127,15 +127,15 @@ void Ledger::lead(const std::string& resource, const std::map<std::string, std::
     auto leads_to = found == units.end() ? std::vector<std::string>() : found->second;
     if (std::exchange(held->second.units, leads_to) != leads_to) concerned = true;
   }
-  if (concerned) weigh(now);
+  if (concerned) recompute(now);
 }
 
 void Ledger::look(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  weigh(now);
+  recompute(now);
 }
 
-void Ledger::weigh(Clock::time_point now) {
+void Ledger::recompute(Clock::time_point now) {
   const auto former = std::exchange(blocked_, {});
   contested_ = false;
   for (const auto& [name, hold] : held_) {
@@ -189,7 +189,7 @@ bool Ledger::touches(const std::string& resource) const {
   return first != blocked_.end() && first->first.resource == resource;
 }
 
-void Ledger::lay(const std::string& resource, std::vector<Device>& devices) const {
+void Ledger::apply(const std::string& resource, std::vector<Device>& devices) const {
   const std::lock_guard lock(mutex_);
   for (auto each = blocked_.lower_bound({resource, {}});
        each != blocked_.end() && each->first.resource == resource; ++each) {

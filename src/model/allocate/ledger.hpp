@@ -61,7 +61,7 @@ class Ledger final : public Overlay {
   // Is a device blocked, or held by two names, or was one given that nobody has told of?
   bool open() const;
   bool touches(const std::string& resource) const override;
-  void lay(const std::string& resource, std::vector<Device>& devices) const override;
+  void apply(const std::string& resource, std::vector<Device>& devices) const override;
 
  private:
   struct Given {
@@ -72,7 +72,7 @@ class Ledger final : public Overlay {
     Clock::time_point when = Clock::time_point::min();
   };
 
-  void weigh(Clock::time_point now);
+  void recompute(Clock::time_point now);
   void block(const Name& holder, const Given& hold, const std::string& unit, Clock::time_point now);
 
   const std::function<void()> given_;

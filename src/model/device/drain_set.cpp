@@ -83,7 +83,7 @@ bool DrainSet::touches(const std::string& resource) const {
   return first != all_.end() && first->first.resource == resource;
 }
 
-void DrainSet::lay(const std::string& resource, std::vector<Device>& devices) const {
+void DrainSet::apply(const std::string& resource, std::vector<Device>& devices) const {
   for (Device& device : devices)
     if (const Drain* const drain = find({.resource = resource, .device = device.id}))
       device.reasons.push_back(Reason::drain(drain->text()));

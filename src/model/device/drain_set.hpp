@@ -58,7 +58,7 @@ class DrainSet final : public Overlay {
   bool touches(const std::string& resource) const override;
   const std::map<Name, Drain>& all() const { return all_; }
   std::size_t count() const { return all_.size(); }
-  void lay(const std::string& resource, std::vector<Device>& devices) const override;
+  void apply(const std::string& resource, std::vector<Device>& devices) const override;
 
   // As a document, JSON.
   std::string text() const;

@@ -108,7 +108,7 @@ class Overlay {
 
   // Does it say anything of the resource's devices?
   virtual bool touches(const std::string& resource) const = 0;
-  virtual void lay(const std::string& resource, std::vector<Device>& devices) const = 0;
+  virtual void apply(const std::string& resource, std::vector<Device>& devices) const = 0;
 
   bool operator==(const Overlay&) const = default;
 

@@ -27,7 +27,7 @@ IdsPointer ids(std::vector<std::string_view> of) { return std::make_shared<const
 // What becomes of a device.
 Device with(const AdoptedDevices& adopted, Device device, const std::string& resource = kA) {
   std::vector<Device> devices{std::move(device)};
-  adopted.lay(resource, devices);
+  adopted.apply(resource, devices);
   return devices[0];
 }
 

@@ -356,7 +356,7 @@ TEST_CASE(
   entry.take(seen, kStart + 2s);
   CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained: the fan");
   entry.drains = {};
-  listings = entry.tracker.lay_anew();
+  listings = entry.tracker.reapply_overlays();
   REQUIRE(listings.size() == 1);
   CHECK(text_of(listings[0].before) == "a! b");
   CHECK(text_of(listings[0].now) == "a b");
@@ -370,15 +370,15 @@ TEST_CASE("other drains change the lists that they are about, and no other") {
   seen[kB].devices = devices({"a", "b"});
   entry.take(seen, kStart);
   const auto untouched = entry.tracker.listed(kA).devices();
-  CHECK(entry.tracker.lay_anew().empty());
+  CHECK(entry.tracker.reapply_overlays().empty());
   entry.drains.set({kB, "b"}, {.reason = "", .since = {}});
   entry.drains.set({kA, "unknown"}, {.reason = "", .since = {}});
-  const auto listings = entry.tracker.lay_anew();
+  const auto listings = entry.tracker.reapply_overlays();
   REQUIRE(listings.size() == 1);
   CHECK(listings[0].resource == kB);
   CHECK(text_of(listings[0].now) == "a b!");
   CHECK(entry.tracker.listed(kA).devices().data() == untouched.data());
-  CHECK(entry.tracker.lay_anew().empty());
+  CHECK(entry.tracker.reapply_overlays().empty());
 }
 
 TEST_CASE("a device that is drained and taken back again and again does not flap") {
@@ -421,13 +421,13 @@ TEST_CASE("a device that is adopted is Unhealthy from the first list on, until i
   CHECK(listings.at(0).before.empty());
   CHECK(text_of(listings.at(0).now) == "a! b");
   CHECK(text_of(listings.at(1).now) == "a");
-  CHECK(entry.tracker.lay_anew().empty());
+  CHECK(entry.tracker.reapply_overlays().empty());
   entry.adopted = {};
-  const auto free = entry.tracker.lay_anew();
+  const auto free = entry.tracker.reapply_overlays();
   REQUIRE(free.size() == 1);
   CHECK(text_of(free[0].now) == "a b");
   entry.adopted = adopted(kA, "b");
-  const auto again = entry.tracker.lay_anew();
+  const auto again = entry.tracker.reapply_overlays();
   REQUIRE(again.size() == 1);
   CHECK(text_of(again[0].now) == "a b!");
 }
@@ -444,11 +444,11 @@ TEST_CASE("a device may be drained and adopted, and each by itself keeps it out 
   CHECK(entry.tracker.listed(kA).find("a")->reason() ==
         "drained; and held by uid since before plughost, as X");
   entry.drains = {};
-  entry.tracker.lay_anew();
+  entry.tracker.reapply_overlays();
   CHECK(entry.tracker.listed(kA).find("a")->reason() == "held by uid since before plughost, as X");
   entry.drains = drains;
   entry.adopted = {};
-  entry.tracker.lay_anew();
+  entry.tracker.reapply_overlays();
   CHECK(entry.tracker.listed(kA).find("a")->reason() == "drained");
 }
 

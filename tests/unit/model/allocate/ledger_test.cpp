@@ -40,7 +40,7 @@ struct Rig {
   // Why the resource's device is not to be had; empty: it is.
   std::string why(const std::string& resource, const std::string& id) const {
     std::vector<Device> devices = lists.at(resource);
-    ledger.lay(resource, devices);
+    ledger.apply(resource, devices);
     for (const Device& each : devices) {
       if (each.id != id) continue;
       CHECK(each.healthy() == each.reason().empty());
@@ -285,7 +285,7 @@ TEST_CASE("ledger: a device is not said to be held twice") {
   CHECK(rig.give(kNic, {"a"}).empty());
   std::vector<Device> devices = rig.lists.at(kVfio);
   devices[0].reasons = {Reason::drain("drained"), Reason::holder("held since before", {0})};
-  rig.ledger.lay(kVfio, devices);
+  rig.ledger.apply(kVfio, devices);
   CHECK(devices[0].reasons.size() == 2);
 }
 

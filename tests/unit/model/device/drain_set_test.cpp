@@ -72,7 +72,7 @@ TEST_CASE("drained devices of the resource are Unhealthy, and a trouble of their
   drains.set({kA, "1"}, fan());
   drains.set({kB, "2"}, fan());
   std::vector<Device> devices{{.id = "0"}, {.id = "1", .trouble = "it is gone"}, {.id = "2"}};
-  drains.lay(kA, devices);
+  drains.apply(kA, devices);
   CHECK(devices[0].reason() == "drained: the fan");
   CHECK(devices[0].drained());
   CHECK_FALSE(devices[0].healthy());
